@@ -1,0 +1,89 @@
+"""JAX's API over jaxlib's XLA: `import minijax as jax`."""
+
+import importlib
+
+from minijax.api.autodiff import (
+    grad as grad,
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacobian as jacobian,
+    jacrev as jacrev,
+    jvp as jvp,
+    linear_transpose as linear_transpose,
+    linearize as linearize,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+)
+from minijax.api.checkpoint import (
+    checkpoint as checkpoint,
+    checkpoint_policies as checkpoint_policies,
+    remat as remat,
+)
+from minijax.api.custom import (
+    custom_gradient as custom_gradient,
+    custom_jvp as custom_jvp,
+    custom_vjp as custom_vjp,
+)
+from minijax.api.jit import eval_shape as eval_shape, jit as jit, make_jaxpr as make_jaxpr
+from minijax.api.shapes import ShapeDtypeStruct as ShapeDtypeStruct
+from minijax.api.transfer import (
+    block_until_ready as block_until_ready,
+    copy_to_host_async as copy_to_host_async,
+    device_get as device_get,
+    device_put as device_put,
+    ensure_compile_time_eval as ensure_compile_time_eval,
+    named_call as named_call,
+    named_scope as named_scope,
+)
+from minijax.api.vmap import vmap as vmap
+from minijax.base.alias import VERSION as __version__, VERSION_INFO as __version_info__, install as install  # noqa: F401
+from minijax.base.cache import clear_caches as clear_caches
+from minijax.base.config import (
+    check_tracer_leaks as check_tracer_leaks,
+    checking_leaks as checking_leaks,
+    config as config,
+    debug_infs as debug_infs,
+    debug_nans as debug_nans,
+    default_device as default_device,
+    default_matmul_precision as default_matmul_precision,
+    default_prng_impl as default_prng_impl,
+    disable_jit as disable_jit,
+    enable_x64 as enable_x64,
+    log_compiles as log_compiles,
+    numpy_dtype_promotion as numpy_dtype_promotion,
+    numpy_rank_promotion as numpy_rank_promotion,
+    threefry_partitionable as threefry_partitionable,
+    transfer_guard as transfer_guard,
+)
+from minijax.base.dtypes import float0 as float0
+from minijax.ir.shardings import NamedSharding as NamedSharding, PartitionSpec as P  # noqa: F401
+from minijax.ir.types import typeof as typeof
+from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)
+from minijax.run.array import Array as Array, live_arrays as live_arrays
+from minijax.run.client import (
+    default_backend as default_backend,
+    device_count as device_count,
+    devices as devices,
+    local_device_count as local_device_count,
+    local_devices as local_devices,
+    process_count as process_count,
+    process_index as process_index,
+    process_indices as process_indices,
+)
+
+_SUBMODULES = frozenset(
+    """
+    ad_checkpoint core custom_derivatives dtypes errors example_libraries extend lax nn numpy random
+    sharding stages tree tree_util typing version
+""".split()
+)
+
+
+def __getattr__(name: str):
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES})

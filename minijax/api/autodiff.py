@@ -1,0 +1,519 @@
+"""Differentiation as users call it: grad, jvp, vjp, linearize, Jacobians."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.api.vmap import vmap
+from minijax.base import dtypes, source, tree
+from minijax.control.jitted import argument_names, function_name, signature_of, source_of
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from minijax.ir.primitive import Linear
+from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.ops import moving
+from minijax.ops.convert import convert, convert_element_type_p
+from minijax.ops.elementwise import add, eq
+from minijax.ops.moving import held
+from minijax.ops.shape import broadcasted_iota, split
+from minijax.ops.zeros import instantiate, zeros_like_aval
+from minijax.transforms.jvp import jvp_flat
+from minijax.transforms.linearize import linearize_flat
+from minijax.transforms.prune import prune_closed
+from minijax.transforms.transpose import backward
+
+
+def _check_callable(fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+
+
+def _check_value(name: str, x: Any) -> None:
+    if not is_value(x):
+        raise TypeError(f"{name}: argument {x!r} of type {type(x)} is not a valid JAX type")
+
+
+class Flat:
+    """A function of trees as a flat one, for arguments of one tree; keeps the tree of its results."""
+
+    def __init__(self, fun: Callable, in_tree: Any, has_aux: bool = False):
+        self.fun, self.in_tree, self.has_aux = fun, in_tree, has_aux
+        self.out_tree = self.aux = None
+        self.__name__ = function_name(fun)
+
+    def __call__(self, *leaves):
+        result = self.fun(*self.in_tree.unflatten(leaves))
+        if self.has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise TypeError(
+                    "expected function with aux output to return a two-element tuple, but got type "
+                    f"{type(result)} with value {result!r} from {self.__name__} (has_aux=True)"
+                )
+            result, aux = result
+            aux_leaves, self.aux_tree = tree.flatten(aux)
+        leaves, self.out_tree = tree.flatten(result)
+        for x in leaves:
+            _check_value(f"the result of {self.__name__}", x)
+        self.count = len(leaves)
+        return [*leaves, *aux_leaves] if self.has_aux else leaves
+
+
+@source.boundary
+def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of `fun` at `primals` and its directional derivative along `tangents`.
+
+    With `has_aux`, `fun` returns (output, aux) and the aux is a third result. Raises TypeError if tangents
+    are not of the primals' tangent types.
+    """
+    _check_callable(fun)
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
+        )
+    xs, in_tree = tree.flatten(tuple(primals))
+    ts, tangent_tree = tree.flatten(tuple(tangents))
+    if in_tree != tangent_tree:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree "
+            f"structure {in_tree} whereas tangents have tree structure {tangent_tree}."
+        )
+    for x, t in zip(xs, ts, strict=True):
+        _check_value("jvp", x)
+        _check_tangent(x, t)
+    flat = Flat(fun, in_tree, has_aux)
+    ts = [Zero(typeof(t)) if typeof(t).dtype == dtypes.float0 else t for t in ts]
+    outs, out_ts = jvp_flat(flat, xs, ts)
+    n = flat.count
+    out = flat.out_tree.unflatten(outs[:n]), flat.out_tree.unflatten([instantiate(t) for t in out_ts[:n]])
+    return (*out, flat.aux_tree.unflatten(outs[n:])) if has_aux else out
+
+
+def _check_tangent(x: Any, t: Any) -> None:
+    want, have = typeof(x).to_tangent_aval(), typeof(t)
+    if want.dtype != have.dtype:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in case of "
+            f"int/bool primal dtype the tangent dtype must be float0. Got primal dtype {typeof(x).dtype} and "
+            f"so expected tangent dtype {want.dtype}, but got tangent dtype {have.dtype} instead."
+        )
+    if want.shape != have.shape:
+        raise ValueError(
+            f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent "
+            f"shape as {have.shape}"
+        )
+
+
+def _info(fun: Callable, in_tree: Any, purpose: str) -> DebugInfo:
+    both = tree.treedef_tuple([in_tree, tree.tree_structure({})])
+    return DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), both, ()))
+
+
+@source.boundary
+def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
+    _check_callable(fun)
+    xs, in_tree = tree.flatten(primals)
+    flat = Flat(fun, in_tree, has_aux)
+    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, _info(fun, in_tree, "linearize"))
+    n = flat.count
+    if has_aux:
+        jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
+    out_tree, avals, in_avals = flat.out_tree, [typeof(x) for x in outs[:n]], [typeof(x) for x in xs]
+
+    def push(consts, *tangents):
+        ts, tangent_tree = tree.flatten(tangents)
+        if tangent_tree != in_tree:
+            raise TypeError(
+                f"linearized function called on tangents of another tree than the primals: {tangent_tree} "
+                f"instead of {in_tree}"
+            )
+        for a, t in zip(in_avals, ts, strict=True):
+            if typeof(t).shape != a.shape or typeof(t).dtype != a.to_tangent_aval().dtype:
+                raise ValueError(
+                    "linearized function called on tangent values inconsistent with the original primal "
+                    f"values: got tangent aval {typeof(t)} for primal aval {a}"
+                )
+        moved = iter(eval_jaxpr(jaxpr, consts, *ts))
+        pushed = [next(moved) if nz else instantiate(Zero(a.to_tangent_aval()))
+                  for a, nz in zip(avals, nonzeros, strict=True)]  # fmt: skip
+        return out_tree.unflatten(pushed)
+
+    out, push = out_tree.unflatten(outs[:n]), tree.Partial(push, consts)
+    return (out, push, flat.aux_tree.unflatten(outs[n:])) if has_aux else (out, push)
+
+
+def _without_aux(jaxpr: Jaxpr, consts: list, nonzeros: list[bool], n: int) -> tuple[Jaxpr, list, list[bool]]:
+    """The linear program of the results that are not auxiliary."""
+    kept = sum(nonzeros[:n])
+    used = [i < kept for i in range(len(jaxpr.outvars))]
+    if all(used):
+        return jaxpr, consts, nonzeros[:n]
+    closed, _ = prune_closed(ClosedJaxpr(jaxpr, consts), used, True)
+    return closed.jaxpr, closed.consts, nonzeros[:n]
+
+
+class VJP:
+    """The function from cotangents of the results to cotangents of the arguments; a tree of what it saved."""
+
+    def __init__(self, fun, in_tree, out_tree, out_avals, nonzeros, jaxpr, consts):
+        self.fun, self.in_tree = fun, in_tree
+        self.out_tree, self.out_avals, self.nonzeros = out_tree, out_avals, nonzeros
+        self.jaxpr, self.consts = jaxpr, consts
+
+    def _parts(self):
+        rest = self.fun, self.in_tree, self.out_tree, tuple(self.out_avals), tuple(self.nonzeros), self.jaxpr
+        return (self.consts,), rest
+
+    def __call__(self, *args):
+        if len(args) != 1:
+            raise TypeError(
+                f"The function returned by jax.vjp applied to {function_name(self.fun)} was called with "
+                f"{len(args)} arguments, but functions returned by jax.vjp must be called with a single "
+                f"argument corresponding to the single value returned by {function_name(self.fun)}."
+            )
+        cts, ct_tree = tree.flatten(args[0])
+        if ct_tree != self.out_tree:
+            raise ValueError(
+                "unexpected tree structure of the argument to the VJP function of "
+                f"{function_name(self.fun)}: the "
+                f"cotangents have tree {ct_tree}, the result has {self.out_tree}"
+            )
+        for ct, a in zip(cts, self.out_avals, strict=True):
+            self._check(ct, a)
+        linear = [Linear(v.aval) for v in self.jaxpr.invars]
+        moving_cts = [ct for ct, nz in zip(cts, self.nonzeros, strict=True) if nz]
+        moving_cts = [Zero(typeof(ct)) if typeof(ct).dtype == dtypes.float0 else ct for ct in moving_cts]
+        results = backward(self.jaxpr, self.consts, linear, moving_cts)
+        return self.in_tree.unflatten([instantiate(ct) for ct in results])
+
+    def _check(self, ct, aval):
+        want, have = aval.to_ct_aval(), typeof(ct)
+        if (want.shape, want.dtype) != (have.shape, have.dtype):
+            raise ValueError(
+                "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "
+                f"the differentiated function {function_name(self.fun)} had JAX type {aval.str_short()}"
+            )
+
+
+tree.register_pytree_node(VJP, VJP._parts, lambda rest, saved: VJP(*rest, *saved))
+
+
+@source.boundary
+def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()) -> Any:
+    """The value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
+    if reduce_axes:
+        raise NotImplementedError("reduce_axes argument to vjp is deprecated")
+    _check_callable(fun)
+    return _vjp(fun, primals, has_aux)
+
+
+def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
+    xs, in_tree = tree.flatten(tuple(primals))
+    for x in xs:
+        _check_value("vjp", x)
+    flat = Flat(fun, in_tree, has_aux)
+    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, _info(fun, in_tree, "vjp"))
+    n = flat.count
+    if has_aux:
+        jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
+    out_avals = [typeof(x) for x in outs[:n]]
+    pullback = VJP(fun, in_tree, flat.out_tree, out_avals, nonzeros, jaxpr, consts)
+    out = flat.out_tree.unflatten(outs[:n])
+    return (out, pullback, flat.aux_tree.unflatten(outs[n:])) if has_aux else (out, pullback)
+
+
+def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+         allow_int: bool = False, reduce_axes: Sequence = ()) -> Callable:  # fmt: skip
+    """The gradient of a scalar-valued `fun` with respect to the arguments `argnums`.
+
+    With `has_aux`, `fun` returns (value, aux) and the result is (gradient, aux). Raises TypeError for a
+    result that is no real scalar (or, with `holomorphic`, no complex one) and for integer arguments
+    (unless `allow_int`).
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @functools.wraps(fun, assigned=("__name__", "__qualname__", "__module__"))
+    @source.boundary
+    def gradient(*args, **kwargs):
+        value, g = both(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+
+    gradient.__doc__ = f"Gradient of {function_name(fun)} with respect to positional argument(s) {argnums}."
+    return gradient
+
+
+def value_and_grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence = (),
+) -> Callable:
+    """The value of a scalar-valued `fun` and its gradient, as one function; see `grad`."""
+    if reduce_axes:
+        raise NotImplementedError("reduce_axes argument to grad is deprecated")
+    _check_callable(fun)
+    nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
+
+    @functools.wraps(fun, assigned=("__name__", "__qualname__", "__module__"))
+    @source.boundary
+    def evaluate(*args, **kwargs):
+        if nums and max(nums) >= len(args):
+            raise TypeError(
+                f"differentiating with respect to {argnums=} requires at least {max(nums) + 1} positional "
+                f"arguments to be passed by the caller, but got only {len(args)} positional arguments."
+            )
+        positions = _positions(nums, len(args))
+        chosen = [args[i] for i in positions]
+        for x in tree.tree_leaves(chosen):
+            _check_input("grad", x, holomorphic, allow_int)
+
+        partial = _of_chosen(fun, positions, args, kwargs)
+        value, pullback, *aux = _vjp(partial, chosen, has_aux)
+        _check_scalar(value)
+        _check_output("grad", value, holomorphic)
+        cts = pullback(held(_one(typeof(value))))
+        g = cts[0] if not isinstance(argnums, Sequence) else tuple(cts)
+        return ((value, *aux) if has_aux else value), g
+
+    evaluate.__doc__ = f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}."
+    return evaluate
+
+
+def _one(aval: ShapedArray) -> Any:
+    """The cotangent that gradients start from, as weak as the value is."""
+    is_weak = aval.weak_type and dtypes.scalar_dtype(dtypes.scalar_type_of(aval.dtype)) == aval.dtype
+    return convert(np.ones((), aval.dtype)[()], aval.dtype, is_weak)
+
+
+def _of_chosen(fun: Callable, positions: Sequence[int], args: Sequence, kwargs: dict) -> Callable:
+    """`fun` as a function of its arguments at `positions`."""
+
+    def partial(*xs):
+        full = list(args)
+        for i, x in zip(positions, xs, strict=True):
+            full[i] = x
+        return fun(*full, **kwargs)
+
+    return functools.update_wrapper(partial, fun, assigned=("__name__", "__module__"))
+
+
+def _positions(nums: Sequence[int], count: int) -> list[int]:
+    for n in nums:
+        if not -count <= n < count:
+            raise ValueError(
+                "Positional argument indices, e.g. for `static_argnums`, must have value greater than or "
+                f"equal to -len(args) and less than len(args), but got value {n} for len(args) == {count}."
+            )
+    return [n + count if n < 0 else n for n in nums]
+
+
+def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
+    _check_value(name, x)
+    dtype = typeof(x).dtype
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype.name}."
+            )
+    elif (
+        dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_
+    ):
+        if not allow_int:
+            raise TypeError(
+                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
+                f"np.inexact), but got {dtype.name}. If you want to use Boolean- or integer-valued inputs, "
+                "use vjp or set allow_int to True."
+            )
+    elif not dtypes.issubdtype(dtype, np.inexact):
+        raise TypeError(f"{name} requires numerical-valued inputs, but got {dtype.name}.")
+
+
+def _check_scalar(x: Any) -> None:
+    text = "Gradient only defined for scalar-output functions. Output"
+    if not is_value(x):
+        raise TypeError(f"{text} was {x}.")
+    if typeof(x).shape:
+        raise TypeError(f"{text} had shape: {typeof(x).shape}.")
+
+
+def _check_output(name: str, x: Any, holomorphic: bool) -> None:
+    dtype = typeof(x).dtype
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires outputs with complex dtype, but got {dtype.name}."
+            )
+    elif dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
+            f"{dtype.name}. For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+            f"non-holomorphic functions involving complex outputs, use jax.vjp directly."
+        )
+    elif not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
+            f"{dtype.name}. For differentiation of functions with integer outputs, use jax.vjp directly."
+        )
+
+
+def jacfwd(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
+    """The Jacobian of `fun`, column by column, in forward mode."""
+    return _jacobian(fun, argnums, has_aux, holomorphic, False, _forward_columns)
+
+
+def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+           allow_int: bool = False) -> Callable:  # fmt: skip
+    """The Jacobian of `fun`, row by row, in reverse mode."""
+    return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, _reverse_rows)
+
+
+def jacobian(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """As `jacrev`."""
+    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+
+
+def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
+    _check_callable(fun)
+    nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
+
+    @functools.wraps(fun, assigned=("__name__", "__qualname__", "__module__"))
+    @source.boundary
+    def jacobian_of(*args, **kwargs):
+        positions = _positions(nums, len(args))
+        chosen = tuple(args[i] for i in positions)
+        name = "jacfwd" if make is _forward_columns else "jacrev"
+        for x in tree.tree_leaves(chosen):
+            if make is _forward_columns and not holomorphic:
+                _check_forward_input(x)
+            else:
+                _check_input(name, x, holomorphic, allow_int)
+
+        partial = _of_chosen(fun, positions, args, kwargs)
+        jac, aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
+        return (jac, aux) if has_aux else jac
+
+    jacobian_of.__doc__ = f"Jacobian of {function_name(fun)} with respect to argument(s) {argnums}."
+    return jacobian_of
+
+
+def _check_forward_input(x: Any) -> None:
+    _check_value("jacfwd", x)
+    if not dtypes.issubdtype(typeof(x).dtype, np.floating):
+        raise TypeError(
+            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got "
+            f"{typeof(x).dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
+            "differentiation of "
+            f"non-holomorphic functions involving complex inputs or integer inputs, use jax.jvp directly."
+        )
+
+
+def _basis(value: Any) -> Any:
+    """The standard basis of the space of a tree of arrays, along a new leading axis."""
+    leaves, treedef = tree.flatten(value)
+    sizes = [typeof(x).size for x in leaves]
+    dtype = dtypes.result_type(*leaves) if leaves else np.dtype(np.float32)
+    ndim = sum(sizes)
+    rows, columns = (broadcasted_iota(np.int32, (ndim, ndim), i) for i in (0, 1))
+    identity = convert(eq(add(rows, np.int32(0)), columns), dtype)
+    parts = []
+    for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
+        block = moving.reshape_to(block, (ndim, *typeof(x).shape))
+        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=None)
+        parts.append(convert_element_type_p.bind(block, **params))
+    return treedef.unflatten(parts)
+
+
+def _forward_columns(fun, chosen, has_aux, holomorphic, single):
+    def push(tangents):
+        out = jvp(fun, chosen, tangents, has_aux)
+        return out[:2] + ((out[2],) if has_aux else ())
+
+    outs = vmap(push, out_axes=(None, -1, None) if has_aux else (None, -1))(_basis(chosen))
+    value, columns = outs[0], outs[1]
+    aux = outs[2] if has_aux else None
+    tree.tree_map(lambda y: _check_output("jacfwd", y, holomorphic) if holomorphic else None, value)
+    jac = tree.tree_map(lambda y, rows: _unraveled(chosen, rows, -1, y), value, columns)
+    return (
+        tree.tree_map(lambda j: j[0], jac, is_leaf=lambda j: isinstance(j, tuple) and len(j) == len(chosen))
+        if single
+        else jac
+    ), aux
+
+
+def _reverse_rows(fun, chosen, has_aux, holomorphic, single):
+    value, pullback, *aux = _vjp(fun, chosen, has_aux)
+    tree.tree_map(lambda y: _check_output("jacrev", y, holomorphic), value)
+    rows = vmap(pullback)(_basis(value))
+    if single:
+        rows = rows[0]
+    out_tree = tree.tree_structure(value)
+    wanted = chosen[0] if single else chosen
+    jac = tree.tree_map(lambda x, row: _unraveled(value, row, 0, x), wanted, rows)
+    in_tree = tree.tree_structure(rows)
+    return tree.tree_transpose(in_tree, out_tree, jac), (aux[0] if aux else None)
+
+
+def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
+    """An array whose axis runs over a tree's elements, as the tree of arrays, of the type of `like`."""
+    leaves, treedef = tree.flatten(example)
+    aval, shape = typeof(like), typeof(array).shape
+    axis %= len(shape)
+    if typeof(array).dtype == dtypes.float0:
+        array = zeros_like_aval(aval.update(shape=shape))
+    parts = [
+        moving.reshape_to(part, (*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]))
+        for x, part in zip(leaves, split(array, [typeof(x).size for x in leaves], axis), strict=True)
+    ]
+    return treedef.unflatten([convert(part, aval.dtype, aval.weak_type) for part in parts])
+
+
+def hessian(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
+    """The Hessian of `fun`: the forward-mode Jacobian of its reverse-mode one."""
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+@source.boundary
+def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
+    """The transpose of a function that is linear; `primals` tell only shapes and dtypes.
+
+    Raises TypeError if the function is not linear in arrays of floats.
+    """
+    if reduce_axes:
+        raise NotImplementedError("reduce_axes argument to transpose is deprecated")
+    xs, in_tree = tree.flatten(primals)
+    avals = [ShapedArray(tuple(x.shape), x.dtype) if hasattr(x, "shape") else typeof(x) for x in xs]
+    flat = Flat(fun, in_tree)
+    jaxpr, consts = trace_to_jaxpr(flat, avals, _info(fun, in_tree, "linear_transpose"))
+    out_tree = flat.out_tree
+
+    def transposed(consts, ct):
+        cts, ct_tree = tree.flatten(ct)
+        if ct_tree != out_tree:
+            raise TypeError(
+                f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}"
+            )
+        for c, v in zip(cts, jaxpr.outvars, strict=True):
+            if typeof(c).shape != v.aval.shape or typeof(c).dtype != v.aval.dtype:
+                raise TypeError(
+                    f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}"
+                )
+        results = backward(jaxpr, consts, [Linear(a) for a in avals], cts)
+        return in_tree.unflatten([instantiate(c) for c in results])
+
+    return tree.Partial(transposed, consts)

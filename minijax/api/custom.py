@@ -1,0 +1,343 @@
+"""Functions whose derivatives the user gives: `custom_jvp`, `custom_vjp`, `custom_gradient`."""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minijax.base import dtypes, errors, source, tree
+from minijax.control.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
+from minijax.control.jitted import function_name, signature_of
+from minijax.ir.trace import Tracer
+from minijax.ir.types import Zero, typeof
+from minijax.ops.zeros import add_any, instantiate
+
+
+class CustomVJPPrimal(NamedTuple):
+    """An argument of a forward rule defined with `symbolic_zeros`: its value, and whether it is perturbed."""
+
+    value: Any
+    perturbed: bool
+
+
+def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: dict) -> tuple:
+    """All arguments by position, defaults filled in."""
+    if signature is None or not kwargs and len(args) == len(signature.parameters):
+        return args
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(f"keyword-only arguments cannot be resolved to positions: {set(bound.kwargs)}")
+    return bound.args
+
+
+class _Custom:
+    """What the two decorators share."""
+
+    def __init__(
+        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.signature = signature_of(fun)
+        named = ()
+        if nondiff_argnames and self.signature is not None:
+            parameters = list(self.signature.parameters)
+            named = tuple(parameters.index(n) for n in nondiff_argnames)
+        self.nondiff_argnums = tuple(sorted({*nondiff_argnums, *named}))
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def _positional(self, args: tuple, kwargs: dict) -> tuple:
+        try:
+            return _resolve_kwargs(self.signature, args, kwargs)
+        except TypeError as error:
+            raise TypeError(
+                f"The input arguments to the {type(self).__name__}-decorated function "
+                f"{function_name(self.fun)} could "
+                f"not be resolved to positional-only arguments. Binding failed with the error:\n{error}"
+            ) from error
+
+    def _split(self, args: tuple) -> tuple[tuple, tuple]:
+        """The nondifferentiable arguments, and the others."""
+        count = len(args)
+        fixed = {n + count if n < 0 else n for n in self.nondiff_argnums}
+        return (
+            tuple(a for i, a in enumerate(args) if i in fixed),
+            tuple(a for i, a in enumerate(args) if i not in fixed),
+        )
+
+    def _merge(self, fixed: Sequence, dynamic: Sequence) -> list:
+        count = len(fixed) + len(dynamic)
+        places = {n + count if n < 0 else n for n in self.nondiff_argnums}
+        a, b = iter(fixed), iter(dynamic)
+        return [next(a) if i in places else next(b) for i in range(count)]
+
+    def _flat(self, fixed: tuple, in_tree: Any, outs: dict) -> Callable:
+        """The function on leaves; it leaves its result's tree in `outs`."""
+
+        def fun(*leaves):
+            result = self.fun(*self._merge(fixed, in_tree.unflatten(leaves)))
+            flat, outs["tree"] = tree.flatten(result)
+            return flat
+
+        fun.__name__ = function_name(self.fun)
+        return fun
+
+
+class custom_jvp(_Custom):  # noqa: N801
+    """A function whose forward derivative `defjvp` gives.
+
+    The rule takes the nondifferentiable arguments, then the primals and the tangents as tuples, and returns
+    the results and their tangents.
+    """
+
+    def __init__(
+        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable | None = None
+        self.symbolic_zeros = False
+
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+        """Sets the rule, and returns it. With `symbolic_zeros` it sees tangents known to be zero as such."""
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable | None) -> None:
+        """Sets a rule (tangent, result, *primals) -> tangent for each argument; None means zero."""
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        def jvp(primals, tangents):
+            out = self(*primals)
+            terms = [t(x, out, *primals) for t, x in zip(jvps, tangents, strict=False) if t is not None]
+            if not terms:
+                return out, tree.tree_map(lambda x: instantiate(Zero(typeof(x).to_tangent_aval())), out)
+            total = terms[0]
+            for term in terms[1:]:
+                total = tree.tree_map(add_any, total, term)
+            return out, total
+
+        self.defjvp(jvp)
+
+    @source.boundary
+    def __call__(self, *args, **kwargs):
+        if self.jvp is None:
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp."
+            )
+        fixed, dynamic = self._split(self._positional(args, kwargs))
+        leaves, in_tree = tree.flatten(dynamic)
+        outs: dict[str, Any] = {}
+        fun = self._flat(fixed, in_tree, outs)
+        jvp = self._flat_jvp(fixed, in_tree, outs)
+        results = bind_custom_jvp(fun, jvp, leaves, self.symbolic_zeros)
+        return outs["tree"].unflatten(results)
+
+    def _flat_jvp(self, fixed: tuple, in_tree: Any, outs: dict) -> Callable:
+        rule, name = self.jvp, function_name(self.jvp)
+        title = f"Custom JVP rule {name} for function {function_name(self.fun)}"
+
+        def jvp(*values):
+            half = len(values) // 2
+            primals, tangents = values[:half], values[half:]
+            if self.symbolic_zeros:
+                tangents = [symbolic(t) for t in tangents]
+            pair = rule(*fixed, in_tree.unflatten(primals), in_tree.unflatten(tangents))
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise TypeError(
+                    f"{title} must produce a pair (list or tuple of length two) representing primal and "
+                    f"tangent outputs, but got {type(pair)}."
+                )
+            results, out_tree = tree.flatten(pair[0])
+            moved, tangent_tree = tree.flatten(pair[1])
+            if out_tree != tangent_tree:
+                raise TypeError(
+                    f"{title} must produce primal and tangent outputs with equal container (pytree) "
+                    f"structures, but got {out_tree} and {tangent_tree} respectively."
+                )
+            if "tree" in outs and outs["tree"] != out_tree:
+                raise TypeError(
+                    f"{title} must produce a pair (primal_out, tangent_out) where primal_out has the tree "
+                    f"structure of the function's output: got {out_tree}, expected {outs['tree']}."
+                )
+            outs["tree"] = out_tree
+            moved = [unsymbolic(t) for t in moved]
+            _check_tangents(title, results, moved)
+            return [*results, *moved]
+
+        jvp.__name__ = name
+        return jvp
+
+
+def _check_tangents(title: str, results: Sequence, tangents: Sequence) -> None:
+    bad = []
+    for x, t in zip(results, tangents, strict=True):
+        want = typeof(x).to_tangent_aval()
+        have = t.aval if type(t) is Zero else typeof(t)
+        if (want.shape, want.dtype) != (have.shape, have.dtype):
+            bad.append(f"  primal {typeof(x).str_short()} with tangent {have.str_short()}")
+    if bad:
+        raise TypeError(
+            f"{title} must produce primal and tangent outputs with equal shapes and dtypes, but got:\n"
+            + "\n".join(bad)
+        )
+
+
+class custom_vjp(_Custom):  # noqa: N801
+    """A function whose reverse derivative `defvjp` gives by a forward and a backward rule.
+
+    `fwd` takes the function's arguments and returns (result, residuals); `bwd` takes the nondifferentiable
+    arguments, the residuals and the result's cotangent, and returns a tuple of the arguments' cotangents.
+    """
+
+    def __init__(
+        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable | None = None
+        self.bwd: Callable | None = None
+        self.symbolic_zeros = False
+
+    def defvjp(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False
+    ) -> None:
+        """Sets the rules."""
+        if optimize_remat:
+            raise NotImplementedError("defvjp: optimize_remat is not there yet")
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+
+    @source.boundary
+    def __call__(self, *args, **kwargs):
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp."
+            )
+        fixed, dynamic = self._split(self._positional(args, kwargs))
+        if any(isinstance(x, Tracer) for x in tree.tree_leaves(fixed)):
+            raise errors.UnexpectedTracerError(
+                "Found a JAX Tracer object passed as an argument to a custom_vjp function "
+                f"({function_name(self.fun)}) in a position indicated by nondiff_argnums as "
+                "non-differentiable. Such arguments may be functions and other values that hold no tracers; "
+                "arrays belong among the others."
+            )
+        leaves, in_tree = tree.flatten(dynamic)
+        outs: dict[str, Any] = {}
+        fun = self._flat(fixed, in_tree, outs)
+        fwd = self._flat_fwd(fixed, in_tree, outs)
+        bwd = self._flat_bwd(fixed, in_tree, [typeof(x) for x in leaves], outs)
+        count = lambda: outs["tree"].num_leaves  # noqa: E731
+        results = bind_custom_vjp(fun, fwd, bwd, leaves, count, self.symbolic_zeros)
+        return outs["tree"].unflatten(results)
+
+    def _flat_fwd(self, fixed: tuple, in_tree: Any, outs: dict) -> Callable:
+        name = function_name(self.fwd)
+        title = f"Custom VJP fwd rule {name} for function {function_name(self.fun)}"
+
+        def fwd(*leaves):
+            if self.symbolic_zeros:
+                leaves = [CustomVJPPrimal(*pair) for pair in leaves]
+            pair = self.fwd(*self._merge(fixed, in_tree.unflatten(leaves)))
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise TypeError(
+                    f"{title} must produce a pair (list or tuple of length two) where the first element "
+                    "represents "
+                    f"the primal output and the second element represents residuals, but got {pair!r}."
+                )
+            results, out_tree = tree.flatten(pair[0])
+            if "tree" in outs and outs["tree"] != out_tree:
+                raise TypeError(
+                    f"{title} must produce a pair (primal_out, residuals) where primal_out has the tree "
+                    f"structure of the function's output: got {out_tree}, expected {outs['tree']}."
+                )
+            outs["tree"] = out_tree
+            residuals, outs["residual_tree"] = tree.flatten(pair[1])
+            return [*residuals, *results]
+
+        fwd.__name__ = name
+        return fwd
+
+    def _flat_bwd(self, fixed: tuple, in_tree: Any, avals: Sequence, outs: dict) -> Callable:
+        name = function_name(self.bwd)
+        title = f"{name} for function {function_name(self.fun)}"
+
+        def bwd(*residuals_and_cts):
+            n = outs["residual_tree"].num_leaves
+            residuals = outs["residual_tree"].unflatten(residuals_and_cts[:n])
+            cts = self.bwd(*fixed, residuals, outs["tree"].unflatten(residuals_and_cts[n:]))
+            return _fit(
+                title, tuple(cts) if isinstance(cts, list) else cts, in_tree, [a.to_ct_aval() for a in avals]
+            )
+
+        bwd.__name__ = name
+        return bwd
+
+
+_NONE = object()
+
+
+def _fit(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
+    """The leaves of the cotangents: None, for a whole argument or a leaf, means zero."""
+    dummy = in_tree.unflatten(avals)
+    is_none = lambda x: x is None  # noqa: E731
+    marked = tree.tree_map(lambda x: _NONE if x is None else x, cts, is_leaf=is_none)
+    try:
+        if not isinstance(cts, tuple):
+            raise ValueError
+        leaves = tree.broadcast_prefix(marked, dummy, is_leaf=lambda x: x is _NONE)
+    except ValueError:
+        raise TypeError(
+            "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the "
+            "args tuple of the primal function, and in particular must produce a tuple of length equal to "
+            "the number of arguments to the primal function, but got bwd output structure "
+            f"{tree.tree_structure(cts)} for primal input structure {in_tree}, from {title}."
+        ) from None
+    results = []
+    for ct, a in zip(leaves, avals, strict=True):
+        if ct is _NONE or type(ct) in (Zero, SymbolicZero):
+            results.append(Zero(a))
+            continue
+        have = typeof(ct)
+        if a.dtype == dtypes.float0 or have.dtype == dtypes.float0:
+            results.append(Zero(a))
+        elif have.shape != a.shape:
+            raise ValueError(
+                "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
+                f"primal function, but got {have.str_short()} for an argument whose cotangent is "
+                f"{a.str_short()}, from {title}"
+            )
+        else:
+            results.append(ct)
+    return results
+
+
+def custom_gradient(fun: Callable) -> Callable:
+    """A function that returns its value and its own vjp function, made differentiable by it."""
+
+    @custom_vjp
+    def wrapped(*args):
+        return fun(*args)[0]
+
+    def fwd(*args):
+        out, pullback = fun(*args)
+        return out, Pullback(pullback)
+
+    def bwd(pullback, ct):
+        cts = pullback.call(ct)
+        return cts if isinstance(cts, tuple) else (cts,)
+
+    wrapped.defvjp(fwd, bwd)
+    return functools.wraps(fun)(lambda *args: wrapped(*args))
+
+
+class Pullback:
+    """A vjp function carried as residuals: nothing in it is a leaf."""
+
+    def __init__(self, call: Callable):
+        self.call = call
+
+
+tree.register_pytree_node(Pullback, lambda p: ((), p.call), lambda call, _: Pullback(call))

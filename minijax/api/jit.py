@@ -1,0 +1,238 @@
+"""`jit`, and looking at functions without running them: `make_jaxpr`, `eval_shape`."""
+
+import contextlib
+import functools
+import inspect
+import operator
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minijax.api.shapes import abstract, described, is_described
+from minijax.api.stages import JitWrapped
+from minijax.base import source, tree
+from minijax.control.call import JitOptions
+from minijax.control.jitted import (
+    Resolved,
+    argument_error,
+    argument_names,
+    check_results,
+    function_name,
+    result_paths,
+    signature_of,
+    source_of,
+)
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.trace import trace_to_jaxpr
+
+
+def jit(
+    fun: Callable | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compiles `fun` with XLA, once for each kind of arguments.
+
+    Static arguments are part of the program and must be hashable; donated ones give their memory to the
+    results and are deleted. Raises TypeError or ValueError for arguments that `fun` does not have.
+    """
+    options = dict(
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        donate_argnums=donate_argnums,
+        donate_argnames=donate_argnames,
+        keep_unused=keep_unused,
+        device=device,
+        backend=backend,
+        inline=inline,
+        compiler_options=compiler_options,
+    )
+    if device is not None or backend is not None:
+        warnings.warn(
+            "backend and device argument on jit is deprecated. Put the arguments on the device with "
+            "`jax.device_put`.",
+            DeprecationWarning, stacklevel=2,
+        )  # fmt: skip
+        if device is not None and backend is not None:
+            raise ValueError(
+                f"can't specify both a device and a backend for jit, got {device=} and {backend=}."
+            )
+    if in_shardings is not None or out_shardings is not None:
+        raise NotImplementedError(
+            "jit: in_shardings and out_shardings need several devices, which are not there yet"
+        )
+    if fun is None:
+        return functools.partial(jit, **options)
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun}")
+    if isinstance(fun, staticmethod):
+        raise TypeError(f"staticmethod arguments are not supported, got {fun}: wrap the function inside it")
+    signature = signature_of(fun)
+    resolved = resolve(fun, signature, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    compiler = tuple(sorted(compiler_options.items())) if compiler_options else ()
+    chosen = JitOptions(keep_unused, inline, device, backend, compiler)
+    return JitWrapped(fun, chosen, resolved, None, signature)
+
+
+def _ints(name: str, value: Any) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    is_one = hasattr(value, "__index__") and not getattr(value, "shape", ())
+    try:
+        return tuple(map(operator.index, (value,) if is_one else value))
+    except TypeError:
+        raise TypeError(f"Value of {name} must be an int or a sequence of ints, got {value!r}") from None
+
+
+def _strings(name: str, value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    found = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(v, str) for v in found):
+        raise TypeError(f"Value of {name} must be a string or a sequence of strings, got {value!r}")
+    return found
+
+
+def resolve(
+    fun: Callable,
+    signature: inspect.Signature | None,
+    static_argnums,
+    static_argnames,
+    donate_argnums,
+    donate_argnames,
+) -> Resolved:
+    """Static and donated arguments by position and by name, each inferred from the other where one is
+    missing.
+    """
+    static = _both_ways(
+        signature, _ints("static_argnums", static_argnums), _strings("static_argnames", static_argnames)
+    )
+    donate = _both_ways(signature, _ints("donate_argnums", donate_argnums),
+                        _strings("donate_argnames", donate_argnames))  # fmt: skip
+    for what, nums, names in (("static", *static), ("donate", *donate)):
+        _check_arguments(fun, signature, what, nums, names)
+    both = (set(static[0]) & set(donate[0])) | (set(static[1]) & set(donate[1]))
+    if both:
+        raise ValueError(
+            f"static_argnums and donate_argnums cannot intersect: {function_name(fun)} has {both} in both"
+        )
+    return Resolved(*static, *donate)
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _both_ways(signature, nums, names) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    if signature is None or (nums is None) == (names is None):
+        return nums or (), names or ()
+    parameters = list(signature.parameters.values())
+    if nums is None:
+        return tuple(i for i, p in enumerate(parameters) if p.name in names and p.kind in _POSITIONAL), names
+    return nums, tuple(p.name for i, p in enumerate(parameters) if i in nums and p.kind in _KEYWORD)
+
+
+def _check_arguments(fun, signature, what: str, nums: tuple, names: tuple) -> None:
+    if signature is None:
+        return
+    parameters = signature.parameters.values()
+    count = len([p for p in parameters if p.kind in _POSITIONAL])
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        bad = [n for n in nums if not -count <= n < count]
+        if bad:
+            raise ValueError(
+                f"jitted function has {what}_argnums={nums} but only accepts {count} positional arguments: "
+                f"{function_name(fun)}{signature}"
+            )
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        known = {p.name for p in parameters if p.kind in _KEYWORD}
+        bad = [n for n in names if n not in known]
+        if bad:
+            raise ValueError(
+                f"jitted function has invalid argnames {set(bad)} in {what}_argnames. Function does not take "
+                f"these args. Valid names: {known or 'none'}, of {function_name(fun)}{signature}"
+            )
+
+
+def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env: Sequence | None = None,
+               return_shape: bool = False) -> Callable:  # fmt: skip
+    """A function of the same arguments that returns the closed jaxpr of `fun`.
+
+    With `return_shape` the result is a pair of it and the results' shapes and dtypes.
+    """
+    if not callable(fun):
+        raise TypeError(f"make_jaxpr: the first argument must be callable, got {fun}")
+    static = _ints("static_argnums", static_argnums) or ()
+
+    @functools.wraps(fun)
+    @source.boundary
+    def jaxpr_of(*args, **kwargs):
+        with _axes(axis_env):
+            closed, out_tree = trace_function(fun, args, kwargs, static, "make_jaxpr")
+        if not return_shape:
+            return closed
+        shapes = [described(a) for a in closed.out_avals]
+        return closed, tree.tree_unflatten(out_tree, shapes)
+
+    jaxpr_of.__name__ = f"make_jaxpr({jaxpr_of.__name__})"
+    return jaxpr_of
+
+
+def _axes(axis_env: Sequence | None) -> Any:
+    from_axes = [state.named_axis(name, size) for name, size in axis_env or ()]
+    stack = contextlib.ExitStack()
+    for axis in from_axes:
+        stack.enter_context(axis)
+    return stack
+
+
+def trace_function(
+    fun: Callable, args: tuple, kwargs: dict, static: Sequence[int], purpose: str
+) -> tuple[ClosedJaxpr, Any]:
+    """The closed jaxpr of a function of trees, and its result's tree."""
+    fixed = {i + len(args) if i < 0 else i for i in static}
+    dynamic = tuple(a for i, a in enumerate(args) if i not in fixed)
+    leaves, treedef = tree.flatten((dynamic, kwargs))
+    outs: list[Any] = []
+
+    def flat(*xs):
+        values, keywords = treedef.unflatten(xs)
+        rest = iter(values)
+        full = [a if i in fixed else next(rest) for i, a in enumerate(args)]
+        results, out_tree = tree.flatten(fun(*full, **keywords))
+        outs[:] = [out_tree]
+        check_results(function_name(fun), results, out_tree)
+        return results
+
+    marks = tuple((i, None) for i in sorted(fixed))
+    info = DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), treedef, marks))
+    for name, x in zip(info.arg_names, leaves, strict=True):
+        if not is_described(x):
+            raise argument_error(fun, name, x)
+    jaxpr, consts = trace_to_jaxpr(flat, [abstract(x) for x in leaves], info)
+    jaxpr.debug_info = info._replace(result_paths=result_paths(outs[0]))
+    return ClosedJaxpr(jaxpr, consts), outs[0]
+
+
+@source.boundary
+def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of the results of `fun`, which is traced and not run."""
+    if isinstance(fun, JitWrapped):
+        return fun.eval_shape(*args, **kwargs)
+    closed, out_tree = trace_function(fun, args, kwargs, (), "eval_shape")
+    shapes = [described(a) for a in closed.out_avals]
+    return tree.tree_unflatten(out_tree, shapes)

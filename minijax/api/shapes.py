@@ -1,0 +1,70 @@
+"""Shapes and dtypes in place of arrays."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.ir.shardings import NamedSharding, PartitionSpec, Sharding
+from minijax.ir.types import ShapedArray, is_value, typeof
+
+
+class ShapeDtypeStruct:
+    """The shape and dtype of an array that there need not be."""
+
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "is_ref", "__weakref__")
+
+    def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Sharding | PartitionSpec | None = None,
+                 weak_type: bool = False, vma: Any = None, is_ref: bool = False):  # fmt: skip
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        aval = ShapedArray(tuple(shape), dtype, weak_type)
+        self.shape, self.dtype = aval.shape, aval.dtype
+        self.sharding, self.weak_type, self.vma, self.is_ref = sharding, bool(weak_type), vma, is_ref
+
+    size = property(lambda self: math.prod(self.shape))
+    ndim = property(lambda self: len(self.shape))
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def update(self, **fields: Any) -> "ShapeDtypeStruct":
+        """A copy with some fields changed."""
+        names = ("shape", "dtype", "sharding", "weak_type", "vma", "is_ref")
+        return ShapeDtypeStruct(**{**{n: getattr(self, n) for n in names}, **fields})
+
+    def _fields(self):
+        return self.shape, self.dtype, self.sharding, self.weak_type, self.is_ref
+
+    def __eq__(self, other):
+        return type(other) is ShapeDtypeStruct and self._fields() == other._fields()
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype, self.weak_type))
+
+    def __repr__(self):
+        sharding = f", sharding={self.sharding}" if isinstance(self.sharding, NamedSharding) else ""
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
+
+
+def abstract(x: Any) -> Any:
+    """The type of a value, or of a `ShapeDtypeStruct` in place of one."""
+    if isinstance(x, ShapeDtypeStruct):
+        return ShapedArray(x.shape, x.dtype, x.weak_type)
+    if isinstance(x, ShapedArray):
+        return x
+    if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
+        return ShapedArray(x.shape, x.dtype, getattr(x, "weak_type", False))
+    return typeof(x)
+
+
+def is_described(x: Any) -> bool:
+    """Whether `abstract` can tell the type of `x`."""
+    return is_value(x) or hasattr(x, "shape") and hasattr(x, "dtype") or isinstance(x, ShapedArray)
+
+
+def described(aval: ShapedArray) -> ShapeDtypeStruct:
+    """A type as the user sees it."""
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)

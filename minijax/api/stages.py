@@ -1,0 +1,238 @@
+"""The stages of a jitted function: wrapped, traced, lowered, compiled."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minijax.api.shapes import abstract, described
+from minijax.base import source, tree
+from minijax.control.jitted import Jitted, Traced as TracedCall
+from minijax.ir.trace import Tracer
+from minijax.ir.types import ShapedArray, typeof
+from minijax.run import client
+from minijax.run.compile import hlo_text, module_cost
+from minijax.transforms.evaluate import (
+    ProgramOptions,
+    Runner,
+    compile_lowered,
+    lower_program,
+    operand,
+)
+
+
+class ArgInfo(NamedTuple):
+    """What a stage knows of one argument."""
+
+    aval: Any
+    donated: bool
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+
+    def __repr__(self):
+        return f"ArgInfo(_aval={self.aval!r}, donated={self.donated})"
+
+
+class Stage:
+    """What the stages share: the trees and types of arguments and results."""
+
+    in_tree: Any
+    out_tree: Any
+    in_avals: Any
+    _donated: Sequence[bool]
+    _out_avals: Sequence[ShapedArray]
+
+    @property
+    def args_info(self) -> Any:
+        """The arguments' tree of `ArgInfo`."""
+        leaves, _ = tree.flatten(self.in_avals)
+        return self.in_tree.unflatten([ArgInfo(a, d) for a, d in zip(leaves, self._donated, strict=True)])
+
+    @property
+    def out_info(self) -> Any:
+        """The results' tree of shapes and dtypes."""
+        return self.out_tree.unflatten([described(a) for a in self._out_avals])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The flat positions of donated arguments."""
+        return tuple(i for i, d in enumerate(self._donated) if d)
+
+
+class Traced(Stage):
+    """A function with its jaxpr for one kind of arguments."""
+
+    def __init__(self, wrapped: "JitWrapped", call: TracedCall, treedef: Any, static: tuple):
+        self._wrapped, self._call, self._treedef, self._static = wrapped, call, treedef, static
+        self.fun_name = wrapped.name
+        self.in_tree, self.out_tree = treedef, call.out_tree
+        self._donated = wrapped.donated(treedef, static)
+        self._flat_avals = call.closed.in_avals[len(call.captured) :]
+        self._out_avals = call.closed.out_avals
+
+    in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
+    out_avals = property(lambda self: self.out_tree.unflatten(self._out_avals))
+    jaxpr = property(lambda self: self._call.closed)
+
+    def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> "Lowered":
+        """The StableHLO of the function, by default for the default platform."""
+        if self._call.captured:
+            raise ValueError(
+                f"{self.fun_name} captures values of an outer trace and cannot be lowered by itself"
+            )
+        platforms = lowering_platforms or (_platform(self._wrapped),)
+        if len(platforms) > 1:
+            raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
+        options = self._wrapped.program_options(self._treedef, self._static)
+        return Lowered(self, platforms[0], options)
+
+
+def _platform(wrapped: "JitWrapped") -> str:
+    return wrapped.options.backend or client.default_device().platform
+
+
+class Lowered(Stage):
+    """A function as StableHLO text."""
+
+    def __init__(self, traced: Traced, platform: str, options: ProgramOptions):
+        self._traced, self._platform, self._options = traced, platform, options
+        self._program = lower_program(traced._call.closed, options, platform)
+        self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
+        self.in_avals = traced.in_avals
+        self._donated, self._out_avals = traced._donated, traced._out_avals
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module, as "stablehlo" or "hlo"."""
+        if dialect in (None, "stablehlo"):
+            if not debug_info:
+                return self._program.module.text
+            closed = self._traced._call.closed
+            return lower_program(closed, self._options, self._platform, source.position).module.text
+        if dialect == "hlo":
+            return hlo_text(self._program.module.text)
+        raise ValueError(f"Unrecognized dialect {dialect!r}: as_text knows 'stablehlo' and 'hlo'")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module for a program to read, or None where there is none in that dialect."""
+        try:
+            return self.as_text(dialect)
+        except ValueError:
+            return None
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of the costs of one run, before optimization."""
+        return module_cost(self._program.module.text)
+
+    def compile(
+        self, compiler_options: dict[str, Any] | None = None, *, device_assignment: Any = None
+    ) -> "Compiled":
+        """The executable. Raises JaxRuntimeError for an unknown compiler option."""
+        options = self._options
+        if compiler_options:
+            options = options._replace(compiler_options=tuple(sorted(compiler_options.items())))
+        device = options.device if options.device is not None else client.default_device()
+        return Compiled(self, compile_lowered(self._program, options, device, options.device is not None))
+
+
+class Compiled(Stage):
+    """An executable: call it with arguments of exactly the types it was compiled for."""
+
+    def __init__(self, lowered: Lowered, runner: Runner):
+        self._lowered, self._runner = lowered, runner
+        self.in_tree, self.out_tree = lowered.in_tree, lowered.out_tree
+        self.in_avals = lowered.in_avals
+        self._flat_avals = lowered._traced._flat_avals
+        self._donated, self._out_avals = lowered._donated, lowered._out_avals
+        self._static_names = {k for k, _ in lowered._traced._static if isinstance(k, str)}
+
+    def as_text(self) -> str:
+        """The optimized HLO."""
+        return self._runner.program.as_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of the costs of one run."""
+        return self._runner.program.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """The sizes of arguments, results, temporaries and code."""
+        return self._runner.program.memory_analysis()
+
+    def runtime_executable(self) -> Any:
+        """The jaxlib executable."""
+        return self._runner.program.executable
+
+    def _sharding(self):
+        return client.single_device_sharding(self._runner.device)
+
+    @property
+    def out_info(self) -> Any:
+        """The results' tree of shapes, dtypes and shardings."""
+        return tree.tree_map(lambda x: x.update(sharding=self._sharding()), super().out_info)
+
+    @property
+    def input_shardings(self) -> Any:
+        """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
+        kept = self._runner.kept
+        return self.in_tree.unflatten(
+            [self._sharding() if i in kept else None for i in range(self.in_tree.num_leaves)]
+        )
+
+    @property
+    def output_shardings(self) -> Any:
+        return self.out_tree.unflatten([self._sharding()] * self.out_tree.num_leaves)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the executable. Raises TypeError for arguments of another tree or of other types."""
+        return self(*args, **kwargs)
+
+    def __call__(self, *args, **kwargs):
+        leaves, treedef = tree.flatten((args, kwargs))
+        if treedef != self.in_tree:
+            raise TypeError(
+                f"Function compiled with input pytree does not match the input pytree it was called with: "
+                f"{self._lowered._traced.fun_name} was compiled for {self.in_tree}, called with {treedef}"
+            )
+        for i, (x, want) in enumerate(zip(leaves, self._flat_avals, strict=True)):
+            if isinstance(x, Tracer):
+                raise TypeError(
+                    "Cannot apply JAX transformations to a function lowered and compiled for a particular "
+                    f"signature. Argument {i} of {self._lowered._traced.fun_name} is a traced value, {x!r}"
+                )
+            have = typeof(x)
+            if have is not want and (have.shape, have.dtype) != (want.shape, want.dtype):
+                raise TypeError(
+                    "Argument types differ from the types for which this computation was compiled. Argument "
+                    f"{i} of {self._lowered._traced.fun_name}: compiled for {want.str_short()}, called with "
+                    f"{have.str_short()}"
+                )
+        return self.out_tree.unflatten(self._runner([operand(x) for x in leaves]))
+
+
+class JitWrapped(Jitted):
+    """A function jitted by the user, with its stages."""
+
+    __slots__ = ()
+
+    @source.boundary
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """The function's jaxpr for these arguments, or for `ShapeDtypeStruct`s in their place."""
+        leaves, treedef, static = self.flatten(args, kwargs)
+        avals = tuple(abstract(x) for x in leaves)
+        return Traced(self, self.traced_for(avals, treedef, static), treedef, static)
+
+    @source.boundary
+    def lower(self, *args: Any, lowering_platforms: tuple[str, ...] | None = None, **kwargs: Any) -> Lowered:
+        """As `trace(...).lower()`."""
+        return self.trace(*args, **kwargs).lower(lowering_platforms=lowering_platforms)
+
+    @source.boundary
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the results."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self) -> None:
+        """Forgets the traces and programs of this function."""
+        self.memory.traces.cache_clear()
+        self.memory.programs.cache_clear()
+
+    def _cache_size(self) -> int:
+        return len(self.memory.programs)

@@ -1,0 +1,96 @@
+"""Moving values, waiting for them, and the scopes that surround operations."""
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from minijax.base import tree
+from minijax.ir import context, state
+from minijax.ir.shardings import Sharding
+from minijax.ir.trace import Tracer
+from minijax.ir.types import is_value
+from minijax.ops.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
+from minijax.run import client
+from minijax.run.array import Format
+
+
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
+) -> Any:
+    """The leaves of `x` as arrays on a device, by default where they are.
+
+    `device`, `src`, `donate` and `may_alias` may be trees that are prefixes of `x`. Raises TypeError for a
+    leaf that is no value.
+    """
+    leaves, treedef = tree.flatten(x)
+    for leaf in leaves:
+        if not is_value(leaf) and not hasattr(leaf, "__array__"):
+            raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
+    devices = _spread("device_put device", treedef, device)
+    for target in devices:
+        if not isinstance(target, Sharding | Format | client.Device | None):
+            raise ValueError(
+                "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format` or a "
+                f"pytree of these values. Received invalid value: {target}"
+            )
+    sources = _spread("device_put src", treedef, src)
+    donated = _spread("device_put donate", treedef, donate)
+    aliases = _spread("device_put may_alias", treedef, may_alias)
+    copies = [
+        DONATE_INPUT if d else ALWAYS_COPY if alias is False else REUSE_INPUT
+        for d, alias in zip(donated, aliases, strict=True)
+    ]
+    return treedef.unflatten(put_values(leaves, devices, sources, copies))
+
+
+def _spread(name: str, treedef: Any, value: Any) -> list:
+    return tree.flatten_axes(name, treedef, value)
+
+
+def device_get(x: Any) -> Any:
+    """The tree with its arrays on the host, as NumPy arrays."""
+    is_array = lambda leaf: hasattr(leaf, "__array__") and not isinstance(leaf, Tracer)  # noqa: E731
+    return tree.tree_map(lambda leaf: np.asarray(leaf) if is_array(leaf) else leaf, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until all arrays in the tree are computed, and returns it."""
+    for leaf in tree.tree_leaves(x):
+        wait = getattr(leaf, "block_until_ready", None)
+        if wait is not None:
+            wait()
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Starts to copy all arrays in the tree to the host, and returns it."""
+    for leaf in tree.tree_leaves(x):
+        start = getattr(leaf, "copy_to_host_async", None)
+        if start is not None:
+            start()
+    return x
+
+
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Runs operations on known values at once, also while a function is traced."""
+    with state.set_current_trace(None):
+        yield
+
+
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Puts the operations inside under a name, which tools show. Also a decorator."""
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope name argument must be a string, got {name!r}")
+    with context.extended_name_stack(name):
+        yield
+
+
+def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+    """`fun` with its operations under its name."""
+    scope = name or getattr(fun, "__name__", "fun")
+    return functools.wraps(fun)(named_scope(scope)(fun))

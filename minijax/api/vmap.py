@@ -1,0 +1,135 @@
+"""`vmap`: a function over one example as a function over an axis of examples."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.base import dims, source, tree
+from minijax.control.jitted import argument_names, function_name, result_paths, signature_of
+from minijax.ir.primitive import Axis
+from minijax.ir.types import typeof
+from minijax.transforms.batch import batch_flat, place
+
+
+def vmap(
+    fun: Callable,
+    in_axes: int | None | Sequence[Any] = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> Callable:
+    """Vectorises `fun` over an axis of its arguments.
+
+    `in_axes` says which axis of each argument is mapped (None: none), `out_axes` where the axis goes in the
+    results; both may be trees that are prefixes of the arguments and results. Under `axis_name` collectives
+    see the axis. Raises ValueError for sizes that differ and for axes that an argument lacks.
+    """
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    _check_axes(fun, in_axes, out_axes)
+    is_one = spmd_axis_name is not None and not isinstance(spmd_axis_name, tuple)
+    spmd = (spmd_axis_name,) if is_one else spmd_axis_name
+
+    @functools.wraps(fun)
+    @source.boundary
+    def mapped(*args, **kwargs):
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+                f"arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
+                f"len(args)={len(args)}"
+            )
+        leaves, treedef = tree.flatten((args, kwargs))
+        axes = tree.flatten_axes("vmap in_axes", treedef, (in_axes, 0))
+        axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
+        size = _mapped_size(fun, leaves, axes, axis_size, treedef)
+        outs: list[Any] = []
+
+        def flat(*xs):
+            values, keywords = treedef.unflatten(xs)
+            results, out_tree = tree.flatten(fun(*values, **keywords))
+            outs[:] = [out_tree]
+            return results
+
+        axis = Axis(axis_name, size, spmd)
+        results, found = batch_flat(flat, axis, leaves, axes)
+        wanted = tree.flatten_axes("vmap out_axes", outs[0], out_axes)
+        placed = [
+            _out(fun, x, d, want, axis, result_paths(outs[0])[i])
+            for i, (x, d, want) in enumerate(zip(results, found, wanted, strict=True))
+        ]
+        return outs[0].unflatten(placed)
+
+    return mapped
+
+
+def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+    if not (in_axes is None or type(in_axes) in (int, tuple)):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+            f"arguments passed to the function, but got {in_axes}."
+        )
+    for which, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if not all(hasattr(leaf, "__index__") for leaf in tree.tree_leaves(axes)):
+            raise TypeError(
+                f"vmap {which} must be an int, None, or (nested) container with those types as leaves, but "
+                f"got {axes}."
+            )
+
+
+def _canonical(axis: int, x: Any) -> int:
+    ndim = typeof(x).ndim
+    try:
+        return dims.canonical_axis(axis, ndim)
+    except ValueError:
+        raise ValueError(
+            f"vmap was requested to map its argument along axis {axis}, which implies that its rank should "
+            "be at "
+            f"least {axis + 1 if axis >= 0 else -axis}, but is only {ndim} (its shape is {typeof(x).shape})"
+        ) from None
+
+
+def _out(fun: Callable, x: Any, d: int | None, want: int | None, axis: Axis, path: str) -> Any:
+    if want is None:
+        if d is not None:
+            raise ValueError(
+                f"at vmap out_axes, got axis spec None but output was batched on axis {d}: the output at "
+                f"{path} of {function_name(fun)} is mapped"
+            )
+        return x
+    ndim = typeof(x).ndim + (d is None)
+    if not -ndim <= want < ndim:
+        raise ValueError(
+            f"axis {want} is out of bounds for array of dimension {ndim}: vmap out_axes of the output at "
+            f"{path} of {function_name(fun)}"
+        )
+    return place(x, d, want + ndim if want < 0 else want, axis)
+
+
+def _mapped_size(fun: Callable, leaves: Sequence, axes: Sequence, axis_size: int | None, treedef: Any) -> int:
+    sizes = {typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        if not leaves:
+            raise ValueError(
+                "vmap wrapped function must be passed at least one argument containing an array, got "
+                "empty *args and **kwargs"
+            )
+        raise ValueError("vmap must have at least one non-None value in in_axes")
+    where = [
+        f"axis {a} of argument {name} of type {typeof(x).str_short()} has size {typeof(x).shape[a]}"
+        for name, x, a in zip(argument_names(signature_of(fun), treedef, ()), leaves, axes, strict=True)
+        if a is not None
+    ]
+    raise ValueError(
+        f"vmap got inconsistent sizes for array axes to be mapped: for {function_name(fun)}, "
+        + "; ".join(where)
+        + (f"; the `axis_size` argument was {axis_size}" if axis_size is not None else "")
+    )

@@ -1,0 +1,272 @@
+"""The caches: bounded, locked on a miss, registered so that `clear_caches` empties them all."""
+
+import functools
+import struct
+import threading
+import weakref
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+_registry: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_extra_clearers: list[Callable[[], None]] = []
+
+
+class BoundedDict:
+    """A registered mapping for hand-written caches; drops its least recently stored half when full."""
+
+    __slots__ = ("_items", "_maxsize", "lock", "__weakref__")
+
+    def __init__(self, maxsize: int = 4096):
+        self._items: dict = {}
+        self._maxsize = maxsize
+        self.lock = threading.RLock()
+        _registry.add(self)
+
+    def get(self, name: Hashable, default: Any = None) -> Any:
+        return self._items.get(name, default)
+
+    def __setitem__(self, name: Hashable, value: Any) -> None:
+        with self.lock:
+            if len(self._items) >= self._maxsize:
+                for old in list(self._items)[: (self._maxsize + 1) // 2]:
+                    del self._items[old]
+            self._items[name] = value
+
+    def __contains__(self, name: Hashable) -> bool:
+        return name in self._items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def pop(self, name: Hashable, default: Any = None) -> Any:
+        with self.lock:
+            return self._items.pop(name, default)
+
+    def cache_clear(self) -> None:
+        with self.lock:
+            self._items.clear()
+
+
+_MISS = object()
+
+
+def cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
+    """Decorator: remembers results by positional and keyword arguments, compared by `==`.
+
+    Two threads that miss together compute once; a call that raises stores nothing.
+    """
+    if function is None:
+        return functools.partial(cache, maxsize=maxsize)
+    items = BoundedDict(maxsize)
+    found_of, pending = items._items.get, _PerKeyLocks()
+
+    def cached(*args, **kwargs):
+        name = (args, tuple(sorted(kwargs.items()))) if kwargs else args
+        found = found_of(name, _MISS)
+        if found is not _MISS:
+            return found
+        with pending.holding(name):
+            found = found_of(name, _MISS)
+            if found is _MISS:
+                found = function(*args, **kwargs)
+                items[name] = found
+            return found
+
+    return _finish(cached, function, items)
+
+
+def weak_cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
+    """Decorator: as `cache`, with the first argument held weakly; its results die with it.
+
+    The first argument is compared by `==`; one that takes no weak reference is held strongly.
+    """
+    if function is None:
+        return functools.partial(weak_cache, maxsize=maxsize)
+    by_owner = _WeakOwners(maxsize)
+    pending = _PerKeyLocks()
+
+    def cached(owner, *args, **kwargs):
+        name = (args, tuple(sorted(kwargs.items()))) if kwargs else args
+        items = by_owner.of(owner)
+        found = items.get(name, _MISS)
+        if found is not _MISS:
+            return found
+        with pending.holding((owner, name)):
+            found = items.get(name, _MISS)
+            if found is _MISS:
+                found = function(owner, *args, **kwargs)
+                by_owner.store(items, name, found)
+            return found
+
+    return _finish(cached, function, by_owner)
+
+
+def _finish(cached, function, store):
+    functools.update_wrapper(cached, function)
+    cached.cache_clear = store.cache_clear
+    cached.cache_size = store.__len__
+    cached.store = store
+    return cached
+
+
+class _PerKeyLocks:
+    """One reentrant lock for each key being computed now."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._held: dict[Hashable, list] = {}
+
+    def holding(self, name: Hashable) -> "_Holding":
+        return _Holding(self, name)
+
+
+class _Holding:
+    __slots__ = ("_locks", "_name", "_entry")
+
+    def __init__(self, locks: _PerKeyLocks, name: Hashable):
+        self._locks, self._name = locks, name
+
+    def __enter__(self):
+        with self._locks._lock:
+            entry = self._locks._held.setdefault(self._name, [threading.RLock(), 0])
+            entry[1] += 1
+        self._entry = entry
+        entry[0].acquire()
+
+    def __exit__(self, *exception):
+        entry = self._entry
+        entry[0].release()
+        with self._locks._lock:
+            entry[1] -= 1
+            if not entry[1]:
+                self._locks._held.pop(self._name, None)
+
+
+class _WeakOwners:
+    """For each live owner, a dict of results; `len` counts results."""
+
+    __slots__ = ("_owners", "_strong", "_maxsize", "_lock", "__weakref__")
+
+    def __init__(self, maxsize: int):
+        self._owners: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._strong = BoundedDict(maxsize)
+        self._maxsize = maxsize
+        self._lock = threading.RLock()
+        _registry.add(self)
+
+    def of(self, owner: Any) -> dict:
+        try:
+            found = self._owners.get(owner)
+        except TypeError:
+            return self._of_strong(owner)
+        if found is not None:
+            return found
+        with self._lock:
+            if len(self._owners) >= self._maxsize:
+                self._drop_oldest()
+            return self._owners.setdefault(owner, {})
+
+    def _drop_oldest(self) -> None:
+        # Results may hold their owner alive, so its death alone would not bound the cache.
+        for owner in list(self._owners)[: (self._maxsize + 1) // 2]:
+            del self._owners[owner]
+
+    def _of_strong(self, owner) -> dict:
+        with self._lock:
+            found = self._strong.get(owner)
+            if found is None:
+                found = self._strong[owner] = {}
+            return found
+
+    def store(self, items: dict, name: Hashable, value: Any) -> None:
+        with self._lock:
+            if len(items) >= self._maxsize:
+                for old in list(items)[: (self._maxsize + 1) // 2]:
+                    del items[old]
+            items[name] = value
+
+    def __len__(self) -> int:
+        with self._lock:
+            return sum(map(len, self._owners.values())) + sum(map(len, self._strong._items.values()))
+
+    def cache_clear(self) -> None:
+        with self._lock:
+            self._owners.clear()
+            self._strong.cache_clear()
+
+
+def on_clear(clear: Callable[[], None]) -> Callable[[], None]:
+    """Registers a function for `clear_caches` to call, for stores that are not of this file."""
+    _extra_clearers.append(clear)
+    return clear
+
+
+def clear_caches() -> None:
+    """Empties every cache, as `jax.clear_caches`."""
+    for store in list(_registry):
+        store.cache_clear()
+    for clear in _extra_clearers:
+        clear()
+
+
+# ---- keys -------------------------------------------------------------------------------------------
+
+_PLAIN = frozenset({str, bytes, int, type(None), type, type(Ellipsis)})
+_pack_double = struct.Struct("<d").pack
+
+
+def key(value: Any) -> Hashable:
+    """A hashable stand-in for `value` that keeps 1, 1.0 and True apart, and 0.0 and -0.0.
+
+    Works through tuples, lists, dicts, sets and slices; NaNs with the same bits are equal.
+    """
+    cls = type(value)
+    if cls in _PLAIN:
+        return value
+    make = _key_makers.get(cls)
+    if make is not None:
+        return make(value)
+    if isinstance(value, tuple):
+        return (cls, *map(key, value))
+    if isinstance(value, np.generic):
+        return cls, value.dtype, value.tobytes()
+    if isinstance(value, float):
+        return cls, _pack_double(value), value
+    if isinstance(value, complex):
+        return cls, _key_of_complex(value), value
+    # With its class, for values of different classes may be equal: Fraction(1) == 1.
+    return cls, value
+
+
+def _key_of_complex(value):
+    return complex, _pack_double(value.real), _pack_double(value.imag)
+
+
+def _key_of_slice(value):
+    return slice, key(value.start), key(value.stop), key(value.step)
+
+
+def _key_of_dict(value):
+    return dict, tuple([(key(name), key(item)) for name, item in value.items()])
+
+
+def _key_of_tuple(value):
+    for item in value:
+        if type(item) not in _PLAIN:
+            return (tuple, *map(key, value))
+    return (tuple, *value)
+
+
+_key_makers: dict[type, Callable[[Any], Hashable]] = {
+    bool: lambda value: (bool, value),
+    float: lambda value: (float, _pack_double(value)),
+    complex: _key_of_complex,
+    tuple: _key_of_tuple,
+    list: lambda value: (list, *map(key, value)),
+    dict: _key_of_dict,
+    slice: _key_of_slice,
+    set: lambda value: (set, frozenset(map(key, value))),
+    frozenset: lambda value: (frozenset, frozenset(map(key, value))),
+}

@@ -1,0 +1,614 @@
+"""Options: global values, thread-local overrides, and the interned state that stands in cache keys."""
+
+import enum
+import functools
+import itertools
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from minijax.base.lazy import defer
+
+absl_app = defer("absl.app")
+absl_flags = defer("absl.flags")
+
+
+class NumpyDtypePromotion(enum.StrEnum):
+    STANDARD = "standard"
+    STRICT = "strict"
+
+
+class LegacyPrngKeyState(enum.StrEnum):
+    ALLOW = "allow"
+    WARN = "warn"
+    ERROR = "error"
+
+
+class RuntimeTracebackMode(enum.StrEnum):
+    OFF = "off"
+    ON = "on"
+    FULL = "full"
+
+    @classmethod
+    def _missing_(cls, value):
+        return next((mode for mode in cls if isinstance(value, str) and mode.value == value.lower()), None)
+
+
+class ExplicitX64Mode(enum.IntEnum):
+    WARN = 1
+    ERROR = 2
+    ALLOW = 3
+
+    @classmethod
+    def _missing_(cls, value):
+        return cls.__members__.get(value.upper()) if isinstance(value, str) else None
+
+
+class _Unset:
+    def __repr__(self) -> str:
+        return "<required>"
+
+
+UNSET = _Unset()
+TRUTHS = {"y", "yes", "t", "true", "on", "1"}
+FALSEHOODS = {"n", "no", "f", "false", "off", "0"}
+
+
+# ---- the thread's view -------------------------------------------------------------------------------
+
+
+class State:
+    """The effective values of all traced options, one object per combination; compare it with `is`."""
+
+    def __init__(self, values: dict[str, Any]):
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"config state is immutable, {name!r} cannot be set")
+
+    def __repr__(self) -> str:
+        return f"State({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+
+class _Thread(threading.local):
+    def __init__(self):
+        self.overrides: dict[Option, Any] = {}
+        self.saved: list[tuple[Override, list[Any]]] = []
+        self.current: tuple[State | None, object] = (None, None)
+
+
+_thread = _Thread()
+_lock = threading.RLock()
+_numbers = itertools.count()
+_epoch = object()  # replaced by every global change, so that each thread notices
+_options: dict[str, "Option"] = {}
+_traced: list["Option"] = []
+_states: weakref.WeakValueDictionary[tuple, State] = weakref.WeakValueDictionary()
+
+
+def state() -> State:
+    """The calling thread's values of the traced options: same values, same object."""
+    current, epoch = _thread.current
+    return current if epoch is _epoch else _refresh()  # pyright: ignore[reportReturnType]
+
+
+def _refresh() -> State:
+    epoch, overrides = _epoch, _thread.overrides
+    key = tuple([overrides.get(option, option.default) for option in _traced])
+    found = _states.get(key)
+    if found is None:
+        with _lock:
+            found = _states.get(key)
+            if found is None:
+                names = [option.attribute for option in _traced]
+                found = _states[key] = State(dict(zip(names, key, strict=True)))
+    _thread.current = (found, epoch)
+    return found
+
+
+def _bump() -> None:
+    global _epoch
+    _epoch = object()
+
+
+# ---- options -----------------------------------------------------------------------------------------
+
+
+class Option:
+    """One named setting; `option.value` reads it, `with option(value):` overrides it in this thread."""
+
+    # `default` is the global value: what a thread without an override sees.
+    __slots__ = ("name", "attribute", "default", "help", "kind", "optional", "traced", "_callbacks")
+
+    def __init__(self, name: str, default: str, help: str, kind: Any, optional: bool, traced: bool = False):
+        self.name, self.help, self.kind, self.optional, self.traced = name, help, kind, optional, traced
+        self.attribute = name.removeprefix("jax_")
+        self._callbacks: list[Callable[[Any, bool], None]] = []
+        text = os.environ.get(name.upper(), default)
+        self.default = None if default == "-" and text == "-" else self._parse(text)
+        with _lock:
+            _options[name] = self
+            if traced:
+                _traced.append(self)
+            _bump()
+
+    @property
+    def value(self) -> Any:
+        return _thread.overrides.get(self, self.default)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"bool() not supported for the config option {self.name}: read its `.value` instead")
+
+    def __repr__(self) -> str:
+        return f"<option {self.name}={self.value!r}>"
+
+    @property
+    def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return f"Context manager for the option `{self.name}`: {self.help}"
+
+    @property
+    def __name__(self) -> str:
+        return self.attribute
+
+    def __call__(self, new_val: Any = UNSET) -> "Override":
+        if new_val is UNSET:
+            if self.kind is not bool:
+                raise TypeError(f"Context manager for {self.attribute} config option requires an argument")
+            new_val = True
+        return Override(((self, self.check(new_val)),))
+
+    def set(self, value: Any) -> None:
+        """Set the global value, for all threads without an override."""
+        value = self.check(value)
+        for callback in self._callbacks:
+            callback(value, False)
+        with _lock:
+            self.default = value
+            _bump()
+
+    def on_change(self, callback: Callable[[Any, bool], None]) -> Callable[[Any, bool], None]:
+        """Have `callback(value, thread_only)` called before each change; raising there forbids the change."""
+        self._callbacks.append(callback)
+        return callback
+
+    def override(self, value: Any) -> None:
+        """Set (or with UNSET drop) this thread's own value."""
+        for callback in self._callbacks:
+            callback(self.default if value is UNSET else value, True)
+        if value is UNSET:
+            _thread.overrides.pop(self, None)
+        else:
+            _thread.overrides[self] = value
+        if self.traced:
+            _thread.current = (None, None)
+
+    def check(self, value: Any) -> Any:
+        """The value in its normal form; ValueError or TypeError where it does not fit."""
+        kind, got = self.kind, f"got {value} of type {type(value)} for {self.name}"
+        if kind is bool:
+            return bool(value)
+        if callable(kind) and not isinstance(kind, type):
+            return kind(value)
+        if isinstance(kind, tuple):
+            if value in kind and isinstance(value, str | None):
+                return value
+            words = [word for word in kind if word is not None]
+            raise ValueError(f"new enum value must be {'None or ' * (None in kind)}in {words}, {got}")
+        if issubclass(kind, enum.Enum):
+            if isinstance(value, (str, kind)):
+                return kind(value)
+            raise TypeError(f"new enum value must be an instance of {kind}, {got}")
+        if value is None and (self.optional or kind is not str):
+            return value
+        if isinstance(value, (float, int) if kind is float else kind):
+            return value
+        if kind is str and not self.optional:
+            raise TypeError(f"new string config value must be of type str, {got}")
+        word = "string" if kind is str else kind.__name__
+        raise ValueError(f"new {word} config value must be None or of type {kind.__name__}, {got}")
+
+    def _parse(self, text: str) -> Any:
+        if self.kind is bool:
+            lowered = text.lower()
+            if lowered in TRUTHS or lowered in FALSEHOODS:
+                return lowered in TRUTHS
+            raise ValueError(f"invalid truth value {text!r} for environment {self.name.upper()!r}")
+        try:
+            return self.check(self.kind(text) if self.kind in (int, float) else text)
+        except (ValueError, TypeError):
+            raise ValueError(f'Invalid value "{text}" for JAX flag {self.name}') from None
+
+
+class Flag(Option):
+    """An option that has no thread-local value and takes whatever it is given."""
+
+    __slots__ = ()
+
+    def check(self, value: Any) -> Any:
+        return value
+
+    def __call__(self, new_val: Any = UNSET) -> "Override":
+        raise TypeError(f"{self.name} is a global flag, set it with config.update")
+
+
+class Override:
+    """Context manager and decorator: options with other values in this thread; may be nested in itself."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, changes: tuple[tuple[Option, Any], ...]):
+        self._changes = changes
+
+    # What to go back to is kept per thread, since threads may share this object.
+    def __enter__(self) -> None:
+        _thread.saved.append((self, [_thread.overrides.get(option, UNSET) for option, _ in self._changes]))
+        try:
+            for option, value in self._changes:
+                option.override(value)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *exception: object) -> None:
+        saved = _thread.saved
+        index = next(i for i in reversed(range(len(saved))) if saved[i][0] is self)
+        for (option, _), value in zip(self._changes, saved.pop(index)[1], strict=True):
+            option.override(value)
+
+    def __call__(self, function: Callable) -> Callable:
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with Override(self._changes):
+                return function(*args, **kwargs)
+
+        return wrapper
+
+
+class UserContext(Option):
+    """A thread-local value made by a user, part of every trace-cache key."""
+
+    __slots__ = ()
+
+    def __init__(self, default: Any):
+        self.name = self.attribute = f"user_context_{next(_numbers)}"
+        self.default, self.help, self.kind, self.traced, self._callbacks = default, "", object, True, []
+        with _lock:
+            _traced.append(self)
+            _bump()
+
+    def check(self, value: Any) -> Any:
+        hash(value)
+        return value
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A new thread-local value that is part of every trace-cache key: `with context(value): ...`."""
+    return UserContext(default_value)
+
+
+# ---- the object that users see -----------------------------------------------------------------------
+
+
+class Config:
+    """`jax.config`: update and read options by name, or read them as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        option = _options.get(name)
+        if option is None or isinstance(option, Flag):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return option.value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _options or name == "x64_enabled":
+            raise AttributeError(f"config attribute {name!r} has no setter: use config.update({name!r}, ...)")
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(n for n, option in _options.items() if not isinstance(option, Flag))]
+
+    @property
+    def x64_enabled(self) -> bool:
+        return enable_x64.value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {name: option.value for name, option in _options.items()}
+
+    def update(self, name: str, val: Any) -> None:
+        """Set an option for all threads."""
+        _named(name).set(val)
+
+    def read(self, name: str) -> Any:
+        """The value of an option or flag."""
+        return _named(name).value
+
+    def add_option(self, name: str, holder: Option, opt_type: Any, meta_args: Any, meta_kwargs: Any) -> None:
+        """Make a holder of a value known under a name."""
+        if name in _options:
+            raise Exception(f"Config option {name} already defined")
+        _options[name] = holder
+
+    def config_with_absl(self) -> None:
+        """Declare every option as an absl flag and take over what the command line says."""
+        flags = absl_flags
+        define = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
+        for name, option in _options.items():
+            value = option.default
+            define.get(option.kind, flags.DEFINE_string)(
+                name, value.name.lower() if isinstance(value, enum.Enum) else value, option.help
+            )
+        absl_app.call_after_init(lambda: self.complete_absl_config(absl_flags))
+
+    def complete_absl_config(self, absl_flags: Any) -> None:
+        """Take over the values of the absl flags that were given."""
+        for name in _options:
+            if name in absl_flags.FLAGS and absl_flags.FLAGS[name].present:
+                self.update(name, absl_flags.FLAGS[name].value)
+
+    def parse_flags_with_absl(self) -> None:
+        """Parse the command line with absl, for programs that do not run under absl.app."""
+        if "jax_enable_x64" not in absl_flags.FLAGS:
+            self.config_with_absl()
+            absl_flags.FLAGS(sys.argv, known_only=True)
+            self.complete_absl_config(absl_flags)
+
+
+def _named(name: str) -> Option:
+    if name not in _options:
+        raise AttributeError(f"Unrecognized config option: {name}")
+    return _options[name]
+
+
+config = Config()
+
+# ---- the table: one line an option -------------------------------------------------------------------
+
+PLATFORMS = ("cpu", "gpu", "tpu")
+
+
+def check_device(value: Any) -> Any:
+    """A device, a platform's name, or None."""
+    if value in PLATFORMS if isinstance(value, str) else value is None or hasattr(value, "platform"):
+        return value
+    raise ValueError(
+        f"jax.default_device must be passed either a Device object or a platform name string, got: {value!r}"
+    )
+
+
+# A word that ends in "?" also takes None; "a|b" are choices, and a leading "-" among them is None.
+KINDS: dict[str, Any] = {
+    "bool": bool, "int": int, "float": float, "str": str, "int?": int, "str?": str, "device": check_device,
+    "explicit_x64": ExplicitX64Mode, "legacy_key": LegacyPrngKeyState, "promotion": NumpyDtypePromotion,
+    "traceback": RuntimeTracebackMode, "reaction": ("ignore", "raise"),
+    "guard": (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"),
+    "level": ("UNKNOWN", "O0", "O1", "O2", "O3"),
+    "logging": (None, "NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    "filtering": ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
+    "prng": ("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"),
+    "matmul": (
+        None,
+        "default", "high", "highest", "bfloat16", "tensorfloat32", "float32", "ANY_F8_ANY_F8_F32",
+        "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16",
+        "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
+        "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
+    ),
+}  # fmt: skip
+
+TRACED = """
+check_vma  bool  False  Track in shard_map which values vary over which axes.
+eager_constant_folding  bool  False  Fold constants while tracing.
+jax_allow_f16_reductions  bool  True  Accumulate reductions of 16-bit floats in 16 bits.
+jax_auto_pcast  bool  True  Cast values to varying types where an operation needs it.
+jax_check_static_indices  bool  False  Check static indices against array bounds.
+jax_custom_vjp3  bool  False  Use the other custom_vjp implementation.
+jax_debug_key_reuse  bool  False  Raise when a random key is used twice.
+jax_default_device  device  -  Device, or platform name, for what is not committed elsewhere.
+jax_default_matmul_precision  matmul  -  Precision of matrix products and convolutions.
+jax_disable_jit  bool  False  Run jitted functions operation by operation.
+jax_embedded_constants_max_bytes  int  32  Largest captured constant that is printed into a module.
+jax_enable_pgle  bool  False  Profile, then compile again with the profile.
+jax_enable_x64  bool  False  Keep 64-bit types.
+jax_error_checking_behavior_divide  reaction  ignore  What a division by zero does under error checking.
+jax_error_checking_behavior_nan  reaction  ignore  What a NaN does under error checking.
+jax_error_checking_behavior_oob  reaction  ignore  What an index out of bounds does under error checking.
+jax_explicit_x64_dtypes  explicit_x64  warn  What an explicitly requested 64-bit type does when x64 is off.
+jax_high_dynamic_range_gumbel  bool  False  Draw Gumbel variates with more range.
+jax_hlo_source_file_canonicalization_regex  str?  -  Pattern that is cut from source file names.
+jax_mutable_array_checks  bool  True  Forbid aliased and escaping refs.
+jax_no_execution  bool  False  Raise when something runs.
+jax_numpy_dtype_promotion  promotion  standard  Promotion of mixed dtypes: standard or strict.
+jax_numpy_rank_promotion  allow|warn|raise  allow  What adding leading axes implicitly does.
+jax_pallas_enable_debug_checks  bool  False  Run debug checks in Pallas kernels.
+jax_pallas_use_mosaic_gpu  bool  True  Compile GPU kernels with Mosaic.
+jax_pgle_profiling_runs  int  3  Number of profiled runs.
+jax_ragged_dot_use_gpu_pallas_triton_lowering  bool  False  Lower ragged_dot to a Triton kernel.
+jax_random_seed_offset  int  0  Added to every random seed.
+jax_remat3  bool  False  Use the other checkpoint implementation.
+jax_remove_size_one_mesh_axis_from_type  bool  False  Drop mesh axes of size 1 from types.
+jax_scan3  bool  False  Use the other scan implementation.
+jax_softmax_custom_jvp  bool  False  Differentiate softmax by a rule of its own.
+jax_threefry_gpu_kernel_lowering  bool  False  Lower threefry to a GPU kernel.
+jax_threefry_partitionable  bool  True  Draw bits so that the shards of an array do not communicate.
+jax_use_direct_linearize  bool  True  Linearize directly rather than through jvp.
+jax_use_emit_pipeline_primitive  bool  False  Emit Pallas pipelines as a primitive.
+jax_use_shardy_partitioner  bool  True  Partition with Shardy.
+jax_use_simplified_jaxpr_constants  bool  False  Keep constants inside jaxprs.
+jax_xla_profile_version  int  0  Changes the key of profile-guided compilation.
+"""
+
+UNTRACED = """
+jax2tf_associative_scan_reductions  bool  False  Lower cumulative reductions as associative scans.
+jax2tf_default_native_serialization  bool  True  Serialize as StableHLO.
+jax_array_garbage_collection_guard  -|allow|log|fatal  -  What an array in a reference cycle does.
+jax_bcoo_cusparse_lowering  bool  False  Use cuSPARSE for BCOO operations.
+jax_captured_constants_report_frames  int  0  Frames shown with each large captured constant.
+jax_captured_constants_warn_bytes  int  2000000000  Warn about larger captured constants; -1: never.
+jax_check_tracer_leaks  bool  False  Raise when a tracer outlives its trace.
+jax_compilation_cache_check_contents  bool  False  Compare a cached executable with a fresh one.
+jax_compilation_cache_dir  str?  -  Directory of the on-disk compilation cache.
+jax_compilation_cache_expect_pgle  bool  False  Warn when a profile-guided executable is not cached.
+jax_compilation_cache_include_metadata_in_key  bool  False  Let source locations take part in the cache key.
+jax_compilation_cache_max_size  int  -1  Bound of the on-disk cache in bytes; -1 is none.
+jax_compiler_enable_remat_pass  bool  True  Let XLA rematerialize.
+jax_cpu_collectives_implementation  -|gloo|mpi|megascale  gloo  Library for collectives between CPU processes.
+jax_cpu_get_global_topology_timeout_minutes  int  5  How long to wait for the global CPU topology.
+jax_cpu_get_local_topology_timeout_minutes  int  2  How long to wait for the local CPU topology.
+jax_debug_infs  bool  False  Raise when a computation yields an infinity.
+jax_debug_leaked_clients_on_clear_backends  bool  False  Report clients that survive clear_backends.
+jax_debug_log_modules  str  ""  Modules whose debug log goes to stderr, comma separated.
+jax_debug_nans  bool  False  Raise when a computation yields a NaN.
+jax_default_prng_impl  prng  threefry2x32  Generator behind new random keys.
+jax_disable_bwd_checks  bool  False  Do not check the types of custom backward results.
+jax_disable_vmap_shmap_error  bool  False  Allow vmap with spmd_axis_name around shard_map.
+jax_disallow_mesh_context_manager  bool  False  Forbid meshes as context managers.
+jax_distributed_debug  bool  False  Log what distributed start-up does.
+jax_enable_checks  bool  False  Check internal invariants.
+jax_enable_compilation_cache  bool  True  Use the on-disk compilation cache.
+jax_enable_custom_prng  bool  False  Make random keys typed key arrays by default.
+jax_enable_preemption_service  bool  True  Watch for preemption notices.
+jax_enable_recoverability  bool  False  Survive the loss of other processes.
+jax_exec_time_optimization_effort  float  0.0  Compiler effort for run time, -1 to 1.
+jax_experimental_unsafe_xla_runtime_errors  bool  False  Raise XLA errors from inside programs.
+jax_explain_cache_misses  bool  False  Log why a function is traced anew.
+jax_export_calling_convention_version  int  10  Calling convention of exported programs.
+jax_export_ignore_forward_compatibility  bool  False  Export with the newest features.
+jax_include_full_tracebacks_in_locations  bool  True  Put whole tracebacks into locations.
+jax_legacy_prng_key  legacy_key  allow  What a raw uint32 key does.
+jax_log_checkpoint_residuals  bool  False  Log what checkpoint saves.
+jax_log_compiles  bool  False  Log every compilation.
+jax_logging_level  logging  NOTSET  Level of the library's loggers.
+jax_memory_fitting_effort  float  0.0  Compiler effort for memory, -1 to 1.
+jax_memory_fitting_level  level  O2  Compiler effort for memory, as a level.
+jax_mosaic_allow_hlo  bool  False  Allow HLO inside Mosaic kernels.
+jax_no_tracing  bool  False  Raise when something is traced anew.
+jax_num_cpu_devices  int  -1  Number of CPU devices; -1 leaves it to XLA.
+jax_optimization_level  level  UNKNOWN  Compiler effort, as a level.
+jax_pallas_poison_buffers  bool  False  Fill Pallas buffers with NaN.
+jax_persistent_cache_enable_xla_caches  str?  xla_gpu_per_fusion_autotune_cache_dir  XLA's own caches.
+jax_persistent_cache_min_compile_time_secs  float  1.0  Faster compilations are not stored.
+jax_persistent_cache_min_entry_size_bytes  int  0  Smaller executables are not stored.
+jax_pgle_aggregation_percentile  int  90  Percentile taken over profiles.
+jax_pjrt_client_create_options  str?  -  Options for PJRT clients, key:value;key:value.
+jax_platforms  str?  -  Platforms to start, comma separated, the first is the default.
+jax_pprint_use_color  bool  True  Colour printed jaxprs on terminals.
+jax_ragged_dot_use_ragged_dot_instruction  bool  True  Lower ragged_dot to XLA's instruction.
+jax_raise_persistent_cache_errors  bool  False  Raise errors of the on-disk cache.
+jax_refs_to_pins  bool  False  Lower refs to pinned buffers.
+jax_remove_custom_partitioning_ptr_from_cache_key  bool  False  Leave callback addresses out of the cache key.
+jax_send_traceback_to_runtime  traceback  off  Hand Python tracebacks to the runtime.
+jax_serialization_version  int  0  Version of serialized programs; 0 is the default one.
+jax_share_binary_between_hosts  bool  False  Compile on one host and send the executable.
+jax_share_binary_between_hosts_timeout_ms  int  1200000  How long to wait for the executable.
+jax_source_url_schema  str?  -  Pattern that turns source positions into links.
+jax_thread_guard  bool  False  Forbid use of devices by other threads.
+jax_traceback_filtering  filtering  auto  Hide the library's frames in tracebacks.
+jax_traceback_in_locations_limit  int  100  Frames in a location.
+jax_transfer_guard  guard  -  What transfers between host and devices do.
+jax_transfer_guard_device_to_device  guard  -  What transfers between devices do.
+jax_transfer_guard_device_to_host  guard  -  What transfers to the host do.
+jax_transfer_guard_host_to_device  guard  -  What transfers from the host do.
+jax_use_magma  off|on|auto  auto  Use MAGMA on GPUs.
+"""
+
+FLAGS = """
+jax_backend_target  str  ""  Address of a remote backend.
+jax_check_proxy_envs  bool  True  Warn about http proxies when a cluster starts.
+jax_compiler_detailed_logging_min_ops  int  10  Modules with fewer operations are logged briefly.
+jax_cpu_enable_async_dispatch  bool  True  Run CPU programs without blocking the caller.
+jax_cross_host_transfer_socket_address  str  ""  Address for transfers between hosts.
+jax_cross_host_transfer_timeout_seconds  int?  -  Time limit of a transfer between hosts.
+jax_cross_host_transfer_transfer_size  int?  -  Chunk size of transfers between hosts.
+jax_cross_host_transport_addresses  str  ""  Transport addresses for transfers between hosts.
+jax_cuda_visible_devices  str  all  CUDA devices to use, or all.
+jax_disable_most_optimizations  bool  False  Compile fast rather than well.
+jax_dump_ir_modes  str  stablehlo  Which forms of a module are dumped.
+jax_dump_ir_to  str  ""  Directory for dumps of modules.
+jax_force_dcn_cross_host_transfers  bool  False  Send transfers between hosts over the data-center network.
+jax_include_debug_info_in_dumps  bool  True  Keep locations in dumps.
+jax_mock_gpu_topology  str  ""  Shape of a pretended GPU cluster.
+jax_oneapi_visible_devices  str  all  oneAPI devices to use, or all.
+jax_pallas_verbose_errors  bool  False  Show all of a Pallas error.
+jax_platform_name  str  ""  Preferred platform (older name of jax_platforms).
+jax_rocm_visible_devices  str  all  ROCm devices to use, or all.
+jax_sort_devices_by_process_index  bool  True  Order devices by process.
+jax_tracer_error_num_traceback_frames  int  5  Frames shown in errors about tracers.
+jax_xla_backend  str  ""  Older name of jax_platforms.
+mock_num_gpu_processes  int  0  Number of pretended GPU processes.
+"""
+
+
+def _define(table: str, make: Callable[..., Option]) -> None:
+    for line in table.strip().splitlines():
+        name, word, default, help = line.split(maxsplit=3)
+        kind = KINDS.get(word) or tuple([None if choice == "-" else choice for choice in word.split("|")])
+        make(name, default if default != '""' else "", help, kind, optional=word.endswith("?"))
+
+
+_define(TRACED, functools.partial(Option, traced=True))
+_define(UNTRACED, Option)
+_define(FLAGS, Flag)
+
+
+def option(name: str) -> Option:
+    """The option of that name, with or without its prefix `jax_`."""
+    return _options[f"jax_{name}"] if f"jax_{name}" in _options else _named(name)
+
+
+def __getattr__(name: str) -> Option:
+    return option(name)
+
+
+allow_f16_reductions = option("allow_f16_reductions")
+array_garbage_collection_guard = option("array_garbage_collection_guard")
+auto_pcast = option("auto_pcast")
+check_tracer_leaks = option("check_tracer_leaks")
+check_vma = option("check_vma")
+debug_infs = option("debug_infs")
+debug_key_reuse = option("debug_key_reuse")
+debug_nans = option("debug_nans")
+default_device = option("default_device")
+default_matmul_precision = option("default_matmul_precision")
+default_prng_impl = option("default_prng_impl")
+enable_checks = option("enable_checks")
+enable_custom_prng = option("enable_custom_prng")
+enable_x64 = option("enable_x64")
+explain_cache_misses = option("explain_cache_misses")
+explicit_x64_dtypes = option("explicit_x64_dtypes")
+jax2tf_associative_scan_reductions = option("jax2tf_associative_scan_reductions")
+legacy_prng_key = option("legacy_prng_key")
+log_compiles = option("log_compiles")
+no_execution = option("no_execution")
+no_tracing = option("no_tracing")
+num_cpu_devices = option("num_cpu_devices")
+numpy_dtype_promotion = option("numpy_dtype_promotion")
+numpy_rank_promotion = option("numpy_rank_promotion")
+remove_size_one_mesh_axis_from_type = option("remove_size_one_mesh_axis_from_type")
+softmax_custom_jvp = option("softmax_custom_jvp")
+thread_guard = option("thread_guard")
+threefry_partitionable = option("threefry_partitionable")
+transfer_guard_device_to_device = option("transfer_guard_device_to_device")
+transfer_guard_device_to_host = option("transfer_guard_device_to_host")
+transfer_guard_host_to_device = option("transfer_guard_host_to_device")
+checking_leaks = functools.partial(check_tracer_leaks, True)
+
+_all_transfers = option("transfer_guard")
+_transfers = (transfer_guard_host_to_device, transfer_guard_device_to_device, transfer_guard_device_to_host)
+
+
+@_all_transfers.on_change
+def _guard_all_transfers(value: Any, thread_only: bool) -> None:
+    for guard in () if thread_only else _transfers:
+        guard.set(value)
+
+
+def transfer_guard(new_val: str | None) -> Override:
+    """Context manager that sets the guards of all three kinds of transfers."""
+    return Override(tuple([(guard, guard.check(new_val)) for guard in (_all_transfers, *_transfers)]))
+
+
+def disable_jit(disable: bool = True) -> Override:
+    """Context manager under which jitted functions run operation by operation."""
+    return option("disable_jit")(disable)

@@ -1,0 +1,51 @@
+"""Arithmetic of dimension sizes: ints today, symbolic sizes for export later."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+
+def canonical_dim(size: Any) -> int:
+    """`size` as an int. Raises TypeError for anything that is not an integer."""
+    try:
+        return operator.index(size)
+    except TypeError:
+        raise TypeError(
+            "Shapes must be 1D sequences of concrete values of integer type, got a dimension of size "
+            f"{size!r}.{_hint(size)}"
+        ) from None
+
+
+def _hint(size) -> str:
+    if hasattr(size, "_origin_msg"):
+        return (
+            "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
+            f"{size._origin_msg()}"
+        )
+    return ""
+
+
+def canonical_shape(shape: Sequence) -> tuple[int, ...]:
+    """`shape` as a tuple of ints. Raises TypeError for anything else."""
+    try:
+        return tuple(d if type(d) is int else canonical_dim(d) for d in shape)
+    except TypeError as error:
+        if "Shapes must be" in str(error):
+            raise
+        raise TypeError(
+            f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}."
+        ) from None
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+    """The shape that a sequence of sizes, or a single size, means."""
+    has_many = isinstance(shape, Sequence) or getattr(shape, "ndim", 0)
+    return canonical_shape(shape if has_many else (shape,))
+
+
+def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
+    """`axis` counted from the front. Raises ValueError if it is out of bounds."""
+    i = operator.index(axis)
+    if not -ndim <= i < ndim:
+        raise ValueError(f"{name} {i} is out of bounds for array of dimension {ndim}")
+    return i + ndim if i < 0 else i

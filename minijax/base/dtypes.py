@@ -1,0 +1,507 @@
+"""Dtypes: the singletons, their names and kinds, and the lattice by which they promote."""
+
+import abc
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from minijax.base import config, errors
+
+DType = np.dtype
+Typed = tuple[Any, bool]  # a dtype (or extended dtype) and whether it is weak
+
+
+class TypePromotionError(ValueError):
+    """Raised for dtypes that do not promote to a common one."""
+
+
+class extended(np.generic):
+    """The kind of all dtypes that stand for more than one physical value."""
+
+
+class prng_key(extended):
+    """The kind of random key dtypes."""
+
+
+class ExtendedDType(abc.ABC):
+    """A dtype unknown to numpy: `type` is its kind, `_rules` says how it is laid out and lowered."""
+
+    __slots__ = ()
+
+    @property
+    @abc.abstractmethod
+    def type(self) -> type: ...
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abc.abstractmethod
+    def itemsize(self) -> int: ...
+
+
+class KeyType(ExtendedDType):
+    """The dtype of random keys of one generator, `key<fry>`; equal for equal generators.
+
+    The generator `_impl` has a `tag` and the `key_shape` of the 32-bit words that make up a key.
+    """
+
+    __slots__ = ("_impl",)
+    type = prng_key
+    physical_dtype = np.dtype("uint32")
+
+    def __init__(self, impl: Any):
+        self._impl = impl
+
+    name = property(lambda self: f"key<{self._impl.tag}>")
+    physical_suffix = property(lambda self: self._impl.key_shape)
+    itemsize = property(lambda self: prod(self._impl.key_shape) * self.physical_dtype.itemsize)
+
+    def __repr__(self):
+        return self.name
+
+    def __eq__(self, other):
+        return type(other) is KeyType and self._impl == other._impl
+
+    def __hash__(self):
+        return hash((KeyType, self._impl))
+
+
+# ---- the singletons ----------------------------------------------------------------------------------
+
+ML_INTS = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
+ML_FLOATS = (
+    "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e8m0fnu",
+    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "bfloat16",
+)  # fmt: skip
+INTS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u"))
+NAMES = ("bool", *INTS, *ML_INTS, *ML_FLOATS, "float16", "float32", "float64", "complex64", "complex128")
+# Older ml_dtypes lack a few of the narrow types; then they are no dtypes here.
+BY_NAME: dict[str, DType] = {
+    name: np.dtype(getattr(ml_dtypes, name, name))
+    for name in NAMES
+    if hasattr(ml_dtypes, name) or name not in ML_INTS + ML_FLOATS
+}
+
+bool_, bfloat16 = BY_NAME["bool"], BY_NAME["bfloat16"]
+float16, float32, float64, complex64, complex128 = (BY_NAME[name] for name in NAMES[-5:])
+int8, uint8, int16, uint16, int32, uint32, int64, uint64 = (BY_NAME[name] for name in INTS)
+int2, int4, uint2, uint4 = (BY_NAME[name] for name in ("int2", "int4", "uint2", "uint4"))
+float0 = np.dtype([("float0", np.void, 0)])
+
+finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
+
+
+def check_int_fits(x: int, dtype: np.dtype) -> None:
+    """Raises OverflowError if an integer dtype cannot hold `x`."""
+    bounds = iinfo(dtype)
+    if not bounds.min <= x <= bounds.max:
+        raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
+
+
+python_scalar_dtypes: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
+_narrowed = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
+_ml_kinds = {BY_NAME[name].type: np.floating for name in ML_FLOATS if name in BY_NAME}
+_ml_kinds |= {
+    BY_NAME[name].type: np.unsignedinteger if name[0] == "u" else np.signedinteger
+    for name in ML_INTS
+    if name in BY_NAME
+}
+_known = frozenset(BY_NAME.values())
+ml_scalar_types: frozenset[type] = frozenset(_ml_kinds)
+_singletons: dict[Any, Any] = {dtype: dtype for dtype in (*BY_NAME.values(), float0)}
+
+
+def is_extended(dtype: Any) -> bool:
+    """Whether this is a dtype that numpy does not know, such as that of random keys."""
+    return isinstance(dtype, ExtendedDType) or isinstance(dtype, type) and issubclass(dtype, extended)
+
+
+def canonical(dtype: Any) -> Any:
+    """The one object for this dtype, of the width it has; extended dtypes are their own."""
+    if is_extended(dtype):
+        return dtype
+    found = np.dtype(dtype)
+    return _singletons.get(found, found)
+
+
+# ---- kinds -------------------------------------------------------------------------------------------
+
+
+def _scalar_class(kind: Any) -> type:
+    if isinstance(kind, ExtendedDType):
+        return kind.type
+    if isinstance(kind, type) and issubclass(kind, np.generic):
+        return kind
+    return np.dtype(kind).type
+
+
+_subtypes: dict[tuple[Any, Any], bool] = {}
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """As `numpy.issubdtype`, with the narrow types and the extended kinds in their places."""
+    try:
+        return _subtypes[arg1, arg2]
+    except KeyError:
+        found = _subtypes[arg1, arg2] = _is_subtype(arg1, arg2)
+        return found
+    except TypeError:
+        return _is_subtype(arg1, arg2)
+
+
+def _is_subtype(arg1: Any, arg2: Any) -> bool:
+    if isinstance(arg2, ExtendedDType):
+        return arg1 == arg2
+    kind, wanted = _scalar_class(arg1), _scalar_class(arg2)
+    if kind is wanted or wanted is np.generic:
+        return True
+    return issubclass(_ml_kinds.get(kind, kind), wanted)
+
+
+def is_inexact(dtype: Any) -> bool:
+    """Whether values of this dtype are floating or complex numbers."""
+    return issubdtype(dtype, np.inexact)
+
+
+# As in jax the narrowest floats count as having an infinity, though their arithmetic saturates.
+FINITE = ("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz")
+
+
+def supports_inf(dtype: Any) -> bool:
+    """Whether reductions over this dtype may start from an infinity."""
+    return is_inexact(dtype) and np.dtype(dtype).name not in FINITE
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python scalar type (bool, int, float, complex) of a value or dtype."""
+    kind = typed(x)[0]
+    for scalar, abstract in ((bool, np.bool_), (int, np.integer), (float, np.floating)):
+        if issubdtype(kind, abstract):
+            return scalar
+    if issubdtype(kind, np.complexfloating):
+        return complex
+    raise TypeError(f"Invalid scalar value {x}")
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """The number of bits of one element, less than 8 for the narrow types."""
+    if dtype is None:
+        raise ValueError("dtype cannot be None")
+    kind = dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
+    if kind == bool_:
+        return 8
+    if issubdtype(kind, np.integer):
+        return iinfo(kind).bits
+    if issubdtype(kind, np.floating):
+        return finfo(kind).bits
+    if issubdtype(kind, np.complexfloating):
+        return 2 * finfo(kind).bits
+    raise ValueError(f"itemsize_bits: unexpected input: dtype={dtype!r}")
+
+
+bit_width = itemsize_bits
+
+
+def _short_name(dtype: DType) -> str:
+    name = "float0" if dtype == float0 else dtype.name
+    for long, short in () if name in ("float0", "bool") else SHORTER:
+        if name.startswith(long):
+            return short + name[len(long) :]
+    return name
+
+
+SHORTER = (("bfloat", "bf"), ("float", "f"), ("complex", "c"), ("uint", "u"), ("int", "i"))
+_short_names: dict[Any, str] = {dtype: _short_name(dtype) for dtype in (*BY_NAME.values(), float0)}
+
+
+def short_name(dtype: Any) -> str:
+    """The name that jaxprs print: f32, bf16, i32, u8, bool, key<fry>, float0."""
+    name = _short_names.get(dtype)
+    if name is None:
+        name = str(dtype) if isinstance(dtype, ExtendedDType) else _short_name(np.dtype(dtype))
+    return name
+
+
+# ---- the x64 switch ----------------------------------------------------------------------------------
+
+_wide: dict[Any, Any] = {}
+_narrow: dict[Any, Any] = {}
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that arrays get for this one: 64-bit types are halved unless jax_enable_x64 is set."""
+    memo = _wide if config.state().enable_x64 else _narrow
+    found = memo.get(dtype)
+    if found is not None:
+        return found
+    if is_extended(dtype):
+        if allow_extended_dtype:
+            return dtype
+        raise ValueError(f"canonicalize_dtype: {dtype} is an extended dtype, allow_extended_dtype is False")
+    found = canonical(dtype)
+    if memo is _narrow:
+        found = _narrowed.get(found, found)
+    memo[dtype] = found
+    return found
+
+
+def scalar_dtype(kind: type) -> DType:
+    """The dtype that values of a Python scalar type get."""
+    return canonicalize_dtype(python_scalar_dtypes[kind])
+
+
+def default_int_dtype() -> DType:
+    return int64 if config.state().enable_x64 else int32
+
+
+def default_uint_dtype() -> DType:
+    return uint64 if config.state().enable_x64 else uint32
+
+
+def default_float_dtype() -> DType:
+    return float64 if config.state().enable_x64 else float32
+
+
+def default_complex_dtype() -> DType:
+    return complex128 if config.state().enable_x64 else complex64
+
+
+def dtype_from_user(dtype: Any) -> Any:
+    """The dtype behind what a user may write for one: a dtype, a type, a name, or an object with `.dtype`."""
+    if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
+        return dtype
+    return np.dtype(dtype)
+
+
+def check_user_dtype_supported(dtype: Any, fun_name: str | None = None) -> None:
+    """Reject what is no array dtype, and warn (or raise) when it asks for 64 bits while x64 is off."""
+    check_and_canonicalize_user_dtype(dtype, fun_name)
+
+
+def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:
+    """The dtype that a user's explicit request gets; speaks up when 64 bits are not available."""
+    asked = dtype_from_user(dtype)
+    if is_extended(asked):
+        return asked
+    if asked not in _known and asked != float0:
+        raise TypeError(
+            f"JAX only supports number, bool, and string dtypes, got dtype {asked} in {fun_name or 'dtype'}"
+        )
+    state = config.state()
+    if (
+        state.enable_x64
+        or asked not in _narrowed
+        or isinstance(dtype, type)
+        and dtype in python_scalar_dtypes
+    ):
+        return canonicalize_dtype(asked)
+    if state.explicit_x64_dtypes is config.ExplicitX64Mode.ALLOW:
+        return asked
+    where = f" requested in {fun_name}" if fun_name else ""
+    message = f"Explicitly requested dtype {asked}{where} is not available"
+    advice = "set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment variable"
+    if state.explicit_x64_dtypes is config.ExplicitX64Mode.ERROR:
+        raise ValueError(f"{message}. To enable more dtypes, {advice}.")
+    narrowed = _narrowed[asked]
+    errors.warn(f"{message}, and will be truncated to dtype {narrowed}. To enable more dtypes, {advice}.")
+    return narrowed
+
+
+# ---- the lattice -------------------------------------------------------------------------------------
+
+
+def _lattice(x64: bool) -> dict[Any, frozenset]:
+    """For each node (a dtype, or a Python scalar type for the weak ones) all nodes it promotes to."""
+    edges: dict[Any, list[Any]] = {node: [] for node in (*BY_NAME.values(), int, float, complex)}
+    edges[bool_] = [int]
+    edges[int] = [uint8, int8] + [BY_NAME[name] for name in ML_INTS if name in BY_NAME]
+    for narrow, wide in ((8, 16), (16, 32), (32, 64)):
+        edges[BY_NAME[f"int{narrow}"]] = [BY_NAME[f"int{wide}"]]
+        edges[BY_NAME[f"uint{narrow}"]] = [BY_NAME[f"int{wide}"], BY_NAME[f"uint{wide}"]]
+    edges[int64] = edges[uint64] = [float]
+    if not x64:
+        edges[uint32] = [int32, uint64]
+    edges[float] = [float16, complex] + [BY_NAME[name] for name in ML_FLOATS if name in BY_NAME]
+    edges[float16] = edges[bfloat16] = [float32]
+    edges[float32], edges[float64] = [float64, complex64], [complex128]
+    edges[complex], edges[complex64] = [complex64], [complex128]
+    return _closure(edges)
+
+
+def _strict_lattice() -> dict[Any, frozenset]:
+    """Python scalars promote to every dtype of their kind or a higher one; dtypes to nothing."""
+    edges: dict[Any, list[Any]] = {dtype: [] for dtype in BY_NAME.values()}
+    edges[complex] = [complex64, complex128]
+    edges[float] = [complex] + [dtype for dtype in BY_NAME.values() if issubdtype(dtype, np.floating)]
+    edges[int] = [float] + [dtype for dtype in BY_NAME.values() if issubdtype(dtype, np.integer)]
+    return _closure(edges)
+
+
+def _closure(edges: dict[Any, list[Any]]) -> dict[Any, frozenset]:
+    above: dict[Any, frozenset] = {}
+
+    def visit(node):
+        if node not in above:
+            above[node] = frozenset({node}).union(*map(visit, edges[node]))
+        return above[node]
+
+    for node in edges:
+        visit(node)
+    return above
+
+
+STRICT_MODE = config.NumpyDtypePromotion.STRICT
+WIDE, NARROW, STRICT = _lattice(x64=True), _lattice(x64=False), _strict_lattice()
+# By strictness and by the x64 switch.
+_promoted: tuple[tuple[dict[tuple, Typed], ...], ...] = ({}, {}), ({}, {})
+
+
+def _least_upper_bound(nodes: set[Any], state: config.State) -> Any:
+    strict = state.numpy_dtype_promotion is STRICT_MODE
+    above = STRICT if strict else WIDE if state.enable_x64 else NARROW
+    common = frozenset.intersection(*[above[node] for node in nodes])
+    least = [node for node in common if common == above[node]]
+    if len(least) == 1:
+        return least[0]
+    names = ", ".join(repr(node.name if isinstance(node, DType) else str(node)) for node in nodes)
+    message = f"Input dtypes ({names}) have no available implicit dtype promotion path"
+    if strict:
+        raise TypePromotionError(
+            f"{message} when jax_numpy_dtype_promotion=strict. Cast the inputs explicitly to the dtype you "
+            "want, or set jax_numpy_dtype_promotion=standard."
+        )
+    narrow = " or ".join(
+        word
+        for word, kinds in (("8-bit floats", ML_FLOATS[:-1]), ("1-bit, 2-bit and 4-bit integers", ML_INTS))
+        if any(isinstance(node, DType) and node.name in kinds for node in nodes)
+    )
+    raise TypePromotionError(
+        f"{message}. To avoid unintended promotion, {narrow} do not support implicit promotion: "
+        "cast explicitly, e.g. x.astype('float32')."
+    )
+
+
+def promote(*operands: Typed) -> Typed:
+    """The dtype and weakness of a result computed from operands of these dtypes and weaknesses."""
+    state = config.state()
+    memo = _promoted[state.numpy_dtype_promotion is STRICT_MODE][state.enable_x64]
+    found = memo.get(operands)
+    if found is None:
+        found = memo[operands] = _promote(operands, state)
+    return found
+
+
+def _promote(operands: tuple[Typed, ...], state: config.State) -> Typed:
+    dtypes = {dtype for dtype, _ in operands}
+    all_weak = all(weak for _, weak in operands)
+    # Weak operands among themselves keep their dtypes while they promote; the result is widened after that.
+    strict = state.numpy_dtype_promotion is STRICT_MODE
+    by_dtype = all_weak and (not strict or len(operands) == 1)
+    if len(dtypes) == 1 and (by_dtype or not all_weak):
+        node = operands[0][0]
+    else:
+        for dtype in dtypes - _known:
+            raise ValueError(f"dtype={dtype!r} is not a valid dtype for JAX type promotion.")
+        nodes = {scalar_type_of(d) if weak and d != bool_ and not by_dtype else d for d, weak in operands}
+        node = _least_upper_bound(nodes, state)
+    if isinstance(node, type):
+        return scalar_dtype(node), True
+    if all_weak and node != bool_:
+        return canonicalize_dtype(_widest(node)), True
+    return node if len(dtypes) == 1 else canonicalize_dtype(node), False
+
+
+def _widest(dtype: DType) -> DType:
+    return uint64 if issubdtype(dtype, np.unsignedinteger) else python_scalar_dtypes[scalar_type_of(dtype)]
+
+
+_typed_scalars: tuple[dict[type, Typed], ...] = tuple(
+    {kind: (narrowed.get(dtype, dtype), kind is not bool) for kind, dtype in python_scalar_dtypes.items()}
+    for narrowed in (_narrowed, {})
+)
+
+
+def typed(x: Any) -> Typed:
+    """The dtype and weakness of a value, or of a dtype given as one; arrays keep 64 bits, others may not."""
+    if x is None:
+        raise ValueError("Invalid argument to dtype: None.")
+    kind = type(x)
+    if kind in python_scalar_dtypes:
+        return _typed_scalars[config.state().enable_x64][kind]
+    aval = getattr(x, "aval", None)
+    if aval is not None and hasattr(aval, "dtype"):
+        return aval.dtype, getattr(aval, "weak_type", False)
+    if isinstance(x, (type, str, DType)):
+        return _typed_dtype(x)
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        raise TypeError(f"Cannot determine dtype of {x}")
+    return _array_dtype(dtype, x), False
+
+
+def _typed_dtype(x: Any) -> Typed:
+    if isinstance(x, type) and x in python_scalar_dtypes:
+        return _typed_scalars[config.state().enable_x64][x]
+    dtype = x if is_extended(x) else np.dtype(x)
+    _array_dtype(dtype, x)
+    return check_and_canonicalize_user_dtype(dtype, "dtype"), False
+
+
+def _array_dtype(dtype: Any, x: Any) -> Any:
+    if not is_extended(dtype) and dtype not in _known and dtype != float0:
+        raise _no_array_type(x, dtype)
+    return canonicalize_dtype(dtype, allow_extended_dtype=True)
+
+
+def _no_array_type(x: Any, dtype: DType) -> TypeError:
+    return TypeError(
+        f"Value {x!r} with dtype {dtype} is not a valid JAX array type. "
+        "Only arrays of numeric types are supported by JAX."
+    )
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype of a result computed from these values or dtypes, and if asked whether it is weak."""
+    if not args:
+        raise ValueError("result_type: at least one array or dtype is required")
+    dtype, weak = promote(*[typed(default_float_dtype() if x is None else x) for x in args])
+    return (dtype, weak) if return_weak_type_flag else dtype
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """As `numpy.promote_types`, on the lattice of array dtypes; Python scalar types are weak."""
+    nodes = {x if isinstance(x, type) and x in (int, float, complex) else np.dtype(x) for x in (a, b)}
+    for node in nodes:
+        if node not in STRICT:
+            raise ValueError(f"dtype={node!r} is not a valid dtype for JAX type promotion.")
+    node = _least_upper_bound(nodes, config.state())
+    return python_scalar_dtypes.get(node, node)
+
+
+# ---- neighbours of a dtype ---------------------------------------------------------------------------
+
+
+def to_numeric_dtype(dtype: Any) -> DType:
+    """The dtype that bool becomes in arithmetic; others stay."""
+    return int32 if dtype == bool_ else dtype
+
+
+def to_inexact_dtype(dtype: Any) -> DType:
+    """The floating dtype that integers and bool are computed in; inexact ones stay."""
+    if issubdtype(dtype, np.inexact):
+        return dtype
+    return float64 if dtype in (int64, uint64) else float32
+
+
+def to_floating_dtype(dtype: Any) -> DType:
+    """The dtype of the real part; integers and bool become floating."""
+    return {complex64: float32, complex128: float64}.get(dtype) or to_inexact_dtype(dtype)
+
+
+def to_complex_dtype(dtype: Any) -> DType:
+    """The complex dtype with the precision of this one."""
+    return complex128 if to_inexact_dtype(dtype) in (float64, complex128) else complex64

@@ -1,0 +1,25 @@
+"""The one way to import something late: by name, when an attribute is first asked for."""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+
+class Deferred:
+    """Stands for a module until one of its attributes is read."""
+
+    __slots__ = ("_name", "_module")
+
+    def __init__(self, name: str):
+        self._name = name
+        self._module: ModuleType | None = None
+
+    def __getattr__(self, attribute: str) -> Any:
+        if self._module is None:
+            self._module = importlib.import_module(self._name)
+        return getattr(self._module, attribute)
+
+
+def defer(name: str) -> Deferred:
+    """The module `name`, imported at the first use of one of its attributes."""
+    return Deferred(name)

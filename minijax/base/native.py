@@ -1,0 +1,21 @@
+"""What base/ takes from jaxlib: our own pytree registry, tracebacks, weak caches."""
+
+from jaxlib import _jax
+from jaxlib.weakref_lru_cache import weakref_lru_cache as weakref_lru_cache
+
+JaxRuntimeError = _jax.JaxRuntimeError
+Traceback = _jax.Traceback
+
+DictKey = _jax.pytree.DictKey
+FlattenedIndexKey = _jax.pytree.FlattenedIndexKey
+GetAttrKey = _jax.pytree.GetAttrKey
+PyTreeDef = _jax.pytree.PyTreeDef
+PyTreeRegistry = _jax.pytree.PyTreeRegistry
+SequenceKey = _jax.pytree.SequenceKey
+registry_all_leaves = _jax.pytree.all_leaves
+registry_treedef_tuple = _jax.pytree.treedef_tuple
+
+# jaxlib pickles a registry, and with it every treedef, by the names it finds on the object.
+registry = PyTreeRegistry()
+registry.__module__ = __name__
+registry.__name__ = "registry"

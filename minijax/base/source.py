@@ -1,0 +1,94 @@
+"""Where in the user's program something happened; resolved only when shown."""
+
+import functools
+import os
+import sysconfig
+import types
+from collections.abc import Callable
+from typing import Any
+
+from minijax.base import config
+from minijax.base.native import Traceback
+
+_LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_excluded: list[str] = [_LIBRARY]
+_STANDARD = sysconfig.get_path("stdlib") + os.sep
+
+here = Traceback.get_traceback
+
+
+def register_exclusion(path: str) -> None:
+    """Counts the frames of files under `path` as library frames."""
+    _excluded.append(path)
+
+
+def is_user_file(name: str) -> bool:
+    return not name.startswith(tuple(_excluded)) and not name.startswith("<frozen")
+
+
+def user_frames(traceback: Any) -> list:
+    """The frames of a traceback that belong to the user's program, innermost first."""
+    if traceback is None:
+        return []
+    return [f for f in traceback.frames if is_user_file(f.file_name)]
+
+
+def summary(traceback: Any) -> str:
+    """The innermost user line as `file:line (function)`."""
+    frames = user_frames(traceback)
+    if not frames:
+        return "unknown"
+    f = frames[0]
+    return f"{f.file_name}:{f.line_num} ({f.function_name})"
+
+
+def position(traceback: Any) -> tuple[str, int, int] | None:
+    """The innermost user line as (file, line, column), for the locations of a program's text."""
+    frames = user_frames(traceback)
+    return (frames[0].file_name, frames[0].line_num, 0) if frames else None
+
+
+_NOTE = (
+    "--------------------\nFor simplicity, JAX has removed its internal frames from the traceback of the "
+    "following exception. Set JAX_TRACEBACK_FILTERING=off to include these."
+)
+_filtering = config.option("traceback_filtering")
+
+
+def filtered(traceback: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback without the library's frames; None if there are no others."""
+    kept = []
+    at = traceback
+    while at is not None:
+        if is_user_file(at.tb_frame.f_code.co_filename):
+            kept.append(at)
+        at = at.tb_next
+    result = None
+    for at in reversed(kept):
+        result = types.TracebackType(result, at.tb_frame, at.tb_lasti, at.tb_lineno)
+    return result
+
+
+def hide_frames(error: BaseException) -> None:
+    """Drops the library's frames from an exception on its way to the user, as the configuration says."""
+    mode = _filtering.value
+    if mode in ("off", "tracebackhide"):
+        return
+    short = filtered(error.__traceback__)
+    if mode != "quiet_remove_frames" and _NOTE not in getattr(error, "__notes__", ()):
+        error.add_note(_NOTE)
+    error.__traceback__ = short
+
+
+def boundary(function: Callable) -> Callable:
+    """Decorator for what users call: exceptions leave it without the library's frames."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return call

@@ -1,0 +1,623 @@
+"""Pytrees: all of `jax.tree` and `jax.tree_util`, over our own registry of node types in jaxlib."""
+
+import dataclasses
+import functools
+import operator
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from types import NoneType
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from minijax.base.native import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    PyTreeDef,
+    SequenceKey,
+    registry,
+    registry_all_leaves,
+    registry_treedef_tuple,
+)
+from minijax.base.util import unzip2
+
+T = TypeVar("T")
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+KeyPath = tuple[KeyEntry, ...]
+IsLeaf = Callable[[Any], bool]
+
+default_registry = registry
+
+# The fast way in for the rooms below: `flatten(tree, is_leaf=None) -> (leaves, treedef)`, positional.
+flatten = registry.flatten
+
+
+class Unspecified:
+    """Stands for an argument that was not given, where None is a value."""
+
+
+UNSPECIFIED = Unspecified()
+
+
+# Flatten, unflatten, map.
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves of a tree, in order, and its structure."""
+    return flatten(tree, is_leaf)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """The leaves of a tree, in order."""
+    return flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
+    """The structure of a tree."""
+    return flatten(tree, is_leaf)[1]
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of this structure with these leaves."""
+    return treedef.unflatten(leaves)
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """A tree of `f` over the leaves of `tree` and the subtrees of `rest` in their places."""
+    leaves, treedef = flatten(tree, is_leaf)
+    # Generators, for then a StopIteration out of `f` cannot pass for the end of the leaves.
+    if not rest:
+        return treedef.unflatten(f(leaf) for leaf in leaves)
+    try:
+        # All of one length, as flatten_up_to has it; a strict zip would cost 3 % of a small map.
+        rows = zip(leaves, *map(treedef.flatten_up_to, rest))  # noqa: B905
+    except ValueError as error:
+        _raise_explained("tree_map tree", tree, rest, is_leaf, error)
+    return treedef.unflatten(f(*row) for row in rows)
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
+    """Whether all leaves are true."""
+    return all(flatten(tree, is_leaf)[0])
+
+
+def tree_reduce(
+    function: Callable[[T, Any], T],
+    tree: Any,
+    initializer: T | Unspecified = UNSPECIFIED,
+    is_leaf: IsLeaf | None = None,
+) -> T:
+    """`functools.reduce` over the leaves, from left to right."""
+    leaves = flatten(tree, is_leaf)[0]
+    if initializer is UNSPECIFIED:
+        return functools.reduce(function, leaves)
+    return functools.reduce(function, leaves, initializer)
+
+
+def tree_reduce_associative(
+    operation: Callable[[T, T], T],
+    tree: Any,
+    *,
+    identity: T | Unspecified = UNSPECIFIED,
+    is_leaf: IsLeaf | None = None,
+) -> T:
+    """Combines the leaves by halves; `identity` is the result for a tree without leaves."""
+    leaves = flatten(tree, is_leaf)[0]
+    if leaves:
+        return _reduce_by_halves(operation, leaves)
+    if identity is UNSPECIFIED:
+        raise TypeError("tree_reduce_associative: Must specify identity, for the tree is empty of leaves")
+    return identity
+
+
+def _reduce_by_halves(operation: Callable[[T, T], T], items: list[T]) -> T:
+    if len(items) == 1:
+        return items[0]
+    half = len(items) // 2
+    return operation(_reduce_by_halves(operation, items[:half]), _reduce_by_halves(operation, items[half:]))
+
+
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """Turns an outer tree of inner trees into an inner tree of outer trees."""
+    leaves, treedef = flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = flatten(outer_treedef.flatten_up_to(pytree_to_transpose)[0])[1]
+    expected = outer_treedef.compose(inner_treedef)
+    if treedef != expected:
+        raise TypeError(f"tree_transpose: Mismatch of the tree's structure\n{treedef}\n != \n{expected}")
+    width = inner_treedef.num_leaves
+    return inner_treedef.unflatten(outer_treedef.unflatten(leaves[i::width]) for i in range(width))
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
+    """Whether every element is a leaf."""
+    if is_leaf is None:
+        return registry_all_leaves(registry, iterable)
+    items = list(iterable)
+    leaves = flatten(items, is_leaf)[0]
+    return len(items) == len(leaves) and all(map(operator.is_, items, leaves))
+
+
+# Key paths.
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """The pairs (key path, leaf) of a tree, in order, and its structure."""
+    if is_leaf is None or is_leaf_takes_path:
+        return registry.flatten_with_path(tree, is_leaf)
+    return registry.flatten_with_path(tree, lambda _, subtree: is_leaf(subtree))
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """The pairs (key path, leaf) of a tree, in order."""
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+generate_key_paths = tree_leaves_with_path
+
+
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """As `tree_map`, with the key path as the first argument of `f`."""
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    if not rest:
+        return treedef.unflatten(f(path, leaf) for path, leaf in pairs)
+    try:
+        columns = [treedef.flatten_up_to(other) for other in rest]
+    except ValueError as error:
+        leaves = [leaf for _, leaf in pairs]
+        name = "tree_map_with_path tree"
+        _raise_explained(name, tree, rest, lambda subtree: any(subtree is leaf for leaf in leaves), error)
+    return treedef.unflatten(f(*pair, *row) for pair, *row in zip(pairs, *columns, strict=True))
+
+
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """A key path as text: `['a'][0].b`, or `a/0/b` when simple and separated by a slash."""
+    return separator.join(map(_simple_key if simple else str, keys))
+
+
+def _simple_key(key: Any) -> str:
+    match key:
+        case SequenceKey():
+            return str(key.idx)
+        case DictKey() | FlattenedIndexKey():
+            return str(key.key)
+        case GetAttrKey():
+            return key.name
+    return str(key)
+
+
+# Parts of trees and of structures.
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether values of this type are nodes: a container jax knows, a registered type or a namedtuple."""
+    return registry.is_node(typ)
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """The children and the metadata of a node; ValueError for a leaf."""
+    level = registry.flatten_one_level(tree)
+    if level is None:
+        raise ValueError(f"flatten_one_level: can't tree-flatten type: {type(tree)}")
+    return level
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any]], Hashable]:
+    """The pairs (key, child) and the metadata of a node; ValueError for a leaf."""
+    level = registry.flatten_one_level_with_keys(tree)
+    if level is None:
+        raise ValueError(f"flatten_one_level_with_keys: can't tree-flatten type: {type(tree)}")
+    return level
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is a single node: a leaf, None or an empty container."""
+    return treedef.num_nodes == 1
+
+
+def treedef_is_strict_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is a leaf, and no empty node."""
+    return treedef.node_data() is None
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of the root."""
+    return treedef.children()
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees of these structures."""
+    return registry_treedef_tuple(registry, list(treedefs))
+
+
+# Prefixes.
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """A tree of full_tree's structure; each leaf of the prefix fills the subtree in its place."""
+    return flatten(full_tree)[1].unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """Each leaf of the prefix, as often as the subtree in its place has leaves."""
+    leaves, treedef = flatten(prefix_tree, is_leaf)
+    try:
+        subtrees = treedef.flatten_up_to(full_tree)
+    except ValueError as error:
+        _raise_explained("broadcast_prefix prefix_tree", prefix_tree, (full_tree,), is_leaf, error)
+    spread = []
+    for leaf, subtree in zip(leaves, subtrees, strict=True):
+        spread += [leaf] * flatten(subtree)[1].num_leaves
+    return spread
+
+
+def broadcast_leaves(leaves: Sequence[Any], prefix: PyTreeDef, full: PyTreeDef) -> list[Any]:
+    """As `broadcast_prefix`, on structures; no code of the user's node types runs."""
+    if prefix == full:
+        return list(leaves)
+    spread: list[Any] = []
+    source = iter(leaves)
+
+    def walk(prefix, full):
+        node = prefix.node_data()
+        if node is None:
+            spread.extend([next(source)] * full.num_leaves)
+            return
+        ours, theirs = prefix.children(), full.children()
+        if node != full.node_data() or len(ours) != len(theirs):
+            raise ValueError(f"broadcast_leaves: {prefix} is not a tree prefix of {full}")
+        for child, counterpart in zip(ours, theirs, strict=True):
+            walk(child, counterpart)
+
+    walk(prefix, full)
+    return spread
+
+
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
+    """One axis for each leaf of `treedef`, from a tree prefix of axes in which None is a leaf."""
+    axes, axes_treedef = flatten(axis_tree, _is_none)
+    try:
+        return broadcast_leaves(axes, axes_treedef, treedef)
+    except ValueError:
+        full = treedef.unflatten([_PLACEHOLDER] * treedef.num_leaves)
+        found = [str(make(name)) for make in prefix_errors(axis_tree, full, _is_none)]
+        raise ValueError(
+            f"{name} specification must be a tree prefix of the corresponding value, "
+            f"got specification {axis_tree} for value tree {treedef}.\n" + "\n".join(found)
+        ) from None
+
+
+def _is_none(tree: Any) -> bool:
+    return tree is None
+
+
+# What differs between two trees.
+
+
+class _Placeholder:
+    """A leaf of a tree that was made from a structure alone."""
+
+
+_PLACEHOLDER = _Placeholder()
+
+
+class Mismatch(NamedTuple):
+    """The place where two trees part, what each has there, and in which way that differs."""
+
+    path: KeyPath
+    kind: str
+    one: str
+    two: str
+    reason: str
+
+
+def mismatches(
+    one: Any, two: Any, is_leaf: IsLeaf | None = None, prefix: bool = False, path: KeyPath = ()
+) -> Iterator[Mismatch]:
+    """Where two trees differ in structure; with `prefix`, where the first is no prefix of the second."""
+    left = _level(one, is_leaf)
+    if prefix and left is None:
+        return
+    right = _level(two, None if prefix else is_leaf)
+    if left is None and right is None:
+        return
+    if left is None or right is None or type(one) is not type(two):
+        reason = "their Python types differ"
+        yield Mismatch(path, "different types", _type_text(one), _type_text(two), reason)
+        return
+    (pairs, metadata), (other_pairs, other_metadata) = left, right
+    keys, children = unzip2(pairs)
+    other_keys, other_children = unzip2(other_pairs)
+    if len(keys) != len(other_keys):
+        yield _count_mismatch(path, one, keys, other_keys)
+        return
+    if metadata != other_metadata:
+        texts = [f"{_type_text(one)} with pytree metadata {data}" for data in (metadata, other_metadata)]
+        yield Mismatch(path, "different pytree metadata", *texts, "the pytree node metadata does not match")
+        return
+    for key, child, counterpart in zip(keys, children, other_children, strict=True):
+        yield from mismatches(child, counterpart, is_leaf, prefix, (*path, key))
+
+
+def _level(tree: Any, is_leaf: IsLeaf | None) -> tuple[Iterable[Any], Any] | None:
+    if is_leaf is not None and is_leaf(tree):
+        return None
+    level = registry.flatten_one_level_with_keys(tree)
+    # The metadata of a namedtuple is its type; jaxlib's keys for it all bear the first field's name.
+    if level is not None and level[1] is type(tree) and type(tree) not in node_types:
+        return [(GetAttrKey(name), child) for name, child in zip(tree._fields, tree, strict=True)], level[1]
+    return level
+
+
+def _type_text(tree: Any) -> str:
+    return "pytree leaf" if isinstance(tree, _Placeholder) else str(type(tree))
+
+
+def _count_mismatch(path: KeyPath, node: Any, keys: tuple, other_keys: tuple) -> Mismatch:
+    name, counts = type(node).__name__, (len(keys), len(other_keys))
+    if type(node) in (list, tuple):
+        texts = [f"{name} of length {count}" for count in counts]
+        return Mismatch(path, f"different lengths of {name}", *texts, "the lengths do not match")
+    texts = [f"{type(node)} with {count} child{'' if count == 1 else 'ren'}" for count in counts]
+    odd = ", ".join(_simple_key(key) for key in (*keys, *other_keys) if (key in keys) != (key in other_keys))
+    reason = f"the numbers of children do not match, with the symmetric difference of key sets: {{{odd}}}"
+    return Mismatch(path, "different numbers of pytree children", *texts, reason)
+
+
+def equality_errors(
+    tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None
+) -> Iterator[tuple[KeyPath, str, str, str]]:
+    """For each place where two trees differ: the key path, what either has there, and the reason."""
+    for found in mismatches(tree1, tree2, is_leaf):
+        yield found.path, found.one, found.two, found.reason
+
+
+def equality_errors_pytreedef(tree1: PyTreeDef, tree2: PyTreeDef) -> Iterator[tuple[KeyPath, str, str, str]]:
+    """As `equality_errors`, on structures."""
+    return equality_errors(*(tree.unflatten([_PLACEHOLDER] * tree.num_leaves) for tree in (tree1, tree2)))
+
+
+def prefix_errors(
+    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
+) -> list[Callable[[str], ValueError]]:
+    """For each place where a tree is no prefix of another, a function from the tree's name to the error."""
+    found = mismatches(prefix_tree, full_tree, is_leaf, prefix=True)
+    return [functools.partial(_prefix_error, mismatch) for mismatch in found]
+
+
+def _prefix_error(mismatch: Mismatch, name: str) -> ValueError:
+    path, kind, one, two, reason = mismatch
+    return ValueError(
+        f"pytree structure error: {kind} at key path\n    {name}{keystr(path)}\n"
+        f"There the prefix pytree {name} has a subtree that is a\n    {one}\n"
+        f"and the full pytree one that is a\n    {two}\nbut {reason}."
+    )
+
+
+def _raise_explained(
+    name: str, tree: Any, fulls: Iterable[Any], is_leaf: IsLeaf | None, error: ValueError
+) -> NoReturn:
+    for full in fulls:
+        for make_error in prefix_errors(tree, full, is_leaf):
+            raise ValueError(f"{make_error(name)}\n({error})") from None
+    raise error
+
+
+# Registration of node types.
+
+
+class NodeType(NamedTuple):
+    """How values of a type are taken apart and put together."""
+
+    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
+    from_iter: Callable[[Any, Iterable[Any]], Any]
+
+
+node_types: dict[type, NodeType] = {
+    tuple: NodeType(lambda node: (node, None), lambda _, children: tuple(children)),
+    list: NodeType(lambda node: (node, None), lambda _, children: list(children)),
+    dict: NodeType(
+        lambda node: (tuple(node[key] for key in sorted(node)), tuple(sorted(node))),
+        lambda keys, children: dict(zip(keys, children, strict=True)),
+    ),
+    NoneType: NodeType(lambda _: ((), None), lambda _, __: None),
+}
+
+
+def register_pytree_node(
+    nodetype: type[T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Any]],
+    unflatten_func: Callable[[Any, Iterable[Any]], T],
+    flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
+) -> None:
+    """Makes a type a node: flatten to (children, metadata), unflatten from (metadata, children)."""
+    registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    node_types[nodetype] = NodeType(flatten_func, unflatten_func)
+
+
+def register_pytree_node_class(cls: type[T]) -> type[T]:
+    """Makes a class with methods `tree_flatten` and `tree_unflatten` a node; a decorator."""
+    register_pytree_node(cls, operator.methodcaller("tree_flatten"), cls.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys(
+    nodetype: type[T],
+    flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]],
+    unflatten_func: Callable[[Any, Iterable[Any]], T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None,
+) -> None:
+    """As `register_pytree_node`, with (key, child) for each child; `flatten_func` is a faster way without."""
+
+    def flatten_without_keys(node):
+        pairs, metadata = flatten_with_keys(node)
+        return [child for _, child in pairs], metadata
+
+    register_pytree_node(nodetype, flatten_func or flatten_without_keys, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
+    """Makes a class with methods `tree_flatten_with_keys` and `tree_unflatten` a node; a decorator."""
+    flatten_func = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
+    with_keys = operator.methodcaller("tree_flatten_with_keys")
+    register_pytree_with_keys(cls, with_keys, cls.tree_unflatten, flatten_func)
+    return cls
+
+
+def register_static(cls: type[T]) -> type[T]:
+    """Makes a hashable class a node without leaves, static under `jit`; a decorator."""
+    register_pytree_node(cls, lambda node: ((), node), lambda node, _: node, lambda node: ((), node))
+    return cls
+
+
+def register_dataclass(
+    nodetype: type[T],
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> type[T]:
+    """Makes a dataclass, or a class made like one, a node; fields marked `static` are metadata."""
+    data, meta = _dataclass_fields(nodetype, data_fields, meta_fields)
+    if both := set(data) & set(meta):
+        raise ValueError(
+            f"register_dataclass: data_fields and meta_fields must not overlap. Overlapping fields: {both}."
+        )
+    if dataclasses.is_dataclass(nodetype):
+        _check_dataclass_fields(nodetype, {*data, *meta}, drop_fields)
+    registry.register_dataclass_node(nodetype, data, meta)
+
+    def to_iter(node):
+        return tuple(getattr(node, name) for name in data), tuple(getattr(node, name) for name in meta)
+
+    def from_iter(metadata, children):
+        return nodetype(**dict(zip((*data, *meta), (*children, *metadata), strict=True)))
+
+    node_types[nodetype] = NodeType(to_iter, from_iter)
+    return nodetype
+
+
+def _dataclass_fields(
+    nodetype: type, data_fields: Sequence[str] | None, meta_fields: Sequence[str] | None
+) -> tuple[list[str], list[str]]:
+    if data_fields is not None and meta_fields is not None:
+        return list(data_fields), list(meta_fields)
+    if data_fields is not None or meta_fields is not None:
+        raise TypeError(
+            "register_dataclass: data_fields and meta_fields must both be specified when either is specified."
+            f" Got {data_fields=} {meta_fields=}."
+        )
+    if not dataclasses.is_dataclass(nodetype):
+        raise TypeError(
+            "register_dataclass: data_fields and meta_fields are required when nodetype is not a dataclass."
+            f" Got {nodetype=}."
+        )
+    fields = dataclasses.fields(nodetype)
+    meta = [field.name for field in fields if field.metadata.get("static", False)]
+    return [field.name for field in fields if field.name not in meta], meta
+
+
+def _check_dataclass_fields(nodetype: type, named: set[str], drop_fields: Sequence[str]) -> None:
+    wanted = {field.name for field in dataclasses.fields(nodetype) if field.init} - set(drop_fields)
+    if named == wanted:
+        return
+    text = (
+        f"register_dataclass: data_fields and meta_fields of {nodetype} must include all dataclass fields "
+        "with ``init=True`` and only them."
+    )
+    if missing := wanted - named:
+        text += f" Missing fields: {missing}. Add them to drop_fields to suppress this error."
+    if unexpected := named - wanted:
+        text += f" Unexpected fields: {unexpected}."
+    raise ValueError(text)
+
+
+def static(**kwargs: Any) -> Any:
+    """As `dataclasses.field`, and marks the field as metadata for `register_dataclass`."""
+    return dataclasses.field(**{**kwargs, "metadata": {"static": True, **(kwargs.get("metadata") or {})}})
+
+
+# Node types that are always registered; a bare registry takes these two for leaves.
+
+
+def _flatten_ordered_dict(node):
+    return list(node.values()), tuple(node)
+
+
+def _flatten_ordered_dict_with_keys(node):
+    return [(DictKey(key), child) for key, child in node.items()], tuple(node)
+
+
+def _flatten_defaultdict(node):
+    keys = tuple(sorted(node))
+    return [node[key] for key in keys], (node.default_factory, keys)
+
+
+def _flatten_defaultdict_with_keys(node):
+    keys = tuple(sorted(node))
+    return [(DictKey(key), node[key]) for key in keys], (node.default_factory, keys)
+
+
+def _unflatten_defaultdict(metadata, children):
+    factory, keys = metadata
+    return defaultdict(factory, zip(keys, children, strict=True))
+
+
+register_pytree_node(
+    OrderedDict,
+    _flatten_ordered_dict,
+    lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
+    _flatten_ordered_dict_with_keys,
+)
+register_pytree_node(
+    defaultdict, _flatten_defaultdict, _unflatten_defaultdict, _flatten_defaultdict_with_keys
+)
+
+
+class _HashableCallableShim:
+    """A partial in a Partial: kept whole, for functools.partial would merge the two."""
+
+    __slots__ = ("fun",)
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    def __hash__(self) -> int:
+        return hash(self.fun)
+
+    def __eq__(self, other: object) -> bool:
+        return self.fun == (other.fun if isinstance(other, _HashableCallableShim) else other)
+
+    def __repr__(self) -> str:
+        return f"_HashableCallableShim({self.fun!r})"
+
+
+class Partial(functools.partial):
+    """A `functools.partial` that is a node: its bound arguments are children, its function is metadata."""
+
+    __module__ = "minijax.tree_util"
+
+    def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> "Partial":
+        if isinstance(func, functools.partial):
+            func = _HashableCallableShim(func)
+        return super().__new__(cls, func, *args, **kw)
+
+
+register_pytree_node(
+    Partial,
+    lambda partial: ((partial.args, partial.keywords), partial.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+)

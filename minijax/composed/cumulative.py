@@ -1,0 +1,235 @@
+"""Cumulative sums, products, extrema and log-sum-exp."""
+
+from collections.abc import Callable
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from minijax.control.custom import bind_custom_jvp
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.jaxpr import DebugInfo
+from minijax.ir.primitive import Primitive
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ops import elementwise as ops, moving
+from minijax.ops.families import INEXACT, NUMBER, Kinds, check_kinds, literal
+from minijax.ops.moving import Linear1
+from minijax.ops.reduce import lowest, reduce_max_p, reduce_min_p
+from minijax.ops.shape import concatenate, pad, rev, slice_in_dim
+from minijax.transforms.jvp import jvp_flat
+
+# ---- log-add-exp ------------------------------------------------------------------------------------
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)) of two arrays of one inexact dtype, without overflow."""
+    return bind_custom_jvp(_logaddexp_flat, _logaddexp_jvp, (x, y), False)[0]
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    larger = ops.max(x, y)
+    if np.issubdtype(typeof(x).dtype, np.complexfloating):
+        spread = ops.sub(ops.add(x, y), ops.mul(larger, literal(larger, 2)))
+        found = ops.add(larger, ops.log1p(ops.exp(spread)))
+        return ops.complex(ops.real(found), _wrapped(ops.imag(found)))
+    gap = ops.sub(x, y)
+    undefined, total = ops.ne(gap, gap), ops.add(x, y)
+    found = ops.add(larger, ops.log1p(ops.exp(ops.neg(ops.abs(gap)))))
+    return ops.select(undefined, total, found)
+
+
+def _logaddexp_flat(x: Any, y: Any) -> list:
+    return [_logaddexp(x, y)]
+
+
+_logaddexp_flat.__name__ = "logaddexp"  # as jaxprs print it
+
+
+def _wrapped(angle: Any) -> Any:
+    """An angle brought between -pi and pi."""
+    turn = literal(angle, 2 * pi)
+    left = ops.rem(ops.add(angle, literal(angle, pi)), turn)
+    left = ops.select(ops.lt(left, literal(left, 0)), ops.add(left, turn), left)
+    return ops.sub(left, literal(left, pi))
+
+
+def _logaddexp_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
+    out = logaddexp(x, y)
+
+    def term(t, z):
+        return ops.mul(t, ops.exp(ops.sub(finite(z), finite(out))))
+
+    return [out, ops.add(term(tx, x), term(ty, y))]
+
+
+def finite(x: Any) -> Any:
+    """`x` with infinity replaced by 0, lest two infinities be subtracted."""
+    real = ops.real(x) if np.issubdtype(typeof(x).dtype, np.complexfloating) else x
+    return ops.select(ops.eq(real, literal(real, np.inf)), moving.full(typeof(x).shape, literal(x, 0)), x)
+
+
+# ---- the operations ---------------------------------------------------------------------------------
+
+
+class Cumulative(Primitive):
+    """Combines every element along `axis` with all those before it (after it, if `reverse`)."""
+
+    accepts: Kinds = NUMBER
+
+    def __init__(self, name: str, combine: Callable):
+        self.name = name
+        self.combine = combine
+
+    def infer(self, x, *, axis, reverse):
+        check_kinds(self.name, self.accepts, x)
+        return [x]
+
+    def start(self, e: Any, unit: ShapedArray) -> str:
+        """The name of the value that changes nothing."""
+        raise NotImplementedError
+
+    def reducer(self, e: Any, dtype: Any) -> Any:
+        """What combines two scalars in a window: as the Emitter's `reducer`."""
+        raise NotImplementedError
+
+    def lower(self, e, ins, outs, x, *, axis, reverse):
+        (aval,) = ins
+
+        def build(x):
+            if not aval.shape[axis]:
+                return [x]
+            size, ones = aval.shape[axis], (1,) * aval.ndim
+            edges = (0, size - 1) if reverse else (size - 1, 0)
+            return e.reduce_window(
+                [x], [self.start(e, ShapedArray((), aval.dtype))], ins, outs, self.reducer(e, aval.dtype),
+                window_dimensions=tuple(size if i == axis else 1 for i in range(aval.ndim)),
+                window_strides=ones, base_dilation=ones, window_dilation=ones,
+                padding=[edges if i == axis else (0, 0) for i in range(aval.ndim)],
+            )  # fmt: skip
+
+        return e.call_shared(self.name, (axis, reverse), [x], ins, outs, build)
+
+    def jvp(self, primals, tangents, *, axis, reverse):
+        if type(tangents[0]) is Zero:
+            results = self.bind_all(primals, dict(axis=axis, reverse=reverse))
+            return results, [Zero(typeof(results[0]).to_tangent_aval())]
+        return jvp_flat(lambda x: [scanned(self.combine, x, axis, reverse)], primals, tangents)
+
+    def batch(self, axis_in, operands, dims, *, axis, reverse):
+        (d,) = dims
+        return [self.bind(*operands, axis=axis + (d <= axis), reverse=reverse)], [d]
+
+
+class CumSum(Cumulative):
+    def start(self, e, unit):
+        return _broadcast(e, 0, unit)
+
+    def reducer(self, e, dtype):
+        return "add"
+
+    jvp = Linear1.jvp
+    transpose = Linear1.transpose
+
+    def transposed(self, ct: Any, aval: ShapedArray, *, axis: int, reverse: bool) -> Any:
+        return self.bind(ct, axis=axis, reverse=not reverse)
+
+
+class CumProd(Cumulative):
+    def start(self, e, unit):
+        return e.constant(1, unit)
+
+    def reducer(self, e, dtype):
+        return "multiply"
+
+
+class CumExtremum(Cumulative):
+    def __init__(self, name: str, combine: Callable, reduction: Any):
+        super().__init__(name, combine)
+        self.reduction = reduction
+
+    def start(self, e, unit):
+        return _broadcast(e, self.reduction.start(unit.dtype), unit)
+
+    def reducer(self, e, dtype):
+        return self.reduction.reducer(e, dtype)
+
+
+class CumLogSumExp(Cumulative):
+    accepts = INEXACT
+
+    def start(self, e, unit):
+        return e.constant(lowest(unit.dtype), unit)
+
+    def reducer(self, e, dtype):
+        unit = ShapedArray((), dtype)
+        info = DebugInfo("cumlogsumexp", "logaddexp")
+        jaxpr, _ = trace_to_jaxpr(lambda x, y: [_logaddexp(x, y)], [unit, unit], info)
+        return lambda x, y: jaxpr_body(e, jaxpr, [], [x, y])
+
+
+def _broadcast(e: Any, value: Any, unit: ShapedArray) -> str:
+    return e.broadcast_in_dim(e.constant(value, unit), unit, unit, ())
+
+
+def scanned(combine: Callable, x: Any, axis: int, reverse: bool) -> Any:
+    """The cumulative results of an associative operation, in a logarithmic number of steps."""
+    if reverse:
+        return rev(scanned(combine, rev(x, (axis,)), axis, False), (axis,))
+    size = typeof(x).shape[axis]
+    if size < 2:
+        return x
+    # Pairs are combined, their results are the odd ones, and give the even ones with one more element each.
+    pairs = combine(slice_in_dim(x, 0, size - 1, 2, axis), slice_in_dim(x, 1, size, 2, axis))
+    odd = scanned(combine, pairs, axis, False)
+    before = odd if size % 2 else slice_in_dim(odd, 0, size // 2 - 1, 1, axis)
+    even = combine(before, slice_in_dim(x, 2, size, 2, axis))
+    even = concatenate([slice_in_dim(x, 0, 1, 1, axis), even], axis)
+    return ops.add(_spaced(even, axis, 0, 1 - size % 2), _spaced(odd, axis, 1, size % 2))
+
+
+def _spaced(x: Any, axis: int, low: int, high: int) -> Any:
+    """`x` with zeros between its elements, and at its ends."""
+    config = [(low, high, 1) if i == axis else (0, 0, 0) for i in range(typeof(x).ndim)]
+    return pad(x, literal(x, 0), config)
+
+
+def _cumulative(primitive: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:
+    axis, shape = int(axis), typeof(operand).shape
+    if axis < 0:
+        raise ValueError(f"{primitive.name}: XLA operations do not allow negative axes, got {axis}")
+    if axis >= len(shape):
+        raise ValueError(f"{primitive.name}: axis {axis} is out of bounds for array of shape {shape}")
+    return primitive.bind(operand, axis=axis, reverse=bool(reverse))
+
+
+cumsum_p = CumSum("cumsum", ops.add)
+cumprod_p = CumProd("cumprod", ops.mul)
+cummax_p = CumExtremum("cummax", ops.max, reduce_max_p)
+cummin_p = CumExtremum("cummin", ops.min, reduce_min_p)
+cumlogsumexp_p = CumLogSumExp("cumlogsumexp", logaddexp)
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The sums of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    return _cumulative(cumsum_p, operand, axis, reverse)
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The products of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    return _cumulative(cumprod_p, operand, axis, reverse)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The largest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    return _cumulative(cummax_p, operand, axis, reverse)
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The smallest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    return _cumulative(cummin_p, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The log of the summed exponentials up to each element along `axis` (from it on, if `reverse`)."""
+    return _cumulative(cumlogsumexp_p, operand, axis, reverse)

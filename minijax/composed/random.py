@@ -1,0 +1,335 @@
+"""Operations on arrays of random keys, and the threefry generator that they call."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import config, dtypes
+from minijax.control.jitted import jitted
+from minijax.hlo.emitter import jaxpr_body
+from minijax.hlo.spell import physical
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.primitive import Axis, Primitive
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ops import elementwise as ops, moving, shape as shaping
+from minijax.ops.convert import convert
+from minijax.ops.families import SameShape, broadcast_shapes_of_op, literal
+from minijax.ops.random_bits import threefry2x32_p, threefry_2x32
+from minijax.run.keys import key_array
+from minijax.transforms.batch import batch_flat, place
+from minijax.transforms.evaluate import operand
+
+UINT32, UINT64 = np.dtype("uint32"), np.dtype("uint64")
+_WORD = 32
+
+
+@dataclass(frozen=True)
+class PRNGImpl:
+    """A generator: functions of one key's words, of shape `key_shape`.
+
+    `seed(integer) -> words`, `split(words, shape) -> words`, `random_bits(words, bit_width, shape) -> bits`,
+    `fold_in(words, uint32) -> words`; `tag` is the short name that dtypes show.
+    """
+
+    key_shape: tuple[int, ...]
+    seed: Callable
+    split: Callable
+    random_bits: Callable
+    fold_in: Callable
+    name: str = "<unnamed>"
+    tag: str = "?"
+
+    def __str__(self):
+        return self.tag
+
+    def __reduce__(self):
+        return (_named, (self.name,)) if NAMED_IMPLS.get(self.name) == self else super().__reduce__()
+
+
+NAMED_IMPLS: dict[str, PRNGImpl] = {}
+
+
+def _named(name: str) -> PRNGImpl:
+    return NAMED_IMPLS[name]
+
+
+# ---- primitives -------------------------------------------------------------------------------------
+
+
+@state.traced_cache
+def _defined(primitive: Any, ins: tuple, params: tuple) -> ClosedJaxpr:
+    """The definition of an operation on words of these types, as a jaxpr."""
+    # Positions in arrays are counted in 64 bits, whatever the switch says.
+    with state.set_current_trace(None), config.enable_x64(primitive.counts or config.enable_x64.value):
+        fun = primitive.definition(*ins, **dict(params))
+        avals = [physical(a) for a in ins]
+        jaxpr, consts = trace_to_jaxpr(lambda *xs: [fun(*xs)], avals, DebugInfo("jit", primitive.name))
+    return ClosedJaxpr(jaxpr, consts)
+
+
+def _over(fun: Callable, shape: Sequence[int], dims: Sequence[int | None]) -> Callable:
+    """`fun` over the leading axes `shape` of the operands whose dim is 0."""
+    for size in reversed(shape):
+        fun = _over_axis(fun, Axis(None, size), dims)
+    return fun
+
+
+def _over_axis(fun: Callable, axis: Axis, dims: Sequence[int | None]) -> Callable:
+    def run(*operands):
+        (result,), (dim,) = batch_flat(lambda *xs: [fun(*xs)], axis, operands, dims)
+        return place(result, dim, 0, axis)
+
+    return run
+
+
+class KeyOperation(Primitive):
+    """An operation of a generator, lowered by tracing the generator's function."""
+
+    counts = True
+
+    def definition(self, *avals: ShapedArray, **params: Any) -> Callable:
+        """What to compute from the operands' words."""
+        raise NotImplementedError
+
+    def lower(self, e, ins, outs, *operands, **params):
+        closed = _defined(self, tuple(ins), tuple(params.items()))
+        return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+
+    def jvp(self, primals, tangents, **params):
+        results = self.bind_all(primals, params)
+        return results, [Zero(typeof(r).to_tangent_aval()) for r in results]
+
+    def batch(self, axis, operands, dims, **params):
+        return self.bind_all(operands, params), [dims[0]]
+
+
+class Words(KeyOperation):
+    """Keys and their words, which are one array in memory: nothing is computed."""
+
+    def lower(self, e, ins, outs, x, **params):
+        return [x]
+
+
+class RandomSeed(KeyOperation):
+    """Keys from integers."""
+
+    name = "random_seed"
+    counts = False
+
+    def infer(self, seeds, *, impl):
+        return [ShapedArray(seeds.shape, dtypes.KeyType(impl))]
+
+    def definition(self, seeds, *, impl):
+        return _over(impl.seed, seeds.shape, (0,))
+
+
+class RandomWrap(Words):
+    """Keys from their words."""
+
+    name = "random_wrap"
+
+    def infer(self, words, *, impl):
+        check_words(words, impl)
+        return [ShapedArray(words.shape[: words.ndim - len(impl.key_shape)], dtypes.KeyType(impl))]
+
+    def impl(self, words, *, impl):
+        words = operand(words)
+        check_words(words, impl)
+        return [key_array(impl, words)]
+
+    def batch(self, axis, operands, dims, *, impl):
+        return self.bind_all([moving.move_axis(operands[0], dims[0], 0)], dict(impl=impl)), [0]
+
+
+class RandomUnwrap(Words):
+    """The words of keys."""
+
+    name = "random_unwrap"
+
+    def infer(self, keys):
+        return [physical(keys)]
+
+    def impl(self, keys):
+        return [keys._base_array]
+
+
+class RandomClone(Words):
+    """Keys that count as not used yet."""
+
+    name = "random_clone"
+
+    def infer(self, keys):
+        return [keys]
+
+    def impl(self, keys):
+        keys = operand(keys)
+        return [keys._sig.wrap(keys._raw, keys._sig)]
+
+
+class RandomBits(KeyOperation):
+    """Uniform bits, an array of `shape` for each key."""
+
+    name = "random_bits"
+
+    def infer(self, keys, *, bit_width, shape):
+        return [ShapedArray((*keys.shape, *shape), dtypes.BY_NAME[f"uint{bit_width}"])]
+
+    def definition(self, keys, *, bit_width, shape):
+        impl = keys.dtype._impl
+        return _over(lambda words: impl.random_bits(words, bit_width, shape), keys.shape, (0,))
+
+
+class RandomSplit(KeyOperation):
+    """New keys, an array of `shape` for each key."""
+
+    name = "random_split"
+
+    def infer(self, keys, *, shape):
+        return [ShapedArray((*keys.shape, *shape), keys.dtype)]
+
+    def definition(self, keys, *, shape):
+        impl = keys.dtype._impl
+        return _over(lambda words: impl.split(words, shape), keys.shape, (0,))
+
+
+class RandomFoldIn(KeyOperation):
+    """New keys from keys and integers."""
+
+    name = "random_fold_in"
+    batch = SameShape.batch
+
+    def infer(self, keys, data):
+        return [ShapedArray(broadcast_shapes_of_op(self.name, keys.shape, data.shape), keys.dtype)]
+
+    def definition(self, keys, data):
+        shape = broadcast_shapes_of_op(self.name, keys.shape, data.shape)
+        fold = _over(keys.dtype._impl.fold_in, shape, [0 if a.shape else None for a in (keys, data)])
+
+        def run(words, data_):
+            if keys.shape and keys.shape != shape:
+                wide = (*shape, *keys.dtype._impl.key_shape)
+                words = moving.broadcast_in_dim(words, wide, tuple(range(len(wide))))
+            return fold(words, moving.broadcast_to_shape(data_, shape) if data.shape else data_)
+
+        return run
+
+
+random_seed_p, random_wrap_p, random_unwrap_p = RandomSeed(), RandomWrap(), RandomUnwrap()
+random_clone_p, random_bits_p = RandomClone(), RandomBits()
+random_split_p, random_fold_in_p = RandomSplit(), RandomFoldIn()
+
+
+def check_words(words: Any, impl: PRNGImpl) -> None:
+    """Raises TypeError unless `words` can be the words of keys of this generator."""
+    say, x = "JAX encountered invalid PRNG key data: expected key_data", getattr(words, "aval", words)
+    if not all(hasattr(x, name) for name in ("ndim", "shape", "dtype")):
+        raise TypeError(f"{say} to have ndim, shape, and dtype attributes. Got {words}")
+    if x.ndim < 1:
+        raise TypeError(f"{say}.ndim >= 1; got ndim={x.ndim}")
+    if tuple(x.shape[-len(impl.key_shape) :]) != impl.key_shape:
+        raise TypeError(f"{say}.shape to end with {impl.key_shape}; got shape={x.shape} for impl={impl.name}")
+    if x.dtype not in (UINT32, dtypes.float0):
+        raise TypeError(f"{say}.dtype = uint32; got dtype={x.dtype}")
+
+
+# ---- threefry ---------------------------------------------------------------------------------------
+
+
+def threefry_seed(seed: Any) -> Any:
+    """The high and the low 32 bits of an integer."""
+    wide = dtypes.result_type(seed, UINT32)
+    high = moving.expand_dims(convert(ops.shift_right_logical(seed, literal(seed, _WORD)), UINT32), (0,))
+    low = ops.bitwise_and(convert(seed, wide), np.uint32(0xFFFFFFFF).astype(wide))
+    return shaping.concatenate([high, moving.expand_dims(convert(low, UINT32), (0,))], 0)
+
+
+@jitted("_threefry_split", static=("shape",))
+def threefry_split(words: Any, shape: tuple[int, ...]) -> Any:
+    """The words of an array of new keys."""
+    if not config.threefry_partitionable.value:
+        return moving.reshape(threefry_2x32(words, _count(2 * prod(shape))), (*shape, 2))
+    parts = [moving.append_axes(part, 1) for part in _encrypt_positions(words, shape)]
+    return shaping.concatenate(parts, len(shape))
+
+
+@jitted("_threefry_fold_in")
+def threefry_fold_in(words: Any, data: Any) -> Any:
+    """The words of the key that belongs to a number."""
+    return threefry_2x32(words, threefry_seed(data))
+
+
+def threefry_random_bits(words: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    """Uniform bits, 8 to 64 for each element."""
+    if bit_width not in (8, 16, 32, 64):
+        raise TypeError(f"random_bits: requires 8-, 16-, 32- or 64-bit field width, got {bit_width}.")
+    if not config.threefry_partitionable.value:
+        return moving.reshape_to(_bits_in_order(words, bit_width, prod(shape)), shape)
+    high, low = _encrypt_positions(words, shape)
+    if bit_width == 64:
+        return _joined(high, low)
+    bits = ops.bitwise_xor(high, low)
+    return bits if bit_width == _WORD else convert(bits, dtypes.BY_NAME[f"uint{bit_width}"])
+
+
+def _halves(words: Any) -> tuple[Any, Any]:
+    return shaping.index_in_dim(words, 0, keepdims=False), shaping.index_in_dim(words, 1, keepdims=False)
+
+
+def _encrypt_positions(words: Any, shape: tuple[int, ...]) -> Sequence:
+    """Two words for each position in an array, whatever else it holds: so shards need not communicate."""
+    key = _halves(words)
+    if not shape:
+        return threefry2x32_p.bind(*key, np.uint32(0), np.uint32(0))
+    axes = range(len(shape))
+    iotas = [_iota(UINT64, shape, i) for i in axes]
+    strides = [np.uint64(prod(shape[i + 1 :])) for i in axes]
+    position, *others = map(ops.mul, strides, iotas)
+    for term in others:
+        position = ops.add(position, term)
+    high = ops.shift_right_logical(position, np.uint64(_WORD))
+    low = convert(position, UINT32)
+    return threefry2x32_p.bind(*key, convert(high, UINT32), low)
+
+
+def _count(size: int) -> Any:
+    if size > np.iinfo(UINT32).max:
+        raise NotImplementedError(
+            f"random bits of more than 2**32 - 1 words ({size}) need the option jax_threefry_partitionable"
+        )
+    return _iota(UINT32, (size,), 0)
+
+
+def _iota(dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> Any:
+    return shaping.iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None)
+
+
+def _bits_in_order(words: Any, bit_width: int, size: int) -> Any:
+    """Bits of a flat array, cut one after the other from a sequence of words."""
+    bits = threefry_2x32(words, _count(-(-bit_width * size // _WORD)))
+    if bit_width == _WORD:
+        return bits
+    if bit_width == 64:
+        return _joined(shaping.slice(bits, (0,), (size,)), shaping.slice(bits, (size,), (2 * size,)))
+    parts = _WORD // bit_width
+    (count,) = bits.aval.shape
+    shifts = ops.mul(np.uint32(bit_width), _iota(UINT32, (parts, 1), 0))
+    moved = ops.shift_right_logical(moving.broadcast_in_dim(bits, (1, count), (1,)), shifts)
+    cut = ops.bitwise_and(np.uint32(2**bit_width - 1), moved)
+    flat = moving.reshape(moving.transpose(cut, (1, 0)), (parts * count,))
+    return shaping.slice(convert(flat, dtypes.BY_NAME[f"uint{bit_width}"]), (0,), (size,))
+
+
+def _joined(high: Any, low: Any) -> Any:
+    high, low = convert(high, UINT64), convert(low, UINT64)
+    return ops.bitwise_or(ops.shift_left(high, np.uint64(_WORD)), low)
+
+
+threefry_prng_impl = PRNGImpl(
+    (2,), threefry_seed, threefry_split, threefry_random_bits, threefry_fold_in, "threefry2x32", "fry"
+)
+NAMED_IMPLS[threefry_prng_impl.name] = threefry_prng_impl

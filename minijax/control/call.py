@@ -1,0 +1,242 @@
+"""`jit`: the primitive that calls a jaxpr."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minijax.base import cache, config
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.trace import eval_jaxpr
+from minijax.ir.types import Zero, typeof
+from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.evaluate import ProgramOptions, run_closed
+from minijax.transforms.hoist import hoist_jaxpr, reordered
+from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.prune import prune_closed
+from minijax.transforms.split import EqnParts, Policy, split_jaxpr
+from minijax.transforms.transpose import transpose_jaxpr
+
+
+class Unspecified:
+    """Stands for a sharding that the user left open."""
+
+    def __repr__(self):
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = Unspecified()
+_disable_jit = config.option("disable_jit")
+
+
+class JitOptions(NamedTuple):
+    """What `jit` was told besides the function; arguments of static ones are resolved by the caller."""
+
+    keep_unused: bool = False
+    inline: bool = False
+    device: Any = None
+    backend: str | None = None
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+
+
+def call_params(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), keep_unused: bool = False,
+                inline: bool = False, compiler_options: tuple = ()) -> dict[str, Any]:  # fmt: skip
+    """The parameters of a `jit` equation, under jax's names."""
+    n, m = len(closed.jaxpr.invars), len(closed.jaxpr.outvars)
+    return dict(
+        jaxpr=closed,
+        in_shardings=(UNSPECIFIED,) * n,
+        out_shardings=(UNSPECIFIED,) * m,
+        in_layouts=(None,) * n,
+        out_layouts=(None,) * m,
+        donated_invars=tuple(donated) or (False,) * n,
+        ctx_mesh=None,
+        name=name,
+        keep_unused=keep_unused,
+        inline=inline,
+        compiler_options_kvs=compiler_options,
+    )
+
+
+class Jit(Primitive):
+    """Calls a jaxpr, compiled as one program."""
+
+    name = "jit"
+    multiple_results = True
+    dce_inside = True
+    names_alike = "jaxpr"
+    inlinable = True
+
+    def infer(self, *avals, jaxpr, **params):
+        return jaxpr.out_avals
+
+    def effects(self, *avals, jaxpr, **params):
+        return jaxpr.effects
+
+    def impl(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, **params):
+        if _disable_jit.value:
+            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *operands)
+        donated = donated_invars if any(donated_invars) else ()
+        options = ProgramOptions(name, donated, keep_unused, None, compiler_options_kvs)
+        return run_closed(jaxpr, operands, options)
+
+    def lower(self, e, ins, outs, *operands, jaxpr, name, **params):
+        return e.call_jaxpr(jaxpr, name, operands)
+
+    def _rebuilt(self, params: dict, closed: ClosedJaxpr, donated: Sequence[bool] = ()) -> dict:
+        return call_params(closed, params["name"], donated, params["keep_unused"], params["inline"],
+                           params["compiler_options_kvs"])  # fmt: skip
+
+    def jvp(self, primals, tangents, **params):
+        nonzeros = tuple(type(t) is not Zero for t in tangents)
+        closed, out_nonzeros = jvp_jaxpr(params["jaxpr"], nonzeros, (False,) * len(params["jaxpr"].outvars))
+        donated = params["donated_invars"]
+        operands = [*primals, *(t for t in tangents if type(t) is not Zero)]
+        flags = (*donated, *(d for d, nz in zip(donated, nonzeros, strict=True) if nz))
+        results = self.bind_all(operands, self._rebuilt(params, closed, flags))
+        n = len(out_nonzeros)
+        return split_tangents(results[:n], results[n:], out_nonzeros)
+
+    def linearize(self, nonzeros, primals, **params):
+        split = linearize_jaxpr(params["jaxpr"], tuple(nonzeros))
+        n = len(split.out_nonzeros)
+        primal, sources = _forwarded(split.primal, n)
+        results = self.bind_all(primals, self._rebuilt(params, primal, params["donated_invars"]))
+        values = [primals[i] if kind == "in" else results[i] for kind, i in sources]
+        outs, residuals = values[:n], values[n:]
+
+        def push(*tangents):
+            return self.bind_all([*residuals, *tangents], self._rebuilt(params, split.tangent))
+
+        return outs, split.out_nonzeros, push
+
+    def transpose(self, cts, *operands, **params):
+        linear = tuple(map(is_linear, operands))
+        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        closed, found = transpose_jaxpr(params["jaxpr"], linear, nonzero)
+        known = [x for x in operands if not is_linear(x)]
+        results = iter(self.bind_all([*known, *(ct for ct in cts if type(ct) is not Zero)],
+                                     self._rebuilt(params, closed)))  # fmt: skip
+        present = iter(found)
+        return [
+            None if not lin else next(results) if next(present) else Zero(x.aval.to_ct_aval())
+            for x, lin in zip(operands, linear, strict=True)
+        ]
+
+    def batch(self, axis, operands, dims, **params):
+        outs = (None,) * len(params["jaxpr"].outvars)
+        closed, out_dims = batch_jaxpr(params["jaxpr"], axis, tuple(dims), outs)
+        results = self.bind_all(operands, self._rebuilt(params, closed, params["donated_invars"]))
+        return results, list(out_dims)
+
+    def hoist(self, late, operands, is_late, **params):
+        closed = params["jaxpr"]
+        parts = hoist_jaxpr(closed, tuple(is_late), (False,) * len(closed.outvars))
+        n = len(parts.out_late) - sum(parts.out_late)
+        early, sources = _forwarded(parts.early, n)
+        known = [x for x, wait in zip(operands, is_late, strict=True) if not wait]
+        results = self.bind_all(known, self._rebuilt(params, early))
+        values = [known[i] if kind == "in" else results[i] for kind, i in sources]
+        outs, saved = values[:n], values[n:]
+        body = reordered(parts.late, (*range(parts.saved, len(parts.late.invars)), *range(parts.saved)))
+        waiting = [x for x, wait in zip(operands, is_late, strict=True) if wait]
+        late_outs = iter(late.process(self, [*waiting, *saved], self._rebuilt(params, body)))
+        rest = iter(outs)
+        return [next(late_outs) if wait else next(rest) for wait in parts.out_late]
+
+    def names_axis(self, params):
+        return names_in(params["jaxpr"])
+
+    def dce(self, used, eqn):
+        closed, used_inputs = prune_closed(eqn.params["jaxpr"], used)
+        donated = [d for d, u in zip(eqn.params["donated_invars"], used_inputs, strict=True) if u]
+        new = eqn.replace(
+            params=self._rebuilt(eqn.params, closed, donated), effects=closed.effects,
+            invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
+            outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        )  # fmt: skip
+        return list(used_inputs), new
+
+    def split(self, eqn, unknown_in, policy):
+        return split_call(eqn, eqn.params["jaxpr"], unknown_in, policy,
+                          lambda closed, late: self._rebuilt(eqn.params, closed))  # fmt: skip
+
+    def show_params(self, eqn):
+        shown = [("name", eqn.params["name"]), ("jaxpr", eqn.params["jaxpr"])]
+        if any(eqn.params["donated_invars"]):
+            shown.insert(1, ("donated_invars", eqn.params["donated_invars"]))
+        if eqn.params["keep_unused"]:
+            shown.append(("keep_unused", True))
+        return shown
+
+
+def split_call(eqn: JaxprEqn, jaxpr: ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy | None,
+               rebuilt: Callable[[ClosedJaxpr, bool], dict]) -> EqnParts:  # fmt: skip
+    """The parts of an equation that calls a jaxpr; `rebuilt(jaxpr, late)` gives the parameters of a part."""
+    parts = split_jaxpr(jaxpr, tuple(unknown_in), policy, (True,) * len(eqn.outvars))
+    known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
+    known_out = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if not u]
+    inputs = {v: i for i, v in enumerate(parts.known.jaxpr.invars)}
+    outvars = parts.known.jaxpr.outvars
+    found = dict(zip(outvars, known_out, strict=False))
+    fresh, residuals = [], []
+    for v in outvars[len(known_out) :]:
+        if v not in inputs and v not in found:
+            found[v] = Var(v.aval)
+            fresh.append(v)
+        residuals.append(known_in[inputs[v]] if v in inputs else found[v])
+    primal = parts.known.jaxpr.replace(outvars=[*outvars[: len(known_out)], *fresh])
+    late_in = [*residuals, *(known_in[i] for i in parts.needed)]
+    late_in += [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
+    saved = [found[v] for v in fresh]
+    early = eqn.replace(params=rebuilt(ClosedJaxpr(primal, parts.known.consts), False), invars=known_in,
+                        outvars=[*known_out, *saved])  # fmt: skip
+    late = eqn.replace(params=rebuilt(parts.late, True), invars=late_in)
+    unknown = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if u]
+    return EqnParts([early], [late], unknown, saved, False)
+
+
+jit_p = Jit()
+
+
+def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[bool]) -> tuple[list, list]:
+    """Results and their tangents, with `Zero` where there is none."""
+    rest = iter(tangents)
+    return list(results), [
+        next(rest) if nz else Zero(typeof(r).to_tangent_aval())
+        for r, nz in zip(results, nonzeros, strict=True)
+    ]
+
+
+@state.traced_cache
+def _forwarded(primal: ClosedJaxpr, results: int) -> tuple[ClosedJaxpr, tuple]:
+    """The jaxpr without outputs that are its inputs or repeat earlier ones, and where each one is to be
+    found.
+
+    Of the first `results` outputs, which are the function's own, only those that are inputs go.
+    """
+    inputs = {v: i for i, v in enumerate(primal.jaxpr.invars)}
+    kept: list[Any] = []
+    at: dict[Any, int] = {}
+    sources = []
+    for n, v in enumerate(primal.jaxpr.outvars):
+        if type(v) is Var and v in inputs:
+            sources.append(("in", inputs[v]))
+        elif n >= results and v in at:
+            sources.append(("out", at[v]))
+        else:
+            sources.append(("out", len(kept)))
+            if type(v) is Var:
+                at.setdefault(v, len(kept))
+            kept.append(v)
+    return ClosedJaxpr(primal.jaxpr.replace(outvars=kept), primal.consts), tuple(sources)
+
+
+@cache.weak_cache
+def names_in(closed: ClosedJaxpr) -> tuple:
+    """The axis names that the equations of a jaxpr speak of."""
+    found: dict[Any, None] = {}
+    for eqn in closed.jaxpr.eqns:
+        found.update(dict.fromkeys(eqn.primitive.names_axis(eqn.params)))
+    return tuple(found)

@@ -1,0 +1,185 @@
+"""`checkpoint`: forget intermediate values going forward, compute them again going back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.base import cache, tree
+from minijax.control.call import names_in, split_call, split_tangents
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.trace import close_over, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import Zero
+from minijax.ops.convert import Copy
+from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.hoist import hoist_jaxpr
+from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.prune import prune_jaxpr
+from minijax.transforms.split import EqnParts, split_jaxpr
+from minijax.transforms.transpose import transpose_jaxpr
+
+
+@cache.weak_cache
+def closed_of(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """The jaxpr, which has no constants, as a closed one; the same each time."""
+    return ClosedJaxpr(jaxpr, [])
+
+
+def opened(closed: ClosedJaxpr) -> tuple[Jaxpr, list]:
+    """The jaxpr with its constants as leading inputs, and those constants."""
+    return _opened(closed.jaxpr), closed.consts
+
+
+@cache.weak_cache
+def _opened(jaxpr: Jaxpr) -> Jaxpr:
+    return constants_to_inputs(jaxpr)
+
+
+class Remat(Primitive):
+    """A jaxpr whose intermediate values are not kept for the backward pass but as `policy` says."""
+
+    name = "remat2"
+    multiple_results = True
+    dce_inside = True
+
+    def infer(self, *avals, jaxpr, **params):
+        return jaxpr.out_avals
+
+    def effects(self, *avals, jaxpr, **params):
+        return jaxpr.effects
+
+    def impl(self, *operands, jaxpr, **params):
+        return eval_jaxpr(jaxpr, [], *operands)
+
+    def lower(self, e, ins, outs, *operands, jaxpr, prevent_cse, differentiated, policy):
+        if differentiated and (prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)):
+            operands = e.optimization_barrier(operands, ins)
+        return jaxpr_body(e, jaxpr, [], operands)
+
+    def _bind(self, closed: ClosedJaxpr, operands: Sequence, params: dict) -> list:
+        jaxpr, consts = opened(closed)
+        return self.bind_all([*consts, *operands], {**params, "jaxpr": jaxpr})
+
+    def jvp(self, primals, tangents, **params):
+        nonzeros = tuple(type(t) is not Zero for t in tangents)
+        closed = closed_of(params["jaxpr"])
+        pushed, out_nonzeros = jvp_jaxpr(closed, nonzeros, (False,) * len(closed.outvars))
+        results = self._bind(pushed, [*primals, *(t for t in tangents if type(t) is not Zero)], params)
+        n = len(out_nonzeros)
+        return split_tangents(results[:n], results[n:], out_nonzeros)
+
+    def linearize(self, nonzeros, primals, **params):
+        closed = closed_of(params["jaxpr"])
+        pushed, out_nonzeros = jvp_jaxpr(closed, tuple(nonzeros), (False,) * len(closed.outvars))
+        unknown = (False,) * len(primals) + (True,) * sum(nonzeros)
+        split = split_jaxpr(pushed, unknown, params["policy"])
+        results = eval_jaxpr(split.known.jaxpr, split.known.consts, *primals)
+        n = len(out_nonzeros)
+        outs, residuals = results[:n], [*results[n:], *(primals[i] for i in split.needed)]
+
+        def push(*tangents):
+            return self._bind(split.late, [*residuals, *tangents], {**params, "differentiated": True})
+
+        return outs, list(out_nonzeros), push
+
+    def transpose(self, cts, *operands, **params):
+        linear = tuple(map(is_linear, operands))
+        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        closed, found = _transposed(closed_of(params["jaxpr"]), linear, nonzero)
+        known = [x for x in operands if not is_linear(x)]
+        results = iter(self._bind(closed, [*known, *(ct for ct in cts if type(ct) is not Zero)], params))
+        present = iter(found)
+        return [
+            None if not lin else next(results) if next(present) else Zero(x.aval.to_ct_aval())
+            for x, lin in zip(operands, linear, strict=True)
+        ]
+
+    def hoist(self, late, operands, is_late, **params):
+        parts = split_jaxpr(closed_of(params["jaxpr"]), tuple(is_late), params["policy"])
+        known = [x for x, wait in zip(operands, is_late, strict=True) if not wait]
+        results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *known)
+        n = len(results) - parts.saved
+        jaxpr, consts = opened(parts.late)
+        late_in = [*consts, *results[n:], *(known[i] for i in parts.needed)]
+        late_in += [x for x, wait in zip(operands, is_late, strict=True) if wait]
+        late_outs = iter(late.process(self, late_in, {**params, "jaxpr": jaxpr, "differentiated": True}))
+        rest = iter(results[:n])
+        return [next(late_outs) if wait else next(rest) for wait in parts.out_unknown]
+
+    def batch(self, axis, operands, dims, **params):
+        outs = (None,) * len(params["jaxpr"].outvars)
+        closed, out_dims = batch_jaxpr(closed_of(params["jaxpr"]), axis, tuple(dims), outs)
+        jaxpr, consts = opened(closed)
+        return self.bind_all([*consts, *operands], {**params, "jaxpr": jaxpr}), list(out_dims)
+
+    def split(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> EqnParts:
+        def rebuilt(closed: ClosedJaxpr, late: bool) -> dict:
+            return {
+                **eqn.params,
+                "jaxpr": closed.jaxpr,
+                "differentiated": late or eqn.params["differentiated"],
+            }
+
+        return split_call(eqn, closed_of(eqn.params["jaxpr"]), unknown_in, policy, rebuilt)
+
+    def names_axis(self, params):
+        return names_in(closed_of(params["jaxpr"]))
+
+    def dce(self, used, eqn: JaxprEqn):
+        jaxpr, used_inputs = prune_jaxpr(eqn.params["jaxpr"], tuple(used))
+        new = eqn.replace(
+            params={**eqn.params, "jaxpr": jaxpr}, effects=jaxpr.effects,
+            invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
+            outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        )  # fmt: skip
+        return list(used_inputs), new
+
+
+@state.traced_cache
+def _transposed(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]):
+    """The jaxpr that computes what is not linear, then the cotangents; and which of them are nonzero."""
+    parts = hoist_jaxpr(closed, linear, (False,) * len(closed.outvars))
+    nonlinear = (False,) * parts.saved + (True,) * sum(linear)
+    cts_wanted = tuple(nz for nz, late in zip(nonzero, parts.out_late, strict=True) if late)
+    backwards, found = transpose_jaxpr(parts.late, nonlinear, cts_wanted)
+    known_avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
+    ct_avals = [a.to_ct_aval() for a, nz in zip(closed.out_avals, nonzero, strict=True) if nz]
+
+    def run(*args):
+        results = eval_jaxpr(parts.early.jaxpr, parts.early.consts, *args[: len(known_avals)])
+        saved = results[len(results) - parts.saved :]
+        return eval_jaxpr(backwards.jaxpr, backwards.consts, *saved, *args[len(known_avals) :])
+
+    info = closed.debug_info._replace(arg_names=None, result_paths=None)
+    jaxpr, consts = trace_to_jaxpr(run, [*known_avals, *ct_avals], info)
+    pruned, _ = prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)
+    return close_over(pruned, consts)[0], found
+
+
+class Name(Copy):
+    """The value itself, under a name that policies can speak of."""
+
+    def infer(self, x, *, name):
+        return [x]
+
+    def lower(self, e, ins, outs, x, *, name):
+        return [x]
+
+    def jvp(self, primals, tangents, *, name):
+        return self.bind_all(primals, dict(name=name)), list(tangents)
+
+    def transposed(self, ct, aval, *, name):
+        return ct
+
+    def batch(self, axis, operands, dims, *, name):
+        return self.bind_all(operands, dict(name=name)), dims
+
+
+remat_p = Remat()
+name_p = Name("name")
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """The leaves of `x`, named for the policies of `checkpoint`."""
+    return tree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)

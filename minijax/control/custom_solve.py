@@ -1,0 +1,222 @@
+"""`custom_linear_solve`: a solver of linear systems, differentiated as the mathematics says and not as it
+computes.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from minijax.base import source, tree
+from minijax.control.call import names_in
+from minijax.control.jitted import source_of
+from minijax.control.scan import grown
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.primitive import Linear, Primitive
+from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import Zero, typeof
+from minijax.ops import moving
+from minijax.ops.elementwise import neg
+from minijax.ops.zeros import add_zeros, instantiate
+from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.jvp import jvp_flat
+from minijax.transforms.transpose import backward
+
+
+class _LinearSolveTuple(NamedTuple):
+    """Something for each of the four functions; the name is what equations print."""
+
+    matvec: Any
+    vecmat: Any
+    solve: Any
+    transpose_solve: Any
+
+    def transposed(self) -> "_LinearSolveTuple":
+        return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
+
+
+def _grouped(items: Sequence, lengths: _LinearSolveTuple) -> tuple[_LinearSolveTuple, list]:
+    """Operands as the constants of each function, and the right-hand side."""
+    rest = iter(items)
+    groups = [[next(rest) for _ in range(n)] for n in lengths]
+    return _LinearSolveTuple(*groups), list(rest)
+
+
+class CustomLinearSolve(Primitive):
+    """Solves for x in matvec(x) = b; the jaxprs are (constants, vector) -> vector, the solvers' with more
+    results.
+    """
+
+    name = "custom_linear_solve"
+    multiple_results = True
+
+    def infer(self, *avals, jaxprs, **params):
+        return jaxprs.solve.out_avals
+
+    def effects(self, *avals, jaxprs, **params):
+        return jaxprs.solve.effects
+
+    def impl(self, *operands, const_lengths, jaxprs):
+        consts, b = _grouped(operands, const_lengths)
+        return eval_jaxpr(jaxprs.solve.jaxpr, jaxprs.solve.consts, *consts.solve, *b)
+
+    def lower(self, e, ins, outs, *operands, const_lengths, jaxprs):
+        consts, b = _grouped(operands, const_lengths)
+        return jaxpr_body(e, jaxprs.solve.jaxpr, e.constants(jaxprs.solve), [*consts.solve, *b])
+
+    def jvp(self, primals, tangents, *, const_lengths, jaxprs):
+        consts, b = _grouped(primals, const_lengths)
+        pushed, rhs = _grouped(tangents, const_lengths)
+        params = dict(const_lengths=const_lengths, jaxprs=jaxprs)
+        results = self.bind(*primals, **params)
+        n = len(b)
+        if any(type(t) is not Zero for t in pushed.matvec):
+            zeros = [Zero(typeof(x).to_tangent_aval()) for x in results[:n]]
+            apply = lambda *xs: eval_jaxpr(jaxprs.matvec.jaxpr, jaxprs.matvec.consts, *xs)  # noqa: E731
+            _, moved = jvp_flat(apply, [*consts.matvec, *results[:n]], [*pushed.matvec, *zeros])
+            moved = [t if type(t) is Zero else neg(t) for t in moved]
+            rhs = [add_zeros(t, m) for t, m in zip(rhs, moved, strict=True)]
+        solved = self.bind(*chain(*consts), *map(instantiate, rhs), **params)
+        return results, [*solved[:n], *(Zero(typeof(x).to_tangent_aval()) for x in results[n:])]
+
+    def transpose(self, cts, *operands, const_lengths, jaxprs):
+        if jaxprs.transpose_solve is None:
+            raise TypeError(
+                "transpose_solve required for backwards mode automatic differentiation of custom_linear_solve"
+            )
+        consts, b = _grouped(operands, const_lengths)
+        if all(type(ct) is Zero for ct in cts[: len(b)]):
+            found = [Zero(x.aval) for x in b]
+        else:
+            rhs = map(instantiate, cts[: len(b)])
+            found = self.bind(*chain(*consts.transposed()), *rhs, const_lengths=const_lengths.transposed(),
+                              jaxprs=jaxprs.transposed())[: len(b)]  # fmt: skip
+        return [*(None for _ in chain(*consts)), *found]
+
+    def batch(self, axis, operands, dims, *, const_lengths, jaxprs):
+        const_flags, flags = _grouped([d is not None for d in dims], const_lengths)
+        n = len(flags)
+
+        def batched(closed: ClosedJaxpr | None, consts: Sequence[bool], inputs: Sequence[bool],
+                    wanted: Sequence[bool]) -> tuple[ClosedJaxpr | None, list[bool]]:  # fmt: skip
+            if closed is None:
+                return None, list(wanted)
+            ins = tuple(0 if f else None for f in (*consts, *inputs))
+            outs = tuple(0 if f else False for f in wanted) + (False,) * (len(closed.outvars) - len(wanted))
+            _, found = batch_jaxpr(closed, axis, ins, outs)
+            return batch_jaxpr(closed, axis, ins, tuple(False if d is None else 0 for d in found))[0], [
+                d is not None for d in found
+            ]
+
+        def step(known: Sequence[bool]) -> tuple[_LinearSolveTuple, list[bool]]:
+            b, x = known[:n], known[n:]
+            solve, solved = batched(jaxprs.solve, const_flags.solve, b, x)
+            vecmat, applied = batched(jaxprs.vecmat, const_flags.vecmat, b, x)
+            matvec, made = batched(jaxprs.matvec, const_flags.matvec, x, b)
+            transpose_solve, back = batched(jaxprs.transpose_solve, const_flags.transpose_solve, x, b)
+            found = [*map(any, zip(made, back, strict=False)), *map(any, zip(solved, applied, strict=False))]
+            return _LinearSolveTuple(matvec, vecmat, solve, transpose_solve), found
+
+        made, known = grown(step, (*flags, *flags))
+        everything = [d is not None for d in dims[: len(dims) - n]] + list(known[:n])
+        ready = [moving.axis_to_front(x, d, axis.size) if f else x
+                 for x, d, f in zip(operands, dims, everything, strict=True)]  # fmt: skip
+        out_avals = zip(made.solve.out_avals, jaxprs.solve.out_avals, strict=True)
+        results = self.bind(*ready, const_lengths=const_lengths, jaxprs=made)
+        return results, [0 if wide.ndim > thin.ndim else None for wide, thin in out_avals]
+
+    def names_axis(self, params):
+        return tuple(chain(*(names_in(j) for j in params["jaxprs"] if j is not None)))
+
+
+custom_linear_solve_p = CustomLinearSolve()
+
+
+def _shapes(leaves: Sequence) -> list:
+    return [typeof(x).shape for x in leaves]
+
+
+@source.boundary
+def custom_linear_solve(matvec: Callable, b: Any, solve: Callable, transpose_solve: Callable | None = None,
+                        symmetric: bool = False, has_aux: bool = False) -> Any:  # fmt: skip
+    """Solves matvec(x) = b by `solve(matvec, b)`, with derivatives that solve such systems again.
+
+    Reverse mode needs `transpose_solve(vecmat, b)`, unless `symmetric`. With `has_aux` solvers return (x,
+    aux). Raises ValueError or TypeError where a function's result does not fit b.
+    """
+    return linear_solve(matvec, b, solve, transpose_solve, symmetric, has_aux)
+
+
+def linear_solve(
+    matvec: Callable,
+    b: Any,
+    solve: Callable,
+    transpose_solve: Callable | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+    vecmat: Callable | None = None,
+) -> Any:
+    """As `custom_linear_solve`; `vecmat` is the transpose of `matvec` where the caller knows it better."""
+    if transpose_solve is None and symmetric:
+        transpose_solve = solve
+    leaves, treedef = tree.flatten(b)
+    avals = [typeof(x) for x in leaves]
+    trees: dict[str, Any] = {}
+
+    def flat(name: str, fun: Callable, aux: bool) -> Callable:
+        """`fun` over leaves, its result checked against b."""
+
+        def run(*xs):
+            result = fun(treedef.unflatten(xs))
+            x, extra = result if aux else (result, None)
+            found, structure = tree.flatten(x)
+            if _shapes(found) != _shapes(leaves):
+                raise ValueError(
+                    f"{name}() output shapes must match b, got {_shapes(found)} and {_shapes(leaves)}"
+                )
+            if structure != treedef:
+                raise TypeError(
+                    f"{name}() output pytree structure must match b, got {structure} and {treedef}."
+                )
+            rest, trees[name] = tree.flatten(extra) if aux else ([], None)
+            return [*found, *rest]
+
+        return run
+
+    def checked(run: Callable) -> Callable:
+        return lambda x: treedef.unflatten(run(*tree.flatten(x)[0]))
+
+    apply = flat("matvec", matvec, False)
+    jaxprs, consts = [None] * 4, [[]] * 4
+    jaxprs[0], consts[0] = _traced(apply, matvec, avals)
+    run = flat("solve", lambda x: solve(checked(apply), x), has_aux)
+    jaxprs[2], consts[2] = _traced(run, solve, avals)
+    if transpose_solve is not None:
+        apply_t = transposed_map(apply, avals) if vecmat is None else flat("vecmat", vecmat, False)
+        apply_t = apply if symmetric else apply_t
+        jaxprs[1], consts[1] = (jaxprs[0], consts[0]) if symmetric else _traced(apply_t, matvec, avals)
+        run = flat("transpose_solve", lambda x: transpose_solve(checked(apply_t), x), has_aux)
+        jaxprs[3], consts[3] = _traced(run, transpose_solve, avals)
+    results = custom_linear_solve_p.bind(
+        *chain(*consts),
+        *leaves,
+        const_lengths=_LinearSolveTuple(*map(len, consts)),
+        jaxprs=_LinearSolveTuple(*jaxprs),
+    )
+    x = treedef.unflatten(results[: len(leaves)])
+    return (x, trees["solve"].unflatten(results[len(leaves) :])) if has_aux else x
+
+
+def _traced(run: Callable, fun: Callable, avals: Sequence) -> tuple[ClosedJaxpr, list]:
+    jaxpr, consts = trace_to_jaxpr(run, avals, DebugInfo("custom_linear_solve", source_of(fun)))
+    return ClosedJaxpr(constants_to_inputs(jaxpr)), consts
+
+
+def transposed_map(run: Callable, avals: Sequence) -> Callable:
+    """The transpose of a flat linear function."""
+
+    def back(*cts):
+        jaxpr, consts = trace_to_jaxpr(run, avals, DebugInfo("linear_transpose", source_of(run)))
+        return [instantiate(ct) for ct in backward(jaxpr, consts, [Linear(a) for a in avals], cts)]
+
+    return back

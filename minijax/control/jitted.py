@@ -1,0 +1,399 @@
+"""The engine of jitted functions: arguments, traces, programs, each remembered."""
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import cache, config, source, tree
+from minijax.control.call import JitOptions, call_params, jit_p
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.trace import Tracer, close_over, trace_to_jaxpr
+from minijax.ir.types import is_value, typeof
+from minijax.run import client
+from minijax.run.array import ArrayImpl
+from minijax.transforms.evaluate import ProgramOptions, Runner, choose_device, compile_program, operand
+
+_disable_jit = config.option("disable_jit")
+
+
+class Static:
+    """A static argument in a cache key: equal by type and value."""
+
+    __slots__ = ("value", "key")
+
+    def __init__(self, value: Any):
+        hash(value)  # a key can be made of lists too
+        self.value = value
+        self.key = cache.key(value)
+
+    def __eq__(self, other):
+        return type(other) is Static and self.key == other.key
+
+    def __hash__(self):
+        return hash((type(self.value), self.key))
+
+
+class Traced(NamedTuple):
+    """A function's jaxpr for one kind of arguments."""
+
+    closed: ClosedJaxpr
+    captured: list[Tracer]
+    out_tree: Any
+    info: DebugInfo
+
+
+class Memory:
+    """What is remembered of one callable and one set of options: its traces and its programs."""
+
+    __slots__ = ("traces", "programs", "__weakref__")
+
+    def __init__(self):
+        self.traces = cache.BoundedDict(4096)
+        self.programs = cache.BoundedDict(4096)
+
+
+@cache.weak_cache
+def _shared_memory(fun: Callable, options: tuple) -> Memory:
+    return Memory()
+
+
+def _memory_of(fun: Callable, options: tuple) -> Memory:
+    try:
+        return _shared_memory(fun, options)
+    except TypeError:
+        return Memory()
+
+
+class Resolved(NamedTuple):
+    """Which arguments are static or donated, by position and by name."""
+
+    static_nums: tuple[int, ...] = ()
+    static_names: tuple[str, ...] = ()
+    donate_nums: tuple[int, ...] = ()
+    donate_names: tuple[str, ...] = ()
+
+
+def signature_of(fun: Callable) -> inspect.Signature | None:
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
+
+
+def function_name(fun: Callable) -> str:
+    """The name that a function's programs and equations bear."""
+    if isinstance(fun, functools.partial):
+        return function_name(fun.func)
+    return getattr(fun, "__name__", None) or "unnamed function"
+
+
+def standing_for(inner: Callable, fun: Callable) -> Callable:
+    """`inner`, which messages call by the name and the line of the user's `fun` that it calls."""
+    inner.__signature__ = inspect.signature(inner)  # pyright: ignore[reportFunctionMemberAccess]
+    return functools.update_wrapper(inner, fun, updated=())
+
+
+def source_of(fun: Callable) -> str:
+    """The function's name, file and line."""
+    inner = fun
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    inner = inspect.unwrap(inner) if callable(inner) else inner
+    code = getattr(inner, "__code__", None)
+    name = function_name(fun)
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
+
+
+class Jitted:
+    """A function whose calls are traced once per kind of arguments, compiled, and run."""
+
+    __slots__ = (
+        "fun",
+        "name",
+        "options",
+        "resolved",
+        "memory",
+        "signature",
+        "purpose",
+        "__dict__",
+        "__weakref__",
+    )
+
+    def __init__(self, fun: Callable, options: JitOptions, resolved: Resolved, name: str | None = None,
+                 signature: inspect.Signature | None = None, purpose: str = "jit"):  # fmt: skip
+        self.fun = fun
+        self.purpose = purpose
+        self.name = name or function_name(fun)
+        self.options = options
+        self.resolved = resolved
+        self.signature = signature
+        self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
+        functools.update_wrapper(self, fun, updated=())
+
+    def __repr__(self):
+        return f"<PjitFunction of {self.fun!r}>"
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return types.MethodType(self, instance)
+
+    # ---- calling ------------------------------------------------------------------------------------
+
+    def __call__(self, *args, **kwargs):
+        try:
+            if _disable_jit.value:
+                return self.fun(*args, **kwargs)
+            if not state.is_eager():
+                if self.options.inline and hasattr(state.thread.trace, "inline"):
+                    return self.fun(*args, **kwargs)
+                return self._call_traced(args, kwargs)
+            leaves, treedef, static = self.flatten(args, kwargs)
+            key = (treedef, static, config.state(), client.default_device(), *map(_leaf_key, leaves))
+            found = self.memory.programs.get(key)
+            if found is None:
+                return self._first_call(key, args, kwargs, leaves, treedef, static)
+            run, out_tree = found
+            return out_tree.unflatten(run(leaves))
+        except Exception as error:
+            source.hide_frames(error)
+            raise
+
+    def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:
+        """The leaves of the dynamic arguments, their tree, and the static arguments as a key."""
+        nums, names = self.resolved.static_nums, self.resolved.static_names
+        if not nums and not (names and kwargs):
+            leaves, treedef = tree.flatten((args, kwargs))
+            return leaves, treedef, ()
+        n = len(args)
+        at = sorted({i + n if i < 0 else i for i in nums if -n <= i < n})
+        static = [(i, self._static(args[i], i)) for i in at]
+        static += [(k, self._static(kwargs[k], k)) for k in sorted(names) if k in kwargs]
+        dynamic = tuple(a for i, a in enumerate(args) if i not in at)
+        leaves, treedef = tree.flatten((dynamic, {k: v for k, v in kwargs.items() if k not in names}))
+        return leaves, treedef, tuple(static)
+
+    def _static(self, value: Any, where: int | str) -> Static:
+        try:
+            return Static(value)
+        except TypeError as error:
+            raise ValueError(
+                f"Non-hashable static arguments are not supported: {self.name} was called with the static "
+                f"argument {where!r}, {value!r} of type {type(value)}, which has no hash ({error}). Use a "
+                "tuple or a frozen value, or make the argument dynamic."
+            ) from None
+
+    def _call_traced(self, args, kwargs):
+        leaves, treedef, static = self.flatten(args, kwargs)
+        traced = self.traced(leaves, treedef, static)
+        params = self.params(traced, treedef, static)
+        return traced.out_tree.unflatten(jit_p.bind_all([*traced.captured, *leaves], params))
+
+    def params(self, traced: Traced, treedef: Any, static: tuple) -> dict:
+        """The parameters of the equation that a call makes."""
+        donated = [False] * len(traced.captured) + self.donated(treedef, static)
+        return call_params(traced.closed, self.name, donated, self.options.keep_unused, self.options.inline,
+                           self.options.compiler_options)  # fmt: skip
+
+    def _first_call(self, key, args, kwargs, leaves, treedef, static):
+        traced = self.traced(leaves, treedef, static)
+        if traced.captured or traced.closed.effects:
+            return self._call_traced(args, kwargs)
+        run = self._program(traced, treedef, static, leaves)
+        self.memory.programs[key] = run, traced.out_tree
+        return traced.out_tree.unflatten(run(leaves))
+
+    def program_options(self, treedef: Any, static: tuple) -> ProgramOptions:
+        o = self.options
+        device = o.device
+        if device is None and o.backend is not None:
+            device = client.local_devices(backend=o.backend)[0]
+        donated = self.donated(treedef, static)
+        return ProgramOptions(self.name, tuple(donated) if any(donated) else (), o.keep_unused, device,
+                              o.compiler_options)  # fmt: skip
+
+    def _program(self, traced: Traced, treedef, static, leaves) -> Callable[[Sequence], list]:
+        options = self.program_options(treedef, static)
+        arrays = [operand(x) for x in leaves]
+        device, committed = choose_device(arrays, options)
+        runner = compile_program(traced.closed, options, device, committed)
+        return _fast(runner, leaves) or (lambda leaves: runner([operand(x) for x in leaves]))
+
+    # ---- tracing ------------------------------------------------------------------------------------
+
+    def donated(self, treedef: Any, static: tuple) -> list[bool]:
+        """Which leaves of the dynamic arguments are donated."""
+        nums, names = self.resolved.donate_nums, self.resolved.donate_names
+        if not nums and not names:
+            return [False] * treedef.num_leaves
+        args, kwargs = treedef.children()
+        fixed = {i for i, _ in static if isinstance(i, int)}
+        count = args.num_nodes and len(args.children()) + len(fixed)
+        places = [i for i in range(count) if i not in fixed]
+        flags = []
+        for i, child in zip(places, args.children(), strict=True):
+            flags += [i in nums] * child.num_leaves  # jax ignores negative ones
+        for k, child in zip(kwargs.node_data()[1], kwargs.children(), strict=True):
+            flags += [k in names] * child.num_leaves
+        return flags
+
+    def traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Traced:
+        """The function's jaxpr for these arguments; traced at the first call."""
+        avals = [self._leaf_type(x, i, treedef, static) for i, x in enumerate(leaves)]
+        return self.traced_for(tuple(avals), treedef, static)
+
+    def traced_for(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
+        key = (avals, treedef, static, state.trace_key())
+        found = self.memory.traces.get(key)
+        if found is not None and all(t._trace.alive for t in found.captured):
+            return found
+        found = self.memory.traces[key] = self._trace(avals, treedef, static)
+        return found
+
+    def _leaf_type(self, x, i, treedef, static):
+        try:
+            return typeof(x)
+        except TypeError:
+            raise argument_error(self.fun, argument_names(self.signature, treedef, static)[i], x) from None
+
+    def _trace(self, avals, treedef, static) -> Traced:
+        info = self.debug_info(treedef, static)
+        outs: list[Any] = []
+
+        def flat(*xs):
+            args, kwargs = self.rebuild(treedef.unflatten(xs), static)
+            leaves, out_tree = tree.flatten(self.fun(*args, **kwargs))
+            outs[:] = [out_tree]
+            check_results(self.name, leaves, out_tree)
+            return leaves
+
+        jaxpr, consts = trace_to_jaxpr(flat, avals, info)
+        closed, captured = close_over(jaxpr, consts)
+        paths = result_paths(outs[0])
+        closed.jaxpr.debug_info = closed.jaxpr.debug_info._replace(result_paths=paths)
+        return Traced(closed, captured, outs[0], info)
+
+    def rebuild(self, dynamic: tuple, static: tuple) -> tuple[list, dict]:
+        """Arguments with the static ones back in their places."""
+        args, kwargs = list(dynamic[0]), dynamic[1]
+        for where, s in static:
+            if isinstance(where, int):
+                args.insert(where, s.value)
+            else:
+                kwargs = {**kwargs, where: s.value}
+        return args, kwargs
+
+    def debug_info(self, treedef: Any, static: tuple) -> DebugInfo:
+        args, kwargs = self.rebuild(treedef.unflatten([None] * treedef.num_leaves), ())
+        del args, kwargs
+        return DebugInfo(self.purpose, source_of(self.fun), argument_names(self.signature, treedef, static))
+
+
+def argument_error(fun: Callable, path: str, x: Any) -> TypeError:
+    """What a function that is traced raises for an argument that is no value."""
+    return TypeError(
+        f"Error interpreting argument to {fun} as an abstract array: the value at path {path} is of type "
+        f"{type(x)}, which is not a valid JAX type. This typically means that a jit-wrapped function was "
+        "called with a non-array argument, and this argument was not marked as static using the "
+        "static_argnums or static_argnames parameters of jax.jit."
+    )
+
+
+def argument_names(signature: inspect.Signature | None, treedef: Any, static: tuple) -> tuple[str, ...]:
+    """A name for each leaf: the parameter's, and the path inside the argument."""
+    indices = treedef.unflatten(list(range(treedef.num_leaves)))
+    fixed = {i for i, _ in static if isinstance(i, int)}
+    args = list(indices[0])
+    for i in sorted(fixed):
+        args.insert(i, None)
+    named: list[str] = list(_positional_names(signature, len(args)))
+    names = []
+    for path, _ in tree.tree_leaves_with_path((tuple(indices[0]), indices[1])):
+        where, rest = path[1], tree.keystr(path[2:])
+        if path[0].idx == 0:
+            place = [i for i in range(len(args)) if i not in fixed][where.idx]
+            names.append(named[place] + rest)
+        else:
+            names.append(str(where.key) + rest)
+    return tuple(names)
+
+
+def _positional_names(signature: inspect.Signature | None, count: int) -> list[str]:
+    if signature is None:
+        return [f"args[{i}]" for i in range(count)]
+    names: list[str] = []
+    for p in signature.parameters.values():
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            names.append(p.name)
+        elif p.kind is p.VAR_POSITIONAL:
+            names += [f"{p.name}[{i}]" for i in range(max(0, count - len(names)))]
+    return (names + [f"args[{i}]" for i in range(len(names), count)])[:count]
+
+
+@cache.cache
+def result_paths(out_tree: Any) -> tuple[str, ...]:
+    """How the text of a program names each result."""
+    indices = out_tree.unflatten(list(range(out_tree.num_leaves)))
+    return tuple("result" + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(indices))
+
+
+def check_results(name: str, leaves: Sequence, out_tree: Any) -> None:
+    """Raises TypeError for a result that is no value."""
+    for i, x in enumerate(leaves):
+        if not is_value(x):
+            raise TypeError(
+                f"function {name} traced for jit returned a value of type {type(x)} at output component "
+                f"{result_paths(out_tree)[i]}, which is not a valid JAX type"
+            )
+
+
+def _leaf_key(x: Any) -> Any:
+    kind = type(x)
+    if kind is ArrayImpl:
+        return x._sig
+    if kind in (int, float, bool, complex):
+        return kind
+    sig = getattr(x, "_sig", None)
+    if sig is not None:
+        return sig
+    if kind is np.ndarray:
+        return x.shape, x.dtype
+    if not is_value(x):
+        return kind
+    return typeof(x), kind if isinstance(x, np.generic) else None
+
+
+def _fast(runner: Runner, leaves: Sequence) -> Callable[[Sequence], list] | None:
+    """The shortest way to run a program: all arguments arrays where they belong, none donated or dropped."""
+    device = runner.device
+    if runner.deleted or not all(isinstance(x, ArrayImpl) and x._sig.device is device for x in leaves):
+        return None
+    run, hidden, kept = runner.run, runner.hidden, runner.kept
+    if len(kept) < len(leaves):
+        return lambda leaves: run([leaves[i]._raw for i in kept] + hidden)
+    if hidden:
+        return lambda leaves: run([x._raw for x in leaves] + hidden)
+    if len(kept) == 1:
+        return lambda leaves: run([leaves[0]._raw])
+    return lambda leaves: run([x._raw for x in leaves])
+
+
+def jitted(name: str | None = None, *, static: Sequence[str] = (), inline: bool = False,
+           keep_unused: bool = False) -> Callable[[Callable], Jitted]:  # fmt: skip
+    """Decorator for library functions that jax jits: `static` names the static parameters."""
+
+    def wrap(fun: Callable) -> Jitted:
+        signature = signature_of(fun)
+        nums = tuple(
+            i for i, p in enumerate(signature.parameters.values())
+            if p.name in static and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        )  # fmt: skip
+        options = JitOptions(keep_unused=keep_unused, inline=inline)
+        return Jitted(fun, options, Resolved(nums, tuple(static)), name, signature)
+
+    return wrap

@@ -1,0 +1,250 @@
+"""Optimizers as triples of functions (init, update, get_params) over trees of parameters.
+
+`init(params)` gives a state, `update(step, gradients, state)` the next one, `get_params(state)` the
+parameters.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import minijax.numpy as jnp
+from minijax.base import tree
+
+Schedule = Callable[[Any], Any]
+
+
+class OptimizerState(NamedTuple):
+    """The state's leaves by parameter, the parameters' tree, and the tree of each parameter's state."""
+
+    packed_state: Any
+    tree_def: Any
+    subtree_defs: Any
+
+
+tree.register_pytree_node(
+    OptimizerState,
+    lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)),
+    lambda data, children: OptimizerState(children[0], *data),
+)
+
+
+class Optimizer(NamedTuple):
+    """The three functions of an optimizer."""
+
+    init_fn: Callable
+    update_fn: Callable
+    params_fn: Callable
+
+
+def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
+    """Decorator: makes an optimizer of arrays into one of trees of arrays."""
+
+    @functools.wraps(opt_maker)
+    def tree_opt_maker(*args, **kwargs):
+        init, update, get_params = opt_maker(*args, **kwargs)
+
+        def tree_init(params):
+            leaves, tree_def = tree.flatten(params)
+            return _packed([init(x) for x in leaves], tree_def)
+
+        def tree_update(i, grads, state):
+            leaves, tree_def = tree.flatten(grads)
+            if tree_def != state.tree_def:
+                raise TypeError(
+                    "optimizer update function was passed a gradient tree that did not match the parameter "
+                    f"tree structure with which it was initialized: parameter tree {state.tree_def} and grad "
+                    f"tree {tree_def}."
+                )
+            new = [update(i, g, s) for g, s in zip(leaves, _unpacked(state), strict=True)]
+            made = _packed(new, tree_def)
+            for old_def, new_def in zip(state.subtree_defs, made.subtree_defs, strict=True):
+                if old_def != new_def:
+                    raise TypeError(
+                        "optimizer update function produced an output structure that did not match its "
+                        f"input structure: input {old_def} and output {new_def}."
+                    )
+            return made
+
+        def tree_get_params(state):
+            return state.tree_def.unflatten([get_params(s) for s in _unpacked(state)])
+
+        return Optimizer(tree_init, tree_update, tree_get_params)
+
+    return tree_opt_maker
+
+
+def _packed(states: list, tree_def: Any) -> OptimizerState:
+    pairs = [tree.flatten(s) for s in states]
+    return OptimizerState([leaves for leaves, _ in pairs], tree_def, tuple(d for _, d in pairs))
+
+
+def _unpacked(state: OptimizerState) -> list:
+    return [d.unflatten(x) for d, x in zip(state.subtree_defs, state.packed_state, strict=True)]
+
+
+@optimizer
+def sgd(step_size: Any) -> tuple:
+    """Stochastic gradient descent."""
+    schedule = make_schedule(step_size)
+    return lambda x0: x0, lambda i, g, x: x - schedule(i) * g, lambda x: x
+
+
+@optimizer
+def momentum(step_size: Any, mass: float) -> tuple:
+    """Gradient descent with momentum."""
+    schedule = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - schedule(i) * velocity, velocity
+
+    return lambda x0: (x0, jnp.zeros_like(x0)), update, lambda state: state[0]
+
+
+@optimizer
+def nesterov(step_size: Any, mass: float) -> tuple:
+    """Gradient descent with Nesterov's momentum."""
+    schedule = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - schedule(i) * (mass * velocity + g), velocity
+
+    return lambda x0: (x0, jnp.zeros_like(x0)), update, lambda state: state[0]
+
+
+@optimizer
+def adagrad(step_size: Any, momentum: float = 0.9) -> tuple:
+    """Adagrad (Duchi et al., 2011)."""
+    schedule = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, squares, m = state
+        squares = squares + jnp.square(g)
+        inverse = jnp.where(squares > 0, 1.0 / jnp.sqrt(squares), 0.0)
+        m = (1.0 - momentum) * (g * inverse) + momentum * m
+        return x - schedule(i) * m, squares, m
+
+    return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, lambda state: state[0]
+
+
+@optimizer
+def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> tuple:
+    """RMSProp (Hinton, 2012)."""
+    schedule = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, average = state
+        average = average * gamma + jnp.square(g) * (1.0 - gamma)
+        return x - schedule(i) * g / jnp.sqrt(average + eps), average
+
+    return lambda x0: (x0, jnp.zeros_like(x0)), update, lambda state: state[0]
+
+
+@optimizer
+def rmsprop_momentum(step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9) -> tuple:
+    """RMSProp with momentum."""
+    schedule = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, average, mom = state
+        average = average * gamma + jnp.square(g) * (1.0 - gamma)
+        mom = momentum * mom + schedule(i) * g / jnp.sqrt(average + eps)
+        return x - mom, average, mom
+
+    return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, lambda state: state[0]
+
+
+@optimizer
+def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple:
+    """Adam (Kingma & Ba, 2014)."""
+    schedule = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, m, v = state
+        m = (1 - b1) * g + b1 * m
+        v = (1 - b2) * jnp.square(g) + b2 * v
+        m_hat = m / (1 - jnp.asarray(b1, m.dtype) ** (i + 1))
+        v_hat = v / (1 - jnp.asarray(b2, m.dtype) ** (i + 1))
+        return x - schedule(i) * m_hat / (jnp.sqrt(v_hat) + eps), m, v
+
+    return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, lambda state: state[0]
+
+
+@optimizer
+def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple:
+    """AdaMax (Kingma & Ba, 2014)."""
+    schedule = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, m, v = state
+        m = (1 - b1) * g + b1 * m
+        v = jnp.maximum(b2 * v, jnp.abs(g))
+        return x - (schedule(i) / (1 - jnp.asarray(b1, m.dtype) ** (i + 1))) * m / (v + eps), m, v
+
+    return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, lambda state: state[0]
+
+
+def constant(step_size: Any) -> Schedule:
+    """The schedule that is always `step_size`."""
+    return lambda i: step_size
+
+
+def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+    """step_size * decay_rate ** (i / decay_steps)."""
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(
+    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+) -> Schedule:
+    """step_size / (1 + decay_rate * i / decay_steps), in whole steps if `staircase`."""
+    if staircase:
+        return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
+    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
+
+
+def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0) -> Schedule:
+    """From step_size to final_step_size over decay_steps."""
+
+    def schedule(i):
+        i = jnp.minimum(i, decay_steps)
+        return (1 - i / decay_steps) ** power * (step_size - final_step_size) + final_step_size
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+    """The value of the interval between boundaries that the step is in.
+
+    Raises ValueError unless there is one more value than boundaries.
+    """
+    boundaries, values = jnp.array(boundaries), jnp.array(values)
+    if not boundaries.ndim == values.ndim == 1:
+        raise ValueError("boundaries and values must be sequences")
+    if boundaries.shape[0] != values.shape[0] - 1:
+        raise ValueError("boundaries length must be one shorter than values length")
+    return lambda i: values[jnp.sum(i > boundaries)]
+
+
+def make_schedule(scalar_or_schedule: Any) -> Schedule:
+    """A number as a constant schedule; a schedule as it is."""
+    if callable(scalar_or_schedule):
+        return scalar_or_schedule
+    if jnp.ndim(scalar_or_schedule) == 0:
+        return constant(scalar_or_schedule)
+    raise TypeError(type(scalar_or_schedule))
+
+
+def l2_norm(tree_of_arrays: Any) -> Any:
+    """The Euclidean norm of all leaves together."""
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree.tree_leaves(tree_of_arrays)))
+
+
+def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+    """Gradients scaled down to norm `max_norm` if theirs is larger."""
+    norm = l2_norm(grad_tree)
+    return tree.tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

@@ -1,0 +1,162 @@
+"""Neural networks as pairs of functions (init, apply).
+
+`init(key, input_shape)` gives (output_shape, params); `apply(params, inputs, **kwargs)` the outputs.
+"""
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import random
+from minijax.nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus
+from minijax.nn.initializers import glorot_normal, normal, ones as ones, zeros as zeros
+
+glorot, randn = glorot_normal, normal
+Layer = tuple[Callable, Callable]
+
+
+def Dense(out_dim: int, W_init: Callable | None = None, b_init: Callable | None = None) -> Layer:  # noqa: N802, N803
+    """A fully connected layer."""
+    make_weights, make_bias = W_init or glorot_normal(), b_init or normal()
+
+    def init_fun(rng, input_shape):
+        k1, k2 = random.split(rng)
+        weights = make_weights(k1, (input_shape[-1], out_dim))
+        return (*input_shape[:-1], out_dim), (weights, make_bias(k2, (out_dim,)))
+
+    def apply_fun(params, inputs, **kwargs):
+        weights, bias = params
+        return jnp.dot(inputs, weights) + bias
+
+    return init_fun, apply_fun
+
+
+def elementwise(fun: Callable, **fun_kwargs: Any) -> Layer:
+    """A layer that applies a function to each element."""
+    return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(
+        inputs, **fun_kwargs
+    )
+
+
+Tanh = elementwise(jnp.tanh)
+Relu = elementwise(relu)
+Exp = elementwise(jnp.exp)
+LogSoftmax = elementwise(log_softmax, axis=-1)
+Softmax = elementwise(softmax, axis=-1)
+Softplus = elementwise(softplus)
+Sigmoid = elementwise(sigmoid)
+Elu = elementwise(elu)
+LeakyRelu = elementwise(leaky_relu)
+Selu = elementwise(selu)
+Gelu = elementwise(gelu)
+
+
+def _flatten() -> Layer:
+    def init_fun(rng, input_shape):
+        return (input_shape[0], functools.reduce(operator.mul, input_shape[1:], 1)), ()
+
+    return init_fun, lambda params, inputs, **kwargs: jnp.reshape(inputs, (inputs.shape[0], -1))
+
+
+Flatten = _flatten()
+Identity: Layer = (lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: inputs)
+
+
+def FanOut(num: int) -> Layer:  # noqa: N802
+    """A layer that repeats its input `num` times."""
+    return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
+
+
+def _fan_in_sum() -> Layer:
+    return (
+        lambda rng, input_shape: (input_shape[0], ()),
+        lambda params, inputs, **kwargs: functools.reduce(operator.add, inputs),
+    )
+
+
+FanInSum = _fan_in_sum()
+
+
+def FanInConcat(axis: int = -1) -> Layer:  # noqa: N802
+    """A layer that joins its inputs along an axis."""
+
+    def init_fun(rng, input_shape):
+        at = axis % len(input_shape[0])
+        size = sum(shape[at] for shape in input_shape)
+        return (*input_shape[0][:at], size, *input_shape[0][at + 1 :]), ()
+
+    return init_fun, lambda params, inputs, **kwargs: jnp.concatenate(inputs, axis)
+
+
+def Dropout(rate: float, mode: str = "train") -> Layer:  # noqa: N802
+    """A layer that, in mode "train", keeps each element with probability `rate` and scales it up.
+
+    Its apply function needs the keyword `rng`.
+    """
+
+    def apply_fun(params, inputs, **kwargs):
+        rng = kwargs.get("rng")
+        if rng is None:
+            raise ValueError(
+                "Dropout layer requires apply_fun to be called with a PRNG key argument: apply_fun(params, "
+                "inputs, rng)"
+            )
+        if mode != "train":
+            return inputs
+        keep = random.bernoulli(rng, rate, inputs.shape)
+        return jnp.where(keep, inputs / rate, 0)
+
+    return lambda rng, input_shape: (input_shape, ()), apply_fun
+
+
+def serial(*layers: Layer) -> Layer:
+    """The layers one after the other."""
+    init_funs, apply_funs = zip(*layers, strict=True)
+
+    def init_fun(rng, input_shape):
+        params = []
+        for init in init_funs:
+            rng, layer_rng = random.split(rng)
+            input_shape, param = init(layer_rng, input_shape)
+            params.append(param)
+        return input_shape, params
+
+    def apply_fun(params, inputs, **kwargs):
+        for fun, param, rng in zip(apply_funs, params, _keys(kwargs, len(layers)), strict=True):
+            inputs = fun(param, inputs, rng=rng, **kwargs)
+        return inputs
+
+    return init_fun, apply_fun
+
+
+def parallel(*layers: Layer) -> Layer:
+    """The layers side by side, each on its own input."""
+    init_funs, apply_funs = zip(*layers, strict=True)
+
+    def init_fun(rng, input_shape):
+        pairs = [init(key, shape) for init, key, shape in
+                 zip(init_funs, random.split(rng, len(layers)), input_shape, strict=True)]  # fmt: skip
+        shapes, params = zip(*pairs, strict=True)
+        return shapes, params
+
+    def apply_fun(params, inputs, **kwargs):
+        keys = _keys(kwargs, len(layers))
+        return [f(p, x, rng=r, **kwargs) for f, p, x, r in zip(apply_funs, params, inputs, keys, strict=True)]
+
+    return init_fun, apply_fun
+
+
+def _keys(kwargs: dict, count: int) -> Sequence:
+    rng = kwargs.pop("rng", None)
+    return random.split(rng, count) if rng is not None else (None,) * count
+
+
+def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
+    """A layer made anew by `make_layer(input_shape)`."""
+
+    def apply_fun(params, inputs, **kwargs):
+        return make_layer(inputs.shape)[1](params, inputs, **kwargs)
+
+    return lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape), apply_fun

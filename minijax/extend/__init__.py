@@ -1,0 +1,3 @@
+"""jax.extend: what libraries that extend JAX use."""
+
+from minijax.extend import core as core

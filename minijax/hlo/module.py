@@ -1,0 +1,105 @@
+"""From a jaxpr to the text of a module."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from minijax.hlo import spell
+from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
+from minijax.hlo.spell import type_of
+from minijax.ir.jaxpr import ClosedJaxpr, Var
+from minijax.ir.types import AbstractValue, token_type
+
+
+class Module(NamedTuple):
+    """The text of a program and what its executable needs to know besides."""
+
+    name: str
+    text: str
+    callbacks: list  # host functions, by their index in the text
+    ordered: list  # ordered effects: one token each, before the arguments and before the results
+    aliases: dict[int, int]  # donated argument -> the result that takes its buffer
+
+
+def match_donated(donated: Sequence[bool], ins: Sequence[AbstractValue],
+                  outs: Sequence[AbstractValue]) -> dict[int, int]:  # fmt: skip
+    """Gives each result the first donated argument of its shape and dtype that is still free."""
+    free: dict[tuple, list[int]] = {}
+    for i, (aval, given) in enumerate(zip(ins, donated, strict=False)):
+        if given:
+            free.setdefault((aval.shape, aval.dtype, aval.memory_space), []).append(i)
+    aliases = {}
+    for out, aval in enumerate(outs):
+        if waiting := free and free.get((aval.shape, aval.dtype, aval.memory_space)):
+            aliases[waiting.pop(0)] = out
+    return aliases
+
+
+def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donated: Sequence[bool] = (),
+                arg_names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
+                arg_attrs: Sequence[Mapping[str, str]] | None = None,
+                result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
+                num_partitions: int = 1, num_replicas: int = 1, attributes: Mapping[str, str] | None = None,
+                preamble: Sequence[str] = (), scope: str = "",
+                locate: Callable[[Any], tuple[str, int, int] | None] | None = None) -> Module:  # fmt: skip
+    """The module of a program whose unread arguments and dead equations the caller has dropped.
+
+    The constants `hoisted` become arguments after the user's; the others are written into the text.
+    Attributes are texts by name. Locations are written if `locate` is given: it says where an equation's
+    `source_info` points.
+    """
+    e = Emitter(platform, locate=locate)
+    e.scope = scope
+    e.preamble += preamble
+    jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
+    aliases = match_donated(donated, jaxpr.in_avals, jaxpr.out_avals) if any(donated) else {}
+    tokens = [token_type] * len(ordered)
+    ins = [*tokens, *jaxpr.in_avals, *[v.aval for v in hoisted]]
+    outs = [*tokens, *jaxpr.out_avals]
+    in_attrs = [{"jax.token": "true"}] * len(ordered) + [
+        _arg_attrs(i, arg_attrs, aliases, len(ordered)) for i in range(len(jaxpr.invars))
+    ]
+    in_attrs += [{}] * len(hoisted)
+    out_attrs = [{"jax.token": "true"}] * len(ordered) + [
+        _result_attrs(i, result_attrs, result_names) for i in range(len(jaxpr.outvars))
+    ]
+
+    def head(args):
+        locations = [""] * len(ordered) + [f" loc({spell.string(n)})" for n in arg_names or ()]
+        locations = locations if locate is not None else []
+        locations += [""] * (len(args) - len(locations))
+        texts = [f"{a}: {_with(t, d)}{w}" for a, t, d, w in zip(args, ins, in_attrs, locations, strict=True)]
+        results = ", ".join([_with(t, d) for t, d in zip(outs, out_attrs, strict=True)])
+        return f"  func.func public @main({', '.join(texts)}) -> ({results}) {{"
+
+    def body(args):
+        e.tokens = dict(zip(ordered, args, strict=False))
+        end = len(ordered) + len(jaxpr.invars)
+        names = dict(zip(hoisted, args[end:], strict=True))
+        for v, value in zip(jaxpr.constvars, closed.consts, strict=True):
+            if v not in names:
+                names[v] = e.constant_of(value, v.aval)
+        results = jaxpr_body(e, jaxpr, [names[v] for v in jaxpr.constvars], args[len(ordered) : end])
+        return [*e.tokens.values(), *results]
+
+    e.function(head, len(ins), body, outs)
+    name = spell.module_name(name)
+    sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": f"{num_replicas} : i32"}
+    return Module(name, e.text(name, {**sizes, **(attributes or {})}), e.callbacks, ordered, aliases)
+
+
+def _arg_attrs(i, given, aliases, shift):
+    attrs = dict(given[i]) if given else {}
+    if i in aliases:
+        attrs["tf.aliasing_output"] = f"{aliases[i] + shift} : i32"
+    return attrs
+
+
+def _result_attrs(i, given, names):
+    attrs = dict(given[i]) if given else {}
+    if names is not None:
+        attrs["jax.result_info"] = spell.string(names[i])
+    return attrs
+
+
+def _with(aval, attrs):
+    return f"{type_of(aval)} {spell.dictionary(attrs)}" if attrs else type_of(aval)

@@ -1,0 +1,294 @@
+"""How StableHLO text is spelled: types, literals, attributes, symbols, locations."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base.cache import BoundedDict
+from minijax.ir.types import AbstractToken, AbstractValue, ShapedArray
+
+_ELEMENTS = {"bool": "i1", "bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64",
+             "complex64": "complex<f32>", "complex128": "complex<f64>"}  # fmt: skip
+_NUMBERED = re.compile(r"(u?)int(\d+)")
+_SMALL_FLOAT = re.compile(r"float\d_(e\w+)")
+_element_of: dict[Any, str] = {"tf32": "tf32"}  # a precision of products, not a dtype
+
+
+def element(dtype: Any) -> str:
+    """The element type of a dtype: `f32`, `ui8`, `f8E4M3FN`."""
+    found = _element_of.get(dtype)
+    if found is None:
+        found = _element_of[dtype] = _spell_element(np.dtype(dtype))
+    return found
+
+
+def _spell_element(dtype: np.dtype) -> str:
+    if dtype.kind == "V" and dtype.names is not None:
+        return "i1"  # float0
+    if dtype.name in _ELEMENTS:
+        return _ELEMENTS[dtype.name]
+    if match := _NUMBERED.fullmatch(dtype.name):
+        return f"{'ui' if match[1] else 'i'}{match[2]}"
+    if match := _SMALL_FLOAT.fullmatch(dtype.name):
+        return f"f{dtype.name[5]}{match[1].upper()}"
+    raise TypeError(f"no StableHLO element type for dtype {dtype}")
+
+
+def suffix_of(aval: AbstractValue) -> tuple[int, ...]:
+    """The trailing dimensions that an extended dtype has in memory; () for any other."""
+    return getattr(aval.dtype, "physical_suffix", ())
+
+
+def physical(aval: ShapedArray) -> ShapedArray:
+    """The type in memory of an array: that of its physical dtype, with the suffix dimensions."""
+    dtype = aval.dtype
+    if not hasattr(dtype, "physical_dtype"):
+        return aval
+    return ShapedArray(aval.shape + tuple(dtype.physical_suffix), np.dtype(dtype.physical_dtype))
+
+
+def type_of(aval: AbstractValue) -> str:
+    """The type text of a value, `tensor<3xf32>`; remembered on array types."""
+    try:
+        text = aval._hlo
+    except AttributeError:
+        if isinstance(aval, AbstractToken):
+            return "!stablehlo.token"
+        raise TypeError(f"values of type {aval} cannot be lowered to StableHLO") from None
+    if text is None:
+        real = physical(aval)
+        sizes = "".join(f"{d if type(d) is int else '?'}x" for d in real.shape)
+        text = f"tensor<{sizes}{element(real.dtype)}>"
+        object.__setattr__(aval, "_hlo", text)
+    return text
+
+
+def types_of(avals: Sequence[AbstractValue]) -> str:
+    """Operand types separated by commas."""
+    return ", ".join([type_of(a) for a in avals])
+
+
+def results_of(avals: Sequence[AbstractValue]) -> str:
+    """Result types: bare if there is one, else in parentheses."""
+    return type_of(avals[0]) if len(avals) == 1 else f"({types_of(avals)})"
+
+
+class _IntLists(dict):
+    """Tuples of ints to `[0, 1]`, each spelled once."""
+
+    def __missing__(self, items):
+        if len(self) >= 4096:
+            self.clear()
+        text = self[items] = f"[{', '.join(map(str, items))}]"
+        return text
+
+
+int_list = _IntLists().__getitem__
+
+
+def int_array(items: Sequence[int]) -> str:
+    """`array<i64: 1, 2>`, which generic ops want."""
+    return f"array<i64: {', '.join(map(str, items))}>" if len(items) else "array<i64>"
+
+
+def int_matrix(rows: Any) -> str:
+    """Pairs or groups as `dense<[[0, 1]]> : tensor<1x2xi64>`."""
+    return dense(np.asarray(rows, np.int64))
+
+
+# ---- literals -----------------------------------------------------------------------------------------
+
+_PRINTED_BYTES = 32
+_DIGITS = {"float64": 17, "float32": 9, "float16": 5, "bfloat16": 4}
+_scalars = BoundedDict(1 << 14)
+
+
+def constant(value: Any, aval: ShapedArray) -> tuple[str, str]:
+    """What a constant is called in MLIR's manner (`c`, `cst`), and its text with the type."""
+    cls = type(value)
+    if cls is int or cls is bool or (cls is float and value):
+        key = (value, aval)
+    elif cls is float or cls is complex:
+        key = (repr(value), aval)  # keeps 0.0 and -0.0 apart
+    else:
+        value = np.asarray(value)
+        if value.ndim:
+            return _constant(value, aval)
+        key = (value.tobytes(), value.dtype, aval)
+    found = _scalars.get(key)
+    if found is None:
+        found = _scalars[key] = _constant(value, aval)
+    return found
+
+
+def _constant(value, aval):
+    real = physical(aval)
+    kind = element(real.dtype)
+    value = (
+        np.zeros(real.shape, bool) if kind == "i1" and real.dtype != bool else np.asarray(value, real.dtype)
+    )
+    if value.shape != real.shape:
+        value = np.broadcast_to(value, real.shape)
+    return "c" if "i" in kind else "cst", f"{_elements(value)} : {type_of(aval)}"
+
+
+def dense(value: np.ndarray) -> str:
+    """A NumPy array as a typed elements attribute."""
+    sizes = "".join(f"{d}x" for d in value.shape)
+    return f"{_elements(value)} : tensor<{sizes}{element(value.dtype)}>"
+
+
+def _elements(value: np.ndarray) -> str:
+    if value.size == 0:
+        return "dense<>"
+    value = np.ascontiguousarray(value)
+    raw = value.reshape(-1).view(np.uint8).reshape(value.size, -1)
+    if (raw == raw[0]).all():
+        return f"dense<{scalar(value.reshape(-1)[0])}>"
+    if value.nbytes <= _PRINTED_BYTES:
+        return f"dense<{_nested(value)}>"
+    if value.dtype.name in ("int4", "uint4", "int2", "uint2"):
+        value = value.astype(np.int8)
+    return f'dense<"0x{value.tobytes().hex().upper()}">'
+
+
+def _nested(value):
+    return f"[{', '.join(map(_nested, value))}]" if value.ndim else scalar(value[()])
+
+
+def scalar(value: np.generic) -> str:
+    """One element: `1`, `true`, `1.500000e+00`, `0x7FC00000`, `(1.000000e+00,0.000000e+00)`."""
+    kind = element(value.dtype)
+    if kind == "i1":
+        return "true" if value else "false"
+    if kind[0] in "iu":
+        return str(int(value))
+    if kind[0] == "c":
+        return f"({_float(value.real)},{_float(value.imag)})"
+    return _float(value)
+
+
+def _float(value: np.generic) -> str:
+    """Six digits if they are exact, else as many as tell the value, else its bits; as MLIR prints."""
+    number = float(value)
+    if number - number != 0:
+        return _bits(value)
+    mantissa, exponent = f"{number:.5e}".split("e")
+    if _reads_back(text := f"{mantissa}0e{exponent}", value):
+        return text
+    digits = _DIGITS.get(value.dtype.name, 17)
+    text = f"{number:.{digits}g}"
+    if "e" in text or abs(number) < 1e-3:
+        mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
+        text = f"{mantissa.rstrip('0')}E{int(exponent)}"
+    if "." in text and _reads_back(text, value):
+        return text
+    return _bits(value)
+
+
+def _reads_back(text, value):
+    return np.asarray(float(text)).astype(value.dtype).tobytes() == value.tobytes()
+
+
+def _bits(value):
+    return f"0x{int.from_bytes(value.tobytes(), 'little'):0{2 * value.dtype.itemsize}X}"
+
+
+# ---- attributes, symbols, locations -------------------------------------------------------------------
+
+
+def string(text: str) -> str:
+    """A quoted string; what is not plain ASCII is escaped by its bytes."""
+    plain = text.replace("\\", "\\\\")
+    if plain.isascii() and plain.isprintable() and '"' not in plain:
+        return f'"{plain}"'
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b != 34 else f"\\{b:02X}" for b in plain.encode()) + '"'
+
+
+def attribute(value: Any) -> str:
+    """A Python or NumPy value as an attribute: `5 : i64`, `true`, `"s"`, `[...]`, `{k = ...}`."""
+    match value:
+        case bool() | np.bool_():
+            return "true" if value else "false"
+        case str():
+            return string(value)
+        case int():
+            return f"{value} : i64"
+        case np.ndarray():
+            return dense(value)
+        case np.generic():
+            return f"{scalar(value)} : {element(value.dtype)}"
+        case float():
+            return f"{scalar(np.float64(value))} : f64"
+        case Mapping():
+            return dictionary({name: attribute(item) for name, item in value.items()})
+        case Sequence():
+            return f"[{', '.join(map(attribute, value))}]"
+        case None:
+            return "unit"
+    if hasattr(value, "dtype"):
+        return dense(np.asarray(value))
+    raise TypeError(f"cannot make a StableHLO attribute from {value!r} of type {type(value)}")
+
+
+def dictionary(texts: Mapping[str, str]) -> str:
+    """Attribute texts by name as `{a = 1 : i64, b = true}`, in the order of the names."""
+    return "{" + ", ".join(f"{_key(name)} = {texts[name]}" for name in sorted(texts)) + "}"
+
+
+_UNATTRIBUTED = re.compile(r".*(\{|\):|\})$|.* = stablehlo\.constant |\s*stablehlo\.return\b")
+
+
+def with_attribute(line: str, text: str) -> str:
+    """The line of an operation with one more attribute; lines that can take none, or have it, stay."""
+    if text.partition(" ")[0] in line:
+        return line
+    if line.endswith(" cond {"):
+        return f"{line.removesuffix(' cond {')} attributes {{{text}}} cond {{"
+    if _UNATTRIBUTED.match(line):
+        return line
+    head, _, types = line.rpartition(" : ")
+    return f"{head[:-1]}, {text}}} : {types}" if head[-1] == "}" else f"{head} {{{text}}} : {types}"
+
+
+_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*")
+
+
+def _key(name):
+    return name if _BARE.fullmatch(name) else string(name)
+
+
+def symbol(name: str) -> str:
+    """`@name`, quoted where it has to be."""
+    return "@" + _key(name)
+
+
+def module_name(name: str) -> str:
+    """The name of the module of a program, which XLA shows: what is not a word becomes `_`."""
+    return re.sub(r"[^\w.-]", "_", name).rstrip("_") or "_"
+
+
+def named_location(name: str, frame: tuple[str, int, int] | None) -> str:
+    """A location: the operation's name and, if known, its file, line and column."""
+    if frame is None:
+        return f"loc({string(name)})"
+    file, line, column = frame
+    return f"loc({string(name)}({string(file)}:{line}:{column}))"
+
+
+_COMPARISONS = {"f": "FLOAT", "b": "FLOAT", "c": "FLOAT", "i": "SIGNED", "u": "UNSIGNED"}
+
+
+def comparison_of(dtype: Any) -> str:
+    """How values of a dtype are compared: FLOAT, SIGNED or UNSIGNED."""
+    kind = element(dtype)
+    return "UNSIGNED" if kind == "i1" else _COMPARISONS[kind[0]]
+
+
+def layout(minor_to_major: Sequence[int]) -> str:
+    """A layout of a custom call: `dense<[1, 0]> : tensor<2xindex>`."""
+    rank = len(minor_to_major)
+    items = "" if not rank else str(minor_to_major[0]) if rank == 1 else int_list(tuple(minor_to_major))
+    return f"dense<{items}> : tensor<{rank}xindex>"

@@ -1,0 +1,229 @@
+"""The text of one StableHLO module under construction: names, functions, blocks, and the general forms."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from minijax.hlo import spell
+from minijax.hlo.spell import constant, results_of, symbol, type_of, types_of
+from minijax.ir.types import AbstractValue, ShapedArray
+
+Names = Sequence[str]
+Avals = Sequence[AbstractValue]
+Build = Callable[..., Names]  # names of block arguments -> names of the block's results
+
+
+class Region(NamedTuple):
+    """A block of an operation: the types of its arguments and results, and what writes its body."""
+
+    args: Avals
+    outs: Avals
+    build: Build
+
+
+class _Function:
+    """The text of a function being written, and its names."""
+
+    __slots__ = ("lines", "values", "args", "clashes", "used", "indent")
+
+    def __init__(self, lines: list[str]):
+        self.lines = lines
+        self.values = -1
+        self.args = -1
+        self.clashes = -1
+        self.used: set[str] = set()
+        self.indent = "    "
+
+
+class Writer:
+    """What the verbs of an Emitter stand on."""
+
+    def __init__(self, platform: str = "cpu", *, locate: Callable | None = None):
+        self.platform = platform
+        self.locate = locate  # source_info -> (file, line, column) or None; set: locations are written
+        self.functions: list[list[str]] = []
+        self.preamble: list[str] = []  # lines before the functions, such as meshes
+        self.scope = ""  # goes before the names of operations in locations
+        self._symbols = {"main"}
+        self._clashes = -1
+        self._locations: dict[str, str] = {}
+        self.lines: list[str] = []
+        self._enter(_Function(self.lines))
+
+    # ---- names, functions, regions ----------------------------------------------------------------
+
+    def _enter(self, function: _Function) -> None:
+        self._function = function
+        self.lines = function.lines
+        self._n, self._in = function.values, function.indent
+
+    def _leave(self) -> None:
+        self._function.values, self._function.indent = self._n, self._in
+
+    def fresh(self, count: int = 1) -> tuple[str, list[str]]:
+        """A new value: what stands left of `=`, and the names of its results."""
+        n = self._n = self._n + 1
+        if count == 1:
+            return f"%{n}", [f"%{n}"]
+        return f"%{n}:{count}", [f"%{n}#{i}" for i in range(count)]
+
+    def _stemmed(self, stem: str) -> str:
+        """`%cst`, `%cst_0`, ...: names of constants and loop variables, as MLIR makes them."""
+        function = self._function
+        if stem not in function.used:
+            function.used.add(stem)
+            return f"%{stem}"
+        function.clashes += 1
+        return f"%{stem}_{function.clashes}"
+
+    def block_args(self, count: int) -> list[str]:
+        """Names of the arguments of a function or block."""
+        start = self._function.args + 1
+        self._function.args += count
+        return [f"%arg{i}" for i in range(start, start + count)]
+
+    def unique_symbol(self, name: str) -> str:
+        """`name` or `name_0`, ...: a symbol that the module does not have yet."""
+        unique = name
+        while unique in self._symbols:
+            self._clashes += 1
+            unique = f"{name}_{self._clashes}"
+        self._symbols.add(unique)
+        return symbol(unique)
+
+    def function(self, head: Callable[[list[str]], str], count: int, body: Callable, outs: Avals) -> None:
+        """Writes a function: `head(argument names)` is its first line, `body` its results' names."""
+        lines: list[str] = []
+        self.functions.append(lines)
+        outer = self._function
+        self._leave()
+        self._enter(_Function(lines))
+        args = self.block_args(count)
+        lines.append(head(args))
+        results = body(args)
+        lines.append(f"    return {', '.join(results)} : {types_of(outs)}" if results else "    return")
+        lines.append("  }")
+        self._enter(outer)
+
+    def line(self, text: str) -> None:
+        """Appends an operation written by hand; `fresh` names its results."""
+        self.lines.append(self._in + text)
+
+    def _block(self, region: Region) -> None:
+        outer, lines = self._in, self.lines
+        names = self.block_args(len(region.args)) if region.args else []
+        if names:
+            lines.append(f"{outer}^bb0({self._typed(names, region.args)}):")
+        self._inside(region.build, names, region.outs)
+
+    def _inside(self, build: Build, names: Names, outs: Avals) -> None:
+        outer = self._in
+        self._in = outer + "  "
+        results = build(*names)
+        if type(results) is str:
+            results = [results]
+        tail = f" {', '.join(results)} : {types_of(outs)}" if results else ""
+        self.lines.append(f"{self._in}stablehlo.return{tail}")
+        self._in = outer
+
+    @staticmethod
+    def _typed(names: Names, avals: Avals) -> str:
+        return ", ".join([f"{n}: {type_of(a)}" for n, a in zip(names, avals, strict=True)])
+
+    def annotate(self, start: int, attrs: Mapping[str, str]) -> None:
+        """Gives the operations written since line `start` frontend attributes, those that have none yet."""
+        if attrs:
+            text = f"mhlo.frontend_attributes = {spell.attribute(attrs)}"
+            self.lines[start:] = [spell.with_attribute(line, text) for line in self.lines[start:]]
+
+    def located(self, start: int, name: str, source_info: Any) -> None:
+        """Gives the operations written since line `start` a location, those that have none yet."""
+        frame = self.locate(source_info) if self.locate is not None else None
+        text = spell.named_location(name, frame)
+        alias = self._locations.setdefault(text, f"#loc{len(self._locations) + 1}")
+        lines = self.lines
+        for i in range(start, len(lines)):
+            line = lines[i]
+            if not line.endswith(("{", "):")) and " loc(#" not in line:
+                lines[i] = f"{line} loc({alias})"
+
+    def text(self, name: str, attributes: Mapping[str, str]) -> str:
+        """The whole module."""
+        parts = [f"module {symbol(name)} attributes {spell.dictionary(attributes)} {{"]
+        parts += [f"  {line}" for line in self.preamble]
+        for lines in self.functions:
+            parts += lines
+        parts.append("}")
+        parts += [f"{alias} = {text}" for text, alias in self._locations.items()]
+        parts.append("")
+        return "\n".join(parts)
+
+    # ---- the general forms ------------------------------------------------------------------------
+
+    def unary(self, name: str, x: str, aval: ShapedArray, attrs: str = "") -> str:
+        """An elementwise operation whose operand and result have one type."""
+        n = self._n = self._n + 1
+        self.lines.append(f"{self._in}%{n} = stablehlo.{name} {x}{attrs} : {aval._hlo or type_of(aval)}")
+        return f"%{n}"
+
+    def map_to(self, name: str, x: str, aval: ShapedArray, out: ShapedArray, attrs: str = "") -> str:
+        """An operation on one operand whose result has another type, such as `is_finite`."""
+        n = self._n = self._n + 1
+        self.lines.append(
+            f"{self._in}%{n} = stablehlo.{name} {x}{attrs} : "
+            f"({aval._hlo or type_of(aval)}) -> {out._hlo or type_of(out)}"
+        )
+        return f"%{n}"
+
+    def binary(self, name: str, x: str, y: str, aval: ShapedArray) -> str:
+        """An elementwise operation on two operands of the result's type."""
+        n = self._n = self._n + 1
+        self.lines.append(f"{self._in}%{n} = stablehlo.{name} {x}, {y} : {aval._hlo or type_of(aval)}")
+        return f"%{n}"
+
+    def chlo(self, name: str, operands: Names, ins: Avals, out: ShapedArray) -> str:
+        """An elementwise operation of the `chlo` dialect, such as `erf`."""
+        n = self._n = self._n + 1
+        self.lines.append(
+            f"{self._in}%{n} = chlo.{name} {', '.join(operands)} : {types_of(ins)} -> {type_of(out)}"
+        )
+        return f"%{n}"
+
+    def op(self, name: str, operands: Names, ins: Avals, outs: Avals, attrs: str = "",
+           regions: Sequence[Region] = ()) -> list[str]:  # fmt: skip
+        """Any operation in the generic form; a name without a dialect is StableHLO's."""
+        full = name if "." in name else f"stablehlo.{name}"
+        left, results = self.fresh(len(outs)) if outs else ("", [])
+        equals = f"{left} = " if outs else ""
+        head = f'{self._in}{equals}"{full}"({", ".join(operands)})' + (f" <{{{attrs}}}>" if attrs else "")
+        tail = f" : ({types_of(ins)}) -> {results_of(outs)}"
+        if not regions:
+            self.lines.append(head + tail)
+            return results
+        self.lines.append(f"{head} ({{")
+        for i, region in enumerate(regions):
+            if i:
+                self.lines.append(f"{self._in}}}, {{")
+            self._block(region)
+        self.lines.append(f"{self._in}}}){tail}")
+        return results
+
+    def result(self, text: str, ins: Avals, out: AbstractValue) -> str:
+        """An operation written as `text`, without its types, that has one result."""
+        n = self._n = self._n + 1
+        self.lines.append(f"{self._in}%{n} = {text} : ({types_of(ins)}) -> {type_of(out)}")
+        return f"%{n}"
+
+    def results(self, text: str, ins: Avals, outs: Avals) -> list[str]:
+        """As `result`, for any number of results."""
+        left, names = self.fresh(len(outs)) if outs else ("", [])
+        self.line(f"{left}{' = ' if outs else ''}{text} : ({types_of(ins)}) -> {results_of(outs)}")
+        return names
+
+    # ---- constants --------------------------------------------------------------------------------
+
+    def constant(self, value: Any, aval: ShapedArray) -> str:
+        """A value written into the program; of an extended dtype, its physical value."""
+        stem, text = constant(value, aval)
+        name = self._stemmed(stem)
+        self.lines.append(f"{self._in}{name} = stablehlo.constant {text}")
+        return name

@@ -1,0 +1,73 @@
+"""Effects: what a program does besides computing results, and which of it is allowed where."""
+
+
+class Effect:
+    """A kind of side effect; instances compare by class unless they say otherwise."""
+
+    def __eq__(self, other):
+        return type(self) is type(other)
+
+    def __hash__(self):
+        return hash(type(self))
+
+    def __lt__(self, other):
+        return str(self) < str(other)
+
+    def __repr__(self):
+        return type(self).__name__
+
+
+Effects = frozenset
+
+
+class EffectSet:
+    """A registry of effect classes with one property."""
+
+    def __init__(self):
+        self._classes: set[type] = set()
+
+    def add_type(self, cls: type) -> None:
+        self._classes.add(cls)
+
+    def contains(self, effect: Effect) -> bool:
+        return any(isinstance(effect, cls) for cls in self._classes)
+
+    def filter_not_in(self, effects) -> list[Effect]:
+        return [e for e in effects if not self.contains(e)]
+
+    def filter_in(self, effects) -> list[Effect]:
+        return [e for e in effects if self.contains(e)]
+
+
+ordered_effects = EffectSet()
+lowerable_effects = EffectSet()
+control_flow_allowed_effects = EffectSet()
+custom_derivatives_allowed_effects = EffectSet()
+remat_allowed_effects = EffectSet()
+
+
+class NamedAxisEffect(Effect):
+    """Reads the position along, or communicates over, a named axis."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __eq__(self, other):
+        return type(other) is NamedAxisEffect and self.name == other.name
+
+    def __hash__(self):
+        return hash((NamedAxisEffect, self.name))
+
+    def __repr__(self):
+        return f"NamedAxis({self.name})"
+
+
+for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects,
+                  remat_allowed_effects):  # fmt: skip
+    _registry.add_type(NamedAxisEffect)
+
+
+def join(*sets: Effects) -> Effects:
+    """The union of sets of effects."""
+    present = [s for s in sets if s]
+    return frozenset().union(*present) if present else frozenset()

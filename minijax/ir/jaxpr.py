@@ -1,0 +1,179 @@
+"""Programs: variables, literals, equations, jaxprs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+from minijax.base.lazy import defer
+from minijax.ir.context import EqnContext, entered
+from minijax.ir.types import AbstractValue
+
+_show = defer("minijax.ir.show")
+
+
+class Var:
+    """A variable of a jaxpr; it has a type and no name."""
+
+    __slots__ = ("aval", "__weakref__")
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Var(id={id(self)}):{self.aval.str_short(True)}"
+
+
+class DropVar(Var):
+    """Stands for a result that nobody reads."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "_"
+
+
+class Literal:
+    """A constant written in place of a variable."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val: Any, aval: AbstractValue):
+        self.val = val
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Literal({self.val})"
+
+
+Atom = Var | Literal
+
+
+class DebugInfo(NamedTuple):
+    """Where a traced function came from and what its arguments and results are called."""
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] | None = None
+    result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.split(" ")[0]
+
+
+class JaxprEqn:
+    """One operation: `outvars = primitive[params](invars)`."""
+
+    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source_info", "ctx")
+
+    def __init__(self, primitive, invars: list[Atom], outvars: list[Var], params: dict,
+                 effects, source_info, ctx: EqnContext):  # fmt: skip
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.effects = effects
+        self.source_info = source_info
+        self.ctx = ctx
+
+    def replace(self, **fields) -> "JaxprEqn":
+        values = {name: getattr(self, name) for name in JaxprEqn.__slots__}
+        return JaxprEqn(**{**values, **fields})
+
+    def context(self) -> AbstractContextManager:
+        """Re-enters the thread state that the equation was recorded under."""
+        return entered(self.ctx)
+
+    def __str__(self):
+        return _show.eqn_text(self)
+
+    __repr__ = __str__
+
+
+NO_EFFECTS: frozenset = frozenset()
+
+
+class _Printed:
+    """Prints as jaxprs do."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return _show.jaxpr_text(self)
+
+    __repr__ = __str__
+
+    def pretty_print(self, **options) -> str:
+        return _show.jaxpr_text(self, **options)
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(str(self))
+
+
+class Jaxpr(_Printed):
+    """A program: typed inputs, constants, a list of equations, outputs."""
+
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "__weakref__")
+    is_high = False
+
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
+                 eqns: Sequence[JaxprEqn], effects: frozenset = NO_EFFECTS,
+                 debug_info: DebugInfo | None = None):  # fmt: skip
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.effects = effects
+        self.debug_info = debug_info or DebugInfo("unknown", "<unknown>")
+
+    in_avals = property(lambda self: [v.aval for v in self.invars])
+    out_avals = property(lambda self: [v.aval for v in self.outvars])
+
+    def replace(self, **fields) -> "Jaxpr":
+        names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
+        return Jaxpr(**{**{name: getattr(self, name) for name in names}, **fields})
+
+
+class ClosedJaxpr(_Printed):
+    """A jaxpr with the values of its constants."""
+
+    __slots__ = ("jaxpr", "consts", "__weakref__")
+    is_high = False
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
+        if len(jaxpr.constvars) != len(consts):
+            raise ValueError(f"ClosedJaxpr: {len(jaxpr.constvars)} constvars, {len(consts)} consts")
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+
+    literals = property(lambda self: self.consts)
+    eqns = property(lambda self: self.jaxpr.eqns)
+    effects = property(lambda self: self.jaxpr.effects)
+    invars = property(lambda self: self.jaxpr.invars)
+    outvars = property(lambda self: self.jaxpr.outvars)
+    constvars = property(lambda self: self.jaxpr.constvars)
+    debug_info = property(lambda self: self.jaxpr.debug_info)
+    in_avals = property(lambda self: [v.aval for v in self.jaxpr.invars])
+    out_avals = property(lambda self: [v.aval for v in self.jaxpr.outvars])
+
+    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> "ClosedJaxpr":
+        return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts)
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> "ClosedJaxpr":
+        return ClosedJaxpr(f(self.jaxpr), self.consts)
+
+
+def jaxprs_in_params(params: dict) -> Iterator[Jaxpr]:
+    """The jaxprs among an equation's parameters, closed ones opened."""
+    for value in params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, ClosedJaxpr):
+                yield item.jaxpr
+            elif isinstance(item, Jaxpr):
+                yield item
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """The jaxprs among the parameters of the jaxpr's own equations."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)

@@ -1,0 +1,439 @@
+"""Partition specs and meshes: the vocabulary of shardings, in plain Python without jaxlib."""
+
+import collections
+import contextlib
+import enum
+import math
+import threading
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class AxisType(enum.Enum):
+    """Who decides how values are laid out along a mesh axis."""
+
+    Auto = 1
+    Explicit = 2
+    Manual = 3
+
+    def __repr__(self):
+        return self.name
+
+
+# ---- partition specs --------------------------------------------------------------------------------
+
+
+class _Unconstrained:
+    __slots__ = ()
+
+    def __repr__(self):
+        return "UNCONSTRAINED"
+
+    def __reduce__(self):
+        return "UNCONSTRAINED"
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+UNCONSTRAINED = _Unconstrained()
+
+
+def _canonical_partition(partition: Any) -> Any:
+    if not isinstance(partition, tuple | list):
+        return partition
+    for axis in partition:
+        if isinstance(axis, tuple | list):
+            raise ValueError(
+                "A tuple inside PartitionSpec cannot contain a nested tuple. Got partition: "
+                f"{partition} and the nested tuple: {axis}"
+            )
+    if not partition:
+        return None
+    return partition[0] if len(partition) == 1 else tuple(partition)
+
+
+def _axis_set(axes: Any, name: str) -> frozenset:
+    if not isinstance(axes, frozenset | set):
+        raise TypeError(
+            f"{name} argument of PartitionSpec should be of type `frozenset` or `set`. Got {axes!r}"
+        )
+    if None in axes:
+        raise ValueError(f"{name} cannot contain None: its elements are names of mesh axes.")
+    return frozenset(axes)
+
+
+class PartitionSpec:
+    """For each array axis the mesh axis, or axes, that it is split over."""
+
+    __slots__ = ("_partitions", "unreduced", "reduced", "_hash", "__weakref__")
+    UNCONSTRAINED = UNCONSTRAINED
+
+    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
+        self._partitions = tuple([_canonical_partition(p) for p in partitions])
+        self.unreduced, self.reduced = _axis_set(unreduced, "unreduced"), _axis_set(reduced, "reduced")
+        self._hash = hash((self._partitions, self.unreduced, self.reduced))
+        if self.unreduced & self.reduced:
+            raise ValueError(
+                "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. "
+                f"Got unreduced: {self.unreduced} and reduced: {self.reduced}"
+            )
+        for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            if axes and any(axis in axes for entry in self._partitions for axis in axes_of(entry)):
+                raise ValueError(
+                    f"partitions cannot overlap with {name} axes passed to PartitionSpec. "
+                    f"Got partitions: {self._partitions} and {name} axes: {axes}"
+                )
+
+    partitions = property(lambda self: self._partitions)
+
+    def __iter__(self):
+        return iter(self._partitions)
+
+    def __len__(self):
+        return len(self._partitions)
+
+    def __getitem__(self, index):
+        return self._partitions[index]
+
+    def __eq__(self, other):
+        if type(other) is not PartitionSpec:
+            return False
+        return self is other or (
+            self._partitions == other._partitions
+            and self.unreduced == other.unreduced
+            and self.reduced == other.reduced
+        )
+
+    def __hash__(self):
+        return self._hash
+
+    def __add__(self, other):
+        if isinstance(other, PartitionSpec):
+            return PartitionSpec(*self, *other, unreduced=self.unreduced | other.unreduced,
+                                 reduced=self.reduced | other.reduced)  # fmt: skip
+        if isinstance(other, tuple):
+            return self.update(partitions=(*self, *other))
+        raise NotImplementedError(
+            f"PartitionSpec + {type(other).__name__}: only specs and tuples can be added"
+        )
+
+    def __radd__(self, other):
+        if isinstance(other, tuple):
+            return self.update(partitions=(*other, *self))
+        raise NotImplementedError(
+            f"{type(other).__name__} + PartitionSpec: only specs and tuples can be added"
+        )
+
+    def __repr__(self):
+        inner = ", ".join(map(repr, self._partitions)) + ("," if len(self) == 1 else "")
+        for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            if axes:
+                text = "{" + ", ".join(map(repr, sorted(axes, key=str))) + "}"
+                inner = f"{inner.removesuffix(',')}{', ' if inner else ''}{name}={text}"
+        return f"P({inner})"
+
+    def __reduce__(self):
+        return _remake_spec, (self._partitions, self.unreduced, self.reduced)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def index(self, value):
+        return self._partitions.index(_canonical_partition(value))
+
+    def count(self, value):
+        return self._partitions.count(_canonical_partition(value))
+
+    def update(self, partitions=None, unreduced=None, reduced=None) -> "PartitionSpec":
+        """This spec with some fields changed."""
+        return PartitionSpec(*(self._partitions if partitions is None else partitions),
+                             unreduced=self.unreduced if unreduced is None else unreduced,
+                             reduced=self.reduced if reduced is None else reduced)  # fmt: skip
+
+    def padded(self, ndim: int) -> "PartitionSpec":
+        """This spec with None for the axes, up to `ndim`, that it does not name."""
+        missing = ndim - len(self)
+        return self if missing <= 0 else self.update(partitions=(*self._partitions, *[None] * missing))
+
+    _normalized_spec_for_aval = padded
+
+
+P = PartitionSpec
+
+
+def _remake_spec(partitions, unreduced, reduced):
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+
+
+def axes_of(partition: Any) -> tuple:
+    """The mesh axes that one entry of a spec names."""
+    if partition is None or partition is UNCONSTRAINED:
+        return ()
+    return partition if isinstance(partition, tuple) else (partition,)
+
+
+# ---- meshes -----------------------------------------------------------------------------------------
+
+
+class AbstractDevice(NamedTuple):
+    """The kind of devices that an abstract mesh stands for."""
+
+    device_kind: str
+    num_cores: int | None
+    platform: str | None = None
+
+    def __repr__(self):
+        return f"AbstractDevice({self.text})"
+
+    @property
+    def text(self) -> str:
+        return f"device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform}"
+
+
+def _axis_names(names: Any) -> tuple:
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if None in names:
+        raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
+    return names
+
+
+def _axis_types(axis_types: Any, axis_names: tuple, what: str) -> tuple[AxisType, ...]:
+    if axis_types is None:
+        return (AxisType.Auto,) * len(axis_names)
+    axis_types = (axis_types,) if isinstance(axis_types, AxisType) else tuple(axis_types)
+    if not all(isinstance(kind, AxisType) for kind in axis_types):
+        raise TypeError(
+            f"axis_types passed to {what} must be of type `jax.sharding.AxisType`. Got {axis_types} of type "
+            f"{tuple(type(kind) for kind in axis_types)}"
+        )
+    if len(axis_types) != len(axis_names):
+        raise ValueError(
+            f"Number of axis names should match the number of axis_types. Got {axis_names=} and {axis_types=}"
+        )
+    return axis_types
+
+
+class _Local(threading.local):
+    def __init__(self):
+        self.entered: list[Any] = []
+
+
+_local = _Local()
+
+
+class _AxesOfMesh(contextlib.ContextDecorator):
+    """What concrete and abstract meshes share: named axes with sizes and types."""
+
+    axis_names: tuple
+    axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+
+    @property
+    def shape(self) -> collections.OrderedDict:
+        return collections.OrderedDict(self.shape_tuple)
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    def _axes_of_type(self, kind: AxisType) -> tuple:
+        return tuple(n for n, k in zip(self.axis_names, self.axis_types, strict=True) if k is kind)
+
+    manual_axes = property(lambda self: self._axes_of_type(AxisType.Manual))
+    auto_axes = property(lambda self: self._axes_of_type(AxisType.Auto))
+    explicit_axes = property(lambda self: self._axes_of_type(AxisType.Explicit))
+
+    def _all_axes_are(self, kind: AxisType) -> bool:
+        return bool(self.axis_types) and all(k is kind for k in self.axis_types)
+
+    are_all_axes_manual = property(lambda self: self._all_axes_are(AxisType.Manual))
+    are_all_axes_auto = property(lambda self: self._all_axes_are(AxisType.Auto))
+    are_all_axes_explicit = property(lambda self: self._all_axes_are(AxisType.Explicit))
+    _any_axis_manual = property(lambda self: AxisType.Manual in self.axis_types)
+    _any_axis_auto = property(lambda self: AxisType.Auto in self.axis_types)
+    _any_axis_explicit = property(lambda self: AxisType.Explicit in self.axis_types)
+    _name_to_type = property(lambda self: dict(zip(self.axis_names, self.axis_types, strict=True)))
+
+    def _text(self) -> str:
+        axes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
+        return f"{axes}, axis_types={self.axis_types}"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __enter__(self):
+        _local.entered.append(self)
+        return self
+
+    def __exit__(self, *exception):
+        _local.entered.pop()
+        return False
+
+
+def entered_mesh() -> Any:
+    """The mesh that `with mesh:` entered last in this thread, or None."""
+    return _local.entered[-1] if _local.entered else None
+
+
+class AbstractMesh(_AxesOfMesh):
+    """A mesh without devices: names, sizes and types of axes."""
+
+    def __init__(self, axis_sizes: tuple[int, ...], axis_names: Any, axis_types: Any = None, *,
+                 abstract_device: AbstractDevice | None = None):  # fmt: skip
+        self.axis_sizes = tuple(axis_sizes)
+        self.axis_names = _axis_names(axis_names)
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise ValueError(
+                f"AbstractMesh: axis_sizes has length {len(self.axis_sizes)} "
+                f"but axis_names has length {len(self.axis_names)}"
+            )
+        self.axis_types = _axis_types(axis_types, self.axis_names, "AbstractMesh")
+        self.abstract_device = abstract_device
+        self.size = math.prod(self.axis_sizes)
+        self._key = (self.axis_sizes, self.axis_names, self.axis_types, abstract_device)
+        self._hash = hash(self._key)
+
+    abstract_mesh = property(lambda self: self)
+    empty = property(lambda self: self.size == 0 or not self.axis_names)
+    is_multi_process = property(lambda self: self._no("is_multi_process"))
+    devices = property(lambda self: self._no("devices"))
+    device_ids = property(lambda self: self._no("device_ids"))
+    local_devices = property(lambda self: self._no("local_devices"))
+    local_mesh = property(lambda self: self._no("local_mesh"))
+
+    def _no(self, name):
+        raise ValueError(f"AbstractMesh does not implement {name}")
+
+    def __eq__(self, other):
+        return self is other or (type(other) is AbstractMesh and self._key == other._key)
+
+    def __hash__(self):
+        return self._hash
+
+    def __repr__(self):
+        return (
+            f"AbstractMesh({self._text()}{f', {self.abstract_device.text}' if self.abstract_device else ''})"
+        )
+
+    def __reduce__(self):
+        return _remake_abstract_mesh, self._key
+
+    def __enter__(self):
+        raise RuntimeError("AbstractMesh is not a context manager: use `jax.sharding.use_abstract_mesh`")
+
+    def update(self, axis_sizes=None, axis_names=None, axis_types=None, **kwargs) -> "AbstractMesh":
+        """This mesh with some fields changed."""
+        return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
+                            self.axis_names if axis_names is None else axis_names,
+                            self.axis_types if axis_types is None else axis_types,
+                            abstract_device=kwargs.pop("abstract_device", self.abstract_device),
+                            **kwargs)  # fmt: skip
+
+    def update_axis_types(self, name_to_type: dict) -> "AbstractMesh":
+        """This mesh with other types for some axes."""
+        new = [name_to_type.get(n, k) for n, k in zip(self.axis_names, self.axis_types, strict=True)]
+        return self.update(axis_types=tuple(new))
+
+
+def _remake_abstract_mesh(axis_sizes, axis_names, axis_types, abstract_device):
+    return AbstractMesh(axis_sizes, axis_names, axis_types, abstract_device=abstract_device)
+
+
+_meshes: dict[tuple, "Mesh"] = {}
+_meshes_lock = threading.Lock()
+
+
+class Mesh(_AxesOfMesh):
+    """A named grid of devices; equal meshes are one object."""
+
+    def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None):
+        devices = np.array(devices) if isinstance(devices, Sequence) else np.asarray(devices)
+        axis_names = _axis_names(axis_names)
+        if devices.size == 0 or (devices.ndim == 0 and devices.item() is None):
+            devices, axis_names, axis_types = np.empty((), dtype=object), (), None
+        if devices.ndim != len(axis_names):
+            raise ValueError(
+                "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second "
+                f"argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
+                f"len(axis_names) == {len(axis_names)}."
+            )
+        axis_types = _axis_types(axis_types, axis_names, "Mesh")
+        key = (devices.shape, tuple(devices.flat), axis_names, axis_types)
+        with _meshes_lock:
+            found = _meshes.get(key)
+            if found is None:
+                found = _meshes[key] = object.__new__(cls)
+                found._set(devices.astype(object), axis_names, axis_types, hash(key))
+            return found
+
+    def _set(self, devices, axis_names, axis_types, hash_):
+        self.devices = devices.copy()
+        self.devices.flags.writeable = False
+        self.axis_names, self.axis_types, self._hash = axis_names, axis_types, hash_
+        self._flat_devices_tuple = () if self.empty else tuple(self.devices.flat)
+
+    def __reduce__(self):
+        return Mesh, (self.devices, self.axis_names, self.axis_types)
+
+    def __hash__(self):
+        return self._hash
+
+    axis_sizes = property(lambda self: self.devices.shape)
+    empty = property(lambda self: self.devices.ndim == 0 and self.devices.item() is None)
+    size = property(lambda self: len(self._flat_devices_tuple))
+    is_scalar = property(lambda self: self.devices.ndim == 0)
+
+    @property
+    def device_ids(self) -> np.ndarray:
+        return np.array([d.id for d in self._flat_devices_tuple], dtype=int).reshape(self.devices.shape)
+
+    @property
+    def local_devices(self) -> list:
+        return [d for d in self._flat_devices_tuple if d.process_index == d.client.process_index()]
+
+    is_multi_process = property(lambda self: len(self.local_devices) != self.size)
+
+    @property
+    def local_mesh(self) -> "Mesh":
+        """The part of this mesh that belongs to this process."""
+        if not self.is_multi_process:
+            return self
+        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(
+            self.devices
+        )
+        block = tuple(slice(i.min(), i.max() + 1) for i in np.nonzero(mine))
+        if not mine[block].all():
+            raise ValueError("the devices of this process do not form a block of the mesh")
+        return Mesh(self.devices[block], self.axis_names, self.axis_types)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        first = self._flat_devices_tuple[0] if self._flat_devices_tuple else None
+        device = first and AbstractDevice(
+            first.device_kind, getattr(first, "num_cores", None), first.platform
+        )
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=device)
+
+    def update(self, devices=None, axis_names=None, axis_types=None) -> "Mesh":
+        """This mesh with some fields changed."""
+        return Mesh(self.devices if devices is None else devices,
+                    self.axis_names if axis_names is None else axis_names,
+                    self.axis_types if axis_types is None else axis_types)  # fmt: skip
+
+    def __repr__(self):
+        if self.empty:
+            return "Mesh(axis_sizes=(), axis_names=())"
+        sizes, names, kinds = self.axis_sizes, self.axis_names, self.axis_types
+        return f"Mesh(axis_sizes={sizes}, axis_names={names}, axis_types={kinds})"
+
+    def __str__(self):
+        return f"Mesh({self._text()})"

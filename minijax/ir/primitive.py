@@ -1,0 +1,138 @@
+"""What one operation is: a class whose methods are its rules."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minijax.ir import state
+from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn
+from minijax.ir.types import AbstractValue
+
+_MAX_MEMO = 4096
+
+
+def no_rule(primitive: "Primitive", rule: str) -> NotImplementedError:
+    """What a transformation raises that needs a rule which the primitive does not have."""
+    return NotImplementedError(f"{rule} for '{primitive.name}' not implemented")
+
+
+class Axis(NamedTuple):
+    """The axis that `vmap` adds: its name, size, and how it is spread over devices."""
+
+    name: Any
+    size: int
+    spmd_name: Any = None
+    explicit_mesh_axis: Any = None
+
+
+class Linear:
+    """Stands, in a transpose rule, for an operand with respect to which the operation is linear."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Linear({self.aval})"
+
+
+def is_linear(x: Any) -> bool:
+    return type(x) is Linear
+
+
+class Primitive:
+    """One operation and what every transformation must know about it.
+
+    The leading arguments of the rules are named below; parameters follow by keyword.
+    """
+
+    name: str = "primitive"
+    multiple_results = False
+    dce_inside = False
+    inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
+
+    def __repr__(self):
+        return self.name
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        """Runs or records the operation; the result, or a list if `multiple_results`."""
+        results = state.current_trace().process(self, operands, params)
+        return results if self.multiple_results else results[0]
+
+    def bind_all(self, operands: Sequence, params: dict) -> list:
+        """As `bind`; always a list."""
+        return state.current_trace().process(self, operands, params)
+
+    def rebind(self, trace: Any, operands: Sequence, params: dict) -> list:
+        """Hands a recorded equation to a trace again."""
+        return trace.process(self, operands, params)
+
+    def typed(self, avals: Sequence[AbstractValue], params: dict) -> tuple[list[AbstractValue], frozenset]:
+        """Result types and effects, remembered per operand types and parameters."""
+        try:
+            key = (*avals, *params.items())
+            found = self._memo.get(key)
+        except TypeError:
+            return self.infer(*avals, **params), self.effects(*avals, **params)
+        except AttributeError:
+            self._memo = {}
+            found = None
+        if found is None:
+            found = self.infer(*avals, **params), self.effects(*avals, **params)
+            if len(self._memo) >= _MAX_MEMO:
+                self._memo.clear()
+            self._memo[key] = found
+        return found
+
+    # avals -> result avals
+    def infer(self, *avals: Any, **params: Any) -> list:
+        raise no_rule(self, "Abstract evaluation")
+
+    # avals -> the equation's effects
+    def effects(self, *avals: Any, **params: Any) -> frozenset:
+        return NO_EFFECTS
+
+    # concrete operands -> results; None: compile the operation by itself
+    impl = None
+
+    # emitter, operand avals, result avals, *operand names -> result names
+    def lower(self, e: Any, ins: Sequence, outs: Sequence, *operands: str, **params: Any) -> Sequence[str]:
+        raise no_rule(self, "MLIR translation rule")
+
+    # primals, tangents (Zero where known) -> results, result tangents
+    def jvp(self, primals: Sequence, tangents: Sequence, **params: Any) -> tuple[list, list]:
+        raise no_rule(self, "Differentiation rule")
+
+    # nonzeros, primals -> results, result nonzeros, function of the nonzero tangents; None: from jvp
+    linearize = None
+
+    # cotangents (Zero where known), *operands (Linear where wanted) -> cotangents or None
+    def transpose(self, cts: Sequence, *operands: Any, **params: Any) -> Sequence:
+        raise no_rule(self, "Transpose rule (for reverse-mode differentiation)")
+
+    # Axis, operands, dims (None: not mapped) -> results, dims
+    def batch(self, axis: Axis, operands: Sequence, dims: Sequence, **params: Any) -> tuple[list, list]:
+        raise no_rule(self, "Batching rule")
+
+    def names_axis(self, params: dict) -> tuple:
+        """The axis names that the parameters speak of: `batch` is called for them, mapped or not."""
+        return ()
+
+    # which results are read (some, unless there are effects) -> which operands are, and the smaller
+    # equation or None
+    def dce(self, used: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+        return [True] * len(eqn.invars), eqn
+
+    # partial evaluation inside a jaxpr (unknown operands): None, all known or all unknown
+    split = None
+
+    # trace of the late part, operands, which are late -> results; None: the whole equation is late
+    hoist = None
+
+    # literals, params -> the result as a literal, where an inlined equation need not be written; None:
+    # write it
+    fold = None
+
+    def show_params(self, eqn: JaxprEqn) -> list[tuple[str, Any]] | None:
+        """The parameters that the printed equation names; None: all of them."""
+        return None

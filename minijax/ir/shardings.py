@@ -1,0 +1,314 @@
+"""How arrays lie on devices, in plain Python without jaxlib.
+
+Devices are whatever objects the client hands out; here only their attributes are read.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache
+from minijax.ir import types
+from minijax.ir.meshes import (
+    AbstractDevice as AbstractDevice,
+    AbstractMesh,
+    AxisType as AxisType,
+    Mesh,
+    P as P,
+    PartitionSpec,
+    axes_of,
+)
+
+
+class IndivisibleError(ValueError):
+    """A dimension does not divide evenly over the devices it is laid out on."""
+
+
+class DuplicateSpecError(ValueError):
+    """A partition spec uses a mesh axis twice."""
+
+
+def _check_memory_kind(device: Any, kind: str | None) -> str | None:
+    """`kind`, or the default one of `device`. Raises ValueError if the device lacks it."""
+    memories = getattr(device, "addressable_memories", None)
+    if memories is None:
+        return kind
+    if kind is None:
+        return device.default_memory().kind
+    kinds = [memory.kind for memory in memories()]
+    if kind not in kinds:
+        raise ValueError(
+            f"Could not find memory addressable by device {device.device_kind}. Device {device.device_kind} "
+            f"can address the following memory kinds: {', '.join(sorted(kinds))}. Got memory kind: {kind}"
+        )
+    return kind
+
+
+class Sharding:
+    """How an array is laid out over devices."""
+
+    # Subclasses give `_device_assignment` (devices in order), `memory_kind` and `_positions`.
+
+    def _positions(self, ndim: int) -> Iterator[tuple[Any, tuple[tuple[int, int], ...]]]:
+        """For each device in order: for each axis, (which part, of how many)."""
+        raise NotImplementedError(f"{type(self).__name__} does not say where shards lie")
+
+    def tiling(self, ndim: int) -> tuple[int, ...]:
+        """Into how many parts each axis is split."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how axes are split")
+
+    @property
+    def _device_assignment(self) -> tuple:
+        raise NotImplementedError(f"{type(self).__name__} has no devices")
+
+    memory_kind: Any = None
+    device_set = property(lambda self: set(self._device_assignment))
+    num_devices = property(lambda self: len(self._device_assignment))
+
+    @property
+    def _addressable_device_assignment(self) -> tuple:
+        return tuple(d for d in self._device_assignment if d.process_index == d.client.process_index())
+
+    addressable_devices = property(lambda self: set(self._addressable_device_assignment))
+    has_addressable_devices = property(lambda self: bool(self._addressable_device_assignment))
+    is_fully_addressable = property(lambda self: len(self.addressable_devices) == len(self.device_set))
+
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
+        """Raises ValueError if an array of this shape cannot have this sharding."""
+
+    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of one device's part."""
+        self.check_compatible_aval(global_shape)
+        counts = self.tiling(len(global_shape))
+        for axis, (size, count) in enumerate(zip(global_shape, counts, strict=True)):
+            if size % count:
+                raise IndivisibleError(
+                    f"Sharding {self} implies that array axis {axis} is partitioned {count} times, but the "
+                    f"dimension size is {size} (full shape: {tuple(global_shape)}, per-dimension tiling "
+                    f"factors: {list(counts)} should evenly divide the shape)"
+                )
+        return tuple([size // count for size, count in zip(global_shape, counts, strict=True)])
+
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
+        """For each device the index, a tuple of slices, of its part."""
+        part = self.shard_shape(global_shape)
+        return {
+            device: tuple([
+                slice(None) if count == 1 else slice(k * size, (k + 1) * size)
+                for size, (k, count) in zip(part, position, strict=True)
+            ])
+            for device, position in self._positions(len(global_shape))
+        }  # fmt: skip
+
+    def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
+        """As `devices_indices_map`, for the devices of this process."""
+        mine = self.addressable_devices
+        return {d: index for d, index in self.devices_indices_map(global_shape).items() if d in mine}
+
+    def is_equivalent_to(self, other: "Sharding", ndim: int) -> bool:
+        """Whether arrays of rank `ndim` lie alike under both."""
+        return self is other or (
+            self.memory_kind == other.memory_kind and self._where(ndim) == other._where(ndim)
+        )
+
+    def _where(self, ndim):
+        return [(device, position) for device, position in self._positions(ndim)]
+
+
+class SingleDeviceSharding(Sharding):
+    """The whole array on one device."""
+
+    __slots__ = ("_device", "_memory_kind", "_hash")
+
+    def __init__(self, device: Any, *, memory_kind: str | None = None):
+        self._device = device
+        self._memory_kind = _check_memory_kind(device, memory_kind)
+        self._hash = hash((device, self._memory_kind))
+
+    memory_kind = property(lambda self: self._memory_kind)
+    _device_assignment = property(lambda self: (self._device,))
+    is_fully_replicated = True
+
+    def tiling(self, ndim: int) -> tuple[int, ...]:
+        return (1,) * ndim
+
+    def _positions(self, ndim):
+        yield self._device, ((0, 1),) * ndim
+
+    def with_memory_kind(self, kind: str) -> "SingleDeviceSharding":
+        """This sharding in another kind of memory."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    def __eq__(self, other):
+        if type(other) is not SingleDeviceSharding:
+            return NotImplemented
+        return self is other or (self._device == other._device and self._memory_kind == other._memory_kind)
+
+    def __hash__(self):
+        return self._hash
+
+    def __reduce__(self):
+        return _remake_single, (self._device, self._memory_kind)
+
+    def __repr__(self):
+        kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
+        return f"SingleDeviceSharding(device={self._device!r}{kind})"
+
+
+def _remake_single(device, memory_kind):
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+_ABSTRACT_KINDS = ("device", "pinned_host", "unpinned_host")
+
+
+class NamedSharding(Sharding):
+    """Array axes split over the named axes of a mesh."""
+
+    __slots__ = ("mesh", "spec", "_memory_kind", "_logical_device_ids", "_hash")
+
+    def __init__(self, mesh: Any, spec: PartitionSpec, *, memory_kind: str | None = None,
+                 _logical_device_ids: tuple | None = None):  # fmt: skip
+        if not isinstance(spec, PartitionSpec):
+            raise AttributeError(f"NamedSharding: spec must be a PartitionSpec, got {spec!r}")
+        _check_spec(mesh, spec)
+        self.mesh, self.spec = mesh, spec
+        self._logical_device_ids = _logical_device_ids
+        if self._is_concrete:
+            self._memory_kind = _check_memory_kind(mesh._flat_devices_tuple[0], memory_kind)
+        else:
+            self._memory_kind = memory_kind
+            if memory_kind is not None and memory_kind not in _ABSTRACT_KINDS:
+                raise ValueError(
+                    f"Got invalid memory kind: {memory_kind}. Valid ones are: {', '.join(_ABSTRACT_KINDS)}"
+                )
+        self._hash = hash((mesh, spec, self._memory_kind, _logical_device_ids))
+
+    _is_concrete = property(lambda self: type(self.mesh) is Mesh and not self.mesh.empty)
+    memory_kind = property(lambda self: self._memory_kind)
+
+    def _concrete(self, name: str) -> Mesh:
+        if type(self.mesh) is not Mesh:
+            raise ValueError(f"{name} is not implemented for `jax.sharding.AbstractMesh`.")
+        return self.mesh
+
+    _device_assignment = property(lambda self: self._concrete("_device_assignment")._flat_devices_tuple)
+    device_set = property(lambda self: set(self._concrete("device_set")._flat_devices_tuple))
+    num_devices = property(lambda self: self.mesh.size)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return not self._concrete("is_fully_addressable").is_multi_process
+
+    @property
+    def addressable_devices(self) -> set:
+        return set(self._concrete("addressable_devices").local_devices)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        sizes = self.mesh.shape
+        return all(sizes[a] == 1 for entry in self.spec for a in axes_of(entry)) and not self.spec.unreduced
+
+    @property
+    def replicated_axes(self) -> frozenset:
+        used = {a for entry in self.spec for a in axes_of(entry)}
+        return frozenset(self.mesh.axis_names) - used - self.spec.unreduced
+
+    def tiling(self, ndim: int) -> tuple[int, ...]:
+        sizes = self.mesh.shape
+        counts = [math.prod(sizes[a] for a in axes_of(entry)) for entry in self.spec.padded(ndim)]
+        return tuple(counts[:ndim])
+
+    def _positions(self, ndim):
+        mesh = self.mesh
+        entries = [[mesh.axis_names.index(a) for a in axes_of(e)] for e in self.spec.padded(ndim)][:ndim]
+        devices = self._device_assignment if type(mesh) is Mesh else range(mesh.size)
+        for device, place in zip(devices, np.ndindex(*mesh.axis_sizes), strict=True):
+            parts = []
+            for axes in entries:
+                k, count = 0, 1
+                for a in axes:
+                    k, count = k * mesh.axis_sizes[a] + place[a], count * mesh.axis_sizes[a]
+                parts.append((k, count))
+            yield device, tuple(parts)
+
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
+        if len(aval_shape) < len(self.spec):
+            scalar = " For scalars the PartitionSpec should be P()" if not aval_shape else ""
+            raise ValueError(
+                f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was "
+                f"applied to a value of rank {len(aval_shape)}.{scalar}"
+            )
+
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
+        self._concrete("_device_assignment")
+        return super().devices_indices_map(global_shape)
+
+    def update(self, **kwargs) -> "NamedSharding":
+        """This sharding with some of `mesh`, `spec`, `memory_kind` changed."""
+        fields = dict(memory_kind=self._memory_kind, _logical_device_ids=self._logical_device_ids)
+        return NamedSharding(
+            kwargs.pop("mesh", self.mesh), kwargs.pop("spec", self.spec), **{**fields, **kwargs}
+        )
+
+    def with_memory_kind(self, kind: str) -> "NamedSharding":
+        """This sharding in another kind of memory."""
+        return self.update(memory_kind=kind)
+
+    def __eq__(self, other):
+        if type(other) is not NamedSharding:
+            return NotImplemented
+        return self is other or (
+            self._hash == other._hash
+            and self.mesh == other.mesh
+            and self.spec == other.spec
+            and self._memory_kind == other._memory_kind
+            and self._logical_device_ids == other._logical_device_ids
+        )
+
+    def __hash__(self):
+        return self._hash
+
+    def __reduce__(self):
+        return _remake_named, (self.mesh, self.spec, self._memory_kind, self._logical_device_ids)
+
+    def __repr__(self):
+        kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
+        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
+
+
+def _remake_named(mesh, spec, memory_kind, ids):
+    return NamedSharding(mesh, spec, memory_kind=memory_kind, _logical_device_ids=ids)
+
+
+def _check_spec(mesh: Any, spec: PartitionSpec) -> None:
+    names, used = set(mesh.axis_names), set()
+    for axis in [axis for entry in spec for axis in axes_of(entry)]:
+        if axis not in names:
+            raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}.")
+        if axis in used:
+            raise DuplicateSpecError(
+                "A single NamedSharding spec specification can map every mesh axis to at most one positional "
+                f"dimension, but {spec} has duplicate entries for `{axis}`"
+            )
+        used.add(axis)
+    for name, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+        if missing := axes - names:
+            raise ValueError(
+                f"{name} axes {', '.join(map(str, missing))} is not found in mesh.axis_names="
+                f"{mesh.axis_names}. Got pspec={spec}"
+            )
+
+
+empty_abstract_mesh = AbstractMesh((), ())
+
+
+@cache.cache(maxsize=1024)
+def unsharded(ndim: int) -> NamedSharding:
+    """What the type of an array that no mesh is known for reports as its sharding."""
+    return NamedSharding(empty_abstract_mesh, PartitionSpec(*[None] * ndim))
+
+
+types._unsharded_factory[0] = unsharded

@@ -1,0 +1,340 @@
+"""The text of programs: names for variables, layout over lines.
+
+A program becomes a flat list of tokens, which one loop lays out, so that neither depth nor length matters.
+A primitive may say how its equations look, by attributes that all have defaults:
+`show_params(eqn)` gives the parameters to print, as pairs (None: all, sorted);
+`names_alike` is the parameter whose jaxpr takes over the names of the operands and results;
+`show_eqn(eqn, name)` gives the whole text, where `name(atom, typed)` names operands and results.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from types import GeneratorType
+from typing import Any, NamedTuple
+
+from minijax.base import source
+from minijax.ir.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
+
+_WIDTH = 80
+_MAX_INLINE_EQNS = 10
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class _Break(NamedTuple):
+    """A line break, or `flat` where its group fits on the line."""
+
+    flat: str
+
+
+class _Note(NamedTuple):
+    """A remark printed to the right of the line that it falls on."""
+
+    text: str
+
+
+_OPEN, _CLOSE, _INDENT, _DEDENT = object(), object(), object(), object()
+_SPACE, _EMPTY, _SEMICOLON = _Break(" "), _Break(""), _Break("; ")
+_FILL = (_OPEN, _SPACE, _CLOSE)
+
+
+class Options(NamedTuple):
+    """What to print beside the program itself."""
+
+    source_info: bool = False
+    print_shapes: bool = True
+    custom_pp_eqn_rules: bool = True
+    name_stack: bool = False
+    print_effects: bool = False
+
+
+def jaxpr_text(jaxpr: Jaxpr | ClosedJaxpr, *, source_info: bool = False, print_shapes: bool = True,
+               custom_pp_eqn_rules: bool = True, name_stack: bool = False, print_effects: bool = False,
+               **unused: Any) -> str:  # fmt: skip
+    """The program as text; inner programs that are long or used twice stand in front, by name."""
+    root = _open(jaxpr)
+    shared = _shared_jaxprs(root)
+    options = Options(source_info, print_shapes, custom_pp_eqn_rules, name_stack, print_effects)
+    printer = _Printer(options, shared)
+    printer.drop_unused(root)
+    tokens: list = []
+    for inner, name in shared.items():
+        tokens.append(f"let {name} = ")
+        tokens += _flatten(printer.jaxpr(inner))
+        tokens += (" in", _SPACE)
+    return _layout(tokens + _flatten(printer.jaxpr(root)))
+
+
+def eqn_text(eqn: JaxprEqn) -> str:
+    """One equation as text, with its inner programs in place."""
+    return _layout(_flatten(_Printer(Options(), {}).eqn(eqn)))
+
+
+def _open(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
+    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+
+
+def _is_jaxpr(x: Any) -> bool:
+    return isinstance(x, (Jaxpr, ClosedJaxpr))
+
+
+def _inner(eqn: JaxprEqn) -> Iterator[Jaxpr]:
+    for value in eqn.params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if _is_jaxpr(item):
+                yield _open(item)
+
+
+def _shared_jaxprs(root: Jaxpr) -> dict[Jaxpr, str]:
+    """The inner programs that get a name: those reached twice, and the long ones; breadth first."""
+    uses: dict[Jaxpr, int] = {root: 1}
+    titles: dict[Jaxpr, str] = {}
+    queue = deque([root])
+    while queue:
+        for eqn in queue.popleft().eqns:
+            for inner in _inner(eqn):
+                uses[inner] = uses.get(inner, 0) + 1
+                if isinstance(title := eqn.params.get("name"), str):
+                    titles.setdefault(inner, title.strip("<>"))
+                if uses[inner] <= 2:
+                    queue.append(inner)
+    del uses[root]
+    return _numbered({j: titles.get(j, "jaxpr") for j, n in uses.items()
+                      if n > 1 or len(j.eqns) > _MAX_INLINE_EQNS})  # fmt: skip
+
+
+def _numbered(titles: dict[Jaxpr, str]) -> dict[Jaxpr, str]:
+    """The titles with a number after those given before; as in jax, clashes of numbered ones may remain."""
+    seen: dict[str, int] = {}
+    names = {}
+    for jaxpr, title in titles.items():
+        count = seen.get(title, 0)
+        seen[title] = count + 1
+        name = names[jaxpr] = f"{title}{count or ''}"
+        if count:
+            seen[name] = seen.get(name, 0) + 1
+    return names
+
+
+def _letters(n: int) -> str:
+    text = ""
+    while True:
+        n, digit = divmod(n, 26)
+        text = chr(ord("a") + digit) + text
+        if not n:
+            return text
+
+
+class _Printer:
+    """Names variables and yields tokens; a generator among the tokens stands for the tokens it yields."""
+
+    def __init__(self, options: Options, shared: dict[Jaxpr, str]):
+        self.options = options
+        self.shared = shared
+        self.taken = set(shared.values())
+        self.names: dict[Var, str] = {}
+        self.count = 0
+
+    def name(self, atom: Atom, typed: bool = False) -> str:
+        if isinstance(atom, Literal):
+            return f"{_literal_text(atom.val)}:{_type_text(atom.aval)}"
+        text = self.names.get(atom) or self._new_name(atom)
+        return f"{text}:{_type_text(atom.aval)}" if typed and self.options.print_shapes else text
+
+    def _new_name(self, var: Var) -> str:
+        if isinstance(var, DropVar):
+            return "_"
+        while (name := _letters(self.count)) in self.taken:
+            self.count += 1
+        self.count += 1
+        self.names[var] = name
+        return name
+
+    def name_alike(self, inner: list, outer: list) -> None:
+        """Gives inner variables the names of the outer ones, each name once."""
+        used = set()
+        for new, old in zip(inner, outer, strict=False):
+            if isinstance(old, Var) and old not in used and isinstance(new, Var) and new not in self.names:
+                used.add(old)
+                self.names[new] = self.name(old)
+
+    def atoms(self, atoms: list, typed: bool = False, separator: str = "") -> Iterator:
+        yield from (_INDENT, _OPEN)
+        for i, atom in enumerate(atoms):
+            if i:
+                yield separator
+                yield from _FILL
+            yield self.name(atom, typed)
+        yield from (_CLOSE, _DEDENT)
+
+    def jaxpr(self, jaxpr: Jaxpr) -> Iterator:
+        yield from (_OPEN, _INDENT, "{ lambda ")
+        yield from self.atoms(jaxpr.constvars, True)
+        yield "; "
+        yield from self.atoms(jaxpr.invars, True)
+        yield from (". let", _INDENT, _SPACE)
+        for i, eqn in enumerate(jaxpr.eqns):
+            if i:
+                yield _SEMICOLON
+            yield from self.eqn(eqn)
+        yield from (_DEDENT, _SPACE, "in (")
+        yield from self.atoms(jaxpr.outvars, separator=",")
+        yield ",)" if len(jaxpr.outvars) == 1 else ")"
+        if self.options.print_effects:
+            yield f" : {{ {', '.join(map(self._effect, jaxpr.effects))} }}"
+        yield from (_DEDENT, " }", _CLOSE)
+
+    def _effect(self, effect: Any) -> str:
+        var = getattr(effect, "input", None)
+        if var is None:
+            return str(effect)
+        return f"{type(effect).__name__.removesuffix('Effect')}<{self.name(var)}>"
+
+    def drop_unused(self, jaxpr: Jaxpr) -> None:
+        """Names results that nobody reads `_`; as in jax, in the outermost program only."""
+        used = {v for eqn in jaxpr.eqns for v in eqn.invars if isinstance(v, Var)}
+        used.update(v for v in jaxpr.outvars if isinstance(v, Var))
+        for eqn in jaxpr.eqns:
+            for var in eqn.outvars:
+                if var not in used:
+                    self.names.setdefault(var, "_")
+
+    def eqn(self, eqn: JaxprEqn) -> Iterator:
+        custom = self.options.custom_pp_eqn_rules
+        if custom and (show := getattr(eqn.primitive, "show_eqn", None)) is not None:
+            yield show(eqn, self.name)
+            yield from self.source_note(eqn)
+            return
+        if custom and (param := getattr(eqn.primitive, "names_alike", None)) is not None:
+            inner = _open(eqn.params[param])
+            if inner not in self.shared:
+                self.name_alike(inner.invars, eqn.invars)
+                self.name_alike(inner.outvars, eqn.outvars)
+        if eqn.outvars:
+            yield from self.atoms(eqn.outvars, True)
+            yield " = "
+            yield from self.source_note(eqn)
+        yield eqn.primitive.name
+        if self.options.name_stack:
+            yield _Note(f"[{'/'.join(eqn.ctx.name_stack)}]")
+        yield from self.params(_shown_params(eqn, custom))
+        yield " "
+        yield from self.atoms(eqn.invars)
+
+    def source_note(self, eqn: JaxprEqn) -> Iterator:
+        if self.options.source_info:
+            yield _Note(source.summary(eqn.source_info))
+
+    def params(self, pairs: list[tuple[str, Any]]) -> Iterator:
+        if not pairs:
+            return
+        yield from (_OPEN, _INDENT, "[", _EMPTY)
+        for i, (key, value) in enumerate(pairs):
+            if i:
+                yield _SPACE
+            yield f"{key}="
+            yield from self.value(value)
+        yield from (_DEDENT, _EMPTY, "]", _CLOSE)
+
+    def value(self, value: Any) -> Iterator:
+        if _is_jaxpr(value):
+            yield self._reference(value)
+        elif type(value) is tuple and value and all(map(_is_jaxpr, value)):
+            yield from (_OPEN, _INDENT, "(", _EMPTY)
+            for i, item in enumerate(value):
+                if i:
+                    yield _SPACE
+                yield self._reference(item)
+            yield from (_DEDENT, _EMPTY, ")", _CLOSE)
+        elif type(value) is frozenset:
+            yield f"frozenset({{{', '.join(sorted(map(repr, value)))}}})"
+        else:
+            yield _ADDRESS.sub(" at 0xXXXXXXXXXXXX", str(value))
+
+    def _reference(self, jaxpr: Jaxpr | ClosedJaxpr) -> str | Iterator:
+        jaxpr = _open(jaxpr)
+        return self.shared.get(jaxpr) or self.jaxpr(jaxpr)
+
+
+def _type_text(aval: Any) -> str:
+    return getattr(aval, "text", None) or aval.str_short(True)
+
+
+def _literal_text(value: Any) -> str:
+    return str(value.item() if hasattr(value, "item") else value)
+
+
+def _shown_params(eqn: JaxprEqn, custom: bool) -> list[tuple[str, Any]]:
+    show = getattr(eqn.primitive, "show_params", None) if custom else None
+    pairs = show(eqn) if show is not None else None
+    return sorted(eqn.params.items(), key=lambda pair: pair[0]) if pairs is None else pairs
+
+
+def _flatten(walk: Iterator) -> list:
+    """The tokens of a walk and of the walks among them, without recursion."""
+    tokens = []
+    walks = [walk]
+    while walks:
+        for item in walks[-1]:
+            if isinstance(item, GeneratorType):
+                walks.append(item)
+                break
+            tokens.append(item)
+        else:
+            walks.pop()
+    return tokens
+
+
+def _fits(tokens: list, start: int, room: int) -> bool:
+    """Whether the group whose tokens begin at `start` fits into `room` columns."""
+    depth = 1
+    while room >= 0:
+        token = tokens[start]
+        start += 1
+        if type(token) is str:
+            room -= len(token)
+        elif type(token) is _Break:
+            room -= len(token.flat)
+        elif token is _OPEN:
+            depth += 1
+        elif token is _CLOSE:
+            depth -= 1
+            if not depth:
+                return True
+    return False
+
+
+def _layout(tokens: list) -> str:
+    """Lays the tokens out over lines: a group stays on its line if it alone fits there."""
+    lines: list[tuple[str, list[str]]] = []
+    parts: list[str] = []
+    notes: list[str] = []
+    column = indent = 0
+    flat = [False]
+    for i, token in enumerate(tokens):
+        if type(token) is _Break and not flat[-1]:
+            lines.append(("".join(parts), notes))
+            parts, notes, column = [" " * indent], [], indent
+        elif type(token) is str or type(token) is _Break:
+            text = token if type(token) is str else token.flat
+            parts.append(text)
+            column += len(text)
+        elif token is _OPEN:
+            flat.append(flat[-1] or _fits(tokens, i + 1, _WIDTH - column))
+        elif token is _CLOSE:
+            flat.pop()
+        elif type(token) is _Note:
+            notes.append(token.text)
+        else:
+            indent += 2 if token is _INDENT else -2
+    lines.append(("".join(parts), notes))
+    return "\n".join(_with_notes(lines))
+
+
+def _with_notes(lines: list[tuple[str, list[str]]]) -> Iterator[str]:
+    """The lines with their remarks in one column, to the right of the longest line."""
+    width = max(len(text) for text, _ in lines)
+    for text, notes in lines:
+        yield f"{text:<{width}} # {notes[0]}" if notes else text
+        for note in notes[1:]:
+            yield f"{'':<{width}} # {note}"

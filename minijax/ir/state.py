@@ -1,0 +1,82 @@
+"""Thread state of tracing: the current trace and the named axes."""
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minijax.base import cache, config
+
+
+class _Thread(threading.local):
+    trace: Any = None
+    axes: tuple = ()
+
+
+thread = _Thread()
+eval_trace: list[Any] = [None]
+
+
+def current_trace() -> Any:
+    """The trace that operations are handed to."""
+    return thread.trace or eval_trace[0]
+
+
+@contextmanager
+def set_current_trace(trace: Any) -> Iterator[None]:
+    """Hands operations to `trace` for a while."""
+    saved = thread.trace
+    thread.trace = trace
+    try:
+        yield
+    finally:
+        thread.trace = saved
+
+
+def is_eager() -> bool:
+    """Whether operations are run at once."""
+    return thread.trace is None or thread.trace is eval_trace[0]
+
+
+@contextmanager
+def named_axis(name: Any, size: int) -> Iterator[None]:
+    """Makes a named axis known for a while."""
+    saved = thread.axes
+    thread.axes = (*saved, (name, size))
+    try:
+        yield
+    finally:
+        thread.axes = saved
+
+
+def axis_size(name: Any) -> int:
+    """The size of a named axis. Raises NameError if it is not bound."""
+    for known, size in reversed(thread.axes):
+        if known == name:
+            return size
+    raise NameError(f"unbound axis name: {name}. The following axis names are available: {axis_names()}")
+
+
+def axis_names() -> list:
+    """The names bound now, innermost last."""
+    return [name for name, _ in thread.axes if name is not None]
+
+
+def trace_key() -> tuple:
+    """What a trace's outcome depends on besides its function and arguments."""
+    return config.state(), thread.axes
+
+
+def traced_cache(function: Callable) -> Callable:
+    """Decorator: remembers results by arguments and thread state, as long as the first argument lives."""
+
+    @cache.weak_cache
+    def cached(first, key, *args):
+        return function(first, *args)
+
+    @functools.wraps(function)
+    def call(first, *args):
+        return cached(first, trace_key(), *args)
+
+    return call

@@ -1,0 +1,458 @@
+"""Traces and tracers; recording a function as a jaxpr, and running a jaxpr."""
+
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from minijax.base import config, dtypes, errors, source
+from minijax.ir import context, effects, state
+from minijax.ir.check import check_jaxpr
+from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.types import AbstractValue, ShapedArray, register_value_type, typeof, value_kinds
+
+
+class Trace:
+    """An interpreter of operations; it runs its rules in `parent`."""
+
+    __slots__ = ("parent", "alive", "__weakref__")
+
+    def __init__(self, parent: "Trace | None"):
+        self.parent = parent
+        self.alive = True
+
+    def process(self, primitive, operands: Sequence, params: dict) -> list:
+        raise NotImplementedError
+
+    def process_custom_jvp(self, primitive, fun: Callable, jvp: Callable, operands: Sequence,
+                           params: dict) -> list:  # fmt: skip
+        """`fun` and `jvp` are flat functions; a trace that knows nothing of derivatives calls `fun`."""
+        raise NotImplementedError
+
+    def process_custom_vjp(self, primitive, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence,
+                           params: dict) -> list:  # fmt: skip
+        raise NotImplementedError
+
+    def admit(self, x: "Tracer") -> None:
+        """Checks a tracer that is not this trace's own before it is used as a constant."""
+        if not x._trace.alive:
+            raise errors.UnexpectedTracerError(escaped_message(x))
+
+    def finish(self) -> None:
+        self.alive = False
+
+
+class Tracer:
+    """A value that a trace watches."""
+
+    __slots__ = ("_trace", "aval", "__weakref__")
+    __hash__ = None
+    __array_priority__ = 1000
+
+    def __init__(self, trace: Trace, aval: AbstractValue):
+        self._trace = trace
+        self.aval = aval
+
+    def is_concrete(self) -> bool:
+        return False
+
+    def concrete_value(self) -> Any:
+        """The value, where the trace knows it; None otherwise."""
+        return None
+
+    def _contents(self) -> list[tuple[str, Any]]:
+        return []
+
+    def __repr__(self):
+        inside = ", ".join([f"{name}={value}" for name, value in self._contents()])
+        return f"{type(self).__name__}({inside or self.aval})"
+
+    def _origin_msg(self) -> str:
+        return ""
+
+    def _error_repr(self) -> str:
+        return f"traced array with shape {self.aval.str_short()}"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise errors.ConcretizationTypeError(self, "A traced value cannot be pickled.")
+
+
+def escaped_message(x: Tracer) -> str:
+    text = (
+        f"Encountered an unexpected tracer. A function transformed by JAX had a side effect: a value of type "
+        f"{x.aval.str_short()} outlived the transformation that made it. Values must leave a function as its "
+        "results."
+    )
+    if type(x) is JaxprTracer:
+        info = x._trace.debug_info
+        text += (
+            f"\nThe function being traced when the value leaked was {info.func_src_info} traced for "
+            f"{info.traced_for}."
+        )
+    if getattr(x, "origin", None) is not None:
+        text += f"\nThe leaked intermediate value was created on line {made_at(x)}."
+    return f"{text}\nTo catch the leak earlier, set JAX_CHECK_TRACER_LEAKS or use `jax.checking_leaks()`."
+
+
+class JaxprTracer(Tracer):
+    """A variable of a jaxpr under construction."""
+
+    __slots__ = ("val", "origin")
+
+    def __init__(self, trace: "JaxprTrace", val: Atom, origin: Any):
+        self._trace = trace
+        self.aval = val.aval
+        self.val = val
+        self.origin = origin
+
+    def __repr__(self):
+        return f"JitTracer({self.aval})"
+
+    def _origin_msg(self) -> str:
+        return origin_message(self)
+
+
+def origin_message(x: JaxprTracer) -> str:
+    """Where a traced value came from: an argument of the traced function, or the line that made it."""
+    info = x._trace.debug_info
+    names = [x.origin] if isinstance(x.origin, str) else x._trace.argument_names_behind(x.val)
+    text = f"\nThe error occurred while tracing the function {info.func_src_info} for {info.traced_for}."
+    if names:
+        plural = "s" * (len(names) > 1)
+        text += (
+            f" This concrete value was not available in Python because it depends on the value{plural} of "
+            f"the argument{plural} {' and '.join(names)}."
+        )
+    if not isinstance(x.origin, str):
+        text += f"\nThe value was made at {made_at(x)}, by the operation {x._trace.operation_text(x.val)}"
+    return text
+
+
+def made_at(x: Tracer) -> str:
+    """The user's line that made a tracer, or the argument that it is."""
+    origin = getattr(x, "origin", None)
+    return f"argument {origin}" if isinstance(origin, str) else source.summary(origin)
+
+
+_MAX_DEPTH = 60_000
+_recursion_lock = threading.Lock()
+_open_traces = 0
+_saved_limit = 0
+
+
+@contextmanager
+def deep_recursion():
+    """Raises Python's recursion limit while any jaxpr is being traced."""
+    global _open_traces, _saved_limit
+    with _recursion_lock:
+        if _open_traces == 0:
+            _saved_limit = sys.getrecursionlimit()
+            if _saved_limit < _MAX_DEPTH:
+                sys.setrecursionlimit(_MAX_DEPTH)
+        _open_traces += 1
+    try:
+        yield
+    finally:
+        with _recursion_lock:
+            _open_traces -= 1
+            if _open_traces == 0:
+                sys.setrecursionlimit(_saved_limit)
+
+
+class JaxprTrace(Trace):
+    """Records operations as the equations of a jaxpr."""
+
+    __slots__ = ("eqns", "invars", "consts", "const_vars", "originals", "debug_info")
+
+    def __init__(self, parent: Trace | None, debug_info: DebugInfo):
+        super().__init__(parent)
+        self.eqns: list[JaxprEqn] = []
+        self.invars: list[Var] = []
+        self.consts: list[Any] = []
+        self.const_vars: dict[int, Var] = {}  # by the id of a value that `originals` keeps alive
+        self.originals: list[Any] = []
+        self.debug_info = debug_info
+
+    def new_arg(self, aval: AbstractValue, name: str | None = None) -> JaxprTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return JaxprTracer(self, var, name)
+
+    def atom(self, x: Any) -> Atom:
+        """The variable or literal that stands for `x` in this jaxpr."""
+        if type(x) is JaxprTracer and x._trace is self:
+            return x.val
+        return self._constant(x)
+
+    def _constant(self, x: Any) -> Atom:
+        found = self.const_vars.get(id(x))
+        if found is not None:
+            return found
+        if isinstance(x, Tracer):
+            self.admit(x)
+            aval = x.aval
+        else:
+            aval = typeof(x)
+            literal = as_literal(x, aval)
+            if literal is not None:
+                return literal
+        kept = self._snapshot(x)
+        var = Var(aval)
+        self.originals += (x, kept)
+        self.const_vars[id(x)] = self.const_vars[id(kept)] = var
+        self.consts.append(kept)
+        return var
+
+    def _snapshot(self, x: Any) -> Any:
+        """A captured value as a constant, the same one that an outer trace made of it."""
+        if type(x) is not np.ndarray:
+            return x
+        trace = self.parent
+        while trace is not None:
+            found = trace.const_vars.get(id(x)) if type(trace) is JaxprTrace else None
+            if found is not None:
+                return trace.consts[list(trace.constvars()).index(found)]
+            trace = trace.parent
+        return value_kinds[np.ndarray].canonicalise(x)
+
+    def constvars(self) -> dict[Var, None]:
+        """The variables of the constants, in their order; several values may stand for one."""
+        return dict.fromkeys(self.const_vars.values())
+
+    def process(self, primitive, operands, params):
+        if primitive.inlinable and params["inline"]:
+            return self.inline(params["jaxpr"], operands)
+        atoms = [
+            x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x) for x in operands
+        ]
+        origin = source.here()
+        if primitive.fold is not None and all(type(a) is Literal for a in atoms):
+            folded = primitive.fold(*atoms, **params)
+            if folded is not None:
+                return [JaxprTracer(self, folded, origin)]
+        avals, effs = primitive.typed([a.aval for a in atoms], params)
+        outvars = [Var(a) for a in avals]
+        self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, effs, origin, context.current_context()))
+        return [JaxprTracer(self, v, origin) for v in outvars]
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        return primitive.record(self, fun, jvp, operands, params)
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        return primitive.record(self, fun, fwd, bwd, operands, params)
+
+    def inline(self, jaxpr: ClosedJaxpr, operands: Sequence) -> list:
+        """Copies the equations of a jaxpr to the end of this one."""
+        env: dict[Var, Atom] = {}
+        for v, x in zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True):
+            env[v] = self.atom(x)
+        for v, x in zip(jaxpr.jaxpr.invars, operands, strict=True):
+            env[v] = self.atom(x)
+        origin, here = source.here(), context.current_context()
+        for eqn in jaxpr.jaxpr.eqns:
+            invars = [a if type(a) is Literal else env[a] for a in eqn.invars]
+            if eqn.primitive.fold is not None and all(type(a) is Literal for a in invars):
+                folded = eqn.primitive.fold(*invars, **eqn.params)
+                if folded is not None:
+                    env[eqn.outvars[0]] = folded
+                    continue
+            outvars = [Var(v.aval) for v in eqn.outvars]
+            env.update(zip(eqn.outvars, outvars, strict=True))
+            ctx = (
+                eqn.ctx._replace(name_stack=here.name_stack + eqn.ctx.name_stack)
+                if here.name_stack
+                else eqn.ctx
+            )
+            self.eqns.append(JaxprEqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, origin, ctx))
+        atoms = (a if type(a) is Literal else env[a] for a in jaxpr.jaxpr.outvars)
+        return [JaxprTracer(self, a, origin) for a in atoms]
+
+    def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
+        """The finished jaxpr, and the values of its constvars (arrays, and tracers of outer traces)."""
+        outvars = [self.atom(x) for x in results]
+        constvars = list(self.constvars())
+        effs = effects.join(*(e.effects for e in self.eqns if e.effects))
+        jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, effs, self.debug_info)
+        return jaxpr, self.consts
+
+    def argument_names_behind(self, atom: Atom) -> list[str]:
+        """The names of the arguments that `atom` was computed from."""
+        makers = {v: e for e in self.eqns for v in e.outvars}
+        seen, stack = set(), [atom]
+        while stack:
+            a = stack.pop()
+            if type(a) is Literal or a in seen:
+                continue
+            seen.add(a)
+            if a in makers:
+                stack.extend(makers[a].invars)
+        names = self.debug_info.arg_names or ()
+        return [names[i] for i, v in enumerate(self.invars) if v in seen and i < len(names)]
+
+    def operation_text(self, atom: Atom) -> str:
+        for eqn in reversed(self.eqns):
+            if atom in eqn.outvars:
+                return str(eqn)
+        return "an argument"
+
+
+_PYTHON_SCALARS = (bool, int, float, complex)
+
+
+def as_literal(x: Any, aval: AbstractValue) -> Literal | None:
+    """`x` as a literal if it is a scalar whose value costs nothing to read.
+
+    Raises OverflowError for an int that its type cannot hold.
+    """
+    if type(x) in _PYTHON_SCALARS:
+        if type(x) is int and x.bit_length() > 31:
+            dtypes.check_int_fits(x, aval.dtype)
+        return Literal(x, aval)
+    if type(aval) is ShapedArray and not aval.shape and isinstance(x, (np.ndarray, np.generic)):
+        return Literal(np.asarray(x, aval.dtype)[()], aval)
+    return None
+
+
+class EvalTrace(Trace):
+    """Runs operations at once; `evaluate` is filled in by `transforms.evaluate`."""
+
+    __slots__ = ()
+    evaluate: Callable[[Any, Sequence, dict], list]
+
+    def process(self, primitive, operands, params):
+        for x in operands:
+            if isinstance(x, Tracer):
+                self.admit(x)
+                raise errors.UnexpectedTracerError(escaped_message(x))
+        return EvalTrace.evaluate(primitive, operands, params)
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        return fun(*operands)
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        return fun(*operands)
+
+
+the_eval_trace = EvalTrace(None)
+state.eval_trace[0] = the_eval_trace
+
+
+def checked_for_leaks(watched: "weakref.ref[Trace]", outcome: Any) -> Any:
+    """`outcome`; raises Exception if something outside still holds a tracer of the finished trace.
+
+    Looks only under `jax.checking_leaks()`.
+    """
+    if not config.check_tracer_leaks.value:
+        return outcome
+    gc.collect()
+    trace = watched()
+    if trace is None:
+        return outcome
+    tracers = [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
+    where = "\n".join(f"{t!r}, {made_at(t)}" for t in tracers)
+    raise Exception(
+        f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n{where or 'none that is reachable'}"
+    )
+
+
+def trace_to_jaxpr(fun: Callable[..., Iterable], avals: Sequence[AbstractValue],
+                   debug_info: DebugInfo) -> tuple[Jaxpr, list]:  # fmt: skip
+    """Records a flat function; the jaxpr and the values of its constvars, tracers among them."""
+    return checked_for_leaks(*_record(fun, avals, debug_info))
+
+
+def _record(fun, avals, debug_info):
+    trace = JaxprTrace(state.thread.trace, debug_info)
+    names = debug_info.arg_names or (None,) * len(avals)
+    with deep_recursion() if state.is_eager() else nullcontext(), state.set_current_trace(trace):
+        try:
+            with context.entered(context.current_context()._replace(name_stack=())):
+                args = [trace.new_arg(a, n) for a, n in zip(avals, names, strict=False)]
+                results = fun(*args)
+                jaxpr, consts = trace.to_jaxpr(list(results))
+        finally:
+            trace.finish()
+            args = results = None
+    if config.enable_checks.value:
+        check_jaxpr(jaxpr)
+    return weakref.ref(trace), (jaxpr, consts)
+
+
+def close_over(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
+    """Makes captured tracers leading inputs; the closed jaxpr and those tracers."""
+    if not any(isinstance(c, Tracer) for c in consts):
+        return ClosedJaxpr(jaxpr, consts), []
+    traced = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if isinstance(c, Tracer)]
+    fixed = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if not isinstance(c, Tracer)]
+    info = jaxpr.debug_info
+    if info.arg_names is not None:
+        info = info._replace(arg_names=("",) * len(traced) + info.arg_names)
+    opened = jaxpr.replace(constvars=[v for v, _ in fixed], invars=[v for v, _ in traced] + jaxpr.invars,
+                           debug_info=info)  # fmt: skip
+    return ClosedJaxpr(opened, [c for _, c in fixed]), [c for _, c in traced]
+
+
+def constants_to_inputs(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr with its constvars as leading inputs."""
+    if not jaxpr.constvars:
+        return jaxpr
+    info = jaxpr.debug_info
+    if info.arg_names is not None:
+        info = info._replace(arg_names=("",) * len(jaxpr.constvars) + info.arg_names)
+    return jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars, debug_info=info)
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args: Any) -> list:
+    """Runs a jaxpr's equations under the current trace."""
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    trace = state.current_trace()
+    last = last_uses(jaxpr)
+    base = context.current_context()
+    for i, eqn in enumerate(jaxpr.eqns):
+        operands = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+        if eqn.ctx is base or (eqn.ctx == context.EMPTY):
+            results = eqn.primitive.rebind(trace, operands, eqn.params)
+        else:
+            with context.entered(eqn.ctx._replace(name_stack=base.name_stack + eqn.ctx.name_stack)):
+                results = eqn.primitive.rebind(trace, operands, eqn.params)
+        env.update(zip(eqn.outvars, results, strict=True))
+        for v in last.get(i, ()):
+            env.pop(v, None)
+    return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
+
+
+def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
+    """For each equation, the variables that nothing reads after it."""
+    last: dict[Var, int] = {}
+    for i, eqn in enumerate(jaxpr.eqns):
+        for v in (*eqn.outvars, *eqn.invars):
+            if type(v) is not Literal:
+                last[v] = i
+    for v in jaxpr.outvars:
+        if type(v) is not Literal:
+            last.pop(v, None)
+    uses: dict[int, list[Var]] = {}
+    for v, i in last.items():
+        uses.setdefault(i, []).append(v)
+    return uses
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable:
+    """A closed jaxpr as a flat function."""
+    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+register_value_type(JaxprTracer, lambda x: x.aval)
+register_value_type(Tracer, lambda x: x.aval)

@@ -1,0 +1,335 @@
+"""Types of values: interned array types, the registry of value kinds, symbolic zeros."""
+
+import threading
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import dims, dtypes
+
+
+class AbstractValue:
+    """What a trace knows about a value; arrays, tokens and references each have a kind."""
+
+    __slots__ = ()
+    weak_type = False
+
+    def to_tangent_aval(self) -> "AbstractValue":
+        raise NotImplementedError(f"{type(self).__name__} has no tangent type")
+
+    def to_ct_aval(self) -> "AbstractValue":
+        return self.to_tangent_aval()
+
+    def strip_weak_type(self) -> "AbstractValue":
+        return self
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        return str(self)
+
+
+class ManualAxisType(NamedTuple):
+    """The mesh axes over which a value inside `shard_map` varies, or is yet to be reduced."""
+
+    varying: frozenset = frozenset()
+    unreduced: frozenset = frozenset()
+    reduced: frozenset = frozenset()
+
+
+class MemorySpace:
+    """The kind of memory that a value lives in."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self):
+        return f"MemorySpace.{self.name}"
+
+    def __reduce__(self):
+        return self.name
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+Device, Host, Any_ = MemorySpace("Device"), MemorySpace("Host"), MemorySpace("Any")
+NOT_MANUAL = ManualAxisType()
+
+_interned: dict[tuple, "ShapedArray"] = {}
+_lock = threading.Lock()
+_MAX_INTERNED = 1 << 17
+
+
+class ShapedArray(AbstractValue):
+    """The type of an array: shape, dtype, weak type, sharding, manual axes, memory space.
+
+    Equal types are one object, so they are compared by identity.
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "_sharding", "manual_axis_type", "memory_space",
+                 "ndim", "size", "_text", "_hlo", "_tangent", "__weakref__")  # fmt: skip
+
+    def __new__(cls, shape, dtype, weak_type=False, *, sharding=None, manual_axis_type=NOT_MANUAL,
+                memory_space=Device):  # fmt: skip
+        key = (shape, dtype, weak_type, sharding, manual_axis_type, memory_space)
+        try:
+            found = _interned.get(key)
+        except TypeError:
+            found = None
+        if found is not None and found.shape is not None:
+            return found
+        return _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}")
+
+    def __reduce__(self):
+        return _remake, (self.shape, self.dtype, self.weak_type, self._sharding,
+                         self.manual_axis_type, self.memory_space)  # fmt: skip
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    @property
+    def sharding(self):
+        return self._sharding if self._sharding is not None else sharding_of_unsharded(self.ndim)
+
+    mat = property(lambda self: self.manual_axis_type)
+    itemsize = property(lambda self: self.dtype.itemsize)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object: the array has rank 0")
+        return self.shape[0]
+
+    def update(self, **fields) -> "ShapedArray":
+        """This type with some fields changed."""
+        values = dict(shape=self.shape, dtype=self.dtype, weak_type=self.weak_type, sharding=self._sharding,
+                      manual_axis_type=self.manual_axis_type, memory_space=self.memory_space)  # fmt: skip
+        if "shape" in fields and len(fields["shape"]) != self.ndim and "sharding" not in fields:
+            values["sharding"] = None
+        return ShapedArray(**{**values, **fields})
+
+    def strip_weak_type(self) -> "ShapedArray":
+        return self.update(weak_type=False) if self.weak_type else self
+
+    def update_weak_type(self, weak_type: bool) -> "ShapedArray":
+        return self if weak_type == self.weak_type else self.update(weak_type=weak_type)
+
+    def to_tangent_aval(self) -> "ShapedArray":
+        if self._tangent is None:
+            tangent = self.update(dtype=dtypes.float0, weak_type=False) if _has_float0(self.dtype) else self
+            object.__setattr__(self, "_tangent", tangent)
+        return self._tangent
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def text(self) -> str:
+        """The type as jaxprs print it, `f32[3]`."""
+        if self._text is None:
+            object.__setattr__(self, "_text", self.str_short(True))
+        return self._text
+
+    def __str__(self):
+        return ("~" if self.weak_type else "") + self.str_short()
+
+    def __repr__(self):
+        return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
+
+
+def _has_float0(dtype) -> bool:
+    return not (dtypes.is_inexact(dtype))
+
+
+def _remake(shape, dtype, weak_type, sharding, manual_axis_type, memory_space):
+    return ShapedArray(shape, dtype, weak_type, sharding=sharding, manual_axis_type=manual_axis_type,
+                       memory_space=memory_space)  # fmt: skip
+
+
+def _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space) -> ShapedArray:
+    shape = dims.canonical_shape(shape)
+    dtype = dtypes.canonical(dtype)
+    key = (shape, dtype, bool(weak_type), sharding, manual_axis_type, memory_space)
+    with _lock:
+        found = _interned.get(key)
+        if found is not None:
+            return found
+        new = object.__new__(ShapedArray)
+        put = object.__setattr__
+        for name, value in zip(ShapedArray.__slots__, key, strict=False):
+            put(new, name, value)
+        put(new, "ndim", len(shape))
+        put(new, "size", prod(shape))
+        put(new, "_text", None)
+        put(new, "_hlo", None)
+        put(new, "_tangent", None)
+        if len(_interned) > _MAX_INTERNED:
+            _interned.clear()
+        _interned[key] = new
+        return new
+
+
+class AbstractToken(AbstractValue):
+    """The type of a token, which orders effects."""
+
+    __slots__ = ()
+    text = "Tok"
+
+    def to_tangent_aval(self):
+        return self
+
+    def __str__(self):
+        return "Tok"
+
+    __repr__ = __str__
+
+    def __reduce__(self):
+        return "token_type"
+
+
+token_type = AbstractToken()
+
+
+class Zero:
+    """A tangent or cotangent known to be zero, of type `aval`."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Zero({self.aval})"
+
+    @staticmethod
+    def from_primal_value(value: Any) -> "Zero":
+        return Zero(typeof(value).to_tangent_aval())
+
+
+def is_zero(x: Any) -> bool:
+    return type(x) is Zero
+
+
+class ValueKind(NamedTuple):
+    """How the core reads a Python type of values: its type, and its canonical form."""
+
+    typeof: Callable[[Any], AbstractValue]
+    canonicalise: Callable[[Any], Any]
+
+
+value_kinds: dict[type, ValueKind] = {}
+
+
+def _identity(x):
+    return x
+
+
+def register_value_type(cls: type, typeof: Callable, canonicalise: Callable = _identity) -> None:
+    """Make instances of `cls` values that can be operands."""
+    value_kinds[cls] = ValueKind(typeof, canonicalise)
+
+
+def typeof(x: Any) -> AbstractValue:
+    """The type of a value: an array, tracer, key array, NumPy array or Python scalar.
+
+    Raises TypeError if `x` is none of these.
+    """
+    kind = value_kinds.get(type(x))
+    if kind is not None:
+        return kind.typeof(x)
+    return _typeof_by_base(x)
+
+
+def _typeof_by_base(x):
+    for cls in type(x).__mro__[1:]:
+        kind = value_kinds.get(cls)
+        if kind is not None:
+            return kind.typeof(x)
+    if offers_array(x):
+        return typeof(x.__jax_array__())
+    if _is_foreign_array(type(x)):
+        return _foreign_typeof(x)
+    raise TypeError(f"value {x!r} of type {type(x)} is not a valid JAX type")
+
+
+def offers_array(x: Any) -> bool:
+    """Whether `x` says by `__jax_array__` which array it stands for."""
+    return callable(getattr(x, "__jax_array__", None))
+
+
+def unwrapped(x: Any) -> Any:
+    """The array that `x` stands for, if it is no array itself and says so; otherwise `x`."""
+    if type(x) in value_kinds or not offers_array(x) or any(c in value_kinds for c in type(x).__mro__):
+        return x
+    return x.__jax_array__()
+
+
+def is_value(x: Any) -> bool:
+    """Whether `x` can be an operand."""
+    cls = type(x)
+    return cls in value_kinds or any(c in value_kinds for c in cls.__mro__) or _is_foreign_array(cls)
+
+
+_scalar_types: dict[tuple, ShapedArray] = {}
+
+
+def _scalar_typeof(kind):
+    def scalar(x):
+        dtype = dtypes.scalar_dtype(kind)
+        found = _scalar_types.get((kind, dtype))
+        if found is None:
+            found = _scalar_types[kind, dtype] = ShapedArray((), dtype, kind is not bool)
+        return found
+
+    return scalar
+
+
+for _kind in (bool, int, float, complex):
+    register_value_type(_kind, _scalar_typeof(_kind))
+
+
+def _numpy_typeof(x) -> ShapedArray:
+    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+
+
+def _snapshot(x: np.ndarray) -> np.ndarray:
+    """A read-only copy, so that a program does not change when the array that it captured does."""
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    if x.flags.owndata and not x.flags.writeable and x.dtype == dtype:
+        return x
+    kept = np.array(x, dtype)
+    kept.flags.writeable = False
+    return kept
+
+
+register_value_type(np.ndarray, _numpy_typeof, _snapshot)
+register_value_type(np.generic, _numpy_typeof)
+for _scalar in (*np.sctypeDict.values(), *dtypes.ml_scalar_types):
+    if issubclass(_scalar, (np.number, np.bool_)) or _scalar in dtypes.ml_scalar_types:
+        register_value_type(_scalar, _numpy_typeof)
+
+
+def sharding_of_unsharded(ndim: int):
+    """The sharding that an array type without a mesh reports; filled in by `ir.shardings`."""
+    return _unsharded_factory[0](ndim)
+
+
+_unsharded_factory: list[Callable] = [lambda ndim: None]
+
+
+def _is_foreign_array(cls: type) -> bool:
+    """Whether instances are arrays of another library, to be copied when they are used."""
+    return all(hasattr(cls, name) for name in ("shape", "dtype", "__array__")) and not hasattr(cls, "_trace")
+
+
+def _foreign_typeof(x) -> ShapedArray:
+    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), bool(getattr(x, "weak_type", False)))

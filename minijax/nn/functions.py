@@ -1,0 +1,214 @@
+"""Activation functions and what goes with them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.api.custom import custom_jvp
+from minijax.base import dims, dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy.promote import promote_args_inexact
+from minijax.ops import elementwise as lax
+from minijax.ops.convert import convert_element_type, copy, stop_gradient
+from minijax.ops.elementwise import logistic as sigmoid, tanh  # noqa: F401
+from minijax.ops.shape import broadcasted_iota, full_like
+
+Axis = int | Sequence[int] | None
+
+
+@custom_jvp
+@jitted()
+def relu(x: Any) -> Any:
+    """max(x, 0), with derivative 0 at 0."""
+    return jnp.maximum(x, 0)
+
+
+relu.defjvps(lambda t, ans, x: lax.select(x > 0, t, full_like(t, 0)))
+
+
+@custom_jvp
+@jitted()
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6)."""
+    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+relu6.defjvps(lambda t, ans, x: lax.select((x > 0) & (x < 6), t, full_like(t, 0)))
+
+
+@jitted()
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x))."""
+    return jnp.logaddexp(x, 0.0)
+
+
+@jitted()
+def sparse_plus(x: Any) -> Any:
+    """0 below -1, x above 1, and (x + 1)**2 / 4 between."""
+    x = jnp.asarray(x)
+    return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
+
+
+@jitted()
+def sparse_sigmoid(x: Any) -> Any:
+    """The derivative of `sparse_plus`: (x + 1) / 2 held between 0 and 1."""
+    return 0.5 * jnp.clip(x + 1.0, 0.0, 2.0)
+
+
+@jitted()
+def soft_sign(x: Any) -> Any:
+    """x / (|x| + 1)."""
+    return x / (jnp.abs(x) + 1)
+
+
+@jitted()
+def silu(x: Any) -> Any:
+    """x * sigmoid(x)."""
+    return x * sigmoid(x)
+
+
+swish = silu
+
+
+@jitted()
+def mish(x: Any) -> Any:
+    """x * tanh(softplus(x))."""
+    return x * jnp.tanh(softplus(x))
+
+
+@jitted()
+def log_sigmoid(x: Any) -> Any:
+    """log(sigmoid(x))."""
+    return -softplus(-x)
+
+
+@jitted()
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x above 0, alpha * (exp(x) - 1) below."""
+    return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
+
+
+@jitted()
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+    """x above 0, negative_slope * x below."""
+    return jnp.where(x >= 0, x, negative_slope * x)
+
+
+@jitted()
+def hard_tanh(x: Any) -> Any:
+    """x held between -1 and 1."""
+    return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
+
+
+@jitted()
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)."""
+    return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
+
+
+@jitted()
+def selu(x: Any) -> Any:
+    """The scaled exponential linear unit of Klambauer et al., 2017."""
+    alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+    return scale * elu(x, alpha)
+
+
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x times the normal distribution function of x, by default approximated with tanh."""
+    return _gelu(x, approximate=approximate)
+
+
+@jitted("gelu", static=("approximate",), inline=True)
+def _gelu(x, approximate):
+    (x,) = promote_args_inexact("gelu", x)
+    if approximate:
+        root = np.sqrt(2 / np.pi).astype(typeof(x).dtype)
+        return x * (0.5 * (1.0 + jnp.tanh(root * (x + 0.044715 * x**3))))
+    root_half = np.sqrt(0.5).astype(typeof(x).dtype)
+    return copy(0.5 * x * lax.erfc(-x * root_half))
+
+
+@jitted(static=("axis",))
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half along `axis` times the sigmoid of the second."""
+    size = x.shape[axis]
+    assert size % 2 == 0, "axis size must be divisible by 2"
+    first, second = jnp.split(x, 2, axis)
+    return first * sigmoid(second)
+
+
+@jitted()
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6."""
+    return relu6(x + 3.0) / 6.0
+
+
+@jitted()
+def hard_silu(x: Any) -> Any:
+    """x * hard_sigmoid(x)."""
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+@jitted()
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + sqrt(x**2 + b)) / 2."""
+    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+
+
+@jitted()
+def identity(x: Any) -> Any:
+    """x."""
+    return x
+
+
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """exp(x) divided by its sum along `axis`; zero where not `where`."""
+    peak = jnp.max(x, axis, where=where, initial=-jnp.inf, keepdims=True)
+    shown = x if where is None else jnp.where(where, x, -jnp.inf)
+    unnormalized = jnp.exp(shown - stop_gradient(peak))
+    result = unnormalized / jnp.sum(unnormalized, axis, where=where, keepdims=True)
+    return result if where is None else jnp.where(where, result, 0)
+
+
+@jitted(static=("axis",))
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """The logarithm of `softmax`; -inf where not `where`."""
+    peak = jnp.max(x, axis, where=where, initial=-jnp.inf, keepdims=True)
+    shown = x if where is None else jnp.where(where, x, -jnp.inf)
+    shifted = shown - stop_gradient(peak)
+    norm = jnp.log(jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True))
+    result = shifted - norm
+    return result if where is None else jnp.where(where, result, -jnp.inf)
+
+
+@jitted(static=("axis",))
+def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5,
+                where: Any = None) -> Any:  # fmt: skip
+    """`x` less its mean, divided by its standard deviation along `axis`."""
+    if mean is None:
+        mean = jnp.mean(x, axis, keepdims=True, where=where)
+    if variance is None:
+        variance = jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean)
+        variance = jnp.clip(variance, 0)
+    return jnp.subtract(x, mean) * lax.rsqrt(variance + epsilon)
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+    """A row of zeros with a one at each index; all zeros for an index out of bounds."""
+    chosen = dtypes.canonicalize_dtype(jnp.float_ if dtype is None else dtype)
+    return _one_hot(x, num_classes, dtype=chosen, axis=axis)
+
+
+@jitted(static=("num_classes", "dtype", "axis"))
+def _one_hot(x, num_classes, *, dtype, axis):
+    x = jnp.asarray(x)
+    at = dims.canonical_axis(axis, x.ndim + 1)
+    left = jnp.expand_dims(x, at)
+    shape = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1))
+    return convert_element_type(left == broadcasted_iota(x.dtype, shape, at), dtype)

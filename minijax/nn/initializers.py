@@ -1,0 +1,168 @@
+"""jax.nn.initializers: makers of initial parameters, functions of (key, shape, dtype)."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax import random
+from minijax.base import dims, dtypes
+
+Axes = int | Sequence[int]
+
+
+class Initializer(Protocol):
+    """A function that makes an array of a shape from a random key."""
+
+    def __call__(
+        self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None
+    ) -> Any: ...
+
+
+def _dtype(dtype: Any, default: Any = None) -> np.dtype:
+    chosen = dtype if dtype is not None else default if default is not None else jnp.float_
+    return dtypes.canonicalize_dtype(chosen)
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+    """An array of zeros, whatever the key."""
+    return jnp.zeros(shape, _dtype(dtype))
+
+
+def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+    """An array of ones, whatever the key."""
+    return jnp.ones(shape, _dtype(dtype))
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer that fills arrays with `value`."""
+
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        return jnp.full(shape, value, dtype=_dtype(dtype))
+
+    return init
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of numbers uniform between 0 and `scale`."""
+
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        chosen = _dtype(dtype)
+        return random.uniform(key, shape, chosen) * jnp.array(scale, chosen)
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of normal numbers with a standard deviation."""
+
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        chosen = _dtype(dtype)
+        return random.normal(key, shape, chosen) * jnp.array(stddev, chosen)
+
+    return init
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """An initializer of normal numbers cut off at `lower` and `upper` standard deviations."""
+
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        chosen = _dtype(dtype)
+        return random.truncated_normal(key, lower, upper, shape, chosen) * jnp.array(stddev, chosen)
+
+    return init
+
+
+def _axes(axis: Axes, ndim: int) -> list[int]:
+    return [dims.canonical_axis(a, ndim) for a in ((axis,) if isinstance(axis, int) else axis)]
+
+
+def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
+    """How many inputs each output has, and how many outputs each input."""
+    if len(shape) <= 1 and not batch_axis:
+        raise ValueError(
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at "
+            "least 2D."
+        )
+    sizes = [prod([shape[a] for a in _axes(axis, len(shape))]) for axis in (in_axis, out_axis, batch_axis)]
+    field = prod(shape) / sizes[0] / sizes[1] / sizes[2]
+    return sizes[0] * field, sizes[1] * field
+
+
+def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
+                     batch_axis: Axes = (), dtype: Any = None) -> Initializer:  # fmt: skip
+    """An initializer whose variance is `scale` over the fan that `mode` names (Glorot & Bengio, He et al.).
+
+    `distribution` is "truncated_normal", "normal" or "uniform".
+    """
+
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        chosen = _dtype(dtype)
+        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
+        fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
+                "fan_geo_avg": (fan_in * fan_out) ** 0.5}  # fmt: skip
+        if mode not in fans:
+            raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+        variance = jnp.array(scale / fans[mode], dtype=chosen)
+        if distribution == "normal":
+            return random.normal(key, shape, chosen) * jnp.sqrt(variance)
+        if distribution == "uniform":
+            return random.uniform(key, shape, chosen, -1) * jnp.sqrt(3 * variance)
+        if distribution != "truncated_normal":
+            raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
+        if jnp.issubdtype(chosen, jnp.complexfloating):
+            raise NotImplementedError("variance_scaling: complex truncated_normal is not there yet")
+        stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, chosen)
+        return random.truncated_normal(key, -2, 2, shape, chosen) * stddev
+
+    return init
+
+
+def glorot_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+) -> Initializer:
+    """The uniform initializer of Glorot & Bengio, 2010."""
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def glorot_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+) -> Initializer:
+    """The normal initializer of Glorot & Bengio, 2010."""
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+) -> Initializer:
+    """The uniform initializer of LeCun et al., 1998."""
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+) -> Initializer:
+    """The normal initializer of LeCun et al., 1998."""
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+) -> Initializer:
+    """The uniform initializer of He et al., 2015."""
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+) -> Initializer:
+    """The normal initializer of He et al., 2015."""
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

@@ -1,0 +1,79 @@
+"""NumPy's functions on arrays and tracers."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, ("linalg",), {
+    "minijax.base.dtypes": """
+        finfo iinfo issubdtype promote_types result_type
+    """,
+    "minijax.numpy.contractions": """
+        einsum einsum_path inner kron matvec outer tensordot trace vdot vecdot vecmat
+    """,
+    "minijax.numpy.creation": """
+        arange array asarray astype can_cast copy empty empty_like eye from_dlpack frombuffer fromfunction
+        full full_like geomspace identity indices iscomplexobj isrealobj linspace logspace meshgrid ndim
+        ones ones_like shape size tri tril triu zeros zeros_like
+    """,
+    "minijax.numpy.cumulating": """
+        cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum
+    """,
+    "minijax.numpy.padding": """
+        pad
+    """,
+    "minijax.numpy.products": """
+        dot matmul
+    """,
+    "minijax.numpy.reductions": """
+        all allclose amax amin any argmax argmin array_equal array_equiv average count_nonzero max mean
+        min nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var
+    """,
+    "minijax.numpy.scalars": """
+        bfloat16 bool=bool_ bool_ cdouble complex128 complex64 complex_ csingle double float16 float32
+        float4_e2m1fn float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz
+        float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ int1 int16 int2
+        int32 int4 int64 int8 int_ isscalar single uint uint1 uint16 uint2 uint32 uint4 uint64 uint8
+    """,
+    "minijax.numpy.selecting": """
+        select where
+    """,
+    "minijax.numpy.shaping": """
+        append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes
+        broadcast_to column_stack concat concatenate diff dsplit dstack ediff1d expand_dims flip fliplr
+        flipud hsplit hstack matrix_transpose moveaxis permute_dims ravel repeat reshape resize roll
+        rollaxis rot90 split squeeze stack swapaxes tile transpose unstack vander vsplit vstack
+    """,
+    "minijax.numpy.sorting": """
+        argsort lexsort searchsorted sort sort_complex
+    """,
+    "minijax.numpy.special": """
+        logaddexp logaddexp2 sinc
+    """,
+    "minijax.numpy.taking": """
+        argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero
+        put_along_axis take take_along_axis tril_indices trim_zeros triu_indices unique
+    """,
+    "minijax.numpy.ufuncs": """
+        abs=absolute absolute acos=arccos acosh=arccosh add angle arccos arccosh arcsin arcsinh arctan
+        arctan2 arctanh around asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh
+        bitwise_and bitwise_count bitwise_invert=invert bitwise_left_shift=left_shift bitwise_not
+        bitwise_or bitwise_right_shift=right_shift bitwise_xor cbrt ceil clip conj=conjugate conjugate
+        copysign cos cosh deg2rad degrees=rad2deg divide divmod equal exp exp2 expm1 fabs float_power
+        floor floor_divide fmax fmin fmod greater greater_equal heaviside hypot imag invert isclose
+        iscomplex isfinite isinf isnan isneginf isposinf isreal left_shift less less_equal log log10 log1p
+        log2 logical_and logical_not logical_or logical_xor maximum minimum mod multiply nan_to_num
+        negative nextafter not_equal positive pow=power power rad2deg radians=deg2rad real reciprocal
+        remainder right_shift rint round sign signbit sin sinh sqrt square subtract tan tanh true_divide
+        trunc
+    """,
+    "minijax.numpy.vectorizing": """
+        vectorize
+    """,
+    "minijax.run.array": """
+        ndarray=Array
+    """,
+    "numpy": """
+        character complexfloating dtype e euler_gamma flexible floating generic index_exp inexact inf
+        integer nan newaxis number object_ pi s_ signedinteger unsignedinteger
+    """,
+})  # fmt: skip
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,424 @@
+"""Sums of products over named axes: einsum, and the products that numpy has beside matmul and dot."""
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache, dims, dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy import reductions
+from minijax.numpy.creation import zeros_like
+from minijax.numpy.promote import arrays, as_type, check_no_float0, is_complex, promote_dtypes
+from minijax.numpy.selecting import where
+from minijax.numpy.shaping import moveaxis
+from minijax.numpy.ufuncs import multiply
+from minijax.numpy.vectorizing import vectorize
+from minijax.ops import elementwise as lax
+from minijax.ops.dot import dot_general
+from minijax.ops.families import literal
+from minijax.ops.moving import broadcast_in_dim, expand_dims, full, reshape, reshape_to, transpose
+from minijax.ops.reduce import reduce_or, reduce_sum
+from minijax.ops.shape import broadcast_to_rank, broadcasted_iota, squeeze
+
+_STATIC = ("precision", "preferred_element_type", "out_sharding")
+
+# ---- einsum: the equation ----------------------------------------------------------------------------
+
+
+def _equation(subscripts: Any, operands: tuple) -> tuple[str, tuple]:
+    """The equation as text, and the operands, of either calling form."""
+    if isinstance(subscripts, str):
+        return subscripts.replace(" ", ""), operands
+    items = (subscripts, *operands)
+    lists, found = items[1::2], items[0 : len(items) // 2 * 2 : 2]
+    if len(items) % 2:
+        lists = (*lists, items[-1])
+    try:
+        labels = sorted({k for row in lists for k in row if k is not Ellipsis})
+    except TypeError:
+        raise TypeError(
+            "einsum: in the form without an equation, each operand has a list of labels after it, each either"
+            f" Ellipsis or a hashable and comparable object (e.g. int, str); got {lists!r}."
+        ) from None
+    letters = dict(zip(labels, ascii_letters, strict=False)) | {Ellipsis: "..."}
+    rows = ["".join(letters[k] for k in row) for row in lists]
+    text = ",".join(rows[: len(found)])
+    return (f"{text}->{rows[-1]}" if len(items) % 2 else text), found
+
+
+@cache.cache
+def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+    """The letters of each operand and of the result, ellipses spelt out."""
+    left, arrow, output = equation.partition("->")
+    if set(left + output) & set("->"):
+        raise ValueError(f"einsum: Subscripts can only contain one '->', got {equation!r}")
+    inputs = left.split(",")
+    if len(inputs) != len(ranks):
+        raise ValueError(
+            f"Number of einsum subscripts, {len(inputs)}, must equal the number of operands, {len(ranks)}."
+        )
+    unused = [c for c in ascii_letters if c not in equation]
+    extra = [max(0, n - len(s) + 3) if "..." in s else 0 for s, n in zip(inputs, ranks, strict=True)]
+    ellipsis = "".join(unused[: max(extra)])
+    inputs = [s.replace("...", ellipsis[len(ellipsis) - n :], 1) for s, n in zip(inputs, extra, strict=True)]
+    letters = "".join(inputs)
+    if not arrow:
+        output = "".join(sorted(c for c in set(letters) - set(ellipsis) if letters.count(c) == 1))
+        output = ellipsis + output
+    output = output.replace("...", ellipsis, 1)
+    if "." in letters + output:
+        raise ValueError(f"einsum: Invalid Ellipses; three dots may stand once in a term, got {equation!r}")
+    for i, (names, rank) in enumerate(zip(inputs, ranks, strict=True)):
+        if len(names) != rank:
+            raise ValueError(
+                f"Einstein sum subscript {names!r} does not contain the correct number of indices for "
+                f"operand {i} of rank {rank}."
+            )
+    for c in output:
+        if output.count(c) > 1:
+            raise ValueError(f"einsum: Output character {c!r} appeared more than once in the output.")
+        if c not in letters:
+            raise ValueError(f"einsum: Output character {c!r} did not appear in the input {equation!r}.")
+    return tuple(inputs), output
+
+
+def _check_sizes(inputs: tuple[str, ...], shapes: tuple) -> None:
+    sizes: dict[str, int] = {}
+    for i, (names, shape) in enumerate(zip(inputs, shapes, strict=True)):
+        for c, n in zip(names, shape, strict=True):
+            if sizes.get(c, 1) != 1 and n not in (1, sizes[c]):
+                raise ValueError(
+                    f"Size of label {c!r} for operand {i} ({n}) does not match previous terms ({sizes[c]})."
+                )
+            sizes[c] = max(n, sizes.get(c, 1)) if n else 0
+
+
+_OPTIMAL = "auto auto-hq optimal dp dynamic-programming branch-all branch-1 branch-2".split()
+_GREEDY = "greedy eager opportunistic random-greedy random-greedy-128".split()
+_MOST_SEARCHED = 6  # the orders are as many as the square of a factorial
+
+
+def _search(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> list:
+    places = [np.broadcast_to(np.int8(0), shape) for shape in shapes]  # numpy reads the shapes alone
+    return np.einsum_path(f"{','.join(inputs)}->{output}", *places, optimize=optimize)
+
+
+@cache.cache
+def _path(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> tuple:
+    """Which operands are contracted, step by step; each result goes to the end of the list."""
+    count = len(inputs)
+    _check_sizes(inputs, shapes)
+    if isinstance(optimize, tuple):
+        return tuple(tuple(sorted(map(operator.index, step))) for step in optimize)
+    if not isinstance(optimize, bool) and optimize not in (*_OPTIMAL, *_GREEDY):
+        raise KeyError(f"Path optimizer {optimize!r} not found, valid options are {(*_OPTIMAL, *_GREEDY)}.")
+    if count <= 2 or optimize is False:
+        return ((0, 1),) * (count - 1) or ((0,),)
+    if optimize not in _GREEDY and count <= _MOST_SEARCHED:
+        return _best_path(inputs, output, shapes)
+    found = _search(inputs, output, shapes, ("greedy", 2**62))[0][1:]
+    steps = [tuple(sorted(map(int, step))) for step in found]
+    # numpy may leave all that remain to one last step.
+    return (*steps[:-1], *((0, 1),) * (len(steps[-1]) - 1))
+
+
+def _best_path(inputs: tuple[str, ...], output: str, shapes: tuple) -> tuple:
+    """The first of the orders, two operands at a time, that need the fewest operations."""
+    sizes: dict[str, int] = {}
+    for names, shape in zip(inputs, shapes, strict=True):
+        sizes |= {c: max(n, sizes.get(c, 1)) for c, n in zip(names, shape, strict=True)}
+    best: tuple[float, tuple] = (math.inf, ())
+    # What a pair gives may depend on the rest too; opt_einsum, jax's path finder, asks it once, and so do we.
+    known: dict[tuple, tuple] = {}
+
+    def search(cost: float, path: tuple, terms: list[frozenset]) -> None:
+        nonlocal best
+        if len(terms) == 1:
+            best = cost, path
+            return
+        for i, j in itertools.combinations(range(len(terms)), 2):
+            rest = [t for k, t in enumerate(terms) if k not in (i, j)]
+            pair = terms[i], terms[j]
+            if pair not in known:
+                both = terms[i] | terms[j]
+                kept = both & frozenset(output).union(*rest)
+                count = math.prod(sizes[c] for c in both) * (2 if terms[i] & terms[j] - kept else 1)
+                known[pair] = kept, count
+            kept, count = known[pair]
+            if cost + count < best[0]:
+                search(cost + count, (*path, (i, j)), [*rest, kept])
+
+    search(0, (), [frozenset(names) for names in inputs])
+    return best[1]
+
+
+def _planned(subscripts: Any, operands: tuple, optimize: Any) -> tuple[list, tuple[str, ...], str, tuple]:
+    equation, operands = _equation(subscripts, operands)
+    values = arrays("einsum", *operands)
+    check_no_float0("einsum", *values)
+    shapes = tuple(typeof(x).shape for x in values)
+    inputs, output = _parse(equation, tuple(map(len, shapes)))
+    if isinstance(optimize, (list, tuple)):
+        optimize = tuple(map(tuple, optimize))
+    return values, inputs, output, _path(inputs, output, shapes, optimize)
+
+
+def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
+           precision: Any = None, preferred_element_type: Any = None, _dot_general: Callable = dot_general,
+           out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
+    reductions.check_out("einsum", out)
+    values, inputs, output, path = _planned(subscripts, operands, optimize)
+    dot = functools.partial(_dot_general, out_sharding=out_sharding) if out_sharding else _dot_general
+    return _einsum(tuple(values), inputs, output, path, precision, preferred_element_type, dot)
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:
+    """As `numpy.einsum_path`; the path bears no name in front."""
+    values, inputs, output, path = _planned(subscripts, operands, optimize)
+    shapes = tuple(typeof(x).shape for x in values)
+    return list(path), _search(inputs, output, shapes, ["einsum_path", *path])[1]
+
+
+# ---- einsum: the sums --------------------------------------------------------------------------------
+
+
+@jitted("_einsum", static=("inputs", "output", "path", "precision", "preferred", "dot"), inline=True)
+def _einsum(operands: tuple, inputs: tuple[str, ...], output: str, path: tuple, precision: Any,
+            preferred: Any, dot: Callable) -> Any:  # fmt: skip
+    weak = False
+    if preferred is None:
+        preferred, weak = dtypes.result_type(*operands, return_weak_type_flag=True)
+    terms = list(zip(operands, inputs, strict=True))
+    for n, step in enumerate(path):
+        if len(step) > 2:
+            raise NotImplementedError(
+                "jax.numpy.einsum does not support simultaneous contraction of 3 or more operands; "
+                f"the path has {step}."
+            )
+        taken = [terms.pop(i) for i in reversed(step)]
+        needed = set("".join([output, *(names for _, names in terms)]))
+        letters = dict.fromkeys("".join(names for _, names in taken))
+        result = output if n == len(path) - 1 else "".join(c for c in letters if c in needed)
+        if len(taken) == 1:
+            found = _summed(*taken[0], set(result))
+        else:
+            how = functools.partial(dot, precision=precision, preferred_element_type=preferred)
+            found = _product(*taken, result, how)
+        terms.append((_ordered(*found, result), result))
+    return as_type(terms[0][0], dtypes.check_and_canonicalize_user_dtype(preferred, "einsum"), weak)
+
+
+def _ordered(x: Any, names: str, wanted: str) -> Any:
+    return x if names == wanted else transpose(x, [names.index(c) for c in wanted])
+
+
+def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable) -> tuple[Any, str]:
+    """The contraction of two operands, and the letters of its axes."""
+    lhs, rhs = _without_unit_axes(lhs, rhs), _without_unit_axes(rhs, lhs)
+    lhs, rhs = _sum_lone(*lhs, {*result, *rhs[1]}), _sum_lone(*rhs, {*result, *lhs[1]})
+    (x, left), (y, right) = _sum_repeated(*lhs, {*result, *rhs[1]}), _sum_repeated(*rhs, {*result, *lhs[1]})
+    shared = set(left) & set(right)
+    batch = [c for c in result if c in shared]
+    contracted = sorted(shared - set(batch))
+    sides = left, right
+    at = [tuple(tuple(s.index(c) for c in group) for s in sides) for group in (contracted, batch)]
+    kept = ["".join(c for c in names if c not in shared) for names in sides]
+    if "".join([*batch, *reversed(kept)]) == result:
+        return dot(y, x, tuple(pair[::-1] for pair in at)), result
+    return dot(x, y, tuple(at)), "".join([*batch, *kept])
+
+
+def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
+    """An operand without the axes of size 1 that are longer in the other."""
+    (x, names), shape = own, typeof(own[0]).shape
+    longer = {c for c, n in zip(other[1], typeof(other[0]).shape, strict=True) if n != 1}
+    axes = tuple(i for i, c in enumerate(names) if shape[i] == 1 and c in longer)
+    return (squeeze(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)) if axes else own
+
+
+def _summed(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
+    return _sum_repeated(*_sum_lone(x, names, keep), keep)
+
+
+def _sum(x: Any, names: str, axes: Sequence[int]) -> tuple[Any, str]:
+    reduce = reduce_or if typeof(x).dtype == np.bool_ else reduce_sum
+    return reduce(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)
+
+
+def _sum_lone(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
+    """Sums the axes whose letters are there once, and not kept."""
+    axes = tuple(i for i, c in enumerate(names) if names.count(c) == 1 and c not in keep)
+    return _sum(x, names, axes) if axes else (x, names)
+
+
+def _sum_repeated(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
+    """Takes the diagonal along axes of one letter; sums it unless the letter is kept."""
+    for c in dict.fromkeys(names):
+        axes = tuple(i for i, d in enumerate(names) if c == d)
+        if len(axes) > 1:
+            shape = typeof(x).shape
+            mask = _diagonal(tuple(shape[i] for i in axes))
+            mask = mask if len(axes) == len(shape) else broadcast_in_dim(mask, shape, axes)
+            x = lax.select(mask, x, full(shape, literal(x, 0)))
+            x, names = _sum(x, names, axes[:-1] if c in keep else axes)
+    return x, names
+
+
+def _diagonal(shape: tuple[int, ...]) -> Any:
+    """The mask of the places whose indices are all the same."""
+    places = [broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
+    first, *others = [lax.eq(a, b) for a, b in zip(places[:-1], places[1:], strict=True)]
+    for other in others:
+        first = lax.bitwise_and(first, other)
+    return first
+
+
+# ---- products ----------------------------------------------------------------------------------------
+
+
+def _dot(a: Any, b: Any, contracted: tuple, precision: Any, preferred: Any, out_sharding: Any = None) -> Any:
+    weak = False
+    if preferred is None:
+        preferred, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
+    out = dot_general(a, b, (contracted, ((), ())), precision, preferred, out_sharding=out_sharding)
+    return as_type(out, preferred, weak)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None,
+              out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.tensordot`, with the precision and the dtype of the sums."""
+    a, b = arrays("tensordot", a, b)
+    check_no_float0("tensordot", a, b)
+    contracted = _tensordot_axes(axes, typeof(a).shape, typeof(b).shape)
+    return _tensordot(a, b, contracted, precision=precision, preferred_element_type=preferred_element_type,
+                      out_sharding=out_sharding)  # fmt: skip
+
+
+def _tensordot_axes(axes: Any, left: tuple, right: tuple) -> tuple:
+    if isinstance(axes, (int, np.integer)):
+        if axes > min(len(left), len(right)):
+            raise TypeError(f"tensordot axes (axes {axes}) exceeds input ranks ({left} and {right})")
+        return tuple(range(len(left) - axes, len(left))), tuple(range(axes))
+    if not isinstance(axes, (list, tuple, np.ndarray)) or len(axes) != 2:
+        raise TypeError(
+            "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of ints; "
+            f"got {axes!r}."
+        )
+    scalar = [isinstance(a, (int, np.integer)) for a in axes]
+    pair = [(a,) if s else tuple(a) for a, s in zip(axes, scalar, strict=True)]
+    if scalar[0] != scalar[1] or len(pair[0]) != len(pair[1]):
+        raise TypeError(f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}.")
+    ranked = zip(pair, (len(left), len(right)), strict=True)
+    return tuple(tuple(dims.canonical_axis(i, rank) for i in p) for p, rank in ranked)
+
+
+@jitted("tensordot", static=("contracted", *_STATIC), inline=True)
+def _tensordot(a, b, contracted, *, precision, preferred_element_type, out_sharding):
+    return _dot(a, b, contracted, precision, preferred_element_type, out_sharding)
+
+
+@jitted(static=_STATIC, inline=True)
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """As `numpy.inner`, with the precision and the dtype of the sums."""
+    a, b = arrays("inner", a, b)
+    left, right = typeof(a).ndim, typeof(b).ndim
+    if left and right:
+        return _dot(a, b, ((left - 1,), (right - 1,)), precision, preferred_element_type)
+    if preferred_element_type is not None:
+        wanted = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner")
+        a, b = as_type(a, wanted), as_type(b, wanted)
+    return multiply(a, b)
+
+
+def _flat(x: Any) -> Any:
+    return reshape_to(x, (typeof(x).size,))
+
+
+def outer(a: Any, b: Any, out: None = None) -> Any:
+    """As `numpy.outer`."""
+    reductions.check_out("outer", out)
+    return _outer(a, b)
+
+
+@jitted("outer", inline=True)
+def _outer(a, b):
+    a, b = promote_dtypes(*arrays("outer", a, b))
+    return multiply(expand_dims(_flat(a), (1,)), expand_dims(_flat(b), (0,)))
+
+
+@jitted(static=_STATIC, inline=True)
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """As `numpy.vdot`, with the precision and the dtype of the sums."""
+    a, b = arrays("vdot", a, b)
+    a = lax.conj(a) if is_complex(a) else a
+    return _dot(_flat(a), _flat(b), ((0,), (0,)), precision, preferred_element_type)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
+           preferred_element_type: Any = None) -> Any:  # fmt: skip
+    """As `numpy.vecdot`, with the precision and the dtype of the sums."""
+    x1, x2 = arrays("jnp.vecdot", x1, x2)
+    shapes = typeof(x1).shape, typeof(x2).shape
+    if shapes[0][axis] != shapes[1][axis]:
+        raise ValueError(f"axes must match; got shapes {shapes[0]} and {shapes[1]} with {axis=}")
+
+    def core(a, b):
+        return vdot(a, b, precision=precision, preferred_element_type=preferred_element_type)
+
+    return vectorize(core, signature="(n),(n)->()")(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1))
+
+
+@jitted()
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.matvec`."""
+    return _MATVEC(*arrays("matvec", x1, x2))
+
+
+@jitted()
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.vecmat`."""
+    x1, x2 = arrays("vecmat", x1, x2)
+    return _VECMAT(lax.conj(x1) if is_complex(x1) else x1, x2)
+
+
+_MATVEC = vectorize(lambda a, b: _dot(a, b, ((1,), (0,)), None, None), signature="(n,m),(m)->(n)")
+_VECMAT = vectorize(lambda a, b: _dot(a, b, ((0,), (0,)), None, None), signature="(n),(n,m)->(m)")
+
+
+@jitted()
+def kron(a: Any, b: Any) -> Any:
+    """As `numpy.kron`."""
+    a, b = promote_dtypes(*arrays("kron", a, b))
+    rank = max(typeof(a).ndim, typeof(b).ndim)
+    a, b = broadcast_to_rank(a, rank), broadcast_to_rank(b, rank)
+    shape = tuple(m * n for m, n in zip(typeof(a).shape, typeof(b).shape, strict=True))
+    product = lax.mul(expand_dims(a, range(1, 2 * rank, 2)), expand_dims(b, range(0, 2 * rank, 2)))
+    return reshape(product, shape)
+
+
+@jitted(static=("axis1", "axis2", "dtype"))
+def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
+          out: None = None) -> Any:  # fmt: skip
+    """As `numpy.trace`."""
+    reductions.check_out("trace", out)
+    (a,) = arrays("trace", a)
+    places = tuple(dims.canonical_axis(i, typeof(a).ndim) for i in (axis1, axis2))
+    if places[0] == places[1]:
+        raise ValueError(f"axis1 and axis2 can not be same. axis1={axis1} and axis2={axis2}")
+    kind = typeof(offset)
+    if kind.shape or not dtypes.issubdtype(kind.dtype, np.integer):
+        raise ValueError(f"trace: offset must be a scalar integer; got {kind}")
+    a = moveaxis(a, places, (-2, -1))
+    int_type = dtypes.default_int_dtype()
+    rows, columns = (broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
+    offset = int_type.type(offset) if isinstance(offset, int) else as_type(offset, int_type)
+    mask = lax.eq(lax.add(rows, offset), columns)
+    return reductions.sum(where(mask, a, zeros_like(a)), axis=(-2, -1), dtype=dtype)

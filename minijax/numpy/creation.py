@@ -1,0 +1,637 @@
+"""Making arrays: from values, of one value, ranges, and masks of a triangle."""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.api.vmap import vmap
+from minijax.base import dims, dtypes, errors, tree
+from minijax.control.jitted import jitted
+from minijax.ir.trace import Tracer
+from minijax.ir.types import typeof, unwrapped
+from minijax.numpy.promote import arrays
+from minijax.ops import convert as lax_convert, elementwise as lax, moving, shape as lax_shape
+from minijax.ops.convert import convert
+from minijax.ops.moving import held
+from minijax.run import transfer
+from minijax.run.array import Array
+
+_SCALARS = (bool, int, float, complex)
+
+
+def arraylike(name: str, *args: Any) -> tuple:
+    """The arguments as values. Raises TypeError, naming the function, for what is none."""
+    return tuple(arrays(name, *args))
+
+
+def values(name: str, *args: Any) -> tuple:
+    """As `arraylike`, and what is no array yet is made one."""
+    return tuple(x if isinstance(x, Array) else asarray(x) for x in arrays(name, *args))
+
+
+def value(name: str, x: Any) -> Any:
+    return x if isinstance(x, Array) else values(name, x)[0]
+
+
+def concrete(x: Any, name: str, argument: str) -> Any:
+    """A value known now, as numpy's or Python's. Raises ConcretizationTypeError for a traced one."""
+    if isinstance(x, Tracer):
+        found = x.concrete_value()
+        if found is None:
+            raise errors.ConcretizationTypeError(x, f"It arose in the jnp.{name} argument '{argument}'")
+        x = found
+    return np.asarray(x)[()] if isinstance(x, Array) else x
+
+
+def host_ints(name: str, xs: Any) -> list[int]:
+    """A sequence of ints known now."""
+    found = np.asarray(
+        [concrete(x, name, "indices") for x in xs] if isinstance(xs, Sequence) else concrete(xs, name, "")
+    )
+    if found.size and found.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected integers, got {found.dtype}")
+    return [int(i) for i in found.reshape(-1)]
+
+
+# ---- from values -------------------------------------------------------------------------------------
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    *args: Any,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,  # noqa: A002
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """As `numpy.array`; the order can only be "K"."""
+    if order is not None and order != "K":
+        raise NotImplementedError("array: Only implemented for order='K'")
+    wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "array")
+    return _place(
+        _at_least(_array(object, wanted, copy), ndmin), device if out_sharding is None else out_sharding
+    )
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """As `numpy.asarray`; a Python scalar gives an array of a weak type."""
+    if order is not None and order != "K":
+        raise NotImplementedError("asarray: Only implemented for order='K'")
+    wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "asarray")
+    return _place(_array(a, wanted, bool(copy)), device if out_sharding is None else out_sharding)
+
+
+def _place(x: Any, device: Any) -> Any:
+    if device is None or isinstance(x, Tracer):
+        return x
+    return transfer.to_device(x, device)
+
+
+def _at_least(x: Any, ndmin: int) -> Any:
+    missing = ndmin - typeof(x).ndim
+    return moving.expand_dims(x, tuple(range(missing))) if missing > 0 else x
+
+
+def _array(x: Any, dtype: Any, copy: bool) -> Any:
+    x = unwrapped(x)
+    if isinstance(x, Array):
+        x = lax_convert.copy_p.bind(x) if copy else x
+        return x if dtype is None else convert(x, dtype)
+    if isinstance(x, (*_SCALARS, np.generic)) and not isinstance(x, np.character):
+        return _of_scalar(x, dtype)
+    if isinstance(x, np.ndarray):
+        return _of_numpy(x, dtype)
+    if isinstance(x, list | tuple | dict | range) or x is None:
+        return _of_list(x, dtype)
+    if dtype is None and hasattr(x, "weak_type"):
+        return held(x)
+    if hasattr(x, "__array__") or isinstance(x, memoryview):
+        return _of_numpy(np.asarray(x), dtype)
+    if hasattr(x, "__cuda_array_interface__") or hasattr(x, "__dlpack__"):
+        return _array(transfer.from_dlpack(x), dtype, copy)
+    return _of_numpy(np.asarray(x), dtype, x)
+
+
+def _of_scalar(x: Any, dtype: Any) -> Any:
+    if dtype is None:
+        return held(x)
+    if isinstance(x, complex | np.complexfloating) and dtype.kind in "fiub":
+        raise TypeError(f"float() argument must be a string or a real number, not {type(x).__name__!r}")
+    return held(np.asarray(x, dtype=dtype))
+
+
+def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
+    if dtype is not None and x.dtype != dtype:
+        x = x.astype(dtype)
+    if x.dtype.kind in "OSUMmV" and x.dtype not in dtypes.BY_NAME.values() and x.dtype != dtypes.float0:
+        raise TypeError(
+            f"Value '{x if given is None else given}' with dtype {x.dtype} is not a valid JAX array type. "
+            "Only arrays of numeric types are supported by JAX."
+        )
+    wanted = dtypes.canonicalize_dtype(x.dtype)
+    return held(x if dtype is not None or x.dtype == wanted else x.astype(wanted))
+
+
+def _of_list(x: Any, dtype: Any) -> Any:
+    leaves = tree.tree_leaves(x, is_leaf=lambda y: y is None) if not isinstance(x, range) else list(x)
+    if any(y is None for y in leaves):
+        raise ValueError("None is not a valid value for jnp.array")
+    leaves = list(map(unwrapped, leaves))
+    if all(type(y) in _SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves) and leaves:
+        dtype = dtypes.result_type(*leaves) if dtype is None else dtype
+    if isinstance(x, list | tuple) and any(isinstance(y, Array) for y in leaves):
+        return _stacked(x, dtype)
+    if isinstance(x, dict):
+        raise TypeError(
+            f"Value '{x}' with dtype object is not a valid JAX array type. Only arrays of numeric types "
+            "are supported by JAX."
+        )
+    found = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
+    return _of_numpy(found, dtype)
+
+
+def _stacked(x: Any, dtype: Any) -> Any:
+    """Nested lists of arrays, joined from the inside."""
+    if not isinstance(x, list | tuple):
+        return _array(x, dtype, False)
+    parts = [moving.expand_dims(_stacked(y, dtype), (0,)) for y in x]
+    if len({typeof(p).shape for p in parts}) > 1 and all(isinstance(y, list | tuple) for y in x):
+        raise ValueError(
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape: "
+            f"array was given parts of shapes {[typeof(p).shape[1:] for p in parts]}"
+        )
+    return lax_shape.concatenate(parts, 0)
+
+
+def copy(a: Any, order: str | None = None) -> Any:
+    """As `numpy.copy`."""
+    return array(value("copy", a), copy=True, order=order)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """The array as another dtype; complex numbers lose their imaginary part with a warning, floats their
+    fraction.
+    """
+    x = value("astype", x)
+    wanted = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
+    have = x.dtype
+    if np.issubdtype(have, np.complexfloating):
+        if dtypes.issubdtype(wanted, np.bool_):
+            return lax.ne(x, have.type(0))
+        if not dtypes.issubdtype(wanted, np.complexfloating):
+            errors.warn("Casting from complex to real dtypes will discard the imaginary part.", UserWarning)
+            x = lax.real(x)
+    found = convert(x, wanted)
+    return _place(lax_convert.copy_p.bind(x) if copy and found is x else found, device)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """As `numpy.frombuffer`; the memory is copied."""
+    return asarray(np.frombuffer(buffer=buffer, dtype=np.dtype(dtype), count=count, offset=offset))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """The array that another library offers by DLPack, without a copy where that can be done."""
+    return transfer.from_dlpack(x, device, copy)
+
+
+def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """As `numpy.fromfunction`, but `function` gets scalars: it is mapped over the indices by `vmap`."""
+    shape = dims.shape_of(shape)
+
+    def mapped(*xs):
+        return function(*xs, **kwargs)
+
+    for i in reversed(range(len(shape))):
+        mapped = vmap(mapped, in_axes=tuple(0 if j == i else None for j in range(len(shape))))
+    return mapped(*[arange(n, dtype=dtype) for n in shape])
+
+
+def broadcast_shape_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` broadcast to `shape`, with which its own must be compatible."""
+    have = typeof(x).shape
+    if have == shape:
+        return x
+    return moving.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(have), len(shape))))
+
+
+# ---- of one value ------------------------------------------------------------------------------------
+
+
+def _shape_of(shape: Any) -> tuple[int, ...]:
+    shape = dims.shape_of(shape)
+    if any(n < 0 for n in shape):
+        raise TypeError(f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.")
+    return shape
+
+
+def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any) -> Any:
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
+    return _place(_constant(_shape_of(shape), fill, dtype), device)
+
+
+def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False) -> Any:
+    fill = convert(fill, dtype, weak)
+    if shape:
+        return moving.broadcast_in_dim(fill, shape, ())
+    return fill if isinstance(fill, Array) else held(fill)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """As `numpy.zeros`."""
+    return _filled("zeros", shape, 0, dtype, device if out_sharding is None else out_sharding)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """As `numpy.ones`."""
+    return _filled("ones", shape, 1, dtype, device if out_sharding is None else out_sharding)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """As `numpy.empty`; the array is filled with zeros."""
+    return _filled("empty", shape, 0, dtype, device if out_sharding is None else out_sharding)
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """As `numpy.full`; the dtype is that of the value, weak if that is."""
+    (fill,) = arraylike("full", fill_value)
+    wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "full")
+    if typeof(fill).ndim:
+        found = broadcast_shape_to(
+            _array(fill, wanted, False), _fits("full", typeof(fill).shape, _shape_of(shape))
+        )
+    else:
+        found = _constant(
+            _shape_of(shape), fill, wanted or typeof(fill).dtype, not wanted and typeof(fill).weak_type
+        )
+    return _place(found, device if out_sharding is None else out_sharding)
+
+
+def _fits(name: str, have: tuple, shape: tuple) -> tuple:
+    if lax_shape.broadcast_shapes(have, shape) != shape:
+        raise ValueError(f"{name}: Incompatible shapes for broadcasting: {have} and requested shape {shape}")
+    return shape
+
+
+def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any) -> Any:
+    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        (a,) = arraylike(name, a)
+    wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    shape = None if shape is None else _shape_of(shape)
+    if typeof(fill).ndim:
+        like = lax_shape.typeof_like(a)
+        shape = like.shape if shape is None else shape
+        found = broadcast_shape_to(
+            convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape)
+        )
+    else:
+        like = lax_shape.typeof_like(a)
+        found = _constant(
+            like.shape if shape is None else shape, fill, wanted or like.dtype, not wanted and like.weak_type
+        )
+    return _place(found, device)
+
+
+def zeros_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """As `numpy.zeros_like`."""
+    return _like("zeros_like", a, 0, dtype, shape, device if out_sharding is None else out_sharding)
+
+
+def ones_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """As `numpy.ones_like`."""
+    return _like("ones_like", a, 1, dtype, shape, device if out_sharding is None else out_sharding)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """As `numpy.empty_like`; the array is filled with zeros."""
+    return _like("empty_like", prototype, 0, dtype, shape, device)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+              out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.full_like`."""
+    (fill,) = arraylike("full_like", fill_value)
+    return _like("full_like", a, fill, dtype, shape, device if out_sharding is None else out_sharding)
+
+
+# ---- ranges ------------------------------------------------------------------------------------------
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None,
+           out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.arange`; the arguments must be known when the program is traced."""
+    only_stop = stop is None and step is None
+    names = ("stop", "stop", "step") if only_stop else ("start", "stop", "step")
+    given = [
+        None if x is None else concrete(x, "arange", n)
+        for x, n in zip((start, stop, step), names, strict=True)
+    ]
+    for x, n in zip(given, names, strict=True):
+        if x is not None and np.ndim(x):
+            raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {n}={x}")
+        if isinstance(x, complex | np.complexfloating):
+            raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported")
+    if dtype is None:
+        wanted = dtypes.result_type(*[x for x in given if x is not None])
+    else:
+        wanted = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
+    start, stop, step = given
+    if only_stop or stop is None:
+        start, stop = 0, start
+        if stop is None:
+            raise TypeError("arange: stop must be real number, not NoneType")
+    if step is not None and step == 0:
+        raise ZeroDivisionError("arange: division by zero, step must not be 0")
+    found = lax_shape.iota(wanted, max(0, math.ceil((stop - start) / (1 if step is None else step))))
+    if step is not None:
+        found = lax.mul(_literal(step, wanted), found)
+    if step is not None or start != 0:
+        found = lax.add(_literal(start, wanted), found)
+    return _place(found, device if out_sharding is None else out_sharding)
+
+
+def _literal(x: Any, dtype: Any) -> Any:
+    return np.asarray(x).astype(dtype)[()]
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """As `numpy.linspace`."""
+    num = operator.index(concrete(num, "linspace", "num"))
+    if num < 0:
+        raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
+    start, stop = arraylike("linspace", start, stop)
+    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "linspace")
+    found = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(axis))
+    return (_place(found[0], device), found[1]) if retstep else _place(found, device)
+
+
+def _inexact_of(*xs: Any) -> Any:
+    return dtypes.to_inexact_dtype(dtypes.result_type(*xs))
+
+
+@jitted("_linspace", static=("num", "endpoint", "retstep", "dtype", "axis"))
+def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
+    wanted = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
+    computed = _inexact_of(start, stop, wanted)
+    start, stop = convert(start, computed), convert(stop, computed)
+    shape = lax_shape.broadcast_shapes(start.shape, stop.shape)
+    given = start, stop
+    start, stop = broadcast_shape_to(start, shape), broadcast_shape_to(stop, shape)
+    axis = dims.canonical_axis(axis, len(shape) + 1)
+    bounds = (*shape[:axis], 1, *shape[axis:])
+    div = num - 1 if endpoint else num
+    real = dtypes.to_floating_dtype(computed)
+    step = None
+    if num > 1:
+        step = lax.div(_difference(*given), _literal(div, computed))
+        wide = tuple(div if i == axis else 1 for i in range(len(bounds)))
+        part = moving.reshape_to(lax_shape.iota(real, div), wide)
+        part = convert(lax.div(part, _literal(div, real)), computed)
+        left = lax.mul(moving.reshape(start, bounds), lax.sub(_literal(1, computed), part))
+        out = lax.add(left, lax.mul(moving.reshape(stop, bounds), part))
+        if endpoint:
+            out = lax_shape.concatenate([out, moving.expand_dims(stop, (axis,))], axis)
+    elif num == 1:
+        step = np.array(np.nan, computed)[()] if endpoint else lax.sub(stop, start)
+        out = moving.reshape(start, bounds)
+    else:
+        step = np.array(np.nan, computed)[()]
+        out = moving.full((*shape[:axis], 0, *shape[axis:]), computed.type(0))
+    if dtypes.issubdtype(wanted, np.integer) and not dtypes.issubdtype(out.dtype, np.integer):
+        out = lax.floor(out)
+    out = convert(out, wanted)
+    return (out, step) if retstep else out
+
+
+def _difference(start: Any, stop: Any) -> Any:
+    rank = max(start.ndim, stop.ndim)
+    return lax.sub(*[lax_shape.broadcast_to_rank(x, rank) if x.ndim else x for x in (stop, start)])
+
+
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
+             axis: int = 0) -> Any:  # fmt: skip
+    """As `numpy.logspace`."""
+    num = operator.index(concrete(num, "logspace", "num"))
+    start, stop, base = arraylike("logspace", start, stop, base)
+    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "logspace")
+    return _logspace(
+        start, stop, base, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis)
+    )
+
+
+@jitted("_logspace", static=("num", "endpoint", "dtype", "axis"))
+def _logspace(start, stop, base, num, endpoint, dtype, axis):
+    wanted = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
+    computed = _inexact_of(start, stop, wanted)
+    start, stop = convert(start, computed), convert(stop, computed)
+    powers = linspace(start, stop, num, endpoint=endpoint, axis=axis)
+    base = convert(base, computed)
+    base = moving.expand_dims(base, (axis,)) if base.ndim else base
+    shape = lax_shape.broadcast_shapes(base.shape, powers.shape)
+    base = broadcast_shape_to(base, shape) if base.ndim else base
+    return convert(lax.pow(base, broadcast_shape_to(powers, shape)), wanted)
+
+
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Any:
+    """As `numpy.geomspace`."""
+    num = operator.index(concrete(num, "geomspace", "num"))
+    start, stop = arraylike("geomspace", start, stop)
+    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "geomspace")
+    return _geomspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
+
+
+@jitted("_geomspace", static=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start, stop, num, endpoint, dtype, axis):
+    wanted = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
+    computed = _inexact_of(start, stop, wanted)
+    start, stop = convert(start, computed), convert(stop, computed)
+    sign = lax.sign(start)
+    ends = [_log10(lax.div(x, sign)) for x in (start, stop)]
+    found = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
+    found = lax.mul(sign, found) if not sign.ndim else lax.mul(broadcast_shape_to(sign, found.shape), found)
+    if axis:
+        found = moving.move_axis(found, 0, dims.canonical_axis(axis, found.ndim))
+    return convert(found, wanted)
+
+
+def _log10(x: Any) -> Any:
+    return lax.mul(lax.log(x), _literal(1 / math.log(10), x.dtype))
+
+
+# ---- triangles and diagonals -------------------------------------------------------------------------
+
+
+def _below(n: int, m: int, k: Any) -> Any:
+    """The mask of the lower triangle of an n by m matrix."""
+    int_type = dtypes.default_int_dtype()
+    rows = lax.add(lax_shape.broadcasted_iota(int_type, (n, m), 0), _literal(k, int_type))
+    return lax.ge(rows, lax_shape.broadcasted_iota(int_type, (n, m), 1))
+
+
+def _on_diagonal(n: int, m: int, k: Any) -> Any:
+    int_type = dtypes.default_int_dtype()
+    rows, columns = (lax_shape.broadcasted_iota(int_type, (n, m), i) for i in (0, 1))
+    return lax.eq(lax.add(rows, _literal(k, int_type)), columns)
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+    """As `numpy.eye`."""
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")
+    n, m = (dims.canonical_dim(v) for v in (N, N if M is None else M))
+    if n < 0 or m < 0:
+        raise ValueError(f"eye: negative dimensions are not allowed, got {N} and {M}")
+    return _place(convert(_on_diagonal(n, m, concrete(k, "eye", "k")), dtype), device)
+
+
+def identity(n: Any, dtype: Any = None) -> Any:
+    """As `numpy.identity`."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """As `numpy.tri`."""
+    dtype = dtypes.check_and_canonicalize_user_dtype(np.float32 if dtype is None else dtype, "tri")
+    return convert(_below(dims.canonical_dim(N), dims.canonical_dim(N if M is None else M), k), dtype)
+
+
+def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
+    m = value(name, m)
+    if m.ndim < 2:
+        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
+    mask = _below(*m.shape[-2:], k if lower else k - 1)
+    if m.ndim > 2:
+        mask = moving.broadcast_in_dim(mask, m.shape, (m.ndim - 2, m.ndim - 1))
+    blank = moving.full(m.shape, np.zeros((), m.dtype)[()], m.weak_type)
+    return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
+
+
+@jitted("tril", static=("k",))
+def tril(m: Any, k: int = 0) -> Any:
+    """As `numpy.tril`."""
+    return _triangle("tril", m, k, True)
+
+
+@jitted("triu", static=("k",))
+def triu(m: Any, k: int = 0) -> Any:
+    """As `numpy.triu`."""
+    return _triangle("triu", m, k, False)
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
+    """As `numpy.meshgrid`; the arguments must be of rank 1, and the results are always copies."""
+    args = list(values("meshgrid", *xi))
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    if any(x.ndim != 1 for x in args):
+        raise ValueError(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[x.shape for x in args]}")
+    swap = indexing == "xy" and len(args) >= 2
+    if swap:
+        args[:2] = args[1::-1]
+    shape = [x.shape[0] for x in args]
+    found = [
+        moving.broadcast_in_dim(x, [n if j == i or not sparse else 1 for j, n in enumerate(shape)], (i,))
+        for i, x in enumerate(args)
+    ]
+    if swap:
+        found[:2] = found[1::-1]
+    return found
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """As `numpy.indices`."""
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices")
+    shape = dims.canonical_shape(dimensions)
+    found = []
+    for i, n in enumerate(shape):
+        wide = [m if j == i or not sparse else 1 for j, m in enumerate(shape)]
+        found.append(moving.broadcast_in_dim(lax_shape.iota(dtype, n), wide, (i,)))
+    if sparse:
+        return tuple(found)
+    return lax_shape.stack(found, 0) if found else zeros((0,), dtype)
+
+
+# ---- questions ---------------------------------------------------------------------------------------
+
+
+def _property(name: str, a: Any) -> Any:
+    """A property of an array; lists have it too, with a warning."""
+    if hasattr(a, name):
+        return getattr(a, name)
+    if isinstance(a, list | tuple):
+        errors.warn(
+            f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a future JAX "
+            "release this will be an error.",
+            DeprecationWarning,
+        )
+        return getattr(np, name)(a)
+    return getattr(np, name)(*arraylike(name, a))
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """As `numpy.shape`."""
+    return tuple(_property("shape", a))
+
+
+def ndim(a: Any) -> int:
+    """As `numpy.ndim`."""
+    return _property("ndim", a)
+
+
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """As `numpy.size`; `axis` may be several."""
+    if axis is None:
+        return _property("size", a)
+    found = tuple(_property("shape", a))
+    axes = axis if isinstance(axis, Sequence) else (axis,)
+    return math.prod(found[dims.canonical_axis(i, len(found))] for i in axes)
+
+
+def iscomplexobj(x: Any) -> bool:
+    """As `numpy.iscomplexobj`."""
+    if x is None:
+        return False
+    dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+    return dtypes.issubdtype(dtype, np.complexfloating)
+
+
+def isrealobj(x: Any) -> bool:
+    """As `numpy.isrealobj`."""
+    return not iscomplexobj(x)
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """As `numpy.can_cast`; arrays count by their dtype."""
+    return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting=casting)

@@ -1,0 +1,104 @@
+"""Cumulative sums and products."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dims, dtypes
+from minijax.composed import cumulative
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy.promote import arrays, as_type
+from minijax.numpy.reductions import check_out, static_axis
+from minijax.numpy.selecting import where
+from minijax.ops import elementwise as lax
+from minijax.ops.families import literal
+from minijax.ops.moving import full, reshape
+from minijax.ops.shape import concatenate
+
+
+def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: bool = False) -> Callable:
+    """The jitted core of a cumulative function."""
+
+    @jitted(name, static=("axis", "dtype"))
+    def core(a, axis, dtype):
+        if axis is None:
+            a, axis = reshape(a, (typeof(a).size,)), 0
+        axis = dims.canonical_axis(axis, typeof(a).ndim)
+        if skips_nan:
+            a = where(lax.ne(a, a), literal(a, start), a)
+        have = typeof(a).dtype
+        return op(as_type(a, _dtype_of(have, dtype, promotes)), axis)
+
+    return core
+
+
+def _dtype_of(have: Any, dtype: Any, promotes: bool) -> Any:
+    if dtype is not None:
+        return dtype
+    if have == np.bool_ or promotes and dtypes.issubdtype(have, np.signedinteger):
+        return dtypes.default_int_dtype()
+    if promotes and dtypes.issubdtype(have, np.unsignedinteger):
+        return dtypes.default_uint_dtype()
+    return have
+
+
+def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) -> Callable:
+    core = _accumulate(name, op, start, skips_nan)
+
+    def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+        check_out(name, out)
+        wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
+        return core(*arrays(name, a), static_axis(axis), wanted)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`; integers keep their dtype."
+    return function
+
+
+cumsum = _cumulative("cumsum", cumulative.cumsum, 0)
+cumprod = _cumulative("cumprod", cumulative.cumprod, 1)
+nancumsum = _cumulative("nancumsum", cumulative.cumsum, 0, skips_nan=True)
+nancumprod = _cumulative("nancumprod", cumulative.cumprod, 1, skips_nan=True)
+_cumsum_promoted = _accumulate("_cumsum_with_promotion", cumulative.cumsum, 0, False, promotes=True)
+
+
+def _with_initial(
+    name: str, x: Any, axis: int | None, dtype: Any, include: bool, core: Callable, start: int
+) -> Any:
+    (x,) = arrays(name, x)
+    rank = typeof(x).ndim
+    if not rank:
+        raise ValueError(
+            f"The input must be non-scalar to take a {name.replace('_', ' ')}, however a scalar was given."
+        )
+    if axis is None and rank > 1:
+        raise ValueError(
+            f"The input array has rank {rank}, however axis was not set to an explicit value. "
+            f"The axis argument is only optional for one-dimensional arrays."
+        )
+    axis = dims.canonical_axis(static_axis(axis) or 0, rank)
+    out = core(x, axis, None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name))
+    if not include:
+        return out
+    shape = (*typeof(out).shape[:axis], 1, *typeof(out).shape[axis + 1 :])
+    return concatenate([full(shape, literal(out, start)), out], axis)
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """As `numpy.cumulative_sum`."""
+    return _with_initial("cumulative_sum", x, axis, dtype, include_initial, _cumsum_promoted, 0)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """As `numpy.cumulative_prod`."""
+
+    def core(x, axis, dtype):
+        return cumulative.cumprod(as_type(x, _dtype_of(typeof(x).dtype, dtype, promotes=False)), axis)
+
+    return _with_initial("cumulative_prod", x, axis, dtype, include_initial, core, 1)

@@ -1,0 +1,459 @@
+"""`jax.numpy.linalg`: eigenvalues, systems, determinants, norms."""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.api.custom import custom_jvp
+from minijax.api.vmap import vmap
+from minijax.base import dims, dtypes
+from minijax.composed import linalg as lax_linalg
+from minijax.composed.cumulative import cumprod
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy import creation, indexing, products, reductions, shaping, taking, ufuncs
+from minijax.numpy.promote import arrays, is_complex, promote_dtypes_inexact
+from minijax.numpy.selecting import where
+from minijax.ops import elementwise as lax, moving, shape as lax_shape
+from minijax.ops.convert import convert
+from minijax.ops.families import literal
+
+Axis = int | Sequence[int] | None
+
+
+class EigResult(NamedTuple):
+    """What `eig` gives."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EighResult(NamedTuple):
+    """What `eigh` gives."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` gives."""
+
+    sign: Any
+    logabsdet: Any
+
+
+class SVDResult(NamedTuple):
+    """What `svd` gives."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def _inexact(name: str, *args: Any) -> list:
+    return promote_dtypes_inexact(*arrays(f"jnp.linalg.{name}", *args))
+
+
+def _check_square(what: str, a: Any) -> None:
+    shape = typeof(a).shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"Argument to {what} must have shape [..., n, n], got {shape}")
+
+
+# ---- eigenvalues and singular values ----------------------------------------------------------------
+
+
+def eig(a: Any) -> EigResult:
+    """As `numpy.linalg.eig`, always complex."""
+    (a,) = _inexact("eig", a)
+    return EigResult(*lax_linalg.eig(a, compute_left_eigenvectors=False))
+
+
+@jitted("eigvals")
+def eigvals(a: Any) -> Any:
+    """As `numpy.linalg.eigvals`, always complex."""
+    (a,) = _inexact("eigvals", a)
+    return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
+
+
+@jitted("eigh", static=("UPLO", "symmetrize_input"))
+def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:  # noqa: N803
+    """As `numpy.linalg.eigh`, of the Hermitian part unless `symmetrize_input` is False."""
+    (a,) = _inexact("eigh", a)
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+    vectors, values = lax_linalg.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
+    return EighResult(values, vectors)
+
+
+@jitted("eigvalsh", static=("UPLO", "symmetrize_input"))
+def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:  # noqa: N803
+    """As `numpy.linalg.eigvalsh`, of the Hermitian part unless `symmetrize_input` is False."""
+    return eigh(*_inexact("eigvalsh", a), UPLO, symmetrize_input).eigenvalues
+
+
+@jitted("svd", static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+        subset_by_index: tuple[int, int] | None = None) -> Any:  # fmt: skip
+    """As `numpy.linalg.svd`; `subset_by_index` asks for some of the singular values."""
+    (a,) = _inexact("svd", a)
+    if hermitian:
+        raise NotImplementedError("jnp.linalg.svd: hermitian=True is not supported")
+    found = lax_linalg.svd(
+        a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
+    )
+    return SVDResult(*found) if compute_uv else found
+
+
+def svdvals(x: Any, /) -> Any:
+    """As `numpy.linalg.svdvals`."""
+    return svd(x, compute_uv=False)
+
+
+@jitted("cholesky", static=("upper", "symmetrize_input"))
+def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+    """As `numpy.linalg.cholesky`; NaN where a matrix is not positive definite."""
+    (a,) = _inexact("cholesky", a)
+    lower = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
+    return lax_linalg.adjoint(lower) if upper else lower
+
+
+# ---- systems ----------------------------------------------------------------------------------------
+
+
+def _over_batches(fun: Callable, operands: Sequence, ranks: Sequence[int]) -> Any:
+    """`fun` of arrays without batch axes, over batch axes that broadcast together."""
+    shapes = [typeof(x).shape for x in operands]
+    batch = lax_shape.broadcast_shapes(*(s[: len(s) - r] for s, r in zip(shapes, ranks, strict=True)))
+    mapped = [[size != 1 for size in s[: len(s) - r]] for s, r in zip(shapes, ranks, strict=True)]
+    ready = [
+        lax_shape.squeeze(x, [i for i, is_mapped in enumerate(flags) if not is_mapped])
+        for x, flags in zip(operands, mapped, strict=True)
+    ]
+    unit = []
+    for i in range(1, len(batch) + 1):
+        in_axes = tuple(0 if len(flags) >= i and flags[-i] else None for flags in mapped)
+        if any(a == 0 for a in in_axes):
+            fun = vmap(fun, in_axes)
+        else:
+            unit.append(len(batch) - i)
+    return moving.expand_dims(fun(*ready), unit)
+
+
+@jitted("solve")
+def solve(a: Any, b: Any) -> Any:
+    """As `numpy.linalg.solve`; differentiable with respect to both."""
+    a, b = _inexact("solve", a, b)
+    shape, given = typeof(a).shape, typeof(b).shape
+    if len(shape) < 2:
+        raise ValueError(f"left hand array must be at least two dimensional; got a.shape={shape}")
+    if len(given) > 1 and given == shape[:-1]:
+        raise ValueError(
+            f"Invalid shapes for solve: {shape}, {given}: a batch of vectors is ambiguous; "
+            f"use solve(a, b[..., None]).squeeze(-1)."
+        )
+    rank = 1 if len(given) == 1 else 2
+    if len(given) < rank:
+        raise ValueError(
+            f"solve: input with shape {given} does not have enough dimensions for a right-hand side"
+        )
+    if not shape[-1] == shape[-2] == given[-rank]:
+        raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={given}")
+    return _over_batches(lax_linalg.solve, (a, b), (2, rank))
+
+
+@jitted("inv")
+def inv(a: Any) -> Any:
+    """As `numpy.linalg.inv`; a singular matrix gives infinities or NaN."""
+    (a,) = arrays("jnp.linalg.inv", a)
+    _check_square("inv", a)
+    shape = typeof(a).shape
+    return solve(a, shaping.broadcast_to(creation.eye(shape[-1], dtype=typeof(a).dtype), shape))
+
+
+@jitted("matrix_power", static=("n",))
+def matrix_power(a: Any, n: int) -> Any:
+    """As `numpy.linalg.matrix_power`."""
+    (a,) = creation.arraylike("jnp.linalg.matrix_power", a)
+    shape = typeof(a).shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise TypeError("Last 2 dimensions of the array must be square")
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"exponent must be an integer, got {n}") from None
+    if n == 0:
+        return shaping.broadcast_to(creation.eye(shape[-1], dtype=typeof(a).dtype), shape)
+    a, n = (inv(a), -n) if n < 0 else (a, n)
+    if n == 3:
+        return products.matmul(products.matmul(a, a), a)
+    power = result = None
+    while n:
+        power = a if power is None else products.matmul(power, power)
+        n, bit = divmod(n, 2)
+        if bit:
+            result = power if result is None else products.matmul(result, power)
+    return result
+
+
+# ---- determinants -----------------------------------------------------------------------------------
+
+
+@jitted("trace")
+def _trace(a: Any) -> Any:
+    """The sums of the diagonals of matrices, given transposed."""
+    a = lax_linalg.transposed(a)
+    n = typeof(a).shape[-1]
+    mask = creation.eye(n, dtype=bool)
+    return reductions.sum(where(mask, a, creation.zeros_like(a)), axis=(-2, -1))
+
+
+def _element(a: Any, i: int, j: int) -> Any:
+    return indexing.getitem(a, (..., i, j))
+
+
+def _product(a: Any, *places: tuple[int, int]) -> Any:
+    result = _element(a, *places[0])
+    for place in places[1:]:
+        result = lax.mul(result, _element(a, *place))
+    return result
+
+
+def _det_2x2(a: Any) -> Any:
+    return lax.sub(_product(a, (0, 0), (1, 1)), _product(a, (0, 1), (1, 0)))
+
+
+def _det_3x3(a: Any) -> Any:
+    total = _product(a, (0, 0), (1, 1), (2, 2))
+    total = lax.add(total, _product(a, (0, 1), (1, 2), (2, 0)))
+    total = lax.add(total, _product(a, (0, 2), (1, 0), (2, 1)))
+    total = lax.sub(total, _product(a, (0, 2), (1, 1), (2, 0)))
+    total = lax.sub(total, _product(a, (0, 0), (1, 2), (2, 1)))
+    return lax.sub(total, _product(a, (0, 1), (1, 0), (2, 2)))
+
+
+@jitted("det")
+def det(a: Any) -> Any:
+    """As `numpy.linalg.det`."""
+    (a,) = _inexact("det", a)
+    _check_square("_det()", a)
+    n = typeof(a).shape[-1]
+    return _det_2x2(a) if n == 2 else _det_3x3(a) if n == 3 else _det(a)
+
+
+@custom_jvp
+def _det(a: Any) -> Any:
+    sign, logdet = slogdet(a)
+    return lax.mul(sign, _typed(lax.exp(logdet), sign))
+
+
+@_det.defjvp
+def _det_jvp(primals, tangents):
+    value, product = _cofactor_solve(primals[0], tangents[0])
+    return value, _trace(product)
+
+
+def _typed(x: Any, like: Any) -> Any:
+    dtype = typeof(like).dtype
+    return x if typeof(x).dtype == dtype else convert(x, dtype)
+
+
+def _exchanges(pivots: Any) -> Any:
+    """How many rows an LU decomposition exchanged."""
+    at = creation.arange(typeof(pivots).shape[-1], dtype=np.int32)
+    return reductions.count_nonzero(ufuncs.not_equal(pivots, at), axis=-1)
+
+
+def _parity_sign(count: Any) -> Any:
+    half = ufuncs.remainder(count, np.int32(2))
+    return lax.add(lax.mul(literal(half, -2), half), literal(half, 1))
+
+
+def _slogdet_lu(a: Any) -> tuple:
+    dtype = typeof(a).dtype
+    lu, pivots, _ = lax_linalg.lu(a)
+    diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
+    is_zero = reductions.any(ufuncs.equal(diagonal, literal(lu, 0)), axis=-1)
+    count, sign = _exchanges(pivots), literal(lu, 1)
+    if is_complex(a):
+        sign = reductions.prod(lax.div(diagonal, convert(lax.abs(diagonal), dtype)), axis=-1)
+    else:
+        count = lax.add(count, reductions.count_nonzero(ufuncs.less(diagonal, literal(lu, 0)), axis=-1))
+    sign = ufuncs.multiply(sign, convert(creation.array(_parity_sign(count)), dtype))
+    sign = where(is_zero, literal(lu, 0), sign)
+    logs = _typed(lax.log(lax.abs(diagonal)), lu)
+    logdet = where(is_zero, literal(lu, -np.inf), reductions.sum(logs, axis=-1))
+    return sign, ufuncs.real(logdet)
+
+
+def _corners(a: Any) -> list:
+    """The elements of a 2 by 2 matrix, row by row, and its determinant."""
+    w, x, y, z = (_element(a, i, j) for i in range(2) for j in range(2))
+    return [w, x, y, z, lax.sub(lax.mul(w, z), lax.mul(x, y))]
+
+
+def _slogdet_small(a: Any) -> tuple:
+    value = _element(a, 0, 0) if typeof(a).shape[-1] == 1 else _corners(a)[-1]
+    size = lax.abs(value)
+    return lax.sign(value), lax.log(size)
+
+
+_slogdet_lu, _slogdet_small = custom_jvp(_slogdet_lu), custom_jvp(_slogdet_small)
+
+
+def _split_ratio(ratio: Any, sign: Any) -> tuple:
+    """The tangents of sign and logarithm, from the tangent of the determinant by the determinant."""
+    if not is_complex(ratio):
+        return creation.zeros_like(sign), ratio
+    turn = lax.mul(lax.sub(ratio, convert(lax.real(ratio), typeof(ratio).dtype)), sign)
+    return turn, lax.real(ratio)
+
+
+@_slogdet_lu.defjvp
+def _slogdet_jvp(primals, tangents):
+    sign, logdet = slogdet(primals[0])
+    return (sign, logdet), _split_ratio(_trace(solve(primals[0], tangents[0])), sign)
+
+
+@_slogdet_small.defjvp
+def _slogdet_small_jvp(primals, tangents):
+    (a,), (t,) = primals, tangents
+    sign, logdet = _slogdet_small(a)
+    if typeof(a).shape[-1] == 1:
+        ratio = lax.div(_element(t, 0, 0), _element(a, 0, 0))
+    else:
+        w, x, y, z, value = _corners(a)
+        change = lax.mul(_element(t, 0, 0), z)
+        change = lax.sub(change, lax.mul(_element(t, 0, 1), y))
+        change = lax.sub(change, lax.mul(_element(t, 1, 0), x))
+        ratio = lax.div(lax.add(change, lax.mul(_element(t, 1, 1), w)), value)
+    return (sign, logdet), _split_ratio(ratio, sign)
+
+
+@jitted("slogdet", static=("method",))
+def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+    """As `numpy.linalg.slogdet`, by the LU decomposition."""
+    (a,) = _inexact("slogdet", a)
+    _check_square("slogdet()", a)
+    if method == "qr":
+        raise NotImplementedError("slogdet method='qr' is not implemented")
+    if method not in (None, "lu"):
+        raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), and 'qr'.")
+    small = method is None and typeof(a).shape[-1] in (1, 2)
+    return SlogdetResult(*(_slogdet_small(a) if small else _slogdet_lu(a)))
+
+
+def _cofactor_solve(a: Any, b: Any) -> tuple:
+    """The determinant of a, and det(a) a⁻¹ b, finite where a has rank n - 1."""
+    shape, dtype = typeof(a).shape, typeof(a).dtype
+    if shape[-1] == 1:
+        return _element(a, 0, 0), b
+    get = indexing.getitem
+    lu, pivots, permutation = lax_linalg.lu(a)
+    diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
+    sign = convert(_parity_sign(_exchanges(pivots)), dtype)
+    partial = lax.mul(_cumprod(diagonal), moving.expand_dims(sign, (len(shape) - 2,)))
+    lu = indexing.update(lu, (..., -1, -1), lax.div(literal(lu, 1), get(partial, (..., -2))), "set")
+    batch = taking.ix_(*(creation.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
+    probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
+    lost = reductions.any(ufuncs.logical_or(ufuncs.isnan(probe), ufuncs.isinf(probe)), axis=-1)
+    lost = shaping.tile(moving.expand_dims(lost, (len(shape) - 2, len(shape) - 1)), (*(1,) * (len(shape) - 2),
+                        *shape[-2:]))  # fmt: skip
+    x = where(lost, creation.zeros_like(b), b)
+    x = get(x, (*batch[:-1], permutation, slice(None)))
+    x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
+    whole = moving.expand_dims(get(partial, (..., -1)), (len(shape) - 2, len(shape) - 1))
+    upper = ufuncs.multiply(get(x, (..., slice(None, -1), slice(None))), whole)
+    x = shaping.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
+    x = lax_linalg.triangular_solve(lu, x, left_side=True)
+    x = where(lost, creation.zeros_like(b), x)
+    return get(partial, (..., -1)), x
+
+
+@jitted("cumprod")
+def _cumprod(a: Any) -> Any:
+    return cumprod(a, typeof(a).ndim - 1)
+
+
+# ---- norms ------------------------------------------------------------------------------------------
+
+
+def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
+    squares = lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else lax.mul(x, x)
+    return lax.sqrt(reductions.sum(squares, axis=axis, keepdims=keepdims))
+
+
+@jitted("norm", static=("ord", "axis", "keepdims"))
+def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:  # noqa: A002
+    """As `numpy.linalg.norm`. Raises ValueError for other than one or two axes with an order, and for other
+    orders.
+    """
+    (x,) = _inexact("norm", x)
+    ndim = typeof(x).ndim
+    if axis is None and ord is None:
+        return _euclidean(x, None, keepdims)
+    if axis is None:
+        axes = tuple(range(ndim))
+    else:
+        axes = tuple(axis) if isinstance(axis, tuple) else (axis,)
+        axes = tuple(dims.canonical_axis(operator.index(a), ndim) for a in axes)
+    if len(axes) == 1:
+        return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) == 2:
+        return _matrix_norm(x, axes, "fro" if ord is None else ord, keepdims)
+    raise ValueError(
+        f"Improper number of axes for norm: {axis=}. Pass one axis to compute a vector-norm, or two axes to "
+        "compute a matrix-norm."
+    )
+
+
+def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Any:  # noqa: A002
+    """As `numpy.linalg.vector_norm`."""
+    (x,) = _inexact("vector_norm", x)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid order '{ord}' for vector norm. For infinity use jax.numpy.inf.")
+    if ord == 2:
+        return _euclidean(x, axis, keepdims)
+    how = dict(axis=axis, keepdims=keepdims)
+    if ord == 0:
+        dtype = dtypes.to_floating_dtype(typeof(x).dtype)
+        return reductions.sum(ufuncs.not_equal(x, literal(x, 0)), dtype=dtype, **how)
+    size = lax.abs(x)
+    if ord == math.inf:
+        return reductions.max(size, initial=0, **how)
+    if ord == -math.inf:
+        return reductions.min(size, **how)
+    if ord == 1:
+        return reductions.sum(size, **how)
+    power = literal(size, ord)
+    return lax.pow(reductions.sum(lax.pow(size, power), **how), literal(size, literal(size, 1) / power))
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:  # noqa: A002
+    """As `numpy.linalg.matrix_norm`."""
+    return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
+
+
+def _matrix_norm(x: Any, axes: tuple[int, int], order: Any, keepdims: bool) -> Any:
+    if axes[0] == axes[1]:
+        raise ValueError(f"norm: duplicate value in 'axis': {axes}")
+    extremum = {1: max, 2: max, math.inf: max}.get(order) or {-1: min, -2: min, -math.inf: min}.get(order)
+    if order == "fro":
+        return _euclidean(x, axes, keepdims)
+    if order != "nuc" and (isinstance(order, str) or extremum is None):
+        raise ValueError(f"Invalid order '{order}' for matrix norm.")
+    best = _largest if extremum is max else reductions.min
+    if order in ("nuc", 2, -2):
+        values = svd(shaping.moveaxis(x, axes, (-2, -1)), compute_uv=False)
+        found = reductions.sum(values, axis=-1) if order == "nuc" else best(values, axis=-1)
+        return shaping.expand_dims(found, axes) if keepdims else found
+    summed, over = axes if abs(order) == 1 else axes[::-1]
+    over -= not keepdims and over > summed
+    return best(reductions.sum(lax.abs(x), axis=summed, keepdims=keepdims), axis=over, keepdims=keepdims)
+
+
+def _largest(x: Any, **how: Any) -> Any:
+    return reductions.max(x, initial=0, **how)

@@ -1,0 +1,420 @@
+"""Operators, methods and properties of arrays and tracers; importing this module installs them."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes, errors, lazy
+from minijax.ir.trace import Tracer
+from minijax.ir.types import ShapedArray, is_value, offers_array
+from minijax.numpy import creation, indexing, products, reductions, ufuncs
+from minijax.numpy.promote import is_complex
+from minijax.ops import elementwise as lax, shape as lax_shape
+from minijax.ops.convert import bitcast_convert_type, convert
+from minijax.ops.moving import reshape_to, transpose
+from minijax.run import transfer
+from minijax.run.array import Array, install_operators, register_array_like
+
+_jnp: Any = lazy.defer("minijax.numpy")
+
+# ---- operators --------------------------------------------------------------------------------------
+
+_OPERANDS = (int, float, complex, np.generic, np.ndarray, Array)
+_REJECTED = (list, tuple, set, dict)
+_known_operands: dict[type, bool] = {kind: True for kind in (int, float, complex, bool, np.ndarray)}
+
+
+def _is_operand(x: Any) -> bool:
+    kind = type(x)
+    known = _known_operands.get(kind)
+    if known is None:
+        is_foreign = is_value(x) and hasattr(kind, "weak_type")
+        known = isinstance(x, _OPERANDS) or is_foreign or offers_array(x)
+        if not isinstance(x, Tracer):
+            _known_operands[kind] = known
+    return known
+
+
+def _refused(symbol: str, left: Any, right: Any) -> Any:
+    if isinstance(left, _REJECTED) or isinstance(right, _REJECTED):
+        raise TypeError(
+            f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and {type(right).__name__!r}"
+        )
+    return NotImplemented
+
+
+def _binary(symbol: str, function: Callable) -> Callable:
+    def method(self, other):
+        return function(self, other) if _is_operand(other) else _refused(symbol, self, other)
+
+    return method
+
+
+def _reflected(symbol: str, function: Callable) -> Callable:
+    def method(self, other):
+        return function(other, self) if _is_operand(other) else _refused(symbol, other, self)
+
+    return method
+
+
+_ARITHMETIC = {
+    "add": ("+", ufuncs.add),
+    "sub": ("-", ufuncs.subtract),
+    "mul": ("*", ufuncs.multiply),
+    "truediv": ("/", ufuncs.true_divide),
+    "floordiv": ("//", ufuncs.floor_divide),
+    "mod": ("%", ufuncs.remainder),
+    "divmod": ("divmod", ufuncs.divmod),
+    "pow": ("**", ufuncs.power),
+    "matmul": ("@", products.matmul),
+    "and": ("&", ufuncs.bitwise_and),
+    "or": ("|", ufuncs.bitwise_or),
+    "xor": ("^", ufuncs.bitwise_xor),
+    "lshift": ("<<", ufuncs.left_shift),
+    "rshift": (">>", ufuncs.right_shift),
+}
+_COMPARISON = {
+    "eq": ("==", ufuncs.equal),
+    "ne": ("!=", ufuncs.not_equal),
+    "lt": ("<", ufuncs.less),
+    "le": ("<=", ufuncs.less_equal),
+    "gt": (">", ufuncs.greater),
+    "ge": (">=", ufuncs.greater_equal),
+}
+_UNARY = {
+    "neg": ufuncs.negative,
+    "pos": ufuncs.positive,
+    "abs": ufuncs.absolute,
+    "invert": ufuncs.invert,
+}
+
+
+def _operators() -> dict[str, Callable]:
+    table: dict[str, Callable] = {
+        f"__{name}__": _binary(*how) for name, how in (_ARITHMETIC | _COMPARISON).items()
+    }
+    table |= {f"__r{name}__": _reflected(*how) for name, how in _ARITHMETIC.items()}
+    return table | {f"__{name}__": _unary(function) for name, function in _UNARY.items()}
+
+
+def _unary(function: Callable) -> Callable:
+    return lambda self: function(self)
+
+
+def _round(self, ndigits=None):
+    rounded = ufuncs.round(self, ndigits or 0)
+    return convert(rounded, dtypes.default_int_dtype()) if ndigits is None else rounded
+
+
+def _contains(self, item):
+    if self.ndim != 1:
+        raise ValueError(
+            f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}."
+        )
+    return bool(reductions.any(ufuncs.equal(self, item)))
+
+
+def _reversed(self):
+    return iter(lax_shape.rev(self, (0,)))
+
+
+def _array_namespace(self, /, *, api_version: str | None = None) -> Any:
+    if api_version not in (None, "2024.12"):
+        raise ValueError(f"{api_version=} is not available; available versions are: ['2024.12']")
+    return sys.modules[__package__]
+
+
+# ---- methods ----------------------------------------------------------------------------------------
+
+
+def _method(name: str) -> Callable:
+    """The method that calls the function `name` of the public namespace."""
+
+    def method(self, *args, **kwargs):
+        return getattr(_jnp, name)(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As `jax.numpy.{name}`."
+    return method
+
+
+_FUNCTIONS = """
+    all any argmax argmin argpartition argsort astype choose conj conjugate copy cumprod cumsum diagonal max
+    mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take var
+""".split()
+
+
+def clip(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """As `jax.numpy.clip`."""
+    return ufuncs.clip(self, min=min, max=max)
+
+
+def compress(self, condition: Any, axis: int | None = None, *, out: None = None, size: int | None = None,
+             fill_value: Any = 0) -> Any:  # fmt: skip
+    """As `jax.numpy.compress`."""
+    return _jnp.compress(condition, self, axis=axis, out=out, size=size, fill_value=fill_value)
+
+
+def dot(self, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """As `jax.numpy.dot`."""
+    return products.dot(self, b, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """As `jax.numpy.ravel`."""
+    return _jnp.ravel(self, order=order, out_sharding=out_sharding)
+
+
+def reshape(self, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    """As `jax.numpy.reshape`; the shape may be given as several arguments."""
+    shape = args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer)) else args
+    return _jnp.reshape(self, shape, order=order, out_sharding=out_sharding)
+
+
+def permuted(self, *args: Any) -> Any:
+    """As `jax.numpy.transpose`; the axes may be given as several arguments."""
+    axes = (
+        args[0]
+        if len(args) == 1 and (args[0] is None or not isinstance(args[0], (int, np.integer)))
+        else args
+    )
+    return _jnp.transpose(self, axes or None)
+
+
+def trace(self, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
+          out: None = None) -> Any:  # fmt: skip
+    """As `jax.numpy.trace`."""
+    return _jnp.trace(self, offset, axis1, axis2, dtype, out)
+
+
+def view(self, dtype: Any = None, type: None = None) -> Any:  # noqa: A002
+    """As `numpy.ndarray.view`: the bits as another dtype, in a new array."""
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    wanted = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "view")
+    return self if wanted == self.dtype else _from_bits(_to_bits(self), wanted)
+
+
+def _to_bits(x: Any) -> Any:
+    """Booleans as bytes, complex numbers as pairs of floats along the last axis."""
+    if x.dtype == np.bool_:
+        return convert(x, np.dtype(np.uint8))
+    if not is_complex(x):
+        return x
+    pairs = lax_shape.stack([lax.real(x), lax.imag(x)], x.ndim)
+    return reshape_to(pairs, (*x.shape[:-1], 2 * x.shape[-1])) if x.ndim else pairs
+
+
+def _from_bits(x: Any, dtype: Any) -> Any:
+    if dtype == np.bool_:
+        return lax.ne(_from_bits(x, np.dtype(np.uint8)), np.uint8(0))
+    if np.issubdtype(dtype, np.complexfloating):
+        parts = _from_bits(x, lax.real_dtype(dtype))
+        return lax.complex(parts[..., 0::2], parts[..., 1::2])
+    have, want = dtypes.bit_width(x.dtype), dtypes.bit_width(dtype)
+    if have != want and not x.ndim:
+        raise ValueError("view() of a 0d array is only supported if the itemsize is unchanged.")
+    if have < want:
+        if x.shape[-1] * have % want:
+            raise ValueError(
+                "When changing to a larger dtype, its size must be a divisor of the total size in bytes of "
+                "the last axis of the array."
+            )
+        x = reshape_to(x, (*x.shape[:-1], x.shape[-1] * have // want, want // have))
+    found = bitcast_convert_type(x, dtype)
+    return reshape_to(found, (*x.shape[:-1], x.shape[-1] * (have // want))) if have > want else found
+
+
+def byteswap(self) -> Any:
+    """As `numpy.ndarray.byteswap`, of a copy."""
+    if is_complex(self):
+        return lax.complex(byteswap(lax.real(self)), byteswap(lax.imag(self)))
+    if dtypes.bit_width(self.dtype) <= 8:
+        return creation.copy(self)
+    octets = bitcast_convert_type(self, np.dtype(np.uint8))
+    return bitcast_convert_type(lax_shape.rev(octets, (self.ndim,)), self.dtype)
+
+
+def to_device(self, device: Any, *, stream: int | None = None) -> Any:
+    """A copy of the array on another device."""
+    if stream is not None:
+        raise NotImplementedError("to_device: stream argument is not supported.")
+    return transfer.to_device(self, device)
+
+
+def _flat(self):
+    raise NotImplementedError(
+        "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead."
+    )
+
+
+def _transposed(self):
+    return transpose(self, range(self.ndim)[::-1])
+
+
+def _matrix_transposed(self):
+    if self.ndim < 2:
+        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={self.ndim}")
+    n = self.ndim
+    return transpose(self, (*range(n - 2), n - 1, n - 2))
+
+
+def _shared() -> dict[str, Any]:
+    """What arrays and tracers have in common."""
+    table = _operators() | {name: _method(name) for name in _FUNCTIONS}
+    table |= {
+        f.__name__: f for f in (byteswap, clip, compress, dot, flatten, reshape, to_device, trace, view)
+    }
+    return table | {
+        "transpose": permuted,
+        "__getitem__": lambda self, index: indexing.getitem(self, index),
+        "__iter__": indexing.iterate,
+        "__reversed__": _reversed,
+        "__contains__": _contains,
+        "__round__": _round,
+        "__array_namespace__": _array_namespace,
+        "at": indexing.at,
+        "T": property(_transposed),
+        "mT": property(_matrix_transposed),
+        "real": property(ufuncs.real),
+        "imag": property(ufuncs.imag),
+        "flat": property(_flat),
+    }
+
+
+# ---- tracers ----------------------------------------------------------------------------------------
+
+_AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+_AMBIGUOUS_EMPTY = (
+    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not "
+    "empty."
+)
+
+
+def _length(self):
+    if not self.aval.shape:
+        raise TypeError("len() of unsized object")
+    return self.aval.shape[0]
+
+
+def _truth(self):
+    if self.aval.size != 1:
+        raise ValueError(_AMBIGUOUS if self.aval.size else _AMBIGUOUS_EMPTY)
+    if self.is_concrete():
+        return bool(self.concrete_value())
+    raise errors.TracerBoolConversionError(self)
+
+
+def _to_scalar(kind: type, reads: bool) -> Callable:
+    """Conversion to a Python number; only where it `reads` may it ask a trace that knows the value."""
+
+    def method(self):
+        if self.aval.shape:
+            raise TypeError(
+                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.aval.ndim}"
+            )
+        if reads and self.is_concrete():
+            return kind(self.concrete_value())
+        raise errors.ConcretizationTypeError(
+            self,
+            f"The problem arose with the `{kind.__name__}` function. If trying to convert the data type of a "
+            f"value, try using `x.astype({kind.__name__})` or `jnp.array(x, {kind.__name__})` instead.",
+        )
+
+    return method
+
+
+def _index(self):
+    if self.aval.shape or not dtypes.issubdtype(self.aval.dtype, np.integer):
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+    if self.is_concrete():
+        return int(self.concrete_value())
+    raise errors.TracerIntegerConversionError(self)
+
+
+def _item(self, *args):
+    if self.is_concrete():
+        return np.asarray(self.concrete_value()).item(*args)
+    raise errors.ConcretizationTypeError(self, "This occurred in the item() method of jax.Array")
+
+
+def _no_array(self, *args, **kwargs):
+    raise errors.TracerArrayConversionError(self)
+
+
+def _no_items(self, index, value):
+    raise TypeError(
+        "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use "
+        "x = x.at[idx].set(y) or another .at[] method: "
+        "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
+    )
+
+
+def _needs_value(what: str) -> Callable:
+    def method(self, *args, **kwargs):
+        raise errors.ConcretizationTypeError(self, f"The {what} was called on {self._error_repr()}.")
+
+    return method
+
+
+def _lacks(what: str) -> Callable:
+    def method(self):
+        raise AttributeError(f"The {what} is not available on {self._error_repr()}.{self._origin_msg()}")
+
+    return method
+
+
+_OF_VALUES = "__dlpack__ addressable_data delete devices is_deleted on_device_size_in_bytes tobytes tolist " \
+             "unsafe_buffer_pointer".split()  # fmt: skip
+
+
+def _of_tracers() -> dict[str, Any]:
+    """What only tracers have: types known without a value, and errors for all that needs one."""
+    table: dict[str, Any] = {name: _needs_value(f"{name}() method") for name in _OF_VALUES}
+    for name in ("addressable_shards", "committed", "global_shards", "is_fully_addressable",
+                 "is_fully_replicated", "traceback"):  # fmt: skip
+        table[name] = property(_needs_value(f"{name} property"))
+    for name in ("block_until_ready", "copy_to_host_async"):
+        table[name] = property(_lacks(f"{name!r} method"))
+    for name in ("shape", "dtype", "ndim", "size", "weak_type"):
+        table[name] = property(_attribute_of_aval(name))
+    return table | {
+        "sharding": property(_lacks("'sharding' attribute")),
+        "itemsize": property(lambda self: self.aval.dtype.itemsize),
+        "nbytes": property(lambda self: self.aval.size * self.aval.dtype.itemsize),
+        "item": _item,
+        "__len__": _length,
+        "__bool__": _truth,
+        "__int__": _to_scalar(int, reads=True),
+        "__float__": _to_scalar(float, reads=False),
+        "__complex__": _to_scalar(complex, reads=False),
+        "__index__": _index,
+        "__array__": _no_array,
+        "__setitem__": _no_items,
+        "__copy__": creation.copy,
+        "__deepcopy__": lambda self, memo: creation.copy(self),
+    }
+
+
+def _attribute_of_aval(name: str) -> Callable:
+    def attribute(self):
+        try:
+            return getattr(self.aval, name)
+        except AttributeError:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name}") from None
+
+    return attribute
+
+
+def install() -> None:
+    """Gives arrays and tracers their operators, methods and properties."""
+    shared = _shared()
+    install_operators(shared)
+    for name, value in (shared | _of_tracers()).items():
+        setattr(Tracer, name, value)
+    register_array_like(Tracer, lambda x: isinstance(x.aval, ShapedArray))
+
+
+install()

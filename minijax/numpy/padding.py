@@ -1,0 +1,190 @@
+"""`pad`, in all its modes."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.api.vmap import vmap
+from minijax.base import lazy
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy import shaping
+from minijax.numpy.creation import asarray, broadcast_shape_to, concrete, linspace, value
+from minijax.numpy.ufuncs import round as rounded
+from minijax.ops import elementwise as lax, moving, shape as lax_shape
+from minijax.ops.convert import convert
+
+_reductions = lazy.defer("minijax.numpy.reductions")
+_statistics = lazy.defer("minijax.numpy")
+_OPTIONS = {
+    "constant": ("constant_values",), "linear_ramp": ("end_values",), "reflect": ("reflect_type",),
+    "symmetric": ("reflect_type",), "edge": (), "wrap": (), "empty": (), **dict.fromkeys(
+        ("maximum", "mean", "median", "minimum"), ("stat_length",)),
+}  # fmt: skip
+Widths = tuple[tuple[int, int], ...]
+
+
+def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs: Any) -> Any:
+    """As `numpy.pad`; a function as mode returns the padded vector instead of changing it."""
+    array = value("pad", array)
+    widths = _pairs("pad_width", pad_width, array.ndim)
+    if any(n < 0 for pair in widths for n in pair):
+        raise ValueError("pad: index can't contain negative values")
+    if callable(mode):
+        return _pad_by_function(array, widths, mode, kwargs)
+    if mode not in _OPTIONS:
+        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad.")
+    unknown = set(kwargs) - set(_OPTIONS[mode])
+    if unknown:
+        raise ValueError(f"pad: unsupported keyword arguments for mode '{mode}': {unknown}")
+    reflect_type = kwargs.get("reflect_type", "even")
+    if reflect_type not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
+    lengths = kwargs.get("stat_length")
+    lengths = None if lengths is None else _pairs("stat_length", lengths, array.ndim)
+    if lengths is not None and any(n < 1 for pair in lengths for n in pair):
+        raise ValueError("pad: stat_length of 0 yields no value for padding")
+    ends = np.broadcast_to(np.asarray(kwargs.get("end_values", 0)), (array.ndim, 2)).tolist()
+    return _pad(
+        array, widths, mode, kwargs.get("constant_values", 0), lengths, tuple(map(tuple, ends)), reflect_type
+    )
+
+
+def _pairs(name: str, given: Any, ndim: int) -> Widths:
+    """What was given for the two ends of each axis, written out."""
+    if isinstance(given, dict):
+        pairs: list[Any] = [(0, 0)] * ndim
+        for axis, pair in given.items():
+            pairs[operator.index(axis)] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
+        given = pairs
+    found = np.asarray(concrete(given, "pad", name))
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"pad: `{name}` must be of integral type.")
+    if found.shape not in ((ndim, 2), (1, 2), (2,), (1,), ()):
+        raise ValueError(
+            f"jnp.pad: {name} with nd={ndim} has unsupported shape {found.shape}. Valid shapes are ({ndim}, "
+            "2), (1, 2), (2,), (1,), or ()."
+        )
+    return tuple((int(a), int(b)) for a, b in np.broadcast_to(found, (ndim, 2)))
+
+
+def _pad_by_function(array: Any, widths: Widths, function: Callable, kwargs: dict) -> Any:
+    found = lax_shape.pad(array, array.dtype.type(0), [(a, b, 0) for a, b in widths])
+    for axis, pair in enumerate(widths):
+        last = moving.move_axis(found, axis, found.ndim - 1)
+        by_vector: Callable = lambda v, pair=pair, axis=axis: function(v, pair, axis, kwargs)  # noqa: E731
+        for _ in range(found.ndim - 1):
+            by_vector = vmap(by_vector)
+        found = moving.move_axis(by_vector(last), found.ndim - 1, axis)
+    return found
+
+
+@jitted("_pad", static=("widths", "mode", "lengths", "ends", "reflect_type"))
+def _pad(array, widths, mode, constants, lengths, ends, reflect_type):
+    if mode == "constant":
+        return _constant(array, widths, constants)
+    for axis, pair in enumerate(widths):
+        if array.shape[axis] == 0 and any(pair) and mode != "empty":
+            raise ValueError(f"pad: Cannot apply '{mode}' padding to empty axis")
+        if mode in ("wrap", "reflect", "symmetric") and not any(pair):
+            continue
+        if mode == "wrap":
+            array = _wrap(array, axis, pair)
+        elif mode in ("reflect", "symmetric"):
+            array = _mirror(array, axis, pair, mode == "reflect", reflect_type == "odd")
+        else:
+            array = _outside(array, axis, pair, mode, lengths, ends)
+    return array
+
+
+def _outside(array: Any, axis: int, pair: tuple, mode: str, lengths: Any, ends: Any) -> Any:
+    """Parts made for each end, and the array between them."""
+    if mode == "edge":
+        parts = [shaping.repeat_all(_edge(array, axis, end), n, axis) for end, n in enumerate(pair)]
+    elif mode == "empty":
+        zero = np.zeros((), array.dtype)[()]
+        parts = [moving.full((*array.shape[:axis], n, *array.shape[axis + 1 :]), zero) for n in pair]
+    elif mode == "linear_ramp":
+        parts = _ramps(array, axis, pair, ends[axis])
+    else:
+        parts = _statistic(array, axis, pair, mode, None if lengths is None else lengths[axis])
+    return lax_shape.concatenate([parts[0], array, parts[1]], axis)
+
+
+def _constant(array: Any, widths: Widths, constants: Any) -> Any:
+    if not isinstance(constants, Sequence | np.ndarray) and typeof(constants).ndim == 0:
+        fill = convert(constants, array.dtype)
+        return lax_shape.pad(array, fill, [(a, b, 0) for a, b in widths])
+    fills = convert(asarray(constants), array.dtype)
+    fills = broadcast_shape_to(fills, (array.ndim, 2))
+    for axis, pair in enumerate(widths):
+        for end, n in enumerate(pair):
+            if n:
+                fill = lax_shape.squeeze(lax_shape.slice(fills, (axis, end), (axis + 1, end + 1)), (0, 1))
+                ends = (n, 0, 0) if end == 0 else (0, n, 0)
+                array = lax_shape.pad(
+                    array, fill, [ends if i == axis else (0, 0, 0) for i in range(array.ndim)]
+                )
+    return array
+
+
+def _part(array: Any, start: int, limit: int, axis: int) -> Any:
+    return lax_shape.slice_in_dim(array, start, limit, axis=axis)
+
+
+def _edge(array: Any, axis: int, end: int) -> Any:
+    n = array.shape[axis]
+    return _part(array, 0, min(1, n), axis) if end == 0 else _part(array, max(n - 1, 0), n, axis)
+
+
+def _wrap(array: Any, axis: int, pair: tuple) -> Any:
+    n = array.shape[axis]
+    (times_before, before), (times_after, after) = divmod(pair[0], n), divmod(pair[1], n)
+    parts = [_part(array, n - before, n, axis)] if before else []
+    parts += [array] * (times_before + 1 + times_after)
+    parts += [_part(array, 0, after, axis)] if after else []
+    return lax_shape.concatenate(parts, axis)
+
+
+def _mirror(array: Any, axis: int, pair: tuple, reflect: bool, odd: bool) -> Any:
+    n = array.shape[axis]
+    skipped = 1 if reflect and n > 1 else 0
+    for end, left in enumerate(pair):
+        edge = _edge(array, axis, end)
+        while left > 0:
+            now, size = min(left, n - skipped), array.shape[axis]
+            start = skipped if end == 0 else size - skipped - now
+            part = shaping.flip(_part(array, start, start + now, axis), axis)
+            if odd:
+                part = lax.sub(lax.mul(array.dtype.type(2), edge), part)
+                edge = _part(part, 0, 1, axis) if end == 0 else _part(part, now - 1, now, axis)
+            array = lax_shape.concatenate([part, array] if end == 0 else [array, part], axis)
+            left -= now
+    return array
+
+
+def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
+    left, right = (_edge(array, axis, end) for end in range(2))
+    before, after = (
+        linspace(end, lax_shape.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
+        for end, edge, n in zip(ends, (left, right), pair, strict=True)
+    )
+    return [before, shaping.flip(after, axis)]
+
+
+def _statistic(array: Any, axis: int, pair: tuple, mode: str, lengths: tuple | None) -> list:
+    name = {"maximum": "amax", "minimum": "amin"}.get(mode, mode)
+    statistic = getattr(_statistics if mode == "median" else _reductions, name)
+    if lengths is None:
+        found = [statistic(array, axis=axis, keepdims=True)] * 2
+    else:
+        n = array.shape[axis]
+        first, last = min(lengths[0], n), min(lengths[1], n)
+        windows = [_part(array, 0, first, axis), _part(array, n - last, n, axis)]
+        found = [statistic(w, axis=axis, keepdims=True) for w in windows]
+    if np.issubdtype(array.dtype, np.integer):
+        found = [rounded(x) for x in found]
+    found = [convert(x, array.dtype) for x in found]
+    return [shaping.repeat_all(x, n, axis) for x, n in zip(found, pair, strict=True)]

@@ -1,0 +1,67 @@
+"""Products of matrices and vectors."""
+
+from typing import Any
+
+from minijax.base import dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy.promote import arrays, as_type, check_no_float0
+from minijax.ops.dot import dot_general
+from minijax.ops.moving import expand_dims, transpose
+from minijax.ops.shape import broadcast_shapes, squeeze
+
+
+def _typed_product(a: Any, b: Any, numbers: tuple, precision: Any, preferred: Any, out_sharding: Any) -> Any:
+    weak = False
+    if preferred is None:
+        preferred, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
+    out = dot_general(a, b, numbers, precision, preferred, out_sharding=out_sharding)
+    return as_type(out, preferred, weak)
+
+
+_STATIC = ("precision", "preferred_element_type", "out_sharding")
+
+
+@jitted(static=_STATIC, inline=True)
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+           out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.matmul`, with the precision and the dtype of the sums."""
+    a, b = arrays("matmul", a, b)
+    check_no_float0("matmul", a, b)
+    for i, x in enumerate((a, b)):
+        if not typeof(x).ndim:
+            raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim 0")
+    shapes = [typeof(x).shape[:-2] for x in (a, b)]
+    rank = len(broadcast_shapes(*shapes))
+    (a, left), (b, right) = (_without_unit_axes(*pair, rank) for pair in (
+        (a, *shapes, ["row", "k"]), (b, *reversed(shapes), ["k", "column"])))  # fmt: skip
+    shared = [p for p in left if p in right and p != "k"]
+    contracted = ((left.index("k"),), (right.index("k"),))
+    batched = tuple(left.index(p) for p in shared), tuple(right.index(p) for p in shared)
+    out = _typed_product(a, b, (contracted, batched), precision, preferred_element_type, out_sharding)
+    have = shared + [p for side in (left, right) for p in side if p != "k" and p not in shared]
+    want = sorted(p for p in have if type(p) is int) + [p for p in ("row", "column") if p in have]
+    out = transpose(out, [have.index(p) for p in want]) if have != want else out
+    return expand_dims(out, tuple(p for p in range(rank) if p not in have))
+
+
+def _without_unit_axes(x: Any, shape: tuple, other: tuple, matrix: list, rank: int) -> tuple[Any, list]:
+    """The operand, and what each of its axes is: a place among the batch axes, "row", "k" or "column".
+
+    An axis of size 1 is dropped where the other operand, of batch shape `other`, has an axis in its place.
+    """
+    places = [i + rank - len(shape) for i in range(len(shape))]
+    unit = tuple(i for i, p in enumerate(places) if shape[i] == 1 and p >= rank - len(other))
+    axes = [p for i, p in enumerate(places) if i not in unit]
+    return squeeze(x, unit) if unit else x, axes + (matrix if typeof(x).ndim > 1 else ["k"])
+
+
+@jitted(static=_STATIC, inline=True)
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+        out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.dot`, with the precision and the dtype of the sums."""
+    a, b = arrays("dot", a, b)
+    check_no_float0("dot", a, b)
+    left, right = typeof(a).ndim, typeof(b).ndim
+    contracted = ((left - 1,), (right - 2 if right > 1 else 0,)) if left and right else ((), ())
+    return _typed_product(a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding)

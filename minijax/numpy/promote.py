@@ -1,0 +1,151 @@
+"""Operands made to agree: what counts as an array, one dtype, one rank."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import config, dtypes, errors
+from minijax.ir.types import is_value, offers_array, typeof, unwrapped, value_kinds
+from minijax.ops.convert import convert
+from minijax.ops.shape import broadcast_shapes, broadcast_to_rank
+
+GUIDE = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
+
+
+def check_arraylike(name: str, *args: Any) -> None:
+    """Raises TypeError unless every argument is an array, a tracer or a scalar."""
+    for i, x in enumerate(args):
+        if type(x) not in value_kinds and not is_value(x) and not offers_array(x):
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.")
+
+
+def arrays(name: str, *args: Any) -> list:
+    """The arguments, checked, those with `__jax_array__` turned into what it gives."""
+    check_arraylike(name, *args)
+    return [unwrapped(x) for x in args]
+
+
+def check_no_float0(name: str, *args: Any) -> None:
+    """Raises TypeError for float0, the type of derivatives with respect to integers."""
+    if any(typeof(x).dtype == dtypes.float0 for x in args):
+        raise TypeError(
+            f"Called {name} with a float0 array. float0s do not support any operations by design because "
+            "they are not compatible with non-trivial vector spaces. No implicit dtype conversion is done. "
+            "You can use np.zeros_like(arr, dtype=float) to cast a float0 array to a regular zeros array."
+        )
+
+
+def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` with this dtype and weakness; host arrays that have them stay host arrays."""
+    if isinstance(x, np.ndarray):
+        aval = typeof(x)
+        if aval.dtype == dtype and not weak_type:
+            return x
+    elif type(x) is int and x.bit_length() > 31:
+        dtypes.check_int_fits(x, dtypes.default_int_dtype())
+    return convert(x, dtype, weak_type)
+
+
+def promote_dtypes(*args: Any) -> list:
+    """The arguments with the one dtype (and weakness) that they promote to."""
+    if len(args) == 1:
+        return list(args)
+    dtype, weak = dtypes.promote(*map(dtypes.typed, args))
+    return [as_type(x, dtype, weak) for x in args]
+
+
+def _promote_to(to: Callable[[Any], Any], args: Sequence) -> list:
+    dtype, weak = dtypes.promote(*map(dtypes.typed, args))
+    wanted = to(dtype)
+    return [as_type(x, wanted, weak and dtype != np.bool_) for x in args]
+
+
+def promote_dtypes_numeric(*args: Any) -> list:
+    """As `promote_dtypes`, with bool becoming int32."""
+    return _promote_to(dtypes.to_numeric_dtype, args)
+
+
+def promote_dtypes_inexact(*args: Any) -> list:
+    """As `promote_dtypes`, with integers and bool becoming floating."""
+    return _promote_to(dtypes.to_inexact_dtype, args)
+
+
+def promote_shapes(name: str, *args: Any) -> list:
+    """The arguments with one rank, those of rank 0 left alone; the operation broadcasts sizes of 1."""
+    shapes = [typeof(x).shape for x in args]
+    if len({len(s) for s in shapes if s}) < 2:
+        return list(args)
+    mode = config.state().numpy_rank_promotion
+    if mode != "allow":
+        _speak_of_ranks(name, shapes, mode)
+    rank = len(broadcast_shapes(*shapes))
+    return [broadcast_to_rank(x, rank) for x in args]
+
+
+def _speak_of_ranks(name: str, shapes: Sequence, mode: str) -> None:
+    listed = " ".join(map(str, shapes))
+    if mode == "raise":
+        raise ValueError(
+            f"Operands could not be broadcast together for {name} on shapes {listed} and with the config "
+            f"option jax_numpy_rank_promotion='raise'. For more information, see {GUIDE}."
+        )
+    errors.warn(
+        f"Following NumPy automatic rank promotion for {name} on shapes {listed}. Set the "
+        f"jax_numpy_rank_promotion config option to 'allow' to disable this warning; for more information, "
+        f"see {GUIDE}."
+    )
+
+
+def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
+    args = arrays(name, *args)
+    check_no_float0(name, *args)
+    try:
+        args = promote(*args)
+    except ValueError as error:
+        if isinstance(error, dtypes.TypePromotionError):
+            raise
+        found = ", ".join(str(typeof(x).dtype) for x in args)
+        raise TypeError(f"{name} does not accept dtypes {found}.") from None
+    return promote_shapes(name, *args)
+
+
+def promote_args(name: str, *args: Any) -> list:
+    """Arguments of one dtype and rank. Raises TypeError for what is no array."""
+    return _agreeing(name, promote_dtypes, args)
+
+
+def promote_args_numeric(name: str, *args: Any) -> list:
+    """As `promote_args`, with bool becoming int32."""
+    return _agreeing(name, promote_dtypes_numeric, args)
+
+
+def promote_args_inexact(name: str, *args: Any) -> list:
+    """As `promote_args`, with integers and bool becoming floating."""
+    return _agreeing(name, promote_dtypes_inexact, args)
+
+
+def like(x: Any, value: Any) -> Any:
+    """A scalar of the dtype of `x`; weak if `x` is a weak scalar."""
+    aval = typeof(x)
+    kind = dtypes.scalar_type_of(aval.dtype)
+    if aval.weak_type and not aval.shape and dtypes.scalar_dtype(kind) == aval.dtype:
+        return kind(value)
+    return np.asarray(value, aval.dtype)[()]
+
+
+def kind_of(x: Any) -> type:
+    """The Python scalar type (bool, int, float, complex) of the elements of `x`."""
+    return dtypes.scalar_type_of(typeof(x).dtype)
+
+
+def is_complex(x: Any) -> bool:
+    return np.issubdtype(typeof(x).dtype, np.complexfloating)
+
+
+def is_unsigned(x: Any) -> bool:
+    return dtypes.issubdtype(typeof(x).dtype, np.unsignedinteger)
+
+
+def is_inexact(x: Any) -> bool:
+    return dtypes.is_inexact(typeof(x).dtype)

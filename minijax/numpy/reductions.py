@@ -1,0 +1,535 @@
+"""Sums, products, means, extrema and other reductions over axes."""
+
+import operator
+from collections.abc import Callable
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dims, dtypes, errors
+from minijax.control.jitted import jitted
+from minijax.ir.trace import Tracer
+from minijax.ir.types import is_value, typeof
+from minijax.numpy import ufuncs
+from minijax.numpy.creation import asarray
+from minijax.numpy.promote import (
+    arrays,
+    as_type,
+    is_complex,
+    is_inexact,
+    like,
+    promote_args,
+    promote_dtypes_inexact,
+    promote_dtypes_numeric,
+)
+from minijax.numpy.selecting import where as choose
+from minijax.ops import elementwise as lax, reduce as lax_reduce
+from minijax.ops.families import literal
+from minijax.ops.moving import broadcast_to_shape, expand_dims, full, reshape
+from minijax.ops.shape import broadcast_shapes
+
+Axis = Any
+_HALVES = (np.dtype(np.float16), dtypes.bfloat16)
+
+
+def static_axis(axis: Axis) -> Any:
+    """An axis or tuple of axes as plain ints. Raises ConcretizationTypeError for traced ones."""
+    if axis is None or type(axis) is int:
+        return axis
+    if isinstance(axis, Tracer):
+        raise errors.ConcretizationTypeError(axis, "The axis argument must be known statically.")
+    try:
+        return operator.index(axis)
+    except TypeError:
+        return tuple(static_axis(a) for a in axis)
+
+
+def canonical_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """The axes to reduce, counted from the front; all of them for None."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = tuple(dims.canonical_axis(a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,)))
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axis': {axis}")
+    return axes
+
+
+def check_out(name: str, out: None) -> None:
+    """Raises NotImplementedError if an array to write to was given: there is none that could be written."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+
+
+def _user_dtype(name: str, dtype: Any) -> Any:
+    return None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
+
+
+def _for_computation(dtype: Any) -> Any:
+    """Half precision is summed in single."""
+    return dtypes.float32 if dtype in _HALVES else dtype
+
+
+class Reducer:
+    """A reduction: how elements combine, and the value that changes nothing (None: there is none)."""
+
+    def __init__(self, name: str, reduce: Callable, combine: Callable, start: Any, numeric: bool = False):
+        self.name = name
+        self.reduce = reduce
+        self.combine = combine
+        self.start = start
+        self.numeric = numeric
+
+    def operand(self, a: Any) -> Any:
+        """`a` as the kind of numbers that this reduction takes."""
+        return promote_dtypes_numeric(a)[0] if self.numeric and typeof(a).dtype == np.bool_ else a
+
+    def types(self, have: Any, dtype: Any, promote_integers: bool) -> tuple[Any, Any]:
+        """The dtypes to compute in and to give."""
+        if dtype is not None:
+            return dtype, dtype
+        if not self.numeric:
+            return have, have
+        if promote_integers and dtypes.issubdtype(have, np.integer):
+            unsigned = dtypes.issubdtype(have, np.unsignedinteger)
+            have = dtypes.default_uint_dtype() if unsigned else dtypes.default_int_dtype()
+        return _for_computation(have), have
+
+    def __call__(self, a: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any,
+                 promote_integers: bool) -> Any:  # fmt: skip
+        (a,) = arrays(self.name, a)
+        axes = canonical_axes(axis, typeof(a).ndim)
+        a = self.operand(a)
+        computed, result = self.types(typeof(a).dtype, dtype, promote_integers)
+        a = as_type(a, computed)
+        extremum = self.start is None
+        if extremum and initial is None and not all_sizes(a, axes):
+            raise ValueError(f"zero-size array to reduction operation {self.name} which has no identity")
+        if where is not None:
+            if extremum and initial is None:
+                raise ValueError(
+                    f"reduction operation {self.name} does not have an identity, so to use a where mask one "
+                    "has to specify 'initial'"
+                )
+            (where,) = arrays(self.name, where)
+            highest = self.name == "min"
+            a = choose(where, a, lax_reduce.lowest(computed, highest) if extremum else literal(a, self.start))
+        out = self.reduce(a, axes)
+        if initial is not None:
+            if typeof(initial).shape:
+                raise ValueError(
+                    f"initial value must be a scalar, got an array of shape {typeof(initial).shape}"
+                )
+            out = self.combine(as_type(initial, computed), out)
+        return as_type(expand_dims(out, axes) if keepdims else out, result)
+
+
+class Logical(Reducer):
+    """A reduction of truth values."""
+
+    def operand(self, a):
+        return as_type(lax.real(a) if is_complex(a) else a, np.dtype(bool))
+
+
+def all_sizes(a: Any, axes: tuple[int, ...]) -> int:
+    """The number of elements along `axes`."""
+    shape = typeof(a).shape
+    return product(shape[i] for i in axes)
+
+
+_sum = Reducer("sum", lax_reduce.reduce_sum, lax.add, 0, numeric=True)
+_prod = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, numeric=True)
+_max = Reducer("max", lax_reduce.reduce_max, lax.max, None)
+_min = Reducer("min", lax_reduce.reduce_min, lax.min, None)
+_all = Logical("all", lax_reduce.reduce_and, lax.bitwise_and, True)
+_any = Logical("any", lax_reduce.reduce_or, lax.bitwise_or, False)
+
+
+@jitted("_reduce", static=("reducer", "axis", "dtype", "keepdims", "promote_integers"), inline=True)
+def _reduce(a: Any, reducer: Reducer, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any,
+            promote_integers: bool) -> Any:  # fmt: skip
+    return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
+
+
+def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,  # noqa: A001
+        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
+    """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
+    check_out("sum", out)
+    return _reduce(
+        a, _sum, static_axis(axis), _user_dtype("sum", dtype), keepdims, initial, where, promote_integers
+    )
+
+
+def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
+    """As `numpy.prod`; without `promote_integers`, narrow integers are multiplied in their own dtype."""
+    check_out("prod", out)
+    return _reduce(
+        a, _prod, static_axis(axis), _user_dtype("prod", dtype), keepdims, initial, where, promote_integers
+    )
+
+
+def max(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
+        where: Any = None) -> Any:  # fmt: skip
+    """As `numpy.max`."""
+    check_out("max", out)
+    return _reduce(a, _max, static_axis(axis), None, keepdims, initial, where, False)
+
+
+def min(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
+        where: Any = None) -> Any:  # fmt: skip
+    """As `numpy.min`."""
+    check_out("min", out)
+    return _reduce(a, _min, static_axis(axis), None, keepdims, initial, where, False)
+
+
+def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
+    """As `numpy.all`."""
+    check_out("all", out)
+    return _reduce(a, _all, static_axis(axis), None, keepdims, None, where, False)
+
+
+def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
+    """As `numpy.any`."""
+    check_out("any", out)
+    return _reduce(a, _any, static_axis(axis), None, keepdims, None, where, False)
+
+
+amax, amin = max, min
+
+
+@jitted("_ptp", static=("axis", "keepdims"))
+def _ptp(a: Any, axis: Axis, keepdims: bool) -> Any:
+    return ufuncs.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+
+
+def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
+    """As `numpy.ptp`."""
+    check_out("ptp", out)
+    return _ptp(*arrays("ptp", a), axis=static_axis(axis), keepdims=keepdims)
+
+
+# ---- places -----------------------------------------------------------------------------------------
+
+
+def _extremal_place(name: str, op: Callable) -> Callable:
+    @jitted(name, static=("axis", "keepdims"), inline=True)
+    def find(a, axis, keepdims):
+        shape = typeof(a).shape
+        if axis is None:
+            a, at = reshape(a, (product(shape),)), 0
+        else:
+            at = axis
+        if not typeof(a).shape[at]:
+            raise ValueError(f"attempt to get {name} of an empty sequence")
+        found = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
+        return expand_dims(found, canonical_axes(axis, len(shape))) if keepdims else found
+
+    def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+        check_out(name, out)
+        return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
+
+    place.__name__ = place.__qualname__ = name
+    place.__doc__ = f"As `numpy.{name}`."
+    return place
+
+
+argmax = _extremal_place("argmax", lax_reduce.argmax)
+argmin = _extremal_place("argmin", lax_reduce.argmin)
+
+
+@jitted(static=("axis", "keepdims"))
+def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """As `numpy.count_nonzero`."""
+    (a,) = arrays("count_nonzero", a)
+    return sum(lax.ne(a, like(a, 0)), axis, dtypes.default_int_dtype(), keepdims=keepdims)
+
+
+# ---- means and variances ----------------------------------------------------------------------------
+
+
+@jitted("_mean", static=("axis", "dtype", "keepdims"), inline=True)
+def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
+    (a,) = arrays("mean", a)
+    result = dtypes.to_inexact_dtype(typeof(a).dtype) if dtype is None else dtype
+    computed = _for_computation(result) if dtype is None else result
+    count = None
+    if where is not None:
+        mask = broadcast_to_shape(*arrays("mean", where), typeof(a).shape)
+        count = sum(mask, axis, computed, keepdims=keepdims)
+    total = sum(a, axis, computed, keepdims=keepdims, where=where)
+    if count is None:
+        count = literal(total, all_sizes(a, canonical_axes(axis, typeof(a).ndim)))
+    return as_type(lax.div(total, count), result)
+
+
+def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
+         where: Any = None) -> Any:  # fmt: skip
+    """As `numpy.mean`."""
+    check_out("mean", out)
+    return _mean(a, static_axis(axis), _user_dtype("mean", dtype), keepdims, where)
+
+
+def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtypes to compute a variance in and to give."""
+    if (
+        dtype is not None
+        and np.issubdtype(have, np.complexfloating)
+        and not np.issubdtype(dtype, np.complexfloating)
+    ):
+        raise ValueError(
+            f"jax.numpy.{name} does not yet support real dtype parameters when computing the variance of an "
+            f"array of complex values. The semantics of numpy.{name} seem unclear in this case: cast the "
+            "input first."
+        )
+    inexact = dtypes.to_inexact_dtype(have)
+    if dtype is None:
+        return _for_computation(inexact), lax.real_dtype(inexact)
+    return _for_computation(dtypes.to_inexact_dtype(dtypes.promote_types(inexact, dtype))), dtype
+
+
+def _squared(x: Any) -> Any:
+    return lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else lax.square(x)
+
+
+@jitted(static=("axis", "dtype", "keepdims"))
+def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction: Any, where: Any) -> Any:
+    computed, result = _variance_types("var", typeof(a).dtype, dtype)
+    a = as_type(a, computed)
+    if mean_ is None:
+        mean_ = mean(a, axis, computed, keepdims=True, where=where)
+    squares = _squared(ufuncs.subtract(a, mean_))
+    part = typeof(squares).dtype
+    if where is None:
+        count = literal(squares, all_sizes(a, canonical_axes(axis, typeof(a).ndim)))
+    else:
+        count = sum(broadcast_to_shape(where, typeof(a).shape), axis, part, keepdims=keepdims)
+    count = lax.sub(count, as_type(correction, part))
+    total = sum(squares, axis, part, keepdims=keepdims, where=where)
+    found = as_type(ufuncs.divide(total, count), result)
+    return choose(lax.gt(count, literal(count, 0)), found, np.nan)
+
+
+@jitted(static=("axis", "dtype", "keepdims"))
+def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction: Any, where: Any) -> Any:
+    return lax.sqrt(_var(a, axis, dtype, keepdims, mean_, correction, where))
+
+
+def _spread(name: str, function: Callable) -> Callable:
+    def spread(
+        a: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: None = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+        *,
+        where: Any = None,
+        mean: Any = None,
+        correction: Any = None,
+    ) -> Any:
+        check_out(name, out)
+        if correction is None:
+            correction = ddof
+        elif not isinstance(ddof, int) or ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        (a,) = arrays(name, a)
+        wanted = _user_dtype(name, dtype)
+        if wanted is not None and not dtypes.is_inexact(wanted):
+            raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
+        return function(a, static_axis(axis), wanted, keepdims, mean, correction, where)
+
+    spread.__name__ = spread.__qualname__ = name
+    spread.__doc__ = f"As `numpy.{name}`."
+    return spread
+
+
+var, std = _spread("var", _var), _spread("std", _std)
+
+
+@jitted(static=("axis", "returned", "keepdims"), inline=True)
+def _average(a: Any, axis: Axis, weights: Any, returned: bool, keepdims: bool) -> Any:
+    if weights is None:
+        (a,) = promote_dtypes_inexact(a)
+        found = mean(a, axis, keepdims=keepdims)
+        shape, count = typeof(found).shape, all_sizes(a, canonical_axes(axis, typeof(a).ndim))
+        return (found, full(shape, literal(found, count))) if returned else found
+    a, weights = promote_dtypes_inexact(a, weights)
+    shape, given = typeof(a).shape, typeof(weights).shape
+    if shape != given:
+        weights = reshape(weights, _weights_shape(shape, given, axis))
+    total = sum(weights, axis, keepdims=keepdims)
+    found = ufuncs.divide(sum(ufuncs.multiply(a, weights), axis, keepdims=keepdims), total)
+    return (found, broadcast_to_shape(total, typeof(found).shape)) if returned else found
+
+
+def _weights_shape(shape: tuple, given: tuple, axis: Axis) -> tuple[int, ...]:
+    if axis is None:
+        raise ValueError("Axis must be specified when shapes of a and weights differ.")
+    axes = canonical_axes(axis, len(shape))
+    if given != tuple(shape[i] for i in axes):
+        if len(given) != 1:
+            raise ValueError("1D weights expected when shapes of a and weights differ.")
+        raise ValueError("Length of weights not compatible with specified axis.")
+    return tuple(n if i in axes else 1 for i, n in enumerate(shape))
+
+
+def average(
+    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+) -> Any:
+    """As `numpy.average`."""
+    (a,) = arrays("average", a)
+    if weights is not None:
+        (weights,) = arrays("average", weights)
+    return _average(a, static_axis(axis), weights, returned, keepdims)
+
+
+# ---- reductions that skip NaN -----------------------------------------------------------------------
+
+
+def _without_nan(a: Any, value: Any) -> Any:
+    return choose(lax.ne(a, a), literal(a, value), a)
+
+
+@jitted(static=("axis", "dtype", "out", "keepdims"))
+def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+           initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+    """As `numpy.nansum`."""
+    check_out("nansum", out)
+    (a,) = arrays("nansum", a)
+    return sum(_without_nan(a, 0) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
+
+
+@jitted(static=("axis", "dtype", "out", "keepdims"))
+def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+            initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+    """As `numpy.nanprod`."""
+    check_out("nanprod", out)
+    (a,) = arrays("nanprod", a)
+    return prod(_without_nan(a, 1) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
+
+
+def _nan_extremum(name: str, reduce: Callable, worst: float) -> Callable:
+    def function(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,
+                 where: Any = None) -> Any:  # fmt: skip
+        check_out(name, out)
+        (a,) = arrays(name, a)
+        if not is_inexact(a):
+            return reduce(a, axis, None, keepdims, initial, where)
+        found = reduce(_without_nan(a, worst), axis, None, keepdims, initial, where)
+        if initial is not None:
+            return found
+        return choose(all(lax.ne(a, a), axis, keepdims=keepdims), like(a, np.nan), found)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`."
+    return jitted(name, static=("axis", "out", "keepdims"))(function)
+
+
+nanmax = _nan_extremum("nanmax", max, -np.inf)
+nanmin = _nan_extremum("nanmin", min, np.inf)
+
+
+def _nan_place(name: str, find: Callable, worst: float) -> Callable:
+    @jitted(f"_nan{name}", static=("axis", "keepdims"))
+    def search(a, axis, keepdims):
+        if not is_inexact(a):
+            return find(a, axis, keepdims=keepdims)
+        nans = lax.ne(a, a)
+        found = find(choose(nans, worst, a), axis, keepdims=keepdims)
+        return choose(all(nans, axis, keepdims=keepdims), -1, found)
+
+    def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+        check_out(f"nan{name}", out)
+        return search(*arrays(f"nan{name}", a), axis=static_axis(axis), keepdims=bool(keepdims))
+
+    place.__name__ = place.__qualname__ = f"nan{name}"
+    place.__doc__ = f"As `numpy.nan{name}`, with -1 where all elements are NaN."
+    return place
+
+
+nanargmax = _nan_place("argmax", argmax, -np.inf)
+nanargmin = _nan_place("argmin", argmin, np.inf)
+
+
+@jitted(static=("axis", "dtype", "out", "keepdims"))
+def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+            where: Any = None) -> Any:  # fmt: skip
+    """As `numpy.nanmean`."""
+    check_out("nanmean", out)
+    (a,) = arrays("nanmean", a)
+    if not is_inexact(a):
+        return mean(a, axis, dtype, None, keepdims, where=where)
+    wanted = typeof(a).dtype if dtype is None else dtype
+    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, wanted, keepdims=keepdims, where=where)
+    return ufuncs.divide(nansum(a, axis, dtype=wanted, keepdims=keepdims, where=where), count)
+
+
+@jitted(static=("axis", "dtype", "out", "keepdims"))
+def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0,
+           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:  # fmt: skip
+    """As `numpy.nanvar`."""
+    check_out("nanvar", out)
+    (a,) = arrays("nanvar", a)
+    computed, result = _variance_types("nanvar", typeof(a).dtype, _user_dtype("nanvar", dtype))
+    a = as_type(a, computed)
+    if mean is None:
+        mean = nanmean(a, axis, dtype=computed, keepdims=True, where=where)
+    squares = _squared(choose(lax.ne(a, a), 0, ufuncs.subtract(a, mean)))
+    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, keepdims=keepdims, where=where)
+    count = ufuncs.subtract(count, ddof)
+    few = lax.le(count, literal(count, 0))
+    total = choose(few, np.nan, sum(squares, axis, keepdims=keepdims, where=where))
+    return as_type(ufuncs.divide(total, choose(few, 1, count)), result)
+
+
+@jitted(static=("axis", "dtype", "out", "keepdims"))
+def nanstd(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0,
+           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:  # fmt: skip
+    """As `numpy.nanstd`."""
+    check_out("nanstd", out)
+    return lax.sqrt(nanvar(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
+
+
+# ---- equality of whole arrays -----------------------------------------------------------------------
+
+
+@jitted(static=("equal_nan",))
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """As `numpy.allclose`."""
+    a, b = arrays("allclose", a, b)
+    return all(ufuncs.isclose(a, b, rtol, atol, equal_nan))
+
+
+@jitted(static=("equal_nan",), inline=True)
+def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
+    if typeof(a1).shape != typeof(a2).shape:
+        return np.bool_(False)
+    a1, a2 = promote_args("array_equal", a1, a2)
+    same = lax.eq(a1, a2)
+    if equal_nan:
+        same = lax.bitwise_or(same, lax.bitwise_and(lax.ne(a1, a1), lax.ne(a2, a2)))
+    return all(same)
+
+
+@jitted(inline=True)
+def _array_equiv(a1: Any, a2: Any) -> Any:
+    try:
+        broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
+    except ValueError:
+        return np.bool_(False)
+    return all(ufuncs.equal(a1, a2))
+
+
+def _value(x: Any) -> Any:
+    return x if is_value(x) else asarray(x)
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """As `numpy.array_equal`."""
+    return _array_equal(_value(a1), _value(a2), equal_nan)
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """As `numpy.array_equiv`."""
+    return _array_equiv(_value(a1), _value(a2))

@@ -1,0 +1,65 @@
+"""Choosing between arrays element by element."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import lazy
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy.promote import arrays, like, promote_dtypes
+from minijax.ops import elementwise as lax
+from minijax.ops.convert import convert
+from minijax.ops.moving import broadcast_to_shape
+from minijax.ops.reduce import argmax
+from minijax.ops.shape import broadcast_shapes, stack
+
+_jnp: Any = lazy.defer("minijax.numpy")
+
+
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
+) -> Any:
+    """As `numpy.where`; with the condition alone, `size` fixes the result's shape, padded by `fill_value`."""
+    if x is None and y is None:
+        (condition,) = arrays("where", condition)
+        return _jnp.nonzero(condition, size=size, fill_value=fill_value)
+    condition, x, y = arrays("where", condition, x, y)
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+    return _where(condition, x, y)
+
+
+@jitted()
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    if typeof(condition).dtype != np.bool_:
+        condition = lax.ne(condition, like(condition, 0))
+    x, y = promote_dtypes(x, y)
+    shape = broadcast_shapes(*(typeof(v).shape for v in (condition, x, y)))
+    if typeof(condition).shape:
+        condition = broadcast_to_shape(condition, shape)
+    x, y = broadcast_to_shape(x, shape), broadcast_to_shape(y, shape)
+    return lax.select(condition, x, y) if prod(shape) else x
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """As `numpy.select`."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(
+            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
+        )
+    if not condlist:
+        raise ValueError("condlist must be non-empty")
+    return _select(tuple(arrays("select", *condlist)), tuple(arrays("select", *choicelist, default)))
+
+
+@jitted(inline=True)
+def _select(conditions: tuple, choices: tuple) -> Any:
+    *choices, default = promote_dtypes(*choices)
+    shape = broadcast_shapes(*(typeof(v).shape for v in (*conditions, *choices, default)))
+    # A leading test that is never true stands for the default: argmax finds it where no other is.
+    tests = promote_dtypes(*(broadcast_to_shape(c, shape) for c in (np.bool_(False), *conditions)))
+    first = argmax(convert(stack(tests), np.dtype(bool)), 0, np.int32)
+    return lax.select_n(first, *(broadcast_to_shape(c, shape) for c in (default, *choices)))

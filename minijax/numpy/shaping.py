@@ -1,0 +1,609 @@
+"""Functions that change shapes and orders: reshaping, joining, splitting, repeating, padding, differences."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.api.vmap import vmap
+from minijax.base import dims, dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.trace import Tracer
+from minijax.ir.types import typeof
+from minijax.numpy import indexing
+from minijax.numpy.creation import arraylike, asarray, broadcast_shape_to, concrete, host_ints, value, values
+from minijax.numpy.promote import promote_dtypes
+from minijax.numpy.ufuncs import remainder
+from minijax.ops import elementwise as lax, index as lax_index, moving, shape as lax_shape
+from minijax.ops.convert import convert
+from minijax.run.array import Array
+
+Axes = int | Sequence[int] | None
+
+
+def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the front; None: all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = (axis,) if np.ndim(axis) == 0 else tuple(axis)
+    return tuple(dims.canonical_axis(a, ndim) for a in given)
+
+
+# ---- reshaping ---------------------------------------------------------------------------------------
+
+
+def reshape(
+    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Any:
+    """As `numpy.reshape`; the orders are "C" and "F"."""
+    a = value("reshape", a)
+    if order not in ("C", "F"):
+        if order == "A":
+            raise NotImplementedError("reshape: np.reshape order=A is not implemented.")
+        raise ValueError(f"reshape: Unexpected value for 'order' argument: {order}.")
+    sizes = _fill_in(a.shape, shape)
+    if order == "F":
+        turned = moving.reshape(a, sizes[::-1], tuple(range(a.ndim))[::-1])
+        return moving.transpose(turned, tuple(range(len(sizes)))[::-1])
+    return moving.reshape(a, sizes) if sizes != a.shape else a
+
+
+def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
+    """The sizes asked for, with a -1 replaced by what is left."""
+    sizes = dims.shape_of(shape)
+    total = math.prod(have)
+    if sizes.count(-1) > 1:
+        raise TypeError(f"reshape: can only specify one unknown axis size with a `-1` value, got {sizes}")
+    known = math.prod(n for n in sizes if n != -1)
+    if any(n < -1 for n in sizes):
+        raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
+    if -1 in sizes:
+        if known == 0 or total % known:
+            raise TypeError(
+                f"cannot reshape array of shape {have} (size {total}) into shape {sizes} because the product "
+                f"of specified axis sizes ({known}) does not evenly divide {total}"
+            )
+        return tuple(total // known if n == -1 else n for n in sizes)
+    if known != total:
+        raise TypeError(
+            f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known})"
+        )
+    return sizes
+
+
+@jitted("ravel", static=("order", "out_sharding"), inline=True)
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """As `numpy.ravel`; the orders are "C", "F" and "K", which means "C"."""
+    a = value("ravel", a)
+    return reshape(a, (a.size,), "C" if order == "K" else order)
+
+
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """As `numpy.transpose`."""
+    a = value("transpose", a)
+    order = range(a.ndim)[::-1] if axes is None else [dims.canonical_axis(i, a.ndim) for i in axes]
+    return moving.transpose(a, tuple(order))
+
+
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+    """As `numpy.permute_dims`."""
+    return transpose(value("permute_dims", a), axes)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """As `numpy.matrix_transpose`."""
+    x = value("matrix_transpose", x)
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose: x must be at least two-dimensional, but got ndim={x.ndim}")
+    return swapaxes(x, -1, -2)
+
+
+@jitted("swapaxes", static=("axis1", "axis2"), inline=True)
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """As `numpy.swapaxes`."""
+    a = value("swapaxes", a)
+    order = list(range(a.ndim))
+    i, j = dims.canonical_axis(axis1, a.ndim), dims.canonical_axis(axis2, a.ndim)
+    order[i], order[j] = order[j], order[i]
+    return moving.transpose(a, order)
+
+
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    """As `numpy.moveaxis`."""
+    a = value("moveaxis", a)
+    froms, tos = _axes(source, a.ndim), _axes(destination, a.ndim)
+    if len(froms) != len(tos):
+        raise ValueError(
+            f"Inconsistent number of elements: moveaxis got source {source}, destination {destination}"
+        )
+    if len(set(froms)) != len(froms) or len(set(tos)) != len(tos):
+        raise TypeError(f"moveaxis: repeated axis in source {source} or destination {destination}")
+    order = [i for i in range(a.ndim) if i not in froms]
+    for to, i in sorted(zip(tos, froms, strict=True)):
+        order.insert(to, i)
+    return moving.transpose(a, order)
+
+
+@jitted("rollaxis", static=("axis", "start"))
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """As `numpy.rollaxis`."""
+    a = value("rollaxis", a)
+    i, to = dims.canonical_axis(axis, a.ndim), operator.index(start)
+    if not -a.ndim <= to <= a.ndim:
+        raise ValueError(f"rollaxis: start={start} must satisfy {-a.ndim}<=start<={a.ndim}")
+    to += a.ndim if to < 0 else 0
+    return moveaxis(a, i, to - 1 if to > i else to)
+
+
+def squeeze(a: Any, axis: Axes = None) -> Any:
+    """As `numpy.squeeze`."""
+    a = value("squeeze", a)
+    axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else _axes(axis, a.ndim)
+    return lax_shape.squeeze(a, axes) if axes else a
+
+
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+    """As `numpy.expand_dims`."""
+    axis = concrete(axis, "expand_dims", "axis")
+    return moving.expand_dims(value("expand_dims", a), (axis,) if np.ndim(axis) == 0 else tuple(axis))
+
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+    """As `numpy.broadcast_to`."""
+    array = value("broadcast_to", array)
+    shape = dims.shape_of(shape)
+    if len(shape) < array.ndim:
+        raise ValueError(
+            f"broadcast_to: Cannot broadcast to shape with fewer dimensions: arr_shape={array.shape} {shape=}"
+        )
+    if any(n not in (1, m) for n, m in zip(array.shape, shape[len(shape) - array.ndim :], strict=True)):
+        raise ValueError(
+            f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
+        )
+    return broadcast_shape_to(array, shape)
+
+
+def broadcast_arrays(*args: Any) -> list:
+    """As `numpy.broadcast_arrays`."""
+    args = values("broadcast_arrays", *args)
+    if not args:
+        return []
+    shape = lax_shape.broadcast_shapes(*[x.shape for x in args])
+    return [broadcast_shape_to(x, shape) for x in args]
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """As `numpy.broadcast_shapes`."""
+    if not shapes:
+        return ()
+    return lax_shape.broadcast_shapes(*[dims.shape_of(s) for s in shapes])
+
+
+def _at_least(name: str, ndim: int, place: Any) -> Any:
+    def atleast(*arys):
+        found = [place(value(name, x)) for x in arys]
+        return found[0] if len(found) == 1 else found
+
+    atleast.__name__ = atleast.__qualname__ = name
+    atleast.__doc__ = f"As `numpy.{name}`."
+    return jitted(name)(atleast)
+
+
+def _to_3d(x: Any) -> Any:
+    added = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(x.ndim, ())
+    return moving.expand_dims(x, added)
+
+
+atleast_1d = _at_least("atleast_1d", 1, lambda x: moving.expand_dims(x, (0,)) if x.ndim < 1 else x)
+atleast_2d = _at_least("atleast_2d", 2, lambda x: moving.expand_dims(x, tuple(range(2 - x.ndim))))
+atleast_3d = _at_least("atleast_3d", 3, _to_3d)
+
+
+# ---- joining -----------------------------------------------------------------------------------------
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """As `numpy.concatenate`."""
+    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "concatenate")
+    if isinstance(arrays, np.ndarray | Array):
+        return _merge_first(value("concatenate", arrays), axis, dtype)
+    parts = list(arraylike("concatenate", *_listed("concatenate", arrays)))
+    if not parts:
+        raise ValueError("Need at least one array to concatenate.")
+    if axis is None:
+        return concatenate([ravel(x) for x in parts], 0, dtype)
+    if any(typeof(x).ndim == 0 for x in parts):
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    axis = dims.canonical_axis(axis, typeof(parts[0]).ndim)
+    parts = promote_dtypes(*parts) if dtype is None else [convert(x, dtype) for x in parts]
+    return value("concatenate", parts[0]) if len(parts) == 1 else lax_shape.concatenate(parts, axis)
+
+
+def _listed(name: str, arrays: Any) -> Sequence:
+    if not isinstance(arrays, Sequence):
+        raise TypeError(f"{name}: the arrays must be given as a sequence or as one array, got {type(arrays)}")
+    return arrays
+
+
+def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
+    if x.ndim == 0:
+        raise ValueError("concatenate: Zero-dimensional arrays cannot be concatenated.")
+    if x.ndim == 1 and axis is not None:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    x = x if dtype is None else convert(x, dtype)
+    if axis is None:
+        return ravel(x)
+    axis = dims.canonical_axis(axis, x.ndim - 1)
+    order = [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)]
+    merged = (*x.shape[1 : axis + 1], x.shape[0] * x.shape[axis + 1], *x.shape[axis + 2 :])
+    return moving.reshape(x, merged, order)
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
+    """As `numpy.concat`."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """As `numpy.stack`; `out` is not supported."""
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
+    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "stack")
+    if isinstance(arrays, np.ndarray | Array):
+        x = value("stack", arrays)
+        axis = dims.canonical_axis(axis, x.ndim)
+        return concatenate(moving.expand_dims(x, (axis + 1,)), axis, dtype)
+    parts = list(arraylike("stack", *_listed("stack", arrays)))
+    if not parts:
+        raise ValueError("Need at least one array to stack.")
+    axis = dims.canonical_axis(axis, typeof(parts[0]).ndim + 1)
+    if any(typeof(x).shape != typeof(parts[0]).shape for x in parts):
+        raise ValueError("All input arrays must have the same shape.")
+    parts = promote_dtypes(*parts) if dtype is None else [convert(x, dtype) for x in parts]
+    return lax_shape.stack(parts, axis)
+
+
+def _each(at_least: Any, tup: Any) -> tuple[Any, int]:
+    """The arrays with enough axes, and the rank that they have then."""
+    if isinstance(tup, np.ndarray | Array):
+        found = vmap(at_least)(asarray(tup))
+        return found, found.ndim - 1
+    found = [at_least(x) for x in tup]
+    return found, found[0].ndim if found else 1
+
+
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """As `numpy.hstack`."""
+    arrays, ndim = _each(atleast_1d, tup)
+    return concatenate(arrays, 0 if ndim == 1 else 1, dtype)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """As `numpy.vstack`."""
+    return concatenate(_each(atleast_2d, tup)[0], 0, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """As `numpy.dstack`."""
+    return concatenate(_each(atleast_3d, tup)[0], 2, dtype)
+
+
+def column_stack(tup: Any) -> Any:
+    """As `numpy.column_stack`."""
+    if isinstance(tup, np.ndarray | Array):
+        x = asarray(tup)
+        return concatenate(vmap(lambda y: transpose(atleast_2d(y)))(x) if x.ndim < 3 else x, 1)
+    return concatenate(
+        [transpose(atleast_2d(x)) if typeof(x).ndim < 2 else x for x in values("column_stack", *tup)], 1
+    )
+
+
+@jitted("block")
+def block(arrays: Any) -> Any:
+    """As `numpy.block`."""
+    found, _ = _block(arrays)
+    return found
+
+
+def _block(arrays: Any) -> tuple[Any, int]:
+    if isinstance(arrays, tuple):
+        raise ValueError("jax.numpy.block does not allow tuples, got " + repr(type(arrays)))
+    if not isinstance(arrays, list):
+        return value("block", arrays), 1
+    if not arrays:
+        raise ValueError("jax.numpy.block does not allow empty list arguments")
+    parts, depths = zip(*map(_block, arrays), strict=True)
+    if len(set(depths)) != 1:
+        raise ValueError("Mismatched list depths in jax.numpy.block")
+    rank = max(depths[0], *(x.ndim for x in parts))
+    parts = [lax_shape.broadcast_to_rank(x, rank) for x in parts]
+    return concatenate(parts, -depths[0]), depths[0] + 1
+
+
+@jitted("append", static=("axis",))
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:  # noqa: F811
+    """As `numpy.append`."""
+    if axis is None:
+        return concatenate([ravel(arr), ravel(values)], 0)
+    return concatenate([arr, values], axis)
+
+
+# ---- splitting ---------------------------------------------------------------------------------------
+
+
+def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
+    ary = value(name, ary)
+    axis = dims.canonical_axis(axis, ary.ndim)
+    size = ary.shape[axis]
+    if isinstance(sections, Sequence) or np.ndim(sections) > 0:
+        cuts = [0, *host_ints(name, sections), size]
+        sizes = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]
+    else:
+        count = dims.canonical_dim(concrete(sections, name, "indices_or_sections"))
+        part, rest = divmod(size, count)
+        if rest and equal:
+            raise ValueError(f"{name}: array split does not result in an equal division: rest is {rest}")
+        sizes = [part + (i < rest) for i in range(count)]
+    return list(lax_shape.split(ary, sizes, axis))
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
+    """As `numpy.split`."""
+    return _split("split", ary, indices_or_sections, axis, True)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
+    """As `numpy.array_split`."""
+    return _split("array_split", ary, indices_or_sections, axis, False)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list:
+    """As `numpy.hsplit`."""
+    return _split("hsplit", ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1, True)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list:
+    """As `numpy.vsplit`."""
+    return _split("vsplit", ary, indices_or_sections, 0, True)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list:
+    """As `numpy.dsplit`."""
+    return _split("dsplit", ary, indices_or_sections, 2, True)
+
+
+@jitted("unstack", static=("axis",), inline=True)
+def unstack(x: Any, /, *, axis: int = 0) -> tuple:
+    """As `numpy.unstack`."""
+    x = value("unstack", x)
+    if x.ndim == 0:
+        raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
+    return lax_shape.unstack(x, axis)
+
+
+# ---- repeating and turning ---------------------------------------------------------------------------
+
+
+def tile(A: Any, reps: Any) -> Any:  # noqa: N803
+    """As `numpy.tile`."""
+    a = value("tile", A)
+    reps = dims.shape_of(reps)
+    rank = max(a.ndim, len(reps))
+    a = lax_shape.broadcast_to_rank(a, rank)
+    return lax_shape.tile(a, (1,) * (rank - len(reps)) + reps)
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
+           out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
+    repeated.
+    """
+    a, _ = value("repeat", a), arraylike("repeat", a, repeats)
+    if axis is None:
+        a, axis = ravel(a), 0
+    a = moving.expand_dims(a, (0,)) if a.ndim == 0 else a
+    axis = dims.canonical_axis(axis, a.ndim)
+    if total_repeat_length is None and np.ndim(repeats) == 0 and not isinstance(repeats, Tracer):
+        return repeat_all(a, operator.index(repeats), axis)
+    if total_repeat_length is None:
+        counts = np.broadcast_to(np.asarray(concrete(repeats, "repeat", "repeats")), a.shape[axis : axis + 1])
+        where = np.repeat(np.arange(a.shape[axis], dtype=np.int32), counts)
+        return _rows(a, where, axis)
+    (repeats,) = values("repeat", repeats)
+    counts = broadcast_shape_to(convert(repeats, np.dtype(np.int32)), a.shape[axis : axis + 1])
+    last = a.shape[axis] - 1
+    ends = lax.sub(_running_sum(counts), lax_shape.full_like(counts, 0))
+    places = lax_shape.iota(np.int32, total_repeat_length)
+    wide = (total_repeat_length, a.shape[axis])
+    passed = lax.ge(moving.broadcast_in_dim(places, wide, (0,)), moving.broadcast_in_dim(ends, wide, (1,)))
+    where = moving.sum_axes(convert(passed, np.dtype(np.int32)), (1,))
+    return _rows(a, lax.min(where, np.int32(max(last, 0))), axis)
+
+
+def _running_sum(x: Any) -> Any:
+    n = typeof(x).shape[0]
+    rows, columns = (lax_shape.broadcasted_iota(np.int32, (n, n), i) for i in (0, 1))
+    kept = lax.select(
+        lax.le(columns, rows), moving.broadcast_in_dim(x, (n, n), (1,)), moving.full((n, n), np.int32(0))
+    )
+    return moving.sum_axes(kept, (1,))
+
+
+def _rows(a: Any, where: Any, axis: int) -> Any:
+    return indexing.getitem(a, (*[slice(None)] * axis, where))
+
+
+def repeat_all(a: Any, count: int, axis: int) -> Any:
+    """`a` with each element along an axis repeated `count` times."""
+    shape = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
+    kept = [i for i in range(a.ndim + 1) if i != axis + 1]
+    found = moving.broadcast_in_dim(a, shape, kept)
+    return moving.reshape(found, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :]))
+
+
+def roll(a: Any, shift: Any, axis: Axes = None) -> Any:
+    """As `numpy.roll`; `shift` may be traced."""
+    a = value("roll", a)
+    if axis is None:
+        return reshape(roll(ravel(a), shift, 0), a.shape)
+    axes = _axes(axis, a.ndim)
+    if isinstance(shift, Sequence) and any(isinstance(s, Array) for s in shift):
+        shift = asarray(shift)
+    if isinstance(shift, Array):
+        return _roll_dynamic(a, shift, axes)
+    shifts = np.broadcast_to(np.asarray(shift), (len(axes),)) if np.ndim(shift) == 0 else np.asarray(shift)
+    rolled = np.broadcast_shapes(shifts.shape, (len(axes),))
+    if len(rolled) != 1:
+        raise ValueError(
+            f"roll: 'shift' and 'axis' arguments to roll must be scalars or 1D arrays, got shape {rolled}"
+        )
+    shifts, axes = np.broadcast_to(shifts, rolled), np.broadcast_to(np.array(axes, int), rolled)
+    return _roll_static(a, tuple(map(int, shifts)), tuple(map(int, axes)))
+
+
+@jitted("_roll_static", static=("shift", "axis"))
+def _roll_static(a, shift, axis):
+    for s, i in zip(shift, axis, strict=True):
+        n = a.shape[i]
+        if n == 0:
+            continue
+        cut = (n - s) % n if s % n else 0
+        a = lax_shape.concatenate(
+            [lax_shape.slice_in_dim(a, cut, n, axis=i), lax_shape.slice_in_dim(a, 0, cut, axis=i)], i
+        )
+    return a
+
+
+@jitted("_roll_dynamic", static=("axis",))
+def _roll_dynamic(a, shift, axis):
+    if shift.ndim > 1:
+        raise ValueError("roll: 'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
+    count = max(len(axis), shift.size)
+    shifts = broadcast_shape_to(shift if shift.ndim else moving.expand_dims(shift, (0,)), (count,))
+    for k, i in enumerate(axis * count if len(axis) == 1 else axis):
+        n = a.shape[i]
+        dtype = shift.dtype
+        by = lax_shape.index_in_dim(shifts, k, keepdims=False)
+        by = remainder(by, lax.max(dtype.type(n), dtype.type(1)))
+        twice = lax_shape.concatenate([a, a], i)
+        a = lax_index.dynamic_slice_in_dim(twice, lax.sub(dtype.type(n), by), n, axis=i)
+    return a
+
+
+def flip(m: Any, axis: Axes = None) -> Any:
+    """As `numpy.flip`."""
+    m = value("flip", m)
+    return _flip(m, _axes(axis, m.ndim))
+
+
+@jitted("_flip", static=("axis",))
+def _flip(m, axis):
+    return lax_shape.rev(m, axis)
+
+
+def fliplr(m: Any) -> Any:
+    """As `numpy.fliplr`."""
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """As `numpy.flipud`."""
+    return flip(m, 0)
+
+
+@jitted("rot90", static=("k", "axes"))
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """As `numpy.rot90`."""
+    m = value("rot90", m)
+    if m.ndim < 2:
+        raise ValueError(
+            f"rot90 requires its first argument to have ndim at least two, but got shape {m.shape}"
+        )
+    i, j = (dims.canonical_axis(a, m.ndim) for a in axes)
+    if i == j:
+        raise ValueError("rot90: Axes must be different")
+    turns = operator.index(k) % 4
+    if turns == 0:
+        return m
+    if turns == 2:
+        return flip(flip(m, i), j)
+    order = list(range(m.ndim))
+    order[i], order[j] = order[j], order[i]
+    return transpose(flip(m, j), order) if turns == 1 else flip(transpose(m, order), j)
+
+
+@jitted("resize", static=("new_shape",))
+def resize(a: Any, new_shape: Any) -> Any:
+    """As `numpy.resize`."""
+    shape = dims.shape_of(new_shape)
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    flat, size = ravel(a), math.prod(shape)
+    if flat.size == 0 or size == 0:
+        return moving.full(shape, np.zeros((), flat.dtype)[()], flat.weak_type)
+    flat = tile(flat, math.ceil(size / flat.size))
+    flat = indexing.getitem(flat, slice(size))
+    return reshape(flat, shape)
+
+
+# ---- differences -------------------------------------------------------------------------------------
+
+
+def _apart(a: Any, axis: int) -> Any:
+    before = [slice(None)] * axis
+    later, earlier = indexing.getitem(a, (*before, slice(1, None))), indexing.getitem(a, (*before, slice(-1)))
+    return lax.ne(later, earlier) if a.dtype == np.bool_ else lax.sub(later, earlier)
+
+
+@jitted("diff", static=("n", "axis"))
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """As `numpy.diff`."""
+    a = value("diff", a)
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"diff: order must be non-negative but got {n}")
+    if a.ndim == 0:
+        raise ValueError("diff: diff requires input that is at least one dimensional")
+    axis = dims.canonical_axis(axis, a.ndim)
+    ends = [None if e is None else _edge_of("diff", e, a, axis) for e in (prepend, append)]
+    if prepend is not None or append is not None:
+        a = concatenate([e for e in (ends[0], a, ends[1]) if e is not None], axis)
+    for _ in range(n):
+        a = _apart(a, axis)
+    return a
+
+
+def _edge_of(name: str, edge: Any, a: Any, axis: int) -> Any:
+    edge = value(name, edge)
+    if edge.ndim:
+        return edge
+    return broadcast_shape_to(edge, tuple(1 if i == axis else m for i, m in enumerate(a.shape)))
+
+
+@jitted("ediff1d")
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """As `numpy.ediff1d`; `to_end` and `to_begin` are converted to the dtype of `ary`."""
+    flat = ravel(ary)
+    found = _apart(flat, 0)
+    if to_begin is not None:
+        found = concatenate([ravel(convert(to_begin, flat.dtype)), found], 0)
+    if to_end is not None:
+        found = concatenate([found, ravel(convert(to_end, flat.dtype))], 0)
+    return found
+
+
+@jitted("vander", static=("N", "increasing"))
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+    """As `numpy.vander`."""
+    x = value("vander", x)
+    if x.ndim != 1:
+        raise ValueError(f"vander: x must be a one-dimensional array, got shape {x.shape}")
+    n = x.shape[0] if N is None else operator.index(concrete(N, "vander", "N"))
+    if n < 0:
+        raise ValueError(f"vander: N must be nonnegative, got {n}")
+    powers = lax_shape.iota(x.dtype, n)
+    powers = powers if increasing else lax.sub(x.dtype.type(n - 1), powers)
+    return lax.pow(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))

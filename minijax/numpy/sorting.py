@@ -1,0 +1,183 @@
+"""Sorting, and searching in what is sorted."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.api.vmap import vmap
+from minijax.base import dims, dtypes
+from minijax.control.jitted import jitted
+from minijax.control.scan import scan
+from minijax.ir.types import typeof
+from minijax.numpy import indexing
+from minijax.numpy.creation import zeros_like
+from minijax.numpy.promote import arrays, is_complex, is_inexact, promote_dtypes
+from minijax.numpy.ufuncs import floor_divide
+from minijax.ops import elementwise as lax, sort as lax_sort
+from minijax.ops.convert import convert
+from minijax.ops.families import literal
+from minijax.ops.index import dynamic_index_in_dim
+from minijax.ops.moving import full, reshape, reshape_to
+from minijax.ops.reduce import reduce_sum
+from minijax.ops.shape import broadcasted_iota, concatenate, iota, rev
+
+_STATIC = ("axis", "kind", "order", "stable", "descending")
+
+
+def _along(name: str, a: Any, axis: int | None, kind: None, order: None) -> tuple[Any, int]:
+    (a,) = arrays(name, a)
+    if kind is not None:
+        raise TypeError(
+            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort "
+            "stability."
+        )
+    if order is not None:
+        raise TypeError(f"'order' argument to {name} is not supported.")
+    if axis is None:
+        return reshape(a, (typeof(a).size,)), 0
+    return a, dims.canonical_axis(axis, typeof(a).ndim)
+
+
+@jitted(static=_STATIC)
+def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+         descending: bool = False) -> Any:  # fmt: skip
+    """As `numpy.sort`, stable unless told otherwise; `descending` turns the order round."""
+    a, axis = _along("sort", a, axis, kind, order)
+    found = lax_sort.sort(a, axis, is_stable=stable)
+    return rev(found, (axis,)) if descending else found
+
+
+@jitted(static=(*_STATIC, "dtype"))
+def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+            descending: bool = False, dtype: Any = None) -> Any:  # fmt: skip
+    """As `numpy.argsort`, stable unless told otherwise, also if `descending`; `dtype` is the places'."""
+    a, axis = _along("argsort", a, axis, kind, order)
+    shape = typeof(a).shape
+    places = broadcasted_iota(dtypes.default_int_dtype() if dtype is None else dtype, shape, axis)
+    if descending and stable:
+        a, places = rev(a, (axis,)), rev(places, (axis,))
+    _, found = lax_sort.sort_key_val(a, places, axis, is_stable=stable)
+    return rev(found, (axis,)) if descending else found
+
+
+def _place_dtype(size: int) -> Any:
+    return np.int32 if size < np.iinfo(np.int32).max else np.int64
+
+
+@jitted()
+def sort_complex(a: Any) -> Any:
+    """As `numpy.sort_complex`."""
+    (a,) = arrays("sort_complex", a)
+    found = lax_sort.sort(a, -1)
+    return convert(found, dtypes.to_complex_dtype(typeof(found).dtype))
+
+
+@jitted(static=("axis",))
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """As `numpy.lexsort`."""
+    rows = arrays("lexsort", *keys)
+    if not rows:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    shapes = {typeof(k).shape for k in rows}
+    if len(shapes) > 1:
+        raise ValueError(f"lexsort: all keys need to be the same shape, got {sorted(shapes)}")
+    (shape,) = shapes
+    if not shape:
+        return dtypes.default_int_dtype().type(0)
+    axis = dims.canonical_axis(axis, len(shape))
+    places = broadcasted_iota(dtypes.default_int_dtype(), shape, axis)
+    return lax_sort.sort((*rows[::-1], places), axis, num_keys=len(rows))[-1]
+
+
+# ---- searching ---------------------------------------------------------------------------------------
+
+
+def _prepared(x: Any) -> list:
+    """What elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
+    if is_complex(x):
+        return [*_prepared(lax.real(x)), *_prepared(lax.imag(x))]
+    if not is_inexact(x):
+        return [x]
+    shape = typeof(x).shape
+    zeroed = lax.select(lax.eq(x, literal(x, 0)), full(shape, literal(x, 0)), x)
+    return [lax.select(lax.ne(x, x), full(shape, literal(x, np.nan)), zeroed)]
+
+
+def _precedes(left: list, right: list, or_equal: bool) -> Any:
+    found = (lax_sort.le_to_p if or_equal else lax_sort.lt_to_p).bind(left[-1], right[-1])
+    for a, b in zip(left[-2::-1], right[-2::-1], strict=True):
+        less, tie = lax_sort.lt_to_p.bind(a, b), lax_sort.eq_to_p.bind(a, b)
+        found = lax.bitwise_or(less, lax.bitwise_and(tie, found))
+    return found
+
+
+@jitted("_searchsorted_scan_impl", static=("side", "unrolled"))
+def _by_halving(a: Any, query: Any, side: str, unrolled: bool) -> Any:
+    size, dtype = typeof(a).shape[0], _place_dtype(typeof(a).shape[0])
+    if not size:
+        return full(typeof(query).shape, dtype(0))
+    if typeof(query).shape:
+        return vmap(lambda a, q: _by_halving(a, q, side, unrolled), (None, 0))(a, query)
+
+    def halve(span, _):
+        low, high = span
+        middle = lax.add(low, floor_divide(lax.sub(high, low), 2))
+        there = dynamic_index_in_dim(a, middle, keepdims=False)
+        before = _precedes(_prepared(query), _prepared(there), side == "left")
+        return (lax.select(before, low, middle), lax.select(before, middle, high)), ()
+
+    steps = math.ceil(math.log2(size + 1))
+    unsigned = np.uint32 if dtype is np.int32 else np.uint64
+    (_, high), _ = scan(halve, (unsigned(0), unsigned(size)), (), steps, unroll=steps if unrolled else 1)
+    return convert(high, np.dtype(dtype))
+
+
+@jitted("_searchsorted_sort_impl", static=("side",))
+def _by_sorting(a: Any, query: Any, side: str) -> Any:
+    size, dtype = typeof(a).shape[0], _place_dtype(typeof(a).shape[0])
+    shape, flat = typeof(query).shape, lambda: reshape_to(query, (typeof(query).size,))
+
+    def rank(x: Any) -> Any:
+        places = iota(dtype, typeof(x).shape[0])
+        none = zeros_like(places)
+        return indexing.update(none, lax_sort.sort_key_val(x, places)[1], places, "set")
+
+    joined = rank(concatenate([flat(), a] if side == "left" else [a, flat()], 0))
+    place = slice(0, math.prod(shape)) if side == "left" else slice(size, None)
+    return reshape_to(lax.sub(indexing.getitem(joined, place), rank(flat())), shape)
+
+
+@jitted("_searchsorted_compare_all_impl", static=("side",))
+def _by_comparing(a: Any, query: Any, side: str) -> Any:
+    left, right = _prepared(a), _prepared(query)
+    before = vmap(lambda keys: _precedes(keys, right, side == "right"))(left)
+    return reduce_sum(convert(before, np.dtype(_place_dtype(typeof(a).shape[0]))), (0,))
+
+
+_METHODS: dict[str, Callable] = {
+    "compare_all": _by_comparing,
+    "scan": lambda *args: _by_halving(*args, False),
+    "scan_unrolled": lambda *args: _by_halving(*args, True),
+    "sort": _by_sorting,
+}
+
+
+@jitted(static=("side", "method"))
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
+    """As `numpy.searchsorted`; `method` is "scan", "scan_unrolled", "sort" or "compare_all"."""
+    a, v, *rest = arrays("searchsorted", a, v, *(() if sorter is None else (sorter,)))
+    _check_choice("side", side, ("left", "right"))
+    _check_choice("method", method, tuple(_METHODS))
+    if typeof(a).ndim != 1:
+        raise ValueError(f"searchsorted: a should be 1-dimensional, got shape {typeof(a).shape}")
+    a, v = promote_dtypes(a, v)
+    for order in rest:
+        a = indexing.getitem(a, order)
+    return _METHODS[method](a, v, side)
+
+
+def _check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"searchsorted: invalid argument {name}={value!r}, expected one of {list(allowed)}")

@@ -1,0 +1,426 @@
+"""Elements by position: `take` and its kin, diagonals, and where elements are nonzero."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import dims, dtypes, errors
+from minijax.composed.cumulative import cumsum
+from minijax.control.jitted import jitted
+from minijax.ir.trace import Tracer
+from minijax.ir.types import typeof
+from minijax.numpy import creation, indexing, shaping
+from minijax.numpy.creation import concrete, value, values
+from minijax.numpy.selecting import where
+from minijax.numpy.ufuncs import clip, floor_divide, remainder
+from minijax.ops import elementwise as lax, moving, scatter as lax_scatter, shape as lax_shape
+from minijax.ops.convert import convert
+from minijax.ops.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
+
+_PROMISED = indexing.PLAIN._replace(mode=PROMISE_IN_BOUNDS)
+
+# ---- take --------------------------------------------------------------------------------------------
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Any:
+    """As `numpy.take`; by default an index out of bounds gives NaN, or the lowest number of its kind."""
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
+    a, indices = values("take", a, indices)
+    axis = None if axis is None else operator.index(axis)
+    fill = fill_value.item() if hasattr(fill_value, "item") else fill_value
+    return _take(a, indices, axis, mode, unique_indices, indices_are_sorted, fill)
+
+
+@jitted("_take", static=("axis", "mode", "unique", "is_sorted", "fill"))
+def _take(a, indices, axis, mode, unique, is_sorted, fill):
+    if not dtypes.issubdtype(indices.dtype, np.integer):
+        raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
+    if axis is None:
+        a, axis = shaping.ravel(a), 0
+    axis = dims.canonical_axis(axis, a.ndim)
+    size = a.shape[axis]
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
+    if mode == "wrap":
+        indices, gather_mode = remainder(indices, np.asarray(size, indices.dtype)[()]), PROMISE_IN_BOUNDS
+    elif mode in ("fill", None):
+        if not dtypes.issubdtype(indices.dtype, np.unsignedinteger):
+            n = size if indices.weak_type else np.asarray(size).astype(indices.dtype)[()]
+            indices = where(lax.lt(indices, indices.dtype.type(0)), lax.add(indices, n), indices)
+        gather_mode = GatherScatterMode.FILL_OR_DROP
+    elif mode == "clip":
+        gather_mode = GatherScatterMode.CLIP
+    else:
+        raise ValueError(f"Invalid mode '{mode}' for np.take")
+    indices = convert(indices, np.dtype(np.int32)) if indices.dtype.itemsize != 4 else indices
+    offsets = (*range(axis), *range(axis + indices.ndim, a.ndim + indices.ndim - 1))
+    sizes = tuple(1 if i == axis else n for i, n in enumerate(a.shape))
+    if size == 0 and indices.size == 0:
+        sizes = tuple(0 if i == axis else n for i, n in enumerate(a.shape))
+    return lax_scatter.gather(
+        a,
+        moving.expand_dims(indices, (indices.ndim,)),
+        GatherDimensionNumbers(offsets, (axis,), (axis,)),
+        sizes,
+        mode=gather_mode,
+        unique_indices=unique,
+        indices_are_sorted=is_sorted,
+        fill_value=fill,
+    )
+
+
+@jitted("take_along_axis", static=("axis", "mode", "fill_value", "wrap_negative_indices"))
+def take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Any:
+    """As `numpy.take_along_axis`; by default an index out of bounds gives NaN, or the lowest number of its
+    kind.
+    """
+    a, indices = values("take_along_axis", arr, indices)
+    if not dtypes.issubdtype(indices.dtype, np.integer):
+        raise TypeError(f"take_along_axis indices must be of integer type, got {indices.dtype}")
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError(f"take_along_axis indices must be 1D if axis=None, got shape {indices.shape}")
+        a, axis = shaping.ravel(a), 0
+    if indices.ndim != a.ndim:
+        raise ValueError(
+            f"take_along_axis: indices and arr must have the same number of dimensions; {indices.ndim} "
+            f"vs. {a.ndim}"
+        )
+    axis = dims.canonical_axis(axis, a.ndim)
+    gather_mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
+    wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
+    indices = indexing.from_front(indices, a.shape[axis]) if wraps else indices
+    plan = _along(a.shape, indices.shape, axis)
+    vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
+    return lax_scatter.gather(
+        a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value
+    )
+
+
+class _Along(NamedTuple):
+    numbers: GatherDimensionNumbers
+    slice_sizes: tuple[int, ...]
+    index_shape: tuple[int, ...]
+
+
+def _along(shape: tuple, index_shape: tuple, axis: int) -> _Along:
+    """The gather of one index per row: axes shared by array and indices are batched."""
+    offsets, collapsed, batched, index_batched, kept, sizes = [], [axis], [], [], [], []
+    for i, (n, m) in enumerate(zip(shape, index_shape, strict=True)):
+        if i == axis or n == 1 != m:
+            if i != axis:
+                collapsed.append(i)
+            kept.append(m)
+            sizes.append(1)
+        elif m != 1:
+            if n != m:
+                raise ValueError(
+                    f"take_along_axis: Incompatible shapes for broadcasting: {shape} and {index_shape}"
+                )
+            batched.append(i)
+            index_batched.append(len(kept))
+            kept.append(m)
+            sizes.append(1)
+        else:
+            offsets.append(i)
+            sizes.append(n)
+    numbers = GatherDimensionNumbers(tuple(offsets), tuple(sorted(collapsed)), (axis,), tuple(batched),
+                                     tuple(index_batched))  # fmt: skip
+    return _Along(numbers, tuple(sizes), tuple(kept))
+
+
+@jitted("put_along_axis", static=("axis", "inplace", "mode"))
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,  # noqa: F811
+                   mode: str | None = None) -> Any:  # fmt: skip
+    """As `numpy.put_along_axis`, but gives a copy: `inplace` must be False."""
+    if inplace:
+        raise ValueError("jax.numpy.put_along_axis cannot modify arrays in-place: pass inplace=False instead")
+    a, shape = value("put_along_axis", arr), value("put_along_axis", arr).shape
+    if axis is None:
+        a, axis = shaping.ravel(a), 0
+    if typeof(indices).ndim != a.ndim:
+        raise ValueError("put_along_axis arguments 'arr' and 'indices' must have same ndim.")
+    axis = dims.canonical_axis(axis, a.ndim)
+    index_shape = typeof(indices).shape
+    wide = (*a.shape[:axis], index_shape[axis], *a.shape[axis + 1 :])
+    put = shaping.broadcast_to(values, wide)
+    int_type = dtypes.default_int_dtype()
+    places = [
+        moving.broadcast_in_dim(
+            lax_shape.iota(int_type, n), [n if j == i else 1 for j in range(a.ndim)], (i,)
+        )
+        for i, n in enumerate(a.shape)
+    ]
+    places[axis] = indices
+    found = indexing.update(a, tuple(places), put, "set", indexing.Options(mode))
+    return shaping.reshape(found, shape)
+
+
+def ix_(*args: Any) -> tuple:
+    """As `numpy.ix_`; masks must be known when the program is traced."""
+    found = []
+    for i, x in enumerate(values("ix", *args)):
+        if x.ndim != 1:
+            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {x.shape}")
+        if x.dtype == np.bool_:
+            (x,) = nonzero(x)
+        found.append(moving.expand_dims(x, tuple(j for j in range(len(args)) if j != i)))
+    return tuple(found)
+
+
+# ---- diagonals ---------------------------------------------------------------------------------------
+
+
+@jitted("diagonal", static=("offset", "axis1", "axis2"))
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """As `numpy.diagonal`."""
+    a = value("diagonal", a)
+    if a.ndim < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    i, j = dims.canonical_axis(axis1, a.ndim), dims.canonical_axis(axis2, a.ndim)
+    offset = operator.index(offset)
+    a = shaping.moveaxis(a, (i, j), (-2, -1))
+    size = max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))
+    first, second = (lax_shape.iota(dtypes.default_int_dtype(), size) for _ in range(2))
+    rows = first if offset >= 0 else lax.add(first.dtype.type(-offset), second)
+    columns = second if offset >= 0 else first
+    columns = lax.add(columns.dtype.type(offset), columns) if offset > 0 else columns
+    return indexing.getitem(a, (..., rows, columns))
+
+
+def diag(v: Any, k: int = 0) -> Any:
+    """As `numpy.diag`."""
+    return _diag(value("diag", v), operator.index(k))
+
+
+@jitted("_diag", static=("k",))
+def _diag(v, k):
+    if v.ndim == 2:
+        return diagonal(v, offset=k)
+    if v.ndim != 1:
+        raise ValueError(f"diag input must be 1d or 2d, got shape {v.shape}")
+    zero = np.zeros((), v.dtype)[()]
+    v = lax_shape.pad(v, zero, ((max(0, -k), max(0, k), 0),))
+    n = v.shape[0]
+    return where(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), zero)
+
+
+def diagflat(v: Any, k: int = 0) -> Any:
+    """As `numpy.diagflat`."""
+    v = shaping.ravel(value("diagflat", v))
+    size, n = v.size, v.size + abs(k)
+    int_type = dtypes.default_int_dtype()
+    found = moving.full((n * n,), np.zeros((), v.dtype)[()])
+    if size == 0:
+        return moving.reshape(found, (n, n))
+    steps = lax_shape.iota(int_type, size)
+    columns = lax.add(steps, int_type.type(max(k, 0)))
+    rows = lax.mul(steps if k >= 0 else lax.sub(steps, int_type.type(k)), int_type.type(n))
+    found = indexing.update(found, lax.add(columns, rows), v, "set")
+    return moving.reshape(found, (n, n))
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple:
+    """As `numpy.diag_indices`."""
+    n = operator.index(concrete(n, "diag_indices", "n"))
+    if n < 0 or ndim < 0:
+        raise ValueError(f"Arguments to jax.numpy.diag_indices must be nonnegative, got n={n}, ndim={ndim}")
+    return (lax_shape.iota(int, n),) * ndim
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+    """As `numpy.tril_indices`."""
+    return tuple(creation.asarray(i) for i in np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+    """As `numpy.triu_indices`."""
+    return tuple(creation.asarray(i) for i in np.triu_indices(n, k, m))
+
+
+# ---- nonzero and unique ------------------------------------------------------------------------------
+
+
+def _known(name: str, x: Any) -> np.ndarray:
+    """The value of an array whose contents decide the result's shape."""
+    if isinstance(x, Tracer) and x.concrete_value() is None:
+        raise errors.ConcretizationTypeError(
+            x,
+            f"The size argument of jnp.{name} must be statically specified to use jnp.{name} within JAX "
+            "transformations.",
+        )
+    return np.asarray(x.concrete_value() if isinstance(x, Tracer) else x)
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple:
+    """As `numpy.nonzero`; traced, it needs the `size` of the results, which it cuts off or fills up."""
+    a = value("nonzero", a)
+    a = shaping.atleast_1d(a) if a.ndim == 0 else a
+    int_type = dtypes.default_int_dtype()
+    if size is None:
+        return tuple(creation.asarray(i.astype(int_type)) for i in np.nonzero(_known("nonzero", a)))
+    size = operator.index(concrete(size, "nonzero", "size"))
+    mask = a if a.dtype == np.bool_ else lax.ne(a, np.zeros((), a.dtype)[()])
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
+    if len(fills) != a.ndim:
+        raise ValueError(
+            f"nonzero: fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value}"
+        )
+    if a.size == 0 or size == 0:
+        return tuple(creation.full((size,), 0 if f is None else f, int_type) for f in fills)
+    ends = _cumsum(mask)
+    tally = moving.full((size,), int_type.type(0))
+    flat = _cumsum(indexing.update(tally, clip(ends, 0), int_type.type(1), "add"))
+    found = [
+        remainder(floor_divide(flat, int_type.type(math.prod(a.shape[i + 1 :]))), n)
+        for i, n in enumerate(a.shape)
+    ]
+    if fill_value is None:
+        return tuple(found)
+    places = lax_shape.iota(int_type, size)
+    count = moving.sum_axes(convert(mask, int_type), tuple(range(a.ndim)))
+    beyond = lax.ge(places, count)
+    return tuple(where(beyond, fill, x) for fill, x in zip(fills, found, strict=True))
+
+
+@jitted("cumsum")
+def _cumsum(x):
+    return cumsum(convert(shaping.ravel(x), dtypes.default_int_dtype()))
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """As `numpy.argwhere`; traced, it needs `size`."""
+    a = value("argwhere", a)
+    found = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
+    places = shaping.transpose(shaping.vstack(found))
+    return places if a.ndim else indexing.getitem(places, (slice(None), slice(0, 0)))
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """As `numpy.flatnonzero`; traced, it needs `size`."""
+    return nonzero(shaping.ravel(a), size=size, fill_value=fill_value)[0]
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Any:  # noqa: A002
+    """As `numpy.unique`; the values must be known, and with `size` the results are cut off or filled up to
+    it.
+    """
+    a = value("unique", ar)
+    found = np.unique(_known("unique", a), True, True, True, axis, equal_nan=equal_nan)
+    along = 0 if axis is None else dims.canonical_axis(axis, a.ndim)
+    items, first, inverse, counts = found
+    if size is not None:
+        items, first, counts = _resized(items, first, counts, along, operator.index(size), fill_value)
+    wanted = [items] + [
+        x.astype(dtypes.default_int_dtype())
+        for x, asked in ((first, return_index), (inverse, return_inverse), (counts, return_counts)) if asked
+    ]  # fmt: skip
+    results = tuple(creation.asarray(x) for x in wanted)
+    return results if len(results) > 1 else results[0]
+
+
+def _resized(
+    items: np.ndarray, first: np.ndarray, counts: np.ndarray, axis: int, size: int, fill: Any
+) -> tuple:
+    missing = size - items.shape[axis]
+    if missing <= 0:
+        kept = np.arange(size)
+        return np.take(items, kept, axis), first[:size], counts[:size]
+    filler = np.take(items, [0] * missing, axis) if fill is None else np.full(
+        (*items.shape[:axis], missing, *items.shape[axis + 1 :]), np.asarray(fill, items.dtype))  # fmt: skip
+    items = np.concatenate([items, filler], axis)
+    return items, np.concatenate([first, [first[0]] * missing]), np.concatenate([counts, [0] * missing])
+
+
+# ---- changing by position ----------------------------------------------------------------------------
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
+    """As `numpy.delete`; the positions must be known when the program is traced."""
+    a = value("delete", arr)
+    if axis is None:
+        a, axis = shaping.ravel(a), 0
+    axis = dims.canonical_axis(axis, a.ndim)
+    size = a.shape[axis]
+    kept = np.delete(np.arange(size), obj if isinstance(obj, slice) else concrete(obj, "delete", "obj"))
+    runs = np.split(kept, np.nonzero(np.diff(kept) != 1)[0] + 1) if kept.size else [kept]
+    parts = [
+        lax_shape.slice(
+            a,
+            [int(run[0]) if i == axis and run.size else 0 for i in range(a.ndim)],
+            [(int(run[-1]) + 1 if run.size else 0) if i == axis else n for i, n in enumerate(a.shape)],
+        )
+        for run in runs
+    ]
+    return lax_shape.concatenate(parts, axis)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
+    """As `numpy.trim_zeros`; the values must be known."""
+    a = value("trim_zeros", filt)
+    nonzeros = np.argwhere(_known("trim_zeros", a))
+    axes = (
+        range(a.ndim)
+        if axis is None
+        else [dims.canonical_axis(i, a.ndim) for i in (axis if isinstance(axis, Sequence) else (axis,))]
+    )
+    parts = []
+    for i, n in enumerate(a.shape):
+        low, high = (int(nonzeros[:, i].min()), int(nonzeros[:, i].max()) + 1) if nonzeros.size else (n, n)
+        parts.append(slice(low if "f" in trim and i in axes else 0, high if "b" in trim and i in axes else n))
+    return indexing.getitem(a, tuple(parts))
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+    """As `numpy.extract`; traced, it needs `size`."""
+    return compress(shaping.ravel(condition), shaping.ravel(arr), size=size, fill_value=fill_value)
+
+
+def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0,
+             out: None = None) -> Any:  # fmt: skip
+    """As `numpy.compress`; traced, it needs `size`."""
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.compress is not supported.")
+    condition, a = value("compress", condition), value("compress", a)
+    if condition.ndim != 1:
+        raise ValueError("compress: condition must be a 1D array")
+    if axis is None:
+        a, axis = shaping.ravel(a), 0
+    a = moving.move_axis(a, dims.canonical_axis(axis, a.ndim), 0)
+    n = min(condition.shape[0], a.shape[0])
+    condition, a = indexing.getitem(condition, slice(n)), indexing.getitem(a, slice(n))
+    (places,) = nonzero(condition, size=size, fill_value=n)
+    found = take(a, places, 0, fill_value=fill_value)
+    return moving.move_axis(found, 0, dims.canonical_axis(axis, a.ndim))

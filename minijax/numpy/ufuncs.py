@@ -1,0 +1,601 @@
+"""Elementwise functions: arithmetic, functions of analysis, comparison, logic and bits."""
+
+from collections.abc import Callable
+from math import log as math_log, pi
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy.promote import (
+    arrays,
+    as_type,
+    check_no_float0,
+    is_complex,
+    is_inexact,
+    is_unsigned,
+    kind_of,
+    like,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_dtypes_inexact,
+    promote_dtypes_numeric,
+    promote_shapes,
+)
+from minijax.numpy.selecting import where
+from minijax.ops import elementwise as lax
+from minijax.ops.convert import bitcast_convert_type, convert
+from minijax.ops.families import literal
+from minijax.ops.moving import full
+from minijax.ops.shape import full_like
+from minijax.run.array import ArrayImpl
+
+Promotion = Callable[..., list]
+
+
+def _named(function: Callable, name: str) -> Callable:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`."
+    return jitted(inline=True)(function)
+
+
+def _unary(name: str, op: Callable, promote: Promotion = promote_args_inexact) -> Callable:
+    def ufunc(x: Any, /) -> Any:
+        return op(*promote(name, x))
+
+    return _named(ufunc, name)
+
+
+def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Callable:
+    def ufunc(x: Any, y: Any, /) -> Any:
+        return op(*promote(name, x, y))
+
+    return _named(ufunc, name)
+
+
+# ---- arithmetic -------------------------------------------------------------------------------------
+
+
+def _unless_bool(op: Callable, on_bool: Callable) -> Callable:
+    return lambda x, y: on_bool(x, y) if typeof(x).dtype == np.bool_ else op(x, y)
+
+
+add = _binary("add", _unless_bool(lax.add, lax.bitwise_or))
+multiply = _binary("multiply", _unless_bool(lax.mul, lax.bitwise_and))
+subtract = _binary("subtract", lax.sub)
+divide = true_divide = _binary("true_divide", lax.div, promote_args_inexact)
+maximum = _binary("maximum", lax.max)
+minimum = _binary("minimum", lax.min)
+arctan2 = _binary("arctan2", lax.atan2, promote_args_inexact)
+nextafter = _binary("nextafter", lax.nextafter, promote_args_inexact)
+float_power = _binary("float_power", lax.pow, promote_args_inexact)
+negative = _unary("negative", lax.neg, promote_args)
+positive = _unary("positive", lambda x: x, promote_args)
+sign = _unary("sign", lax.sign, promote_args)
+square = _unary("square", lax.square, promote_args_numeric)
+reciprocal = _unary("reciprocal", lambda x: lax.integer_pow(x, -1))
+absolute = _unary(
+    "absolute", lambda x: x if is_unsigned(x) or kind_of(x) is bool else lax.abs(x), promote_args
+)
+
+
+@jitted(inline=True)
+def fabs(x: Any, /) -> Any:
+    """As `numpy.fabs`."""
+    (x,) = promote_args_inexact("fabs", x)
+    if is_complex(x):
+        raise TypeError("ufunc 'fabs' does not support complex dtypes")
+    return lax.abs(x)
+
+
+@jitted()
+def floor_divide(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.floor_divide`."""
+    x1, x2 = promote_args_numeric("floor_divide", x1, x2)
+    if is_complex(x1):
+        raise TypeError("floor_divide does not support complex-valued inputs")
+    if is_inexact(x1):
+        return _float_divmod(x1, x2)[0]
+    quotient = lax.div(x1, x2)
+    if is_unsigned(x1):
+        return quotient
+    differ = lax.ne(lax.sign(x1), lax.sign(x2))
+    inexact = lax.ne(lax.rem(x1, x2), like(x1, 0))
+    return where(bitwise_and(differ, inexact), subtract(quotient, 1), quotient)
+
+
+def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+    rest = lax.rem(x1, x2)
+    quotient = lax.div(where(lax.eq(x2, like(x2, 0)), x1, lax.sub(x1, rest)), x2)
+    inexact = lax.ne(rest, like(rest, 0))
+    down = lax.bitwise_and(inexact, lax.ne(lax.sign(x2), lax.sign(rest)))
+    rest = lax.select(down, lax.add(rest, x2), rest)
+    quotient = lax.select(down, subtract(quotient, 1), quotient)
+    return lax.round_p.bind(quotient, rounding_method=0), rest
+
+
+@jitted()
+def remainder(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.remainder`."""
+    x1, x2 = promote_args_numeric("remainder", x1, x2)
+    zero = like(x1, 0)
+    if not is_inexact(x1):
+        x2 = where(lax.eq(x2, zero), full_like(x2, 1), x2)
+    rest = lax.rem(x1, x2)
+    inexact = lax.ne(rest, zero)
+    differ = lax.ne(lax.lt(rest, zero), lax.lt(x2, zero))
+    return lax.select(lax.bitwise_and(differ, inexact), lax.add(rest, x2), rest)
+
+
+mod = remainder
+
+
+@jitted()
+def fmod(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.fmod`."""
+    x1, x2 = arrays("fmod", x1, x2)
+    if kind_of(dtypes_of(x1, x2)) is int:
+        x2 = where(equal(x2, 0), full_like(x2, 1), x2)
+    return lax.rem(*promote_args_numeric("fmod", x1, x2))
+
+
+def dtypes_of(*args: Any) -> np.ndarray:
+    """An empty array of the dtype that the arguments promote to."""
+    return np.empty(0, dtypes.result_type(*args))
+
+
+@jitted()
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:  # noqa: A001
+    """As `numpy.divmod`."""
+    x1, x2 = promote_args_numeric("divmod", x1, x2)
+    if is_inexact(x1):
+        return _float_divmod(x1, x2)
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.power`; a static integer power is multiplied out.
+
+    Raises TypeError for an integer raised to a static negative power.
+    """
+    x1, x2 = arrays("power", x1, x2)
+    if _is_static_integer(x2):
+        return _static_power(x1, int(x2))
+    return _power(x1, x2)
+
+
+def _is_static_integer(x: Any) -> bool:
+    if isinstance(x, np.generic | np.ndarray | ArrayImpl):
+        return not x.shape and dtypes.issubdtype(x.dtype, np.integer)
+    return isinstance(x, int)
+
+
+@jitted(inline=True, static=("y",))
+def _static_power(x: Any, y: int) -> Any:
+    (x,) = promote_args_numeric("power", x)
+    if y < 0 and kind_of(x) is int:
+        raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({typeof(x)}, {y})")
+    return lax.integer_pow(x, y)
+
+
+@jitted(inline=True)
+def _power(x1: Any, x2: Any) -> Any:
+    x1, x2 = promote_shapes("power", x1, x2)
+    check_no_float0("power", x1, x2)
+    base, exponent = promote_dtypes_numeric(x1, x2)
+    if kind_of(base) is int:
+        return _integer_power(base, exponent)
+    return lax.pow(base, x2 if kind_of(x2) is int else exponent)
+
+
+def _integer_power(x1: Any, x2: Any) -> Any:
+    """By squaring, over the six bits that an exponent can need before all but 0, 1 and -1 overflow."""
+    zero, one = literal(x1, 0), literal(x2, 1)
+    of_zero = lax.bitwise_and(lax.eq(x1, zero), lax.ne(x2, literal(x2, 0)))
+    result = where(of_zero, zero, literal(x1, 1))
+    for _ in range(6):
+        result = where(lax.bitwise_and(x2, one), lax.mul(result, x1), result)
+        x1 = lax.mul(x1, x1)
+        x2 = lax.shift_right_logical(x2, one)
+    return result
+
+
+def _extremum(name: str, better: Callable) -> Callable:
+    def function(x1: Any, x2: Any) -> Any:
+        return where(logical_or(better(x1, x2), isnan(x2)), x1, x2)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`."
+    return jitted()(function)
+
+
+fmax = _extremum("fmax", lambda x, y: greater(x, y))
+fmin = _extremum("fmin", lambda x, y: less(x, y))
+
+
+@jitted()
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.hypot`."""
+    x1, x2 = promote_args_inexact("hypot", x1, x2)
+    if is_complex(x1):
+        raise ValueError(
+            "jnp.hypot is not well defined for complex-valued inputs. Please convert to real values first, "
+            "such as by using abs(x)"
+        )
+    x1, x2 = lax.abs(x1), lax.abs(x2)
+    infinite = lax.bitwise_or(lax.eq(x1, like(x1, np.inf)), lax.eq(x2, like(x2, np.inf)))
+    large, small = lax.max(x1, x2), lax.min(x1, x2)
+    is_zero = lax.eq(large, like(large, 0))
+    ratio = lax.div(small, where(lax.eq(large, like(large, 0)), full_like(large, 1), large))
+    scaled = lax.mul(large, lax.sqrt(add(1, lax.square(ratio))))
+    return where(infinite, like(x1, np.inf), where(is_zero, large, scaled))
+
+
+@jitted()
+def heaviside(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.heaviside`."""
+    x1, x2 = promote_dtypes_inexact(*arrays("heaviside", x1, x2))
+    zero = like(x1, 0)
+    below, above, nan = lax.lt(x1, zero), lax.gt(x1, zero), lax.ne(x1, x1)
+    return where(below, zero, where(above, like(x1, 1), where(nan, x1, x2)))
+
+
+@jitted()
+def copysign(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.copysign`."""
+    x1, x2 = promote_args_inexact("copysign", x1, x2)
+    if is_complex(x1):
+        raise TypeError("copysign does not support complex-valued inputs")
+    return where(signbit(x2), lax.neg(lax.abs(x1)), lax.abs(x1))
+
+
+# ---- functions of analysis --------------------------------------------------------------------------
+
+exp = _unary("exp", lax.exp)
+exp2 = _unary("exp2", lax.exp2)
+expm1 = _unary("expm1", lax.expm1)
+log = _unary("log", lax.log)
+log1p = _unary("log1p", lax.log1p)
+sqrt = _unary("sqrt", lax.sqrt)
+cbrt = _unary("cbrt", lax.cbrt)
+sin = _unary("sin", lax.sin)
+cos = _unary("cos", lax.cos)
+tan = _unary("tan", lax.tan)
+sinh = _unary("sinh", lax.sinh)
+cosh = _unary("cosh", lax.cosh)
+tanh = _unary("tanh", lax.tanh)
+arcsin = _unary("arcsin", lax.asin)
+arccos = _unary("arccos", lax.acos)
+arctan = _unary("arctan", lax.atan)
+arcsinh = _unary("arcsinh", lax.asinh)
+arctanh = _unary("arctanh", lax.atanh)
+deg2rad = _unary("deg2rad", lambda x: lax.mul(x, like(x, pi / 180)))
+rad2deg = _unary("rad2deg", lambda x: lax.mul(x, like(x, 180 / pi)))
+
+
+@jitted()
+def arccosh(x: Any, /) -> Any:
+    """As `numpy.arccosh`."""
+    out = lax.acosh(*promote_args_inexact("arccosh", x))
+    if not is_complex(out):
+        return out
+    real_part = lax.real(out)
+    return where(lax.lt(real_part, literal(real_part, 0)), lax.neg(out), out)
+
+
+def _in_base(scale: Callable) -> Callable:
+    """The logarithm in another base: `scale` takes the natural one, or both its parts."""
+
+    def logarithm(x):
+        found = lax.log(x)
+        if not is_complex(found):
+            return scale(found)[0]
+        return lax.complex(*scale(lax.real(found), lax.imag(found)))
+
+    return logarithm
+
+
+def _over_log2(*parts):
+    log2_ = lax.log(literal(parts[0], 2))
+    return [lax.div(p, log2_) for p in parts]
+
+
+def _over_log10(*parts):
+    return [lax.mul(p, literal(p, 1 / math_log(10))) for p in parts]
+
+
+log2 = _unary("log2", _in_base(_over_log2))
+log10 = _unary("log10", _in_base(_over_log10))
+
+# ---- rounding and the structure of floats -----------------------------------------------------------
+
+floor = _unary("floor", lambda x: lax.floor(x) if is_inexact(x) else x, promote_args)
+ceil = _unary("ceil", lambda x: lax.ceil(x) if is_inexact(x) else x, promote_args)
+
+
+def _to_even(x: Any) -> Any:
+    return lax.round_p.bind(x, rounding_method=1)
+
+
+@jitted()
+def trunc(x: Any) -> Any:
+    """As `numpy.trunc`."""
+    (x,) = arrays("trunc", x)
+    if not is_inexact(x):
+        return x
+    return where(lax.lt(x, like(x, 0)), lax.ceil(x), lax.floor(x))
+
+
+@jitted()
+def rint(x: Any, /) -> Any:
+    """As `numpy.rint`."""
+    (x,) = arrays("rint", x)
+    if not is_inexact(x):
+        return convert(x, dtypes.default_float_dtype())
+    if is_complex(x):
+        return lax.complex(rint(lax.real(x)), rint(lax.imag(x)))
+    return _to_even(x)
+
+
+@jitted(static=("decimals", "out"))
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001
+    """As `numpy.round`; integers cannot be rounded to tens."""
+    (a,) = arrays("round", a)
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
+    if kind_of(a) is bool:
+        raise ValueError("round: data of type bool is not inexact")
+    if kind_of(a) is int:
+        if decimals < 0:
+            raise NotImplementedError("integer np.round not implemented for decimals < 0")
+        return a
+    if is_complex(a):
+        return lax.complex(_round_float(lax.real(a), decimals), _round_float(lax.imag(a), decimals))
+    return _round_float(a, decimals)
+
+
+def _round_float(x: Any, decimals: int) -> Any:
+    if decimals == 0:
+        return _to_even(x)
+    factor = like(x, 10**decimals)
+    return lax.div(_to_even(lax.mul(x, factor)), factor)
+
+
+@jitted(static=("decimals", "out"))
+def around(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """As `numpy.around`."""
+    return round(a, decimals, out)
+
+
+isnan = _unary("isnan", lambda x: lax.ne(x, x), promote_args)
+
+
+def _all_false(x: Any) -> Any:
+    return full_like(x, False, np.bool_)
+
+
+@jitted(inline=True)
+def isfinite(x: Any, /) -> Any:
+    """As `numpy.isfinite`."""
+    (x,) = arrays("isfinite", x)
+    if not is_inexact(x):
+        return full_like(x, True, np.bool_)
+    if is_complex(x):
+        re, im = lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x))
+        return lax.bitwise_and(re, im)
+    return lax.is_finite(x)
+
+
+@jitted()
+def isinf(x: Any, /) -> Any:
+    """As `numpy.isinf`."""
+    (x,) = arrays("isinf", x)
+    if not is_inexact(x):
+        return _all_false(x)
+    if is_complex(x):
+        re, im = lax.real(x), lax.imag(x)
+        return lax.bitwise_or(_is_infinite(re), _is_infinite(im))
+    return _is_infinite(x)
+
+
+def _is_infinite(x: Any) -> Any:
+    return lax.eq(lax.abs(x), literal(x, np.inf))
+
+
+def _signed_infinity(name: str, value: float) -> Callable:
+    def test(x: Any, /, out: None = None) -> Any:
+        (x,) = arrays(name, x)
+        if out is not None:
+            raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+        if is_complex(x):
+            raise ValueError("isposinf/isneginf are not well defined for complex types")
+        return lax.eq(x, literal(x, value)) if is_inexact(x) else _all_false(x)
+
+    return _named(test, name)
+
+
+isposinf = _signed_infinity("isposinf", np.inf)
+isneginf = _signed_infinity("isneginf", -np.inf)
+
+
+@jitted()
+def signbit(x: Any, /) -> Any:
+    """As `numpy.signbit`."""
+    (x,) = arrays("signbit", x)
+    dtype = typeof(x).dtype
+    if kind_of(x) is bool:
+        return _all_false(x)
+    if kind_of(x) is int:
+        return lax.lt(x, literal(x, 0))
+    bits = dtypes.bit_width(dtype)
+    if is_complex(x) or bits not in (16, 32, 64):
+        raise ValueError(f"jax.numpy.signbit is not well defined for {dtype}")
+    ints = bitcast_convert_type(x, dtypes.BY_NAME[f"int{bits}"])
+    return convert(lax.shift_right_arithmetic(ints, literal(ints, bits - 1)), np.dtype(bool))
+
+
+@jitted(static=("copy",))
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """As `numpy.nan_to_num`; `copy` has no effect."""
+    (x,) = arrays("nan_to_num", x)
+    dtype = typeof(x).dtype
+    if not is_inexact(x):
+        return x
+    if is_complex(x):
+        re = nan_to_num(lax.real(x), nan=nan, posinf=posinf, neginf=neginf)
+        return lax.complex(re, nan_to_num(lax.imag(x), nan=nan, posinf=posinf, neginf=neginf))
+    info = dtypes.finfo(dtype)
+    x = where(lax.ne(x, x), as_type(nan, dtype), x)
+    for bad, value, end in ((np.inf, posinf, info.max), (-np.inf, neginf, info.min)):
+        found = lax.eq(x, literal(x, bad))
+        x = where(found, as_type(literal(x, end) if value is None else value, dtype), x)
+    return x
+
+
+@jitted()
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """As `numpy.clip`; where `min` exceeds `max` the result is `max`."""
+    if arr is None:
+        raise ValueError("No input was provided to the clip function.")
+    if any(
+        x is not None and is_complex(x)
+        for x in arrays("clip", *(x for x in (arr, min, max) if x is not None))
+    ):
+        raise ValueError(
+            "Clip received a complex value either through the input or the min/max keywords. Complex values "
+            "have no ordering and cannot be clipped. Please convert to a real value or array by taking the "
+            "real part."
+        )
+    if min is not None:
+        arr = maximum(min, arr)
+    return arr if max is None else minimum(max, arr)
+
+
+# ---- complex numbers --------------------------------------------------------------------------------
+
+
+@jitted(inline=True)
+def real(val: Any, /) -> Any:
+    """As `numpy.real`."""
+    (val,) = arrays("real", val)
+    return lax.real(val) if is_complex(val) else val
+
+
+@jitted(inline=True)
+def imag(val: Any, /) -> Any:
+    """As `numpy.imag`."""
+    (val,) = arrays("imag", val)
+    return lax.imag(val) if is_complex(val) else full_like(val, 0)
+
+
+@jitted(inline=True)
+def conjugate(x: Any, /) -> Any:
+    """As `numpy.conjugate`."""
+    (x,) = arrays("conjugate", x)
+    return lax.conj(x) if is_complex(x) else x
+
+
+@jitted(static=("deg",))
+def angle(z: Any, deg: bool = False) -> Any:
+    """As `numpy.angle`."""
+    (z,) = arrays("angle", z)
+    if is_complex(z):
+        re, im = lax.real(z), lax.imag(z)
+    else:
+        re, im = z, full(typeof(z).shape, literal(z, 0))
+    found = lax.atan2(*reversed(promote_dtypes_inexact(re, im)))
+    return lax.mul(found, like(found, 180 / pi)) if deg else found
+
+
+@jitted()
+def iscomplex(x: Any) -> Any:
+    """As `numpy.iscomplex`."""
+    part = imag(x)
+    return lax.ne(part, like(part, 0))
+
+
+@jitted()
+def isreal(x: Any) -> Any:
+    """As `numpy.isreal`."""
+    part = imag(x)
+    return lax.eq(part, like(part, 0))
+
+
+# ---- comparison -------------------------------------------------------------------------------------
+
+
+def _lexical(op: Callable) -> Callable:
+    """An order of complex numbers: by the real parts, then by the imaginary ones."""
+
+    def compare(x, y):
+        if not is_complex(x):
+            return op(x, y)
+        tie = lax.eq(lax.real(x), lax.real(y))
+        second = op(lax.imag(x), lax.imag(y))
+        return lax.select(tie, second, op(lax.real(x), lax.real(y)))
+
+    return compare
+
+
+equal = _binary("equal", lax.eq)
+not_equal = _binary("not_equal", lax.ne)
+less = _binary("less", _lexical(lax.lt))
+less_equal = _binary("less_equal", _lexical(lax.le))
+greater = _binary("greater", _lexical(lax.gt))
+greater_equal = _binary("greater_equal", _lexical(lax.ge))
+
+
+@jitted(static=("equal_nan",))
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """As `numpy.isclose`."""
+    a, b = promote_args("isclose", a, b)
+    if not is_inexact(a):
+        a, b = promote_dtypes_inexact(a, b)
+    part = lax.real_dtype(typeof(a).dtype)
+    rtol, atol = as_type(rtol, part), as_type(atol, part)
+    both_nan = bitwise_and(isnan(a), isnan(b))
+    finite = isfinite(b)
+    distance = lax.abs(lax.sub(a, b))
+    near = lax.le(distance, lax.add(atol, lax.mul(rtol, lax.abs(b))))
+    same = lax.eq(a, b)
+    out = bitwise_or(same, bitwise_and(finite, near))
+    return bitwise_or(out, both_nan) if equal_nan else out
+
+
+# ---- logic and bits ---------------------------------------------------------------------------------
+
+
+def truth(x: Any) -> Any:
+    """Whether each element is not zero."""
+    return x if typeof(x).dtype == np.bool_ else lax.ne(x, like(x, 0))
+
+
+def _on_truth(op: Callable) -> Callable:
+    return lambda *args: op(*map(truth, args))
+
+
+logical_not = _unary("logical_not", _on_truth(lax.bitwise_not), promote_args)
+logical_and = _binary("logical_and", _on_truth(lax.bitwise_and))
+logical_or = _binary("logical_or", _on_truth(lax.bitwise_or))
+logical_xor = _binary("logical_xor", _on_truth(lax.bitwise_xor))
+invert = _unary("invert", lax.bitwise_not, promote_args)
+bitwise_not = _unary("bitwise_not", lax.bitwise_not, promote_args)
+bitwise_and = _binary("bitwise_and", lax.bitwise_and)
+bitwise_or = _binary("bitwise_or", lax.bitwise_or)
+bitwise_xor = _binary("bitwise_xor", lax.bitwise_xor)
+left_shift = _binary("left_shift", lax.shift_left, promote_args_numeric)
+right_shift = _binary(
+    "right_shift",
+    lambda x, y: (lax.shift_right_logical if is_unsigned(x) else lax.shift_right_arithmetic)(x, y),
+    promote_args_numeric,
+)
+
+
+@jitted()
+def bitwise_count(x: Any, /) -> Any:
+    """As `numpy.bitwise_count`."""
+    (x,) = promote_args_numeric("bitwise_count", x)
+    return convert(lax.population_count(x if is_unsigned(x) else lax.abs(x)), np.dtype(np.uint8))

@@ -1,0 +1,116 @@
+"""Functions of core arrays, as functions that broadcast over the leading axes."""
+
+import functools
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from minijax.api.vmap import vmap
+from minijax.base import tree
+from minijax.ir.types import typeof
+from minijax.numpy.creation import asarray
+from minijax.ops.moving import expand_dims
+from minijax.ops.shape import broadcast_shapes, squeeze
+
+_CORE = r"\((?:\w+(?:,\w+)*)?\)"
+_SIGNATURE = re.compile(f"{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*")
+
+
+def _parse(signature: str) -> list[list[tuple[str, ...]]]:
+    """The names of the core axes of each argument, and of each result."""
+    text = re.sub(r"\s+", "", signature)
+    if not _SIGNATURE.fullmatch(text):
+        raise ValueError(f"not a valid gufunc signature: {signature}")
+    return [[tuple(re.findall(r"\w+", c)) for c in re.findall(_CORE, s)] for s in text.split("->")]
+
+
+def _check_core(shape: tuple, names: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
+    for name, size in zip(names, shape, strict=True):
+        if sizes.setdefault(name, size) != size:
+            found = f"{name!r}: {size} vs {sizes[name]}"
+            raise ValueError(f"inconsistent size for core dimension {found} {where}")
+
+
+def _checked(f: Callable, wanted: list[tuple[str, ...]], sizes: dict[str, int], where: str) -> Callable:
+    """`f`, with the number and the core shapes of its results held to the signature."""
+
+    def checked(*args):
+        found = f(*args)
+        if len(wanted) > 1 and not isinstance(found, tuple):
+            raise TypeError(
+                f"output must be a tuple when multiple outputs are expected, got: {found} {where}"
+            )
+        outs = found if isinstance(found, tuple) else (found,)
+        if len(outs) != len(wanted):
+            expected = f"expected {len(wanted)}, got {len(outs)}"
+            raise TypeError(f"wrong number of output arguments: {expected} {where}")
+        for names, shape in zip(wanted, (typeof(x).shape for x in outs), strict=True):
+            if len(shape) != len(names):
+                raise ValueError(f"output shape {shape} does not match core dimensions {names} {where}")
+            _check_core(shape, names, sizes, where)
+        return found
+
+    return checked
+
+
+def _without_excluded(f: Callable, excluded: frozenset, args: Sequence,
+                      kwargs: dict) -> tuple[Callable, list]:  # fmt: skip
+    fixed = {i: x for i, x in enumerate(args) if i in excluded}
+    places = [i for i in range(len(args)) if i not in fixed]
+
+    def rest(*given):
+        both = fixed | dict(zip(places, given, strict=True))
+        return f(*(both[i] for i in range(len(args))), **kwargs)
+
+    return (rest if fixed or kwargs else f), [args[i] for i in places]
+
+
+def _mapped(f: Callable, args: list, leads: list[tuple[int, ...]]) -> Any:
+    """`f` over the axes of the shape that the leading shapes broadcast to."""
+    shape = broadcast_shapes(*leads) if leads else ()
+    padded = [(1,) * (len(shape) - len(lead)) + lead for lead in leads]
+    for i in reversed(range(len(shape))):
+        axes = tuple(None if lead[i] == 1 else 0 for lead in padded)
+        f = f if set(axes) == {None} else vmap(f, axes)
+    units = [tuple(i for i, n in enumerate(lead) if n == 1) for lead in leads]
+    found = f(*(squeeze(x, unit) if unit else x for x, unit in zip(args, units, strict=True)))
+    new = tuple(i for i, n in enumerate(shape) if n == 1)
+    return tree.tree_map(lambda x: expand_dims(x, new), found) if new else found
+
+
+def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(),
+              signature: str | None = None) -> Callable:  # fmt: skip
+    """As `numpy.vectorize`, by `vmap`; keyword arguments are passed on whole."""
+    excluded = frozenset(excluded)
+    if not callable(pyfunc):
+        raise TypeError(f"Expected a callable value, got {pyfunc}")
+    if not all(isinstance(e, (str, int)) for e in excluded):
+        raise TypeError(f"jax.numpy.vectorize can only exclude integer or string arguments, but {excluded=}")
+    if any(isinstance(e, int) and e < 0 for e in excluded):
+        raise ValueError(f"{excluded=} contains negative numbers")
+    where = f"on vectorized function with {excluded=} and {signature=}"
+
+    @functools.wraps(pyfunc)
+    def vectorized(*args, **kwargs):
+        f, given = _without_excluded(pyfunc, excluded, args, kwargs)
+        values = [asarray(x) for x in given]
+        shapes = [typeof(x).shape for x in values]
+        if signature is None:
+            return _mapped(f, values, shapes)
+        inner, outer = _parse(signature)
+        if len(values) != len(inner):
+            expected = f"expected {len(inner)}, got {len(values)}"
+            raise TypeError(f"wrong number of positional arguments: {expected} {where}")
+        sizes, leads = {}, []
+        for names, shape in zip(inner, shapes, strict=True):
+            if len(shape) < len(names):
+                raise ValueError(
+                    f"input with shape {shape} does not have enough dimensions for all core dimensions "
+                    f"{names} {where}"
+                )
+            split = len(shape) - len(names)
+            leads.append(shape[:split])
+            _check_core(shape[split:], names, sizes, where)
+        return _mapped(_checked(f, outer, sizes, where), values, leads)
+
+    return vectorized

@@ -1,0 +1,179 @@
+"""Conversion between dtypes, bit casts, copies, and stopping the gradient."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.ir.jaxpr import Literal
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.ops.moving import Linear1, held
+from minijax.run.array import Array
+
+_NUMBERS = (bool, int, float, complex)
+
+
+class ConvertElementType(Linear1):
+    """The same numbers in another dtype, or with another weak type."""
+
+    name = "convert_element_type"
+
+    def infer(self, x, *, new_dtype, weak_type, sharding):
+        return [ShapedArray(x.shape, new_dtype, weak_type)]
+
+    def lower(self, e, ins, outs, x, *, new_dtype, weak_type, sharding):
+        (have,), (out,) = ins, outs
+        if np.issubdtype(have.dtype, np.complexfloating) and not np.issubdtype(out.dtype, np.complexfloating):
+            part = ShapedArray(have.shape, np.finfo(have.dtype).dtype)
+            x, have = e.map_to("real", x, have, part), part
+        if out.dtype == np.bool_ and have.dtype != np.bool_:
+            return [e.compare("NE", x, e.full(0, have), have)]
+        return [x if have.dtype == out.dtype else e.convert(x, have, out)]
+
+    def jvp(self, primals, tangents, *, new_dtype, weak_type, sharding):
+        params = dict(new_dtype=new_dtype, weak_type=weak_type, sharding=sharding)
+        (out,) = self.bind_all(primals, params)
+        (t,) = tangents
+        wanted = typeof(out).to_tangent_aval()
+        if type(t) is Zero or wanted.dtype == dtypes.float0:
+            return [out], [Zero(wanted)]
+        return [out], self.bind_all(tangents, params)
+
+    def transposed(self, ct, aval, *, new_dtype, weak_type, sharding):
+        # A cotangent that the user gave as a Python number becomes an array here, as any result.
+        return convert(held(ct) if type(ct) in _NUMBERS else ct, aval.dtype, aval.weak_type)
+
+    def batch(self, axis, operands, dims, **params):
+        return self.bind_all(operands, params), dims
+
+    def fold(self, x, *, new_dtype, weak_type, sharding):
+        return Literal(_convert_scalar(x.val, new_dtype, weak_type), ShapedArray((), new_dtype, weak_type))
+
+    def show_params(self, eqn):
+        return [(n, eqn.params[n]) for n in ("new_dtype", "weak_type")]
+
+
+class BitcastConvertType(Primitive):
+    """The same bits read as another dtype; the last axis appears or goes if the widths differ."""
+
+    name = "bitcast_convert_type"
+
+    def infer(self, x, *, new_dtype):
+        have, want = dtypes.bit_width(x.dtype), dtypes.bit_width(new_dtype)
+        shape = x.shape
+        if have > want:
+            shape = (*shape, have // want)
+        elif have < want:
+            if not shape or shape[-1] != want // have:
+                raise ValueError(
+                    f"bitcast_convert_type: attempting to convert from {x.dtype} to {new_dtype}; for array "
+                    f"of shape {x.shape}, last dimension must have size {want // have}."
+                )
+            shape = shape[:-1]
+        return [ShapedArray(shape, new_dtype)]
+
+    def lower(self, e, ins, outs, x, *, new_dtype):
+        return [e.bitcast_convert(x, ins[0], outs[0])]
+
+    def jvp(self, primals, tangents, *, new_dtype):
+        (out,) = self.bind_all(primals, dict(new_dtype=new_dtype))
+        return [out], [Zero(typeof(out).to_tangent_aval())]
+
+    def batch(self, axis, operands, dims, *, new_dtype):
+        return self.bind_all(operands, dict(new_dtype=new_dtype)), dims
+
+
+class Copy(Linear1):
+    """The same value in a buffer of its own."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def infer(self, x):
+        return [x]
+
+    def lower(self, e, ins, outs, x):
+        return [x]
+
+    def transposed(self, ct, aval):
+        return self.bind(ct)
+
+    def batch(self, axis, operands, dims):
+        return self.bind_all(operands, {}), dims
+
+
+class StopGradient(Copy):
+    """The value, whose derivative counts as zero."""
+
+    def jvp(self, primals, tangents):
+        (out,) = self.bind_all(primals, {})
+        return [out], [Zero(typeof(out).to_tangent_aval())]
+
+
+convert_element_type_p = ConvertElementType()
+bitcast_convert_type_p = BitcastConvertType()
+copy_p = Copy("copy")
+stop_gradient_p = StopGradient("stop_gradient")
+
+
+def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`operand` with a dtype and weak type; itself if it has them."""
+    aval = typeof(operand)
+    if aval.dtype == dtype and aval.weak_type == weak_type and isinstance(operand, Array):
+        return operand
+    if type(operand) in _NUMBERS or isinstance(operand, np.generic):
+        return _convert_scalar(operand, dtype, weak_type)
+    return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
+    """A host scalar is converted on the host."""
+    value = np.asarray(operand).astype(dtype)[()]
+    if not weak_type:
+        return value
+    return value.item()
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """`operand` as `new_dtype`, canonicalised; a Python scalar type gives a weak type.
+
+    Warns with ComplexWarning where an imaginary part is lost.
+    """
+    aval = typeof(operand)
+    # A NumPy dtype equals its Python type, so only types are looked up.
+    is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes
+    weak = is_scalar and new_dtype is not bool
+    dtype = dtypes.scalar_dtype(new_dtype) if is_scalar else new_dtype
+    dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
+    if dtypes.is_extended(aval.dtype) != dtypes.is_extended(dtype):
+        raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}")
+    if dtypes.issubdtype(aval.dtype, np.complexfloating) and dtype.kind in "fiub":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=2,
+        )
+    found = convert(operand, dtype, weak)
+    return found if isinstance(found, Array | np.ndarray) else held(found)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The bits of `operand` read as `new_dtype`.
+
+    Between widths that differ, the result gains or loses a last axis. Raises ValueError if it does not fit.
+    """
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize_dtype(new_dtype))
+
+
+def stop_gradient(x: Any) -> Any:
+    """The value of `x`, a constant to differentiation."""
+    if not is_value(x) or not dtypes.is_inexact(typeof(x).dtype):
+        return x
+    return stop_gradient_p.bind(x)
+
+
+def copy(x: Any) -> Any:
+    """A copy of `x` in a buffer of its own."""
+    return copy_p.bind(x)

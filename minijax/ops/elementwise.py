@@ -1,0 +1,709 @@
+"""Elementwise arithmetic, comparison, selection: one line for an op that is only its name and derivative."""
+
+import enum
+from math import log as math_log, pi, sqrt as math_sqrt
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ops import moving
+from minijax.ops.convert import convert_element_type
+from minijax.ops.families import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INEXACT,
+    INT,
+    INT_BOOL,
+    NUMBER,
+    REAL,
+    ZERO,
+    Bilinear,
+    Elementwise,
+    Kinds,
+    LinearElementwise,
+    alike,
+    broadcast_shapes_of_op,
+    check_kinds,
+    check_same_dtypes,
+    one_like,
+    spread,
+)
+from minijax.ops.zeros import add_tangents, zeros_like_aval
+
+SIGNED = Kinds((np.floating, np.complexfloating, np.signedinteger))
+
+
+def real_dtype(dtype: Any) -> np.dtype:
+    """The dtype of the parts of a complex number; a real dtype itself."""
+    return np.finfo(dtype).dtype if np.issubdtype(dtype, np.complexfloating) else dtype
+
+
+def _at(x: Any, value: Any, like: Any) -> Any:
+    """Where in `x` the scalar `value` is: an array of booleans."""
+    return eq(x, alike(like, value))
+
+
+# ---- arithmetic -------------------------------------------------------------------------------------
+
+
+class Add(LinearElementwise):
+    """x + y."""
+
+    def __init__(self):
+        super().__init__("add", "add", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: ct)
+
+
+class Sub(LinearElementwise):
+    """x - y."""
+
+    def __init__(self):
+        super().__init__("sub", "subtract", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: neg(ct))
+
+    def alone(self, i, tangent):
+        return neg(tangent) if i else tangent
+
+
+class Neg(LinearElementwise):
+    """-x."""
+
+    def __init__(self):
+        super().__init__("neg", "negate", NUMBER, lambda ct, x: neg(ct))
+
+
+class Div(Bilinear):
+    """x / y; of integers, rounded towards zero."""
+
+    def __init__(self):
+        super().__init__(
+            "div", "divide", NUMBER,
+            (lambda t, ans, x, y: div(t, y),
+             lambda t, ans, x, y: mul(mul(neg(t), x), integer_pow(y, -2))),
+            (lambda ct, x, y: div(ct, y), None),
+        )  # fmt: skip
+
+
+class Abs(Elementwise):
+    """The absolute value; of a complex number, its real modulus."""
+
+    def result_dtype(self, x):
+        check_kinds(self.name, self.accepts, x)
+        return real_dtype(x.dtype)
+
+
+def _abs_jvp(t, ans, x):
+    if not np.issubdtype(typeof(x).dtype, np.complexfloating):
+        return select_n(ge(x, alike(x, 0)), neg(t), t)
+    turned = conj(x)
+    return real(mul(t, div(turned, _ones_where_zero(convert_element_type(ans, typeof(x).dtype)))))
+
+
+def _ones_where_zero(x: Any) -> Any:
+    return select_n(_at(x, 0, x), x, moving.full(typeof(x).shape, alike(x, 1)))
+
+
+class Sign(Elementwise):
+    """-1, 0 or 1; of a complex number, its direction."""
+
+    def lower(self, e, ins, outs, x):
+        if not np.issubdtype(outs[0].dtype, np.unsignedinteger):
+            return super().lower(e, ins, outs, x)
+        zero = e.full(0, outs[0])
+        flag = ShapedArray(outs[0].shape, np.bool_)
+        is_zero = e.compare("EQ", x, zero, outs[0])
+        return [e.select(is_zero, e.full(0, outs[0]), e.full(1, outs[0]), flag, outs[0])]
+
+
+class Square(Elementwise):
+    """x * x."""
+
+    def lower(self, e, ins, outs, x):
+        if dtypes.is_inexact(outs[0].dtype):
+            return super().lower(e, ins, outs, x)
+        return [e.binary("multiply", x, x, outs[0])]
+
+
+class Exp2(Elementwise):
+    """2 to the power x."""
+
+    def lower(self, e, ins, outs, x):
+        scaled = e.binary("multiply", e.full(math_log(2), outs[0]), x, outs[0])
+        return [e.unary("exponential", scaled, outs[0])]
+
+
+class Logistic(Elementwise):
+    """1 / (1 + exp(-x))."""
+
+    def lower(self, e, ins, outs, x):
+        (out,) = outs
+        one_plus = e.binary(
+            "add", e.full(1, out), e.unary("exponential", e.unary("negate", x, out), out), out
+        )
+        return [e.binary("divide", e.full(1, out), one_plus, out)]
+
+
+class Wave(Elementwise):
+    """The sine or the cosine; of a complex number by its parts, exact on the imaginary axis."""
+
+    def lower(self, e, ins, outs, x):
+        if not COMPLEX.accepts(outs[0].dtype):
+            return super().lower(e, ins, outs, x)
+        (out,) = outs
+        part, flag = ShapedArray(out.shape, real_dtype(out.dtype)), ShapedArray(out.shape, np.bool_)
+        re, im = (e.map_to(name, x, out, part) for name in ("real", "imag"))
+        on_axis = e.compare("EQ", re, e.full(0, part), part)
+        sine, cosine = e.unary("sine", re, part), e.unary("cosine", re, part)
+        up = e.unary("exponential_minus_one", im, part)
+        down = e.unary("exponential_minus_one", e.unary("negate", im, part), part)
+        sinh = e.binary("divide", e.binary("subtract", up, down, part), e.full(2, part), part)
+        both = e.binary("add", e.binary("add", up, down, part), e.full(2, part), part)
+        cosh = e.binary("divide", both, e.full(2, part), part)
+        if self.hlo == "sine":
+            parts = e.binary("multiply", sine, cosh, part), e.binary("multiply", cosine, sinh, part)
+            exact = e.full(0, part), parts[1]
+        else:
+            parts = (e.binary("multiply", cosine, cosh, part),
+                     e.binary("multiply", e.unary("negate", sine, part), sinh, part))  # fmt: skip
+            exact = parts[0], e.full(0, part)
+        exact, general = (e.binary("complex", *p, out) for p in (exact, parts))
+        return [e.select(on_axis, exact, general, flag, out)]
+
+
+class IntegerPow(Elementwise):
+    """x to a constant integer power `y`, by repeated squaring."""
+
+    def lower(self, e, ins, outs, x, *, y):
+        (out,) = outs
+        if y == 0:
+            return [e.full(1, out)]
+        magnitude = self._power(e, x, -y if y < 0 else y, out)
+        return [e.binary("divide", e.full(1, out), magnitude, out) if y < 0 else magnitude]
+
+    def _power(self, e, x, y, out):
+        if y == 3:
+            return e.binary("multiply", e.binary("multiply", x, x, out), x, out)
+        result = None
+        while y:
+            if y & 1:
+                result = x if result is None else e.binary("multiply", result, x, out)
+            y >>= 1
+            if y:
+                x = e.binary("multiply", x, x, out)
+        return result
+
+
+def _integer_pow_jvp(t, ans, x, *, y):
+    if y == 0:
+        return zeros_like_aval(typeof(t))
+    if y == 1:
+        return t
+    return mul(t, mul(alike(x, y), x if y == 2 else integer_pow(x, y - 1)))
+
+
+class Pow(Elementwise):
+    """x to the power y, which may be an integer."""
+
+    def result_dtype(self, x, y):
+        check_kinds(self.name, INEXACT, x)
+        if not INT.accepts(y.dtype):
+            check_same_dtypes(self.name, x, y)
+        return x.dtype
+
+    def lower(self, e, ins, outs, x, y):
+        power = ins[1]
+        if power.dtype != outs[0].dtype:
+            wide = ShapedArray(power.shape, outs[0].dtype)
+            y, power = e.convert(y, power, wide), wide
+        return super().lower(e, [ins[0], power], outs, x, y)
+
+
+def _pow_jvp_base(t, ans, x, y):
+    if not INT.accepts(typeof(y).dtype):
+        one = moving.full(typeof(y).shape, alike(y, 1))
+        return mul(t, mul(y, pow(x, sub(y, one))))
+    shape = typeof(ans).shape
+    if typeof(y).ndim:
+        y = convert_element_type(y, typeof(x).dtype)
+    else:
+        y = moving.broadcast_to_shape(convert_element_type(y, typeof(x).dtype), shape)
+    one = alike(x, 1)
+    at_zero = _at(y, 0, y)
+    zeros = moving.full(shape, alike(x, 0))
+    safe = select_n(_at(y, 0, y), y, moving.full(shape, one))
+    slope = mul(safe, pow(x, sub(y, moving.full(shape, one))))
+    return mul(t, select_n(at_zero, slope, zeros))
+
+
+def _pow_jvp_power(t, ans, x, y):
+    return mul(t, mul(log(_ones_where_zero(x)), ans))
+
+
+class Extremum(Elementwise):
+    """The larger or smaller; complex numbers compare by their real parts, then their imaginary ones."""
+
+    def __init__(self, name: str, hlo: str, direction: str):
+        super().__init__(name, hlo, ANY, self._share(0), self._share(1))
+        self.direction = direction
+
+    @staticmethod
+    def _share(i):
+        def rule(t, ans, *operands):
+            return mul(t, _balanced(operands[i], ans, operands[1 - i]))
+
+        return rule
+
+    def lower(self, e, ins, outs, x, y):
+        if not COMPLEX.accepts(outs[0].dtype):
+            return super().lower(e, ins, outs, x, y)
+        (out,) = outs
+        x, y = self.spread(e, ins, out, (x, y))
+        part, flag = ShapedArray(out.shape, real_dtype(out.dtype)), ShapedArray(out.shape, np.bool_)
+        re = [e.map_to("real", v, out, part) for v in (x, y)]
+        same, ahead = e.compare("EQ", *re, part), e.compare(self.direction, *re, part)
+        im = [e.map_to("imag", v, out, part) for v in (x, y)]
+        which = e.select(same, e.compare(self.direction, *im, part), ahead, flag, flag)
+        return [e.select(which, x, y, flag, out)]
+
+
+def _balanced(x: Any, ans: Any, other: Any) -> Any:
+    """1 where `x` is the extremum, 1/2 where both are, 0 elsewhere."""
+    return div(_masked(x, ans, 1, 0), _masked(other, ans, 2, 1))
+
+
+def _masked(x: Any, ans: Any, yes: Any, no: Any) -> Any:
+    aval = typeof(ans)
+    here = eq(x, ans)
+    ones = moving.full(aval.shape, alike(ans, yes), aval.weak_type)
+    return select_n(here, moving.full(aval.shape, alike(ans, no), aval.weak_type), ones)
+
+
+class Round(Elementwise):
+    """Rounds to an integer, halves away from zero or to even."""
+
+    def lower(self, e, ins, outs, x, *, rounding_method):
+        name = "round_nearest_even" if int(rounding_method) == 1 else "round_nearest_afz"
+        return [e.unary(name, x, outs[0])]
+
+
+class ReducePrecision(LinearElementwise):
+    """Rounds to a float with fewer bits, in the same dtype."""
+
+    def lower(self, e, ins, outs, x, *, exponent_bits, mantissa_bits):
+        return [e.reduce_precision(x, outs[0], exponent_bits, mantissa_bits)]
+
+
+add_p, sub_p, neg_p, div_p = Add(), Sub(), Neg(), Div()
+mul_p = Bilinear("mul", "multiply", NUMBER,
+                 (lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)),
+                 (lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)))  # fmt: skip
+rem_p = Elementwise(
+    "rem",
+    "remainder",
+    REAL,
+    lambda t, ans, x, y: t,
+    lambda t, ans, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs(div(x, y))))),
+)
+abs_p = Abs("abs", "abs", SIGNED, _abs_jvp)
+sign_p = Sign("sign", "sign", NUMBER, ZERO)
+square_p = Square("square", "chlo.square", NUMBER, lambda t, ans, x: mul(t, mul(alike(x, 2), x)))
+integer_pow_p = IntegerPow("integer_pow", "", NUMBER, _integer_pow_jvp)
+pow_p = Pow("pow", "power", INEXACT, _pow_jvp_base, _pow_jvp_power)
+max_p, min_p = Extremum("max", "maximum", "GT"), Extremum("min", "minimum", "LT")
+floor_p = Elementwise("floor", "floor", FLOAT, ZERO)
+ceil_p = Elementwise("ceil", "ceil", FLOAT, ZERO)
+round_p = Round("round", "", FLOAT, ZERO)
+nextafter_p = Elementwise("nextafter", "chlo.next_after", FLOAT)
+reduce_precision_p = ReducePrecision(
+    "reduce_precision", "", FLOAT, lambda ct, x, **bits: reduce_precision(ct, **bits)
+)
+
+# ---- functions --------------------------------------------------------------------------------------
+
+exp_p = Elementwise("exp", "exponential", INEXACT, lambda t, ans, x: mul(t, ans))
+exp2_p = Exp2("exp2", "", INEXACT, lambda t, ans, x: mul(log(alike(x, 2)), mul(t, ans)))
+expm1_p = Elementwise(
+    "expm1", "exponential_minus_one", INEXACT, lambda t, ans, x: mul(t, add(ans, one_like(x)))
+)
+log_p = Elementwise("log", "log", INEXACT, lambda t, ans, x: div(t, x))
+log1p_p = Elementwise("log1p", "log_plus_one", INEXACT, lambda t, ans, x: div(t, add(x, one_like(x))))
+sqrt_p = Elementwise("sqrt", "sqrt", INEXACT, lambda t, ans, x: mul(t, div(alike(x, 0.5), ans)))
+rsqrt_p = Elementwise("rsqrt", "rsqrt", INEXACT, lambda t, ans, x: mul(t, mul(alike(x, -0.5), div(ans, x))))
+cbrt_p = Elementwise("cbrt", "cbrt", FLOAT,
+                     lambda t, ans, x: mul(t, mul(alike(x, 1 / 3), integer_pow(ans, -2))))  # fmt: skip
+logistic_p = Logistic("logistic", "", INEXACT,
+                      lambda t, ans, x: mul(t, mul(ans, sub(one_like(x), ans))))  # fmt: skip
+sin_p = Wave("sin", "sine", INEXACT, lambda t, ans, x: mul(t, cos(x)))
+cos_p = Wave("cos", "cosine", INEXACT, lambda t, ans, x: neg(mul(t, sin(x))))
+tan_p = Elementwise("tan", "tan", INEXACT, lambda t, ans, x: mul(t, add(alike(x, 1), square(ans))))
+tanh_p = Elementwise("tanh", "tanh", INEXACT,
+                     lambda t, ans, x: mul(add(t, mul(t, ans)), sub(one_like(x), ans)))  # fmt: skip
+sinh_p = Elementwise("sinh", "chlo.sinh", INEXACT, lambda t, ans, x: mul(t, cosh(x)))
+cosh_p = Elementwise("cosh", "chlo.cosh", INEXACT, lambda t, ans, x: mul(t, sinh(x)))
+asin_p = Elementwise(
+    "asin", "chlo.asin", INEXACT, lambda t, ans, x: mul(t, rsqrt(sub(alike(x, 1), square(x))))
+)
+acos_p = Elementwise("acos", "chlo.acos", INEXACT,
+                     lambda t, ans, x: mul(t, neg(rsqrt(sub(alike(x, 1), square(x))))))  # fmt: skip
+atan_p = Elementwise("atan", "chlo.atan", INEXACT, lambda t, ans, x: div(t, add(alike(x, 1), square(x))))
+asinh_p = Elementwise("asinh", "chlo.asinh", INEXACT,
+                      lambda t, ans, x: mul(t, rsqrt(add(square(x), one_like(x)))))  # fmt: skip
+acosh_p = Elementwise("acosh", "chlo.acosh", INEXACT,
+                      lambda t, ans, x: mul(t, rsqrt(sub(square(x), one_like(x)))))  # fmt: skip
+atanh_p = Elementwise("atanh", "chlo.atanh", INEXACT,
+                      lambda t, ans, x: mul(integer_pow(add(one_like(x), x), -1),
+                                            div(t, sub(one_like(x), x))))  # fmt: skip
+atan2_p = Elementwise("atan2", "atan2", INEXACT,
+                      lambda t, ans, x, y: mul(t, div(y, add(square(x), square(y)))),
+                      lambda t, ans, x, y: mul(t, div(neg(x), add(square(x), square(y)))))  # fmt: skip
+erf_p = Elementwise(
+    "erf", "chlo.erf", FLOAT, lambda t, ans, x: mul(alike(x, 2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
+)
+erfc_p = Elementwise(
+    "erfc",
+    "chlo.erfc",
+    FLOAT,
+    lambda t, ans, x: mul(alike(x, -2 / math_sqrt(pi)), mul(t, exp(neg(square(x))))),
+)
+erf_inv_p = Elementwise(
+    "erf_inv",
+    "chlo.erf_inv",
+    FLOAT,
+    lambda t, ans, x: mul(alike(x, math_sqrt(pi) / 2), mul(t, exp(square(ans)))),
+)
+lgamma_p = Elementwise("lgamma", "chlo.lgamma", FLOAT, lambda t, ans, x: mul(t, digamma(x)))
+digamma_p = Elementwise("digamma", "chlo.digamma", FLOAT, lambda t, ans, x: mul(t, polygamma(alike(x, 1), x)))
+polygamma_p = Elementwise("polygamma", "chlo.polygamma", FLOAT, lambda *_: _no_order_derivative(),
+                          lambda t, ans, m, x: mul(t, polygamma(add(m, alike(m, 1)), x)))  # fmt: skip
+
+
+def _no_order_derivative():
+    raise ValueError("polygamma gradient with respect to m is not supported")
+
+
+# ---- complex numbers --------------------------------------------------------------------------------
+
+
+class Part(LinearElementwise):
+    """The real or the imaginary part."""
+
+    def result_dtype(self, x):
+        check_kinds(self.name, self.accepts, x)
+        return real_dtype(x.dtype)
+
+
+_PART = Kinds((np.float32, np.float64))
+
+
+class Conj(LinearElementwise):
+    """The complex conjugate; a real number becomes complex."""
+
+    def result_dtype(self, x, *, input_dtype):
+        check_kinds(self.name, _PART | COMPLEX, x)
+        return np.result_type(x.dtype, np.complex64)
+
+    def lower(self, e, ins, outs, x, *, input_dtype):
+        part = ShapedArray(ins[0].shape, real_dtype(ins[0].dtype))
+        if ins[0].dtype == part.dtype:
+            return [e.binary("complex", x, e.full(0, part), outs[0])]
+        re, im = (e.map_to(n, x, ins[0], part) for n in ("real", "imag"))
+        return [e.binary("complex", re, e.unary("negate", im, part), outs[0])]
+
+
+def _conj_transpose(ct, x, *, input_dtype):
+    return real(ct) if np.issubdtype(input_dtype, np.floating) else conj(ct)
+
+
+class MakeComplex(LinearElementwise):
+    """The complex number with given parts."""
+
+    def result_dtype(self, x, y):
+        check_kinds(self.name, _PART, x, y)
+        check_same_dtypes(self.name, x, y)
+        return np.result_type(x.dtype, np.complex64)
+
+    def alone(self, i, tangent):
+        zero = alike(tangent, 0)
+        return complex(zero, tangent) if i else complex(tangent, zero)
+
+
+real_p = Part("real", "real", COMPLEX, lambda ct, x: complex(ct, moving.full((), alike(ct, 0))))
+imag_p = Part("imag", "imag", COMPLEX, lambda ct, x: complex(moving.full((), alike(ct, 0)), neg(ct)))
+conj_p = Conj("conj", "", _PART | COMPLEX, _conj_transpose)
+complex_p = MakeComplex(
+    "complex", "complex", _PART, lambda ct, x, y: real(ct), lambda ct, x, y: imag(neg(ct))
+)
+
+# ---- bits and logic ---------------------------------------------------------------------------------
+
+not_p = Elementwise("not", "not", INT_BOOL, ZERO)
+and_p = Elementwise("and", "and", INT_BOOL, ZERO)
+or_p = Elementwise("or", "or", INT_BOOL, ZERO)
+xor_p = Elementwise("xor", "xor", INT_BOOL, ZERO)
+population_count_p = Elementwise("population_count", "popcnt", INT)
+clz_p = Elementwise("clz", "count_leading_zeros", INT)
+shift_left_p = Elementwise("shift_left", "shift_left", INT, ZERO)
+shift_right_arithmetic_p = Elementwise("shift_right_arithmetic", "shift_right_arithmetic", INT, ZERO)
+shift_right_logical_p = Elementwise("shift_right_logical", "shift_right_logical", INT, ZERO)
+mulhi_p = Elementwise("mulhi", "chlo.mulhi", INT)
+
+# ---- comparison and selection -----------------------------------------------------------------------
+
+
+class Predicate(Elementwise):
+    """An elementwise test: booleans, weak where all operands are."""
+
+    def infer(self, *avals, **params):
+        self.result_dtype(*avals, **params)
+        shape = broadcast_shapes_of_op(self.name, *(a.shape for a in avals))
+        return [ShapedArray(shape, np.bool_, all(a.weak_type for a in avals))]
+
+
+class Compare(Predicate):
+    """A comparison; `direction` is StableHLO's."""
+
+    def __init__(self, name: str, direction: str, accepts: Kinds):
+        super().__init__(name, "", accepts, ZERO)
+        self.direction = direction
+
+    def lower(self, e, ins, outs, x, y):
+        x, y = self.spread(e, ins, outs[0], (x, y))
+        return [e.compare(self.direction, x, y, ShapedArray(outs[0].shape, ins[0].dtype))]
+
+
+is_finite_p = Predicate("is_finite", "is_finite", FLOAT, ZERO)
+ORDERED = REAL | BOOL
+EQUATABLE = ANY | Kinds((dtypes.extended,))
+eq_p, ne_p = Compare("eq", "EQ", EQUATABLE), Compare("ne", "NE", EQUATABLE)
+ge_p, gt_p = Compare("ge", "GE", ORDERED), Compare("gt", "GT", ORDERED)
+le_p, lt_p = Compare("le", "LE", ORDERED), Compare("lt", "LT", ORDERED)
+
+
+class SelectN(Primitive):
+    """Picks, element by element, the case that `which` (bool or an integer) numbers."""
+
+    name = "select_n"
+
+    def infer(self, which, *cases):
+        if not cases:
+            raise TypeError("select_n must have at least one case")
+        if any(c.shape != cases[0].shape for c in cases):
+            raise TypeError(
+                f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}]."
+            )
+        if any(c.dtype != cases[0].dtype for c in cases):
+            found = ", ".join(c.dtype.name for c in cases)
+            raise TypeError(f"lax.select_n requires arguments to have the same dtypes, got {found}.")
+        if which.dtype != np.bool_ and not dtypes.issubdtype(which.dtype, np.integer):
+            raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}.")
+        if which.dtype == np.bool_ and len(cases) > 2:
+            raise TypeError(f"select with boolean `which` must have at most two cases, got {len(cases)}.")
+        if which.shape and which.shape != cases[0].shape:
+            raise TypeError(
+                "select `which` must be scalar or have the same shape as cases, got `which` shape "
+                f"{which.shape} but case shape {cases[0].shape}."
+            )
+        return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
+
+    def lower(self, e, ins, outs, which, *cases):
+        if len(cases) == 1:
+            return list(cases)
+        return [self._pick(e, which, ins[0], list(cases), outs[0], 0)]
+
+    def _pick(self, e, which, aval, cases, out, offset):
+        if len(cases) == 1:
+            return cases[0]
+        if aval.dtype == np.bool_:
+            return e.select(which, cases[1], cases[0], aval, out)
+        mid = len(cases) // 2
+        flag = ShapedArray(aval.shape, np.bool_)
+        before = e.compare("LT", which, e.full(offset + mid, aval), aval)
+        low = self._pick(e, which, aval, cases[:mid], out, offset)
+        high = self._pick(e, which, aval, cases[mid:], out, offset + mid)
+        return e.select(before, low, high, flag, out)
+
+    def jvp(self, primals, tangents):
+        which, *cases = primals
+        (out,) = self.bind_all(primals, {})
+        moving_cases = tangents[1:]
+        if all(type(t) is Zero for t in moving_cases):
+            return [out], [Zero(typeof(out).to_tangent_aval())]
+        zeros = moving.full(typeof(out).shape, alike(out, 0), typeof(out).weak_type)
+        return [out], self.bind_all([which, *(zeros if type(t) is Zero else t for t in moving_cases)], {})
+
+    def transpose(self, cts, which, *cases):
+        (ct,) = cts
+        if type(ct) is Zero:
+            return [None, *(Zero(c.aval) if is_linear(c) else None for c in cases)]
+        zeros = moving.full(typeof(ct).shape, alike(ct, 0), typeof(ct).weak_type)
+        flags = typeof(which).dtype == np.bool_
+
+        def part(i):
+            if flags:
+                return select_n(which, *(ct if i == j else zeros for j in range(len(cases))))
+            return select_n(eq(which, alike(which, i)), zeros, ct)
+
+        return [None, *(part(i) if is_linear(c) else None for i, c in enumerate(cases))]
+
+    def batch(self, axis, operands, dims):
+        (which, *cases), (d, *case_dims) = operands, dims
+        if d is None and len(set(case_dims)) == 1:
+            if typeof(which).ndim == 0:
+                return self.bind_all(operands, {}), [case_dims[0]]
+        elif d is not None and all(c == d for c in case_dims) and typeof(which).ndim > 1:
+            return self.bind_all(operands, {}), [d]
+        single = d is None and typeof(which).ndim == 0
+        which = which if single else moving.axis_to_front(which, d, axis.size)
+        cases = [moving.axis_to_front(c, dim, axis.size) for c, dim in zip(cases, case_dims, strict=True)]
+        if single:
+            return self.bind_all([which, *cases], {}), [0]
+        shape = typeof(cases[0]).shape
+        if typeof(which).shape != shape:
+            which = moving.broadcast_in_dim(which, shape, (0,))
+        return self.bind_all([which, *cases], {}), [0]
+
+
+class Clamp(Primitive):
+    """`x` held between `low` and `high`, each of the shape of `x` or of rank 0."""
+
+    name = "clamp"
+
+    def infer(self, low, x, high):
+        check_same_dtypes_of_clamp(low, x, high)
+        for end, text in ((low, "min"), (high, "max")):
+            if end.shape not in ((), x.shape):
+                raise TypeError(
+                    f"clamp requires {text}.shape == operand.shape or {text}.shape == (), got {text}.shape="
+                    f"{end.shape}, operand.shape={x.shape}."
+                )
+        return [x]
+
+    def lower(self, e, ins, outs, low, x, high):
+        (out,) = outs
+        low, high = (n if a.shape == out.shape else spread(e, n, a, out.shape)
+                     for n, a in ((low, ins[0]), (high, ins[2])))  # fmt: skip
+        return [e.clamp(low, x, high, out)]
+
+    def jvp(self, primals, tangents):
+        low, x, high = primals
+        (out,) = self.bind_all(primals, {})
+        shape = typeof(x).shape
+        wide = lambda t: moving.broadcast_to_shape(t, shape)  # noqa: E731
+        zeros = lambda: moving.full(shape, alike(x, 0), typeof(x).weak_type)  # noqa: E731
+        tests = (
+            lambda: bitwise_and(gt(low, x), lt(low, high)),
+            lambda: bitwise_and(gt(x, low), lt(x, high)),
+            lambda: lt(high, x),
+        )
+        terms = [
+            select_n(wide(test()), zeros(), wide(t))
+            for test, t in zip(tests, tangents, strict=True)
+            if type(t) is not Zero
+        ]
+        return [out], [add_tangents(terms, out)]
+
+    def batch(self, axis, operands, dims):
+        low, x, high = operands
+        if dims[0] is None and dims[2] is None and typeof(low).ndim == 0 and typeof(high).ndim == 0:
+            return self.bind_all(operands, {}), [dims[1]]
+        fronted = [
+            moving.axis_to_front(v, d, axis.size) if d is not None or typeof(v).ndim else v
+            for v, d in zip(operands, dims, strict=True)
+        ]
+        if dims[1] is None:
+            fronted[1] = moving.axis_to_front(x, None, axis.size)
+        shape = typeof(fronted[1]).shape
+        for i in (2, 0):
+            have = typeof(fronted[i]).shape
+            if have != shape:
+                fronted[i] = moving.broadcast_in_dim(fronted[i], shape, tuple(range(len(have))))
+        return self.bind_all(fronted, {}), [0]
+
+
+def check_same_dtypes_of_clamp(*avals: ShapedArray) -> None:
+    if len({a.dtype for a in avals}) > 1:
+        found = ", ".join(a.dtype.name for a in avals)
+        raise TypeError(f"lax.clamp requires arguments to have the same dtypes, got {found}.")
+
+
+select_n_p, clamp_p = SelectN(), Clamp()
+
+# ---- the functions of jax.lax -----------------------------------------------------------------------
+
+add, sub, mul, div, rem, neg = add_p, sub_p, mul_p, div_p, rem_p, neg_p
+abs, sign, square, pow, max, min = abs_p, sign_p, square_p, pow_p, max_p, min_p  # noqa: A001
+floor, ceil, nextafter, mulhi = floor_p, ceil_p, nextafter_p, mulhi_p
+exp, exp2, expm1, log, log1p = exp_p, exp2_p, expm1_p, log_p, log1p_p
+sqrt, rsqrt, cbrt, logistic = sqrt_p, rsqrt_p, cbrt_p, logistic_p
+sin, cos, tan, sinh, cosh, tanh = sin_p, cos_p, tan_p, sinh_p, cosh_p, tanh_p
+asin, acos, atan, asinh, acosh, atanh = asin_p, acos_p, atan_p, asinh_p, acosh_p, atanh_p
+atan2, erf, erfc, erf_inv = atan2_p, erf_p, erfc_p, erf_inv_p
+lgamma, digamma, polygamma = lgamma_p, digamma_p, polygamma_p
+real, imag, complex, is_finite = real_p, imag_p, complex_p, is_finite_p  # noqa: A001
+bitwise_not, bitwise_and, bitwise_or, bitwise_xor = not_p, and_p, or_p, xor_p
+population_count, clz = population_count_p, clz_p
+shift_left, shift_right_logical = shift_left_p, shift_right_logical_p
+shift_right_arithmetic = shift_right_arithmetic_p
+eq, ne, ge, gt, le, lt = eq_p, ne_p, ge_p, gt_p, le_p, lt_p
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """`x` to the constant integer power `y`."""
+    return integer_pow_p.bind(x, y=y)
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate, complex also for a real `x`."""
+    return conj_p.bind(x, input_dtype=typeof(x).dtype)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Rounds to a float of fewer bits. Raises ValueError for bits that no float has."""
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: exponent_bits must be positive and mantissa_bits non-negative, got "
+            f"{exponent_bits} and {mantissa_bits}"
+        )
+    return reduce_precision_p.bind(
+        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
+    )
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where halves are rounded to."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+    def __str__(self):
+        return str(self.value)
+
+    __repr__ = __str__
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:  # noqa: A001
+    """`x` rounded to an integer, in the same dtype."""
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+
+def reciprocal(x: Any) -> Any:
+    """1 / x."""
+    return integer_pow(x, -1)
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """The elements of `cases[which]`; `which` is boolean (for two cases) or int32."""
+    return select_n_p.bind(which, *cases)
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """`on_true` where `pred`, else `on_false`; no broadcasting but of a scalar `pred`."""
+    return select_n_p.bind(pred, on_false, on_true)
+
+
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """`x` held between `min` and `max`."""
+    return clamp_p.bind(min, x, max)

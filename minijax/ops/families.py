@@ -1,0 +1,261 @@
+"""Families of operations: base classes that give an op all its rules from a line or two."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.ir.primitive import Linear, Primitive, is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ops import moving
+from minijax.ops.zeros import add_tangents, instantiate
+
+Rule = Callable[..., Any]
+
+
+class Kinds(tuple):
+    """The kinds of dtypes that an operation accepts."""
+
+    def __or__(self, other: "Kinds") -> "Kinds":
+        return Kinds((*self, *(k for k in other if k not in self)))
+
+    def accepts(self, dtype: Any) -> bool:
+        return any(dtypes.issubdtype(dtype, kind) for kind in self)
+
+    def __str__(self):
+        return ", ".join(k.__name__.removesuffix("_") for k in self)
+
+
+FLOAT = Kinds((np.floating,))
+COMPLEX = Kinds((np.complexfloating,))
+INT = Kinds((np.integer,))
+BOOL = Kinds((np.bool_,))
+NUMBER = Kinds((np.number,))
+INEXACT = FLOAT | COMPLEX
+ANY = Kinds((np.number, np.bool_))
+INT_BOOL = INT | BOOL
+REAL = INT | FLOAT
+
+
+def literal(x: Any, value: Any) -> np.generic:
+    """A scalar of the dtype of `x`."""
+    return np.asarray(value, typeof(x).dtype)[()]
+
+
+def alike(x: Any, value: Any) -> Any:
+    """A scalar of the dtype of `x`; a Python one beside a weak scalar, whose results stay weak."""
+    return _scalar(typeof(x), value, False)
+
+
+def one_like(x: Any) -> Any:
+    """The scalar 1 of the dtype and weak type of `x`."""
+    return _scalar(typeof(x), 1, True)
+
+
+def _scalar(aval: ShapedArray, value: Any, weak_arrays: bool) -> Any:
+    scalar = np.asarray(value, aval.dtype)[()]
+    if not aval.weak_type or aval.shape and not weak_arrays:
+        return scalar
+    kind = dtypes.scalar_type_of(aval.dtype)
+    return kind(scalar) if dtypes.scalar_dtype(kind) == aval.dtype else scalar
+
+
+def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
+    """Raises TypeError unless every operand is of one of the kinds."""
+    for i, a in enumerate(avals):
+        if not kinds.accepts(a.dtype):
+            at = f" at position {i}" if len(avals) > 1 else ""
+            raise TypeError(
+                f"{name} does not accept dtype {a.dtype.name}{at}. Accepted dtypes{at} are subtypes of "
+                f"{kinds}."
+            )
+
+
+def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
+    """Raises TypeError unless all dtypes are one."""
+    if any(a.dtype != avals[0].dtype for a in avals[1:]):
+        found = ", ".join(a.dtype.name for a in avals)
+        raise TypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got {found}. "
+            f"(Tip: jnp.{name} is a similar function that does automatic type promotion on inputs)."
+        )
+
+
+def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
+    """The common shape of operands: equal ranks with sizes equal or 1, and rank 0 against anything."""
+    first = shapes[0]
+    if all(s == first for s in shapes[1:]):
+        return first
+    ranked = [s for s in shapes if s]
+    ranks = {len(s) for s in ranked}
+    if len(ranks) > 1:
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
+    out = []
+    for sizes in zip(*ranked, strict=True):
+        found = {d for d in sizes if d != 1}
+        if len(found) > 1:
+            raise TypeError(
+                f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}."
+            )
+        out.append(found.pop() if found else 1)
+    return tuple(out)
+
+
+class SameShape(Primitive):
+    """Operands broadcast together; one result of the common shape."""
+
+    def __init__(self, name: str, accepts: Kinds):
+        self.name = name
+        self.accepts = accepts
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.bind(*operands)
+
+    def result_dtype(self, *avals: ShapedArray, **params: Any) -> Any:
+        check_kinds(self.name, self.accepts, *avals)
+        check_same_dtypes(self.name, *avals)
+        return avals[0].dtype
+
+    def infer(self, *avals, **params):
+        dtype = self.result_dtype(*avals, **params)
+        shape = broadcast_shapes_of_op(self.name, *(a.shape for a in avals))
+        weak = all(a.weak_type for a in avals)
+        return [ShapedArray(shape, dtype, weak)]
+
+    def spread(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
+        """Operand names, broadcast to the result's shape."""
+        return [
+            x if a.shape == out.shape else e.broadcast_to(x, a, out.shape)
+            for x, a in zip(operands, ins, strict=True)
+        ]
+
+    def batch(self, axis, operands, dims, **params):
+        if len(operands) == 1:
+            return self.bind_all(operands, params), [dims[0]]
+        ranked = [(typeof(x), d) for x, d in zip(operands, dims, strict=True) if typeof(x).ndim]
+        shape, dim = next((a.shape, d) for a, d in ranked if d is not None)
+        if all(a.shape == shape and d == dim for a, d in ranked):
+            return self.bind_all(operands, params), [dim]
+        fronted = [
+            moving.axis_to_front(x, d, 1) if typeof(x).ndim else x
+            for x, d in zip(operands, dims, strict=True)
+        ]
+        ndim = max(typeof(x).ndim for x in fronted)
+        ready = [
+            x if d is None or typeof(x).ndim == ndim else moving.append_axes(x, ndim - typeof(x).ndim)
+            for x, d in zip(fronted, dims, strict=True)
+        ]
+        return self.bind_all(ready, params), [0]
+
+
+def spread(e: Any, x: str, aval: ShapedArray, shape: tuple) -> str:
+    """The name of `x` broadcast to `shape`: of rank 0, or with sizes of 1."""
+    axes = range(len(shape)) if aval.shape else ()
+    return e.broadcast_in_dim(x, aval, ShapedArray(shape, aval.dtype), tuple(axes))
+
+
+def emit_nary(e: Any, hlo: str, operands: Sequence[str], ins: Sequence, out: ShapedArray) -> str:
+    """An elementwise StableHLO (or `chlo.`) operation on operands of the result's shape."""
+    if hlo.startswith("chlo."):
+        avals = [ShapedArray(out.shape, a.dtype) for a in ins]
+        return e.chlo(hlo[5:], operands, avals, out)
+    if len(operands) == 2:
+        return e.binary(hlo, *operands, out)
+    if ins[0].dtype == out.dtype:
+        return e.unary(hlo, *operands, out)
+    return e.map_to(hlo, *operands, ins[0], out)
+
+
+def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
+    """Sums a cotangent over the axes along which its operand, of type `aval`, was broadcast."""
+    shape = typeof(ct).shape
+    if shape == aval.shape:
+        return ct
+    if not aval.shape:
+        return moving.sum_axes(ct, tuple(range(len(shape))))
+    axes = tuple(i for i, (have, want) in enumerate(zip(shape, aval.shape, strict=True)) if have != want)
+    return moving.reshape_to(moving.sum_axes(ct, axes), aval.shape)
+
+
+class Elementwise(SameShape):
+    """An elementwise op named `hlo` in StableHLO (or `chlo.x`).
+
+    `jvp` gives, for each operand, the rule (tangent, result, *operands) -> tangent; None: no derivative;
+    ZERO: the derivative is zero.
+    """
+
+    def __init__(self, name: str, hlo: str, accepts: Kinds, *jvp: Rule | None):
+        super().__init__(name, accepts)
+        self.hlo = hlo
+        self.rules = jvp
+
+    def lower(self, e, ins, outs, *operands, **params):
+        return [emit_nary(e, self.hlo, self.spread(e, ins, outs[0], operands), ins, outs[0])]
+
+    def jvp(self, primals, tangents, **params):
+        if not self.rules:
+            super().jvp(primals, tangents)
+        (out,) = self.bind_all(primals, params)
+        if self.rules[0] is ZERO:
+            return [out], [Zero(typeof(out).to_tangent_aval())]
+        terms = [
+            moving.broadcast_to_shape(rule(t, out, *primals, **params), typeof(out).shape)
+            for rule, t in zip(self.rules, tangents, strict=True)
+            if type(t) is not Zero
+        ]
+        return [out], [add_tangents(terms, out)]
+
+
+def ZERO(*_):  # noqa: N802
+    """The rule of an op whose derivative is zero."""
+
+
+class LinearElementwise(Elementwise):
+    """An elementwise op linear in all its operands together; `transposes` are (ct, *operands) -> ct."""
+
+    def __init__(self, name: str, hlo: str, accepts: Kinds, *transposes: Rule):
+        super().__init__(name, hlo, accepts)
+        self.transposes = transposes
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        if all(type(t) is Zero for t in tangents):
+            return [out], [Zero(typeof(out).to_tangent_aval())]
+        if len(tangents) == 1 or all(type(t) is not Zero for t in tangents):
+            return [out], self.bind_all([instantiate(t) for t in tangents], params)
+        i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
+        t = self.alone(i, tangents[i])
+        return [out], [moving.broadcast_to_shape(t, typeof(out).shape)]
+
+    def alone(self, i: int, tangent: Any) -> Any:
+        """The result's tangent where operand `i` alone has one."""
+        return tangent
+
+    def transpose(self, cts, *operands, **params):
+        (ct,) = cts
+        if type(ct) is Zero:
+            return [Zero(x.aval) if is_linear(x) else None for x in operands]
+        return [
+            unbroadcast(rule(ct, *operands, **params), x.aval) if is_linear(x) else None
+            for rule, x in zip(self.transposes, operands, strict=True)
+        ]
+
+
+class Bilinear(Elementwise):
+    """An elementwise op linear in each operand: transposed with the other one known."""
+
+    def __init__(
+        self, name: str, hlo: str, accepts: Kinds, jvp: Sequence[Rule], transposes: Sequence[Rule | None]
+    ):
+        super().__init__(name, hlo, accepts, *jvp)
+        self.transposes = transposes
+
+    def transpose(self, cts, *operands, **params):
+        (ct,) = cts
+        results: list[Any] = [None] * len(operands)
+        (i,) = (i for i, x in enumerate(operands) if type(x) is Linear)
+        wanted = operands[i].aval
+        results[i] = Zero(wanted) if type(ct) is Zero else unbroadcast(
+            self.transposes[i](ct, *operands, **params), wanted)  # fmt: skip
+        return results

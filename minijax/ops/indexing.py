@@ -1,0 +1,172 @@
+"""What gather and scatter share: modes, dimension numbers, and the checks of both."""
+
+import enum
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.ir.types import ShapedArray
+
+
+class GatherScatterMode(enum.Enum):
+    """What becomes of an index that is out of bounds."""
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
+
+    @staticmethod
+    def from_any(s: "str | GatherScatterMode | None") -> "GatherScatterMode":
+        """The mode that a user's word means. Raises ValueError for an unknown one."""
+        if isinstance(s, GatherScatterMode):
+            return s
+        found = _MODES.get(s) if s is None or isinstance(s, str) else None
+        if found is None:
+            raise ValueError(f'Unknown gather mode "{s}"')
+        return found
+
+
+CLIP, FILL_OR_DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
+PROMISE_IN_BOUNDS, ONE_HOT = GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.ONE_HOT
+_MODES = {"clip": CLIP, "fill": FILL_OR_DROP, "drop": FILL_OR_DROP, None: FILL_OR_DROP,
+          "promise_in_bounds": PROMISE_IN_BOUNDS, "one_hot": ONE_HOT}  # fmt: skip
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which axes of operand, indices and result a gather relates; the indices' last one is the vector."""
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """Which axes of operand, indices and updates a scatter relates; the indices' last one is the vector."""
+
+    update_window_dims: Sequence[int]
+    inserted_window_dims: Sequence[int]
+    scatter_dims_to_operand_dims: Sequence[int]
+    operand_batching_dims: Sequence[int] = ()
+    scatter_indices_batching_dims: Sequence[int] = ()
+
+
+def gather_numbers(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
+    """The gather that reads where a scatter writes."""
+    return GatherDimensionNumbers(*numbers)
+
+
+def scatter_numbers(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
+    """The scatter that writes where a gather reads."""
+    return ScatterDimensionNumbers(*numbers)
+
+
+# ---- checks -----------------------------------------------------------------------------------------
+
+
+def check_axes(op: str, name: str, axes: Sequence[int], rank: int) -> None:
+    """Raises TypeError unless axes are sorted, distinct and in bounds."""
+    if list(axes) != sorted(axes):
+        raise TypeError(f"{op}: {name} must be sorted, got {tuple(axes)}")
+    _check_distinct(op, name, axes, rank)
+
+
+def _check_distinct(op: str, name: str, axes: Sequence[int], rank: int) -> None:
+    if len(set(axes)) != len(axes):
+        raise TypeError(f"{op}: {name} must not repeat, got {tuple(axes)}")
+    wrong = [a for a in axes if not 0 <= a < rank]
+    if wrong:
+        raise TypeError(f"{op}: {name} must be in [0, {rank}), got {wrong[0]}")
+
+
+def check_vector(op: str, name: str, index_map: Sequence[int], indices: ShapedArray, rank: int) -> None:
+    """Checks the axes that the index vectors speak of."""
+    if not np.issubdtype(indices.dtype, np.integer):
+        raise ValueError(f"{op}: indices must have an integer type, got {indices.dtype.name}")
+    if not indices.ndim:
+        raise TypeError(f"{op}: indices must have a last axis, the index vector's; got a scalar")
+    if indices.shape[-1] != len(index_map):
+        raise TypeError(f"{op}: {name} {tuple(index_map)} for index vectors of size {indices.shape[-1]}")
+    _check_distinct(op, name, index_map, rank)
+
+
+def check_batching(op: str, names: tuple[str, ...], numbers: Sequence, x: ShapedArray,
+                   indices: ShapedArray) -> None:  # fmt: skip
+    """Checks the batching axes of operand and indices, which must pair up and be no others."""
+    _, dropped, index_map, of_operand, of_indices = numbers
+    check_axes(op, "operand_batching_dims", of_operand, x.ndim)
+    for name, axes in zip(names, (dropped, index_map), strict=False):
+        if set(axes) & set(of_operand):
+            raise TypeError(
+                f"{op}: {name} and operand_batching_dims must be disjoint, got {axes}, {of_operand}"
+            )
+    _check_distinct(op, names[2], of_indices, indices.ndim)
+    if indices.ndim - 1 in of_indices:
+        raise TypeError(f"{op}: {names[2]} {of_indices} hold the index vector's axis")
+    if len(of_operand) != len(of_indices):
+        raise TypeError(f"{op}: operand_batching_dims {of_operand} and {names[2]} {of_indices} must pair up")
+    shapes = tuple(indices.shape[i] for i in of_indices), tuple(x.shape[i] for i in of_operand)
+    if shapes[0] != shapes[1]:
+        raise TypeError(f"{op}: batching dimensions of indices and operand differ in size: {shapes}")
+
+
+def check_slices(numbers: GatherDimensionNumbers, sizes: Sequence[int], x: ShapedArray) -> None:
+    """Checks the slice sizes of a gather."""
+    if len(sizes) != x.ndim:
+        raise TypeError(f"gather: {len(sizes)} slice sizes for an operand of rank {x.ndim}")
+    left_out = len(numbers.collapsed_slice_dims) + len(numbers.operand_batching_dims)
+    if len(sizes) != len(numbers.offset_dims) + left_out:
+        raise TypeError(f"gather: slice sizes {sizes} do not fit {numbers}")
+    for i, (size, bound) in enumerate(zip(sizes, x.shape, strict=True)):
+        if not 0 <= size <= bound:
+            raise TypeError(f"gather: slice size {size} at index {i} is out of range for size {bound}")
+    batching = numbers.operand_batching_dims
+    for kind, axes, most in (("collapse", numbers.collapsed_slice_dims, (1,)), ("batch", batching, (0, 1))):
+        for i in axes:
+            if sizes[i] not in most:
+                raise TypeError(f"gather: can only {kind} axes of slice size {most}, got {sizes[i]} at {i}")
+
+
+def check_scatter(
+    x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers
+) -> None:
+    """Checks the operands of a scatter against each other."""
+    window, dropped, index_map, of_operand, _ = numbers
+    check_vector("scatter", "scatter_dims_to_operand_dims", index_map, indices, x.ndim)
+    rank = len(window) + indices.ndim - 1
+    if updates.ndim != rank:
+        raise TypeError(f"scatter: updates must be of rank {rank}, got {updates.ndim}")
+    check_axes("scatter", "update_window_dims", window, updates.ndim)
+    check_axes("scatter", "inserted_window_dims", dropped, x.ndim)
+    names = ("inserted_window_dims", "scatter_dims_to_operand_dims", "scatter_indices_batching_dims")
+    check_batching("scatter", names, numbers, x, indices)
+    size = len(window) + len(dropped) + len(of_operand)
+    if x.ndim != size:
+        raise TypeError(f"scatter: a window of rank {size} does not match an operand of rank {x.ndim}")
+    missing = {*dropped, *of_operand}
+    kept = [i for i in range(x.ndim) if i not in missing]
+    for d, i in zip(window, kept, strict=True):
+        if updates.shape[d] > x.shape[i]:
+            raise TypeError(f"scatter: window of updates {updates.shape} exceeds operand {x.shape} at {d}")
+    places = [d for d in range(updates.ndim) if d not in window]
+    for d, bound in zip(places, indices.shape[:-1], strict=True):
+        if updates.shape[d] != bound:
+            raise TypeError(f"scatter: updates {updates.shape} and indices {indices.shape} differ at {d}")
+
+
+# ---- windows -------------------------------------------------------------------------------------------
+
+
+def window_sizes(numbers: ScatterDimensionNumbers, rank: int, update_shape: tuple) -> tuple[int, ...]:
+    """The sizes of a scatter's windows in the operand, 1 along axes that the updates lack."""
+    sizes = iter([update_shape[i] for i in numbers.update_window_dims])
+    missing = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    return tuple(1 if i in missing else next(sizes) for i in range(rank))
+
+
+def index_bounds(index_map: Sequence[int], sizes: Sequence[int], x: ShapedArray) -> list[int]:
+    """The greatest index that keeps a window of these sizes inside, for each entry of an index vector."""
+    return [x.shape[i] - sizes[i] for i in index_map]

@@ -1,0 +1,78 @@
+"""Zeros, and the sum of tangents: what differentiation needs of arithmetic."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ops import moving
+
+
+def zeros_like_aval(aval: ShapedArray) -> Any:
+    """An array of zeros of the type `aval`."""
+    if aval.dtype == dtypes.float0 and (not aval.shape or moving.recorder() is None):
+        return np.zeros(aval.shape, dtypes.float0)
+    return moving.full(aval.shape, np.zeros((), aval.dtype)[()], aval.weak_type)
+
+
+def instantiate(tangent: Any) -> Any:
+    """`tangent`, or zeros where it is a symbolic `Zero`."""
+    return zeros_like_aval(tangent.aval) if type(tangent) is Zero else tangent
+
+
+class AddAny(Primitive):
+    """The sum of two tangents or cotangents of one type."""
+
+    name = "add_any"
+
+    def infer(self, x, y):
+        return [x]
+
+    def lower(self, e, ins, outs, x, y):
+        return [e.binary("or" if outs[0].dtype == np.bool_ else "add", x, y, outs[0])]
+
+    def jvp(self, primals, tangents):
+        out = self.bind_all(primals, {})
+        if all(type(t) is Zero for t in tangents):
+            return out, [tangents[0]]
+        return out, self.bind_all([instantiate(t) for t in tangents], {})
+
+    def transpose(self, cts, x, y):
+        return [cts[0] if is_linear(x) else None, cts[0] if is_linear(y) else None]
+
+    def batch(self, axis, operands, dims):
+        (x, y), (dx, dy) = operands, dims
+        if dx == dy:
+            return self.bind_all([x, y], {}), [dx]
+        if dx is None:
+            return self.bind_all([moving.broadcast_axis(x, axis.size, dy), y], {}), [dy]
+        if dy is None:
+            return self.bind_all([x, moving.broadcast_axis(y, axis.size, dx)], {}), [dx]
+        return self.bind_all([moving.move_axis(x, dx, dy), y], {}), [dy]
+
+
+add_any_p = AddAny()
+
+
+def add_any(x: Any, y: Any) -> Any:
+    return add_any_p.bind(x, y)
+
+
+def add_zeros(x: Any, y: Any) -> Any:
+    """The sum of two tangents, either of which may be `Zero`."""
+    if type(x) is Zero:
+        return y
+    return x if type(y) is Zero else add_any(x, y)
+
+
+def add_tangents(terms: Sequence, like: Any) -> Any:
+    """The sum of tangents of one value, a `Zero` if there are none."""
+    if not terms:
+        return Zero(typeof(like).to_tangent_aval())
+    total = terms[0]
+    for t in terms[1:]:
+        total = add_zeros(total, t)
+    return total

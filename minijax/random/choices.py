@@ -1,0 +1,156 @@
+"""Draws from what there is: permutations, samples, categories."""
+
+from math import ceil, log, prod
+from typing import Any
+
+import numpy as np
+
+from minijax import numpy as jnp
+from minijax.base import dims, dtypes
+from minijax.composed.random import random_bits_p
+from minijax.control.jitted import jitted
+from minijax.ir.types import is_value, typeof
+from minijax.ops import elementwise as ops, shape as shaping
+from minijax.ops.convert import convert
+from minijax.ops.families import literal
+from minijax.ops.moving import expand_dims, full, move_axis, reshape
+from minijax.ops.reduce import argmax
+from minijax.ops.sort import sort_key_val, top_k
+from minijax.random.keys import single_key
+from minijax.random.samplers import (
+    check_shape,
+    checked_key,
+    drawn_shape,
+    gumbel,
+    randint,
+    split_in_two,
+    uniform,
+)
+from minijax.run.array import Array
+
+
+def _check_array(name: str, x: Any) -> None:
+    if not is_value(x):
+        raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position 0.")
+
+
+def _counted(size: int) -> Array:
+    return shaping.iota(dtypes.default_int_dtype(), max(size, 0))
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
+                out_sharding: Any = None) -> Array:  # fmt: skip
+    """The slices of `x` along an axis (or the numbers below the integer `x`) in random order.
+
+    With `independent` each vector along the axis gets an order of its own.
+    """
+    key = checked_key("permutation", key, out_sharding)
+    _check_array("permutation", x)
+    aval = typeof(x)
+    axis = dims.canonical_axis(axis, aval.ndim or 1)
+    if not aval.ndim:
+        if not np.issubdtype(aval.dtype, np.integer):
+            raise TypeError("x must be an integer or at least 1-dimensional")
+        return _shuffle(key, _counted(int(x)), axis)
+    if independent or aval.ndim == 1:
+        return _shuffle(key, x, axis)
+    order = _shuffle(key, _counted(aval.shape[axis]), 0)
+    return jnp.take(x, order, axis, unique_indices=True)
+
+
+@jitted("_shuffle", static=("axis",))
+def _shuffle(key, x, axis):
+    shape = typeof(x).shape
+    # Sorting by random words, often enough that equal words hardly ever leave their mark.
+    rounds = ceil(3 * log(max(1, prod(shape))) / log(np.iinfo(np.uint32).max))
+    for _ in range(rounds):
+        key, now = split_in_two(key)
+        _, x = sort_key_val(random_bits_p.bind(now, bit_width=32, shape=shape), x, axis)
+    return x
+
+
+def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0,
+           mode: str | None = None) -> Array:  # fmt: skip
+    """Elements of `a` along an axis (or numbers below the integer `a`), with probabilities `p` if given."""
+    key, _ = single_key("choice", key)
+    if not isinstance(shape, tuple | list | np.ndarray):
+        raise TypeError(f"shape argument of jax.random.choice must be a sequence, got {shape}")
+    shape = drawn_shape(shape)
+    _check_array("choice", a)
+    aval = typeof(a)
+    axis = dims.canonical_axis(axis, aval.ndim or 1)
+    inputs, draws = aval.shape[axis] if aval.ndim else int(a), prod(shape)
+    if draws == 0:
+        return full(shape, np.zeros((), aval.dtype)[()])
+    if inputs <= 0:
+        raise ValueError("a must be greater than 0 unless no samples are taken")
+    if not replace and draws > inputs:
+        raise ValueError(
+            f"Cannot take a larger sample (size {draws}) than population (size {inputs}) when 'replace=False'"
+        )
+    if p is None and not replace:
+        mixed = permutation(key, a if aval.ndim else inputs, axis)
+        limits = (*aval.shape[:axis], draws, *aval.shape[axis + 1 :])
+        found = shaping.slice(mixed, (0,) * len(limits), limits)
+    else:
+        found = _indices(key, inputs, shape, replace, p, mode)
+        found = jnp.take(a, found, axis) if aval.ndim else found
+    return reshape(found, (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :]))
+
+
+def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode: str | None) -> Array:
+    """Random numbers below `inputs`, with probabilities `p` if given; flat if not replaced."""
+    if p is None:
+        return randint(key, shape, 0, inputs)
+    _check_array("choice", p)
+    aval = typeof(p)
+    if aval.shape != (inputs,):
+        raise ValueError(
+            "p must be None or a 1D vector with the same size as a.shape[axis]. "
+            f"p has shape {aval.shape} and a.shape[axis] is {inputs}."
+        )
+    p = convert(p, dtypes.to_inexact_dtype(aval.dtype))
+    dtype = typeof(p).dtype
+    index = dtypes.default_int_dtype()
+    if not replace:
+        scores = ops.add(gumbel(key, (inputs,), dtype, mode), ops.log(p))
+        return convert(top_k(scores, prod(shape))[1], index)
+    sums = jnp.cumsum(p)
+    last = shaping.squeeze(shaping.slice(sums, (inputs - 1,), (inputs,)), (0,))
+    drawn = uniform(key, shape, dtype)
+    return convert(jnp.searchsorted(sums, ops.mul(last, ops.sub(literal(drawn, 1), drawn))), index)
+
+
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
+                mode: str | None = None, *, out_sharding: Any = None) -> Array:  # fmt: skip
+    """Categories whose logarithmic probabilities lie along an axis of `logits`, up to a constant."""
+    key = checked_key("categorical", key, out_sharding)
+    _check_array("categorical", logits)
+    aval = typeof(logits)
+    others = tuple(int(n) for n in np.delete(aval.shape, axis))
+    if shape is None:
+        shape = others
+    else:
+        shape = drawn_shape(shape)
+        check_shape("categorical", shape, others)
+    prefix, rest = shape[: len(shape) - len(others)], shape[len(shape) - len(others) :]
+    axis = dims.canonical_axis(axis, aval.ndim)
+    if not replace:
+        return _without_replacement(key, logits, axis, shape, prod(prefix), mode)
+    wide = (*prefix, *rest[:axis], aval.shape[axis], *rest[axis:])
+    noise = gumbel(key, wide, aval.dtype, mode)
+    scores = ops.add(noise, expand_dims(logits, tuple(range(len(prefix)))))
+    return argmax(scores, len(prefix) + axis, dtypes.default_int_dtype())
+
+
+def _without_replacement(key, logits, axis, shape, count, mode):
+    aval = typeof(logits)
+    if count > aval.shape[axis]:
+        raise ValueError(
+            f"Number of samples without replacement ({count}) cannot exceed number of categories "
+            f"({aval.shape[axis]})."
+        )
+    scores = ops.add(logits, gumbel(key, aval.shape, aval.dtype, mode))
+    last = aval.ndim - 1
+    _, found = top_k(move_axis(scores, axis, last), count)
+    return reshape(found, shape, (last, *range(last)))

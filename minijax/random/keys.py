@@ -1,0 +1,205 @@
+"""Making, splitting and taking apart random keys, typed ones and raw ones of the older kind."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from minijax.base import config, dims, dtypes, errors
+from minijax.composed.random import (
+    NAMED_IMPLS,
+    UINT32,
+    PRNGImpl,
+    check_words,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+from minijax.ir.types import is_value, typeof
+from minijax.ops.convert import convert
+from minijax.run.array import Array
+
+_NOT_HERE = ("threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
+
+
+class PRNGSpec:
+    """Names a generator that has no name known to all."""
+
+    __slots__ = ("_impl",)
+
+    def __init__(self, impl: PRNGImpl):
+        self._impl = impl
+
+    def __repr__(self):
+        return f"PRNGSpec({self._impl.name!r})"
+
+    def __str__(self):
+        return str(self._impl)
+
+    def __hash__(self):
+        return hash(self._impl)
+
+    def __eq__(self, other):
+        return type(other) is PRNGSpec and self._impl == other._impl
+
+
+def resolve_impl(spec: Any) -> PRNGImpl:
+    """The generator that a name, a key dtype or a `PRNGSpec` stands for; by default the configured one."""
+    if spec is None:
+        spec = config.default_prng_impl.value
+    if isinstance(spec, PRNGImpl):
+        return spec
+    if isinstance(spec, PRNGSpec | dtypes.KeyType):
+        return spec._impl
+    if not isinstance(spec, str):
+        raise TypeError(f"unrecognized type {type(spec)} for specifying PRNG implementation.")
+    if spec in _NOT_HERE:
+        raise NotImplementedError(f"the PRNG implementation {spec!r} is not there yet")
+    if spec not in NAMED_IMPLS:
+        raise ValueError(f'unrecognized PRNG implementation "{spec}". There are: {", ".join(NAMED_IMPLS)}')
+    return NAMED_IMPLS[spec]
+
+
+def is_key(x: Any) -> bool:
+    """Whether `x` is an array of typed keys."""
+    return is_value(x) and isinstance(getattr(typeof(x), "dtype", None), dtypes.KeyType)
+
+
+# ---- keys from seeds and words ----------------------------------------------------------------------
+
+
+def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
+    if is_key(seed):
+        raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
+    if seed is None:
+        raise ValueError(f"{name}: None is not a valid seed")
+    if isinstance(seed, int):
+        seed = np.int64(seed)
+    elif not is_value(seed):
+        seed = np.asarray(seed)
+    aval = typeof(seed)
+    if aval.shape:
+        raise TypeError(
+            f"{name} accepts a scalar seed, but was given an array of shape {aval.shape} != (). "
+            "Use jax.vmap for batching"
+        )
+    if not np.issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
+    return random_seed_p.bind(seed, impl=impl)
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+    """A typed key made from an integer; `impl` or `dtype` says of which generator.
+
+    Raises TypeError unless the seed is a scalar integer.
+    """
+    return _seeded("key", seed, _impl_of("key", impl, dtype))
+
+
+def _impl_of(name: str, impl: Any, dtype: Any) -> PRNGImpl:
+    if impl is not None and dtype is not None:
+        raise ValueError(f"{name}: at most one of impl and dtype may be given")
+    return resolve_impl(impl if dtype is None else dtype)
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
+    """A raw key of uint32 words made from an integer; a typed one if `jax_enable_custom_prng` is set."""
+    made = _seeded("PRNGKey", seed, resolve_impl(impl))
+    return made if config.enable_custom_prng.value else random_unwrap_p.bind(made)
+
+
+def key_dtype(impl_spec: Any = None) -> dtypes.KeyType:
+    """The dtype of the typed keys of a generator."""
+    return dtypes.KeyType(resolve_impl(impl_spec))
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+    """The typed keys whose words these are. Raises TypeError if they have the wrong dtype or shape."""
+    impl = _impl_of("wrap_key_data", impl, dtype)
+    check_words(key_bits_array, impl)
+    return random_wrap_p.bind(key_bits_array, impl=impl)
+
+
+# ---- what functions of keys accept ------------------------------------------------------------------
+
+_LEGACY = (
+    "Legacy uint32 key array passed as key to jax.random function. "
+    "Please create keys using jax.random.key(). "
+    'If use of a raw key array was intended, set jax_legacy_prng_key="allow".'
+)
+_LegacyState = config.LegacyPrngKeyState
+
+
+def as_keys(keys: Any, warn: bool = False) -> tuple[Array, bool]:
+    """Typed keys, and whether they were raw words before. Raises TypeError for what are no keys."""
+    if is_key(keys):
+        return keys, False
+    if not is_value(keys):
+        raise TypeError(f"unexpected PRNG key type {type(keys)}")
+    impl = resolve_impl(None)
+    check_words(keys, impl)
+    if warn and config.legacy_prng_key.value is not _LegacyState.ALLOW:
+        if config.legacy_prng_key.value is _LegacyState.ERROR:
+            raise ValueError(_LEGACY)
+        errors.warn(_LEGACY)
+    return random_wrap_p.bind(keys, impl=impl), True
+
+
+def single_key(name: str, key: Any) -> tuple[Array, bool]:
+    """One typed key, and whether it was raw words before. Raises ValueError for an array of keys."""
+    typed, raw = as_keys(key, warn=True)
+    if typeof(typed).shape:
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape {typeof(key).shape} != (). "
+            "Use jax.vmap for batching."
+        )
+    return typed, raw
+
+
+def _like(keys: Array, raw: bool) -> Array:
+    return random_unwrap_p.bind(keys) if raw else keys
+
+
+# ---- keys from keys ---------------------------------------------------------------------------------
+
+
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
+    """An array of `num` new keys (an int, or a shape) made from one key."""
+    key, raw = single_key("split", key)
+    shape = dims.canonical_shape(num if isinstance(num, tuple | list) else (operator.index(num),))
+    return _like(random_split_p.bind(key, shape=shape), raw)
+
+
+def fold_in(key: Any, data: Any) -> Array:
+    """A new key made from a key and an integer of 32 bits."""
+    key, raw = single_key("fold_in", key)
+    if isinstance(data, bool | int | float | np.generic):
+        data = np.uint32(data)
+    shape = typeof(data).shape
+    if shape:
+        raise TypeError(
+            f"fold_in accepts a scalar, but was given an array of shape {shape} != (). "
+            "Use jax.vmap for batching."
+        )
+    return _like(random_fold_in_p.bind(key, convert(data, UINT32)), raw)
+
+
+def key_data(keys: Any) -> Array:
+    """The uint32 words of keys."""
+    return random_unwrap_p.bind(as_keys(keys)[0])
+
+
+def key_impl(keys: Any) -> str | PRNGSpec:
+    """The generator of keys, by its name if that is known to all."""
+    impl = typeof(as_keys(keys)[0]).dtype._impl
+    return impl.name if NAMED_IMPLS.get(impl.name) == impl else PRNGSpec(impl)
+
+
+def clone(key: Any) -> Array:
+    """The same key, which counts as not used yet."""
+    if not is_key(key):
+        check_words(key, resolve_impl(None))
+    return random_clone_p.bind(key)

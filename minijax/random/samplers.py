@@ -1,0 +1,323 @@
+"""Draws from distributions over numbers."""
+
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from minijax.base import config, dims, dtypes
+from minijax.composed.random import random_bits_p, random_split_p
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy.selecting import where
+from minijax.numpy.ufuncs import clip
+from minijax.ops import elementwise as ops, shape as shaping
+from minijax.ops.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
+from minijax.ops.families import literal
+from minijax.ops.moving import full, reshape
+from minijax.random.keys import single_key
+from minijax.run.array import Array
+
+_Shape = tuple[int, ...]
+
+
+def drawn_shape(shape: Any) -> _Shape:
+    """A shape as users write it, an int or a sequence of ints."""
+    return dims.canonical_shape((shape,) if isinstance(shape, int) else shape)
+
+
+def check_shape(name: str, shape: _Shape, *parameters: Any) -> None:
+    """Raises ValueError unless the parameters broadcast to exactly `shape`."""
+    shapes = [p if isinstance(p, tuple) else typeof(p).shape for p in parameters]
+    found = shaping.broadcast_shapes(shape, *shapes)
+    if found != shape:
+        raise ValueError(
+            f"{name} parameter shapes must be broadcast-compatible with shape argument, and the result of "
+            f"broadcasting the shapes must equal the shape argument, but got result {found} for {shape}"
+        )
+
+
+def checked_key(name: str, key: Any, out_sharding: Any) -> Array:
+    """The one typed key to draw with."""
+    if out_sharding is not None:
+        raise NotImplementedError(f"{name}: out_sharding needs several devices, which are not there yet")
+    return single_key(name, key)[0]
+
+
+def float_dtype(name: str, dtype: Any, kind: type = np.floating, called: str = "float") -> np.dtype:
+    """The dtype to draw, by default that of Python floats. Raises ValueError if it is of another kind."""
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
+    if not dtypes.issubdtype(dtype, kind):
+        raise ValueError(f"dtype argument to `{name}` must be a {called} dtype, got {dtype}")
+    return dtype
+
+
+def split_in_two(key: Array) -> tuple[Array, Array]:
+    """Two new keys, inside a traced function."""
+    return unpacked(random_split_p.bind(key, shape=(2,)))
+
+
+def unpacked(x: Array) -> tuple[Array, Array]:
+    """Both halves of an array of length 2."""
+    shape = typeof(x).shape
+    ones, rest = (1,) * len(shape), (0,) * (len(shape) - 1)
+    first = shaping.squeeze(shaping.slice(x, (0, *rest), (1, *shape[1:]), ones), (0,))
+    return first, shaping.squeeze(shaping.slice(x, (1, *rest), (2, *shape[1:]), ones), (0,))
+
+
+def _ranked(x: Any, ndim: int) -> Any:
+    return shaping.broadcast_to_rank(x, ndim) if typeof(x).shape else x
+
+
+# ---- uniform numbers --------------------------------------------------------------------------------
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Uniform random bits, as unsigned integers. Raises ValueError for another dtype."""
+    key = checked_key("bits", key, out_sharding)
+    asked = dtypes.default_uint_dtype() if dtype is None else dtype
+    dtype = dtypes.check_and_canonicalize_user_dtype(asked, "bits")
+    if not dtypes.issubdtype(dtype, np.unsignedinteger):
+        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype}")
+    return random_bits_p.bind(key, bit_width=8 * dtype.itemsize, shape=drawn_shape(shape))
+
+
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
+            out_sharding: Any = None) -> Array:  # fmt: skip
+    """Numbers spread evenly over [minval, maxval)."""
+    key = checked_key("uniform", key, out_sharding)
+    return _uniform(key, drawn_shape(shape), float_dtype("uniform", dtype), minval, maxval)
+
+
+@jitted("_uniform", static=("shape", "dtype"))
+def _uniform(key, shape, dtype, minval, maxval):
+    low, high = convert_element_type(minval, dtype), convert_element_type(maxval, dtype)
+    low, high = shaping.broadcast_to_rank(low, len(shape)), shaping.broadcast_to_rank(high, len(shape))
+    info = dtypes.finfo(dtype)
+    # A random mantissa below the exponent of 1; narrow ones need no more than 8 bits.
+    width = 8 if info.nmant < 8 else info.bits
+    word = dtypes.BY_NAME[f"uint{info.bits}"]
+    drawn = convert(random_bits_p.bind(key, bit_width=width, shape=shape), word)
+    mantissa = ops.shift_right_logical(drawn, literal(drawn, width - info.nmant))
+    one = np.ones((), dtype)
+    number = bitcast_convert_type(ops.bitwise_or(mantissa, one.view(word)[()]), dtype)
+    scaled = ops.add(ops.mul(ops.sub(number, one[()]), ops.sub(high, low)), low)
+    return ops.max(low, reshape(scaled, shape))
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *,
+            out_sharding: Any = None) -> Array:  # fmt: skip
+    """Integers spread evenly over [minval, maxval). Raises TypeError for a dtype that is no integer."""
+    key = checked_key("randint", key, out_sharding)
+    shape = drawn_shape(shape)
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "randint")
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
+    info = dtypes.iinfo(dtype)
+    if info.bits >= 32:
+        return _randint(key, shape, minval, maxval, dtype)
+    low, high = (clip(convert(x, np.dtype("int32")), min=int(info.min), max=int(info.max) + more)
+                 for x, more in ((minval, 0), (maxval, 1)))  # fmt: skip
+    return convert(_randint(key, shape, low, high, np.dtype("int32")), dtype)
+
+
+def _fitted(x: Any, dtype: np.dtype) -> Any:
+    """An integer as one of `dtype`, held inside the bounds of that."""
+    aval = typeof(x)
+    own, other = dtypes.iinfo(aval.dtype), dtypes.iinfo(dtype)
+    bounds = [max(int(own.min), int(other.min)), min(int(own.max), int(other.max))]
+    if not aval.weak_type:
+        bounds = [literal(x, bound) for bound in bounds]
+    return convert(clip(x, *bounds), dtype)
+
+
+@jitted("_randint", static=("shape", "dtype"))
+def _randint(key, shape, minval, maxval, dtype):
+    check_shape("randint", shape, minval, maxval)
+    low, high = (x if np.issubdtype(typeof(x).dtype, np.integer) else convert_element_type(x, dtype)
+                 for x in (minval, maxval))  # fmt: skip
+    info = dtypes.iinfo(dtype)
+    # maxval may be one more than the dtype holds.
+    beyond = ops.gt(high, _fitted(np.asarray(info.max, dtype)[()], typeof(high).dtype))
+    low, high = _fitted(low, dtype), _fitted(high, dtype)
+    low, high = shaping.broadcast_to_rank(low, len(shape)), shaping.broadcast_to_rank(high, len(shape))
+    unsigned = dtypes.BY_NAME[f"uint{info.bits}"]
+    more, less = (random_bits_p.bind(k, bit_width=info.bits, shape=shape) for k in split_in_two(key))
+    span = convert(ops.sub(high, low), unsigned)
+    one = literal(span, 1)
+    span = ops.select(ops.le(high, low), full(typeof(span).shape, one), span)
+    span = ops.select(ops.bitwise_and(beyond, ops.gt(high, low)), ops.add(span, one), span)
+    # The high word counts for 2**bits modulo the span, computed without overflow.
+    root = ops.rem(literal(span, 2 ** (info.bits // 2)), span)
+    weight = ops.rem(ops.mul(root, root), span)
+    offset = ops.add(ops.mul(ops.rem(more, span), weight), ops.rem(less, span))
+    return ops.add(low, convert(ops.rem(offset, span), dtype))
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
+              out_sharding: Any = None) -> Array:  # fmt: skip
+    """True with probability `p`; mode "high" tells small probabilities apart.
+
+    Raises TypeError unless `p` is floating, ValueError for another mode.
+    """
+    key = checked_key("bernoulli", key, out_sharding)
+    if mode not in ("high", "low"):
+        raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
+    dtype = typeof(p).dtype
+    if not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {dtype}.")
+    shape = None if shape is None else drawn_shape(shape)
+    return _bernoulli(key, convert_element_type(p, dtype), shape, mode)
+
+
+@jitted("_bernoulli", static=("shape", "mode"))
+def _bernoulli(key, p, shape, mode):
+    aval = typeof(p)
+    if shape is None:
+        shape = aval.shape
+    else:
+        check_shape("bernoulli", shape, p)
+    if mode == "low":
+        return ops.lt(uniform(key, shape, aval.dtype), _ranked(p, len(shape)))
+    coarse, fine = unpacked(uniform(key, (2, *shape), aval.dtype))
+    fine = ops.mul(fine, literal(fine, dtypes.finfo(aval.dtype).eps))
+    return ops.lt(fine, ops.sub(_ranked(p, len(shape)), coarse))
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """1 or -1, each with probability one half."""
+    key = checked_key("rademacher", key, out_sharding)
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "rademacher")
+    return _rademacher(key, drawn_shape(shape), dtype)
+
+
+@jitted("_rademacher", static=("shape", "dtype"))
+def _rademacher(key, shape, dtype):
+    flips = convert(bernoulli(key, 0.5, shape), dtype)
+    return ops.sub(ops.mul(literal(flips, 2), flips), literal(flips, 1))
+
+
+# ---- continuous distributions -----------------------------------------------------------------------
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the standard normal distribution; complex ones have unit variance in all."""
+    key = checked_key("normal", key, out_sharding)
+    return _normal(key, drawn_shape(shape), float_dtype("normal", dtype, np.inexact, "float or complex"))
+
+
+@jitted("_normal", static=("shape", "dtype"))
+def _normal(key, shape, dtype):
+    if not np.issubdtype(dtype, np.complexfloating):
+        return _normal_real(key, shape, dtype)
+    part = dtypes.to_floating_dtype(dtype)
+    first, second = split_in_two(key)
+    re = convert(_normal_real(first, shape, part), dtype)
+    im = convert(_normal_real(second, shape, part), dtype)
+    root = convert(np.asarray(sqrt(2), part)[()], dtype)
+    return ops.div(ops.add(re, ops.mul(literal(im, 1j), im)), root)
+
+
+@jitted("_normal_real", static=("shape", "dtype"))
+def _normal_real(key, shape, dtype):
+    one = np.ones((), dtype)
+    drawn = uniform(key, shape, dtype, np.nextafter(-one, 0 * one)[()], one[()])
+    return ops.mul(literal(drawn, sqrt(2)), ops.erf_inv(drawn))
+
+
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
+                     out_sharding: Any = None) -> Array:  # fmt: skip
+    """Numbers of the standard normal distribution, of those between `lower` and `upper`."""
+    key = checked_key("truncated_normal", key, out_sharding)
+    shape = None if shape is None else drawn_shape(shape)
+    return _truncated_normal(key, lower, upper, shape, float_dtype("truncated_normal", dtype))
+
+
+@jitted("_truncated_normal", static=("shape", "dtype"))
+def _truncated_normal(key, lower, upper, shape, dtype):
+    if shape is None:
+        shape = shaping.broadcast_shapes(typeof(lower).shape, typeof(upper).shape)
+    else:
+        check_shape("truncated_normal", shape, lower, upper)
+    lower, upper = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
+    root = np.asarray(sqrt(2), dtype)[()]
+    ends = [ops.erf(ops.div(end, root)) for end in (lower, upper)]
+    drawn = ops.mul(root, ops.erf_inv(uniform(key, shape, dtype, *ends)))
+    infinity = np.asarray(np.inf, dtype)[()]
+    inside = [ops.nextafter(stop_gradient(end), to) for end, to in ((lower, infinity), (upper, -infinity))]
+    return clip(drawn, *inside)
+
+
+def _simple(name: str, key: Any, shape: Any, dtype: Any, out_sharding: Any) -> tuple[Array, _Shape, np.dtype]:
+    """The arguments of a distribution without parameters."""
+    return checked_key(name, key, out_sharding), drawn_shape(shape), float_dtype(name, dtype)
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the exponential distribution of mean 1."""
+    return _exponential(*_simple("exponential", key, shape, dtype, out_sharding))
+
+
+@jitted("_exponential", static=("shape", "dtype"))
+def _exponential(key, shape, dtype):
+    return ops.neg(ops.log1p(ops.neg(uniform(key, shape, dtype))))
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *,
+           out_sharding: Any = None) -> Array:  # fmt: skip
+    """Numbers of the Gumbel distribution; mode "high" reaches further into its tail.
+
+    Raises ValueError for a mode other than "high" and "low".
+    """
+    key, shape, dtype = _simple("gumbel", key, shape, dtype, out_sharding)
+    if mode is None:
+        mode = "high" if config.option("high_dynamic_range_gumbel").value else "low"
+    if mode not in ("high", "low"):
+        raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
+    return _gumbel(key, shape, dtype, mode)
+
+
+@jitted("_gumbel", static=("shape", "dtype", "mode"))
+def _gumbel(key, shape, dtype, mode):
+    info = dtypes.finfo(dtype)
+    tiny = np.asarray(info.tiny, dtype)[()]
+    if mode == "low":
+        return ops.neg(ops.log(ops.neg(ops.log(_uniform(key, shape, dtype, minval=tiny, maxval=1.0)))))
+    high, low = unpacked(_uniform(key, (2, *shape), dtype, minval=0.0, maxval=1.0))
+    is_coarse = ops.ge(high, literal(high, 0.5))
+    finer = ops.add(ops.add(high, ops.mul(literal(low, info.eps), low)), tiny)
+    drawn = where(is_coarse, high, finer)
+    return ops.neg(ops.log(ops.neg(ops.log1p(ops.neg(drawn)))))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Laplace distribution of scale 1."""
+    return _laplace(*_simple("laplace", key, shape, dtype, out_sharding))
+
+
+@jitted("_laplace", static=("shape", "dtype"))
+def _laplace(key, shape, dtype):
+    drawn = uniform(key, shape, dtype, np.asarray(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)[()], 1.0)
+    return ops.mul(ops.sign(drawn), ops.log1p(ops.neg(ops.abs(drawn))))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the logistic distribution of scale 1."""
+    return _logistic(*_simple("logistic", key, shape, dtype, out_sharding))
+
+
+@jitted("_logistic", static=("shape", "dtype"))
+def _logistic(key, shape, dtype):
+    drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).tiny, dtype)[()], 1.0)
+    return ops.sub(ops.log(drawn), ops.log1p(ops.neg(drawn)))
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Cauchy distribution of scale 1."""
+    return _cauchy(*_simple("cauchy", key, shape, dtype, out_sharding))
+
+
+@jitted("_cauchy", static=("shape", "dtype"))
+def _cauchy(key, shape, dtype):
+    drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).eps, dtype)[()], 1.0)
+    return ops.tan(ops.mul(literal(drawn, pi), ops.sub(drawn, literal(drawn, 0.5))))

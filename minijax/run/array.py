@@ -1,0 +1,497 @@
+"""`Array`: our own class around a raw jaxlib array, which never leaves this room."""
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxlib import _jax
+
+from minijax.hlo.spell import physical
+from minijax.ir import types
+from minijax.ir.types import ShapedArray
+from minijax.run import client, host
+
+# ---- signatures -------------------------------------------------------------------------------------
+
+
+class Signature:
+    """What a compiled program must know of an argument; equal ones are one object."""
+
+    # `shape`, `dtype` and `weak_type` are what jaxlib reads when it is handed a signature as an aval; those
+    # of an extended dtype are the physical ones. `wrap` makes an array of a raw one and this signature.
+    __slots__ = ("aval", "sharding", "committed", "layout", "shape", "dtype", "weak_type", "native",
+                 "device", "wrap", "__weakref__")  # fmt: skip
+
+    def __repr__(self):
+        return f"Signature({self.aval}, {self.sharding}, committed={self.committed})"
+
+
+_signatures: dict[tuple, Signature] = {}
+extended_arrays: dict[type, type["ArrayImpl"]] = {}  # by the kind of their extended dtype
+_MAX_SIGNATURES = 1 << 17
+
+
+def signature(aval: ShapedArray, sharding: Any, committed: bool, layout: Any = None) -> Signature:
+    """The interned signature with these fields."""
+    key = (aval, sharding, committed, layout)
+    found = _signatures.get(key)
+    return found if found is not None else _new_signature(key)
+
+
+def _new_signature(key):
+    aval, sharding, _, _ = key
+    new = Signature()
+    new.aval, new.sharding, new.committed, new.layout = key
+    real = physical(aval)
+    new.shape, new.dtype, new.weak_type = real.shape, real.dtype, aval.weak_type
+    new.wrap = ArrayImpl if real is aval else extended_arrays[aval.dtype.type]
+    new.native = client.native_sharding(sharding, real.ndim)
+    devices = sharding._device_assignment
+    new.device = devices[0] if len(devices) == 1 else None
+    if len(_signatures) >= _MAX_SIGNATURES:
+        _signatures.clear()
+    return _signatures.setdefault(key, new)
+
+
+def single_signature(aval: ShapedArray, device: Any, committed: bool) -> Signature:
+    """The signature of an array on one device, in its default memory."""
+    return signature(aval, client.single_device_sharding(device), committed)
+
+
+# ---- the public class -------------------------------------------------------------------------------
+
+_registered: dict[type, Any] = {}
+_array_like: dict[type, Any] = {}  # what was found for each class that was asked about
+
+
+class ArrayMeta(type):
+    """Lets tracers and key arrays be instances of `Array` without being subclasses."""
+
+    def __instancecheck__(cls, x):
+        kind = type(x)
+        if kind is ArrayImpl:
+            return cls is Array or cls is ArrayImpl
+        if cls is not Array:
+            return type.__instancecheck__(cls, x)
+        known = _array_like.get(kind)
+        if known is None:
+            known = _array_like[kind] = _lookup_array_like(kind)
+        return known if type(known) is bool else known(x)
+
+
+def _lookup_array_like(kind):
+    registered = (_registered[base] for base in kind.__mro__ if base in _registered)
+    return next(registered, Array in kind.__mro__)
+
+
+def register_array_like(cls: type, test: Callable[[Any], bool] | bool = True) -> None:
+    """Makes instances of `cls` (those that pass `test`) instances of `Array`."""
+    _registered[cls] = test
+    _array_like.clear()
+
+
+class Array(metaclass=ArrayMeta):
+    """An array, or a tracer that stands for one; `isinstance(x, Array)` holds for both."""
+
+    __slots__ = ("__weakref__",)
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __array_priority__ = 100
+
+
+def install_operators(table: dict[str, Any]) -> None:
+    """Sets operators and methods on `Array`; the numpy room calls this once."""
+    for name, value in table.items():
+        setattr(Array, name, value)
+
+
+class Shard(NamedTuple):
+    """One device's part of an array."""
+
+    device: Any
+    index: tuple
+    replica_id: int
+    data: Any
+
+    def __repr__(self):
+        fields = f"device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data}"
+        return f"Shard({fields})"
+
+
+class Layout:
+    """The order of axes in memory, and how they are tiled."""
+
+    __slots__ = ("major_to_minor", "tiling", "sub_byte_element_size_in_bits")
+
+    def __init__(self, major_to_minor, tiling=None, sub_byte_element_size_in_bits=0):
+        self.major_to_minor = tuple(major_to_minor)
+        self.tiling = None if tiling is None else tuple(map(tuple, tiling))
+        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
+
+    def _key(self):
+        return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
+
+    def __eq__(self, other):
+        return isinstance(other, Layout) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return (
+            f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
+            f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
+        )
+
+
+class Format:
+    """A layout and a sharding."""
+
+    __slots__ = ("layout", "sharding")
+
+    def __init__(self, layout=None, sharding=None):
+        self.layout, self.sharding = layout, sharding
+
+    def __eq__(self, other):
+        return isinstance(other, Format) and (self.layout, self.sharding) == (other.layout, other.sharding)
+
+    def __hash__(self):
+        return hash((self.layout, self.sharding))
+
+    def __repr__(self):
+        return f"Format(layout={self.layout}, sharding={self.sharding})"
+
+
+_SCALARS_ONLY = "Only scalar arrays can be converted to Python scalars; got arr.ndim="
+_AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+_AMBIGUOUS_EMPTY = (
+    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not "
+    "empty."
+)
+_DLPACK_CPU = 1
+
+
+class ArrayImpl(Array):
+    """The one concrete kind of `Array`."""
+
+    __slots__ = ("_raw", "_sig")
+
+    def __init__(self, raw, sig):
+        self._raw = raw
+        self._sig = sig
+
+    # -- what it is
+
+    aval = property(lambda self: self._sig.aval)
+    shape = property(lambda self: self._sig.shape)
+    dtype = property(lambda self: self._sig.dtype)
+    weak_type = property(lambda self: self._sig.weak_type)
+    ndim = property(lambda self: self._sig.aval.ndim)
+    size = property(lambda self: self._sig.aval.size)
+    itemsize = property(lambda self: self._sig.dtype.itemsize)
+    nbytes = property(lambda self: self._sig.aval.size * self._sig.dtype.itemsize)
+    sharding = property(lambda self: self._sig.sharding)
+    committed = property(lambda self: self._sig.committed)
+    _committed = committed
+    is_fully_addressable = property(lambda self: self._sig.sharding.is_fully_addressable)
+    is_fully_replicated = property(lambda self: self._sig.sharding.is_fully_replicated)
+    traceback = property(lambda self: self._raw.traceback)
+
+    @property
+    def device(self):
+        self._check_alive()
+        return self._sig.device or self._sig.sharding
+
+    def devices(self) -> set:
+        """The devices that hold this array."""
+        self._check_alive()
+        return self._sig.sharding.device_set
+
+    def platform(self) -> str:
+        """The name of the platform that holds this array."""
+        return self._raw.platform()
+
+    @property
+    def format(self) -> Format:
+        layout = None if self.is_deleted() else self._sig.layout or Layout(range(self.ndim), ())
+        return Format(layout, self._sig.sharding)
+
+    def __len__(self):
+        if not self._sig.shape:
+            raise TypeError("len() of unsized object: the array has rank 0")
+        return self._sig.shape[0]
+
+    # -- its memory
+
+    def _check_alive(self):
+        if self._raw.is_deleted():
+            raise RuntimeError(f"Array has been deleted with shape={self._sig.aval.str_short()}.")
+
+    def is_deleted(self) -> bool:
+        """Whether the memory was freed or donated."""
+        return self._raw.is_deleted()
+
+    def delete(self) -> None:
+        """Frees the memory now."""
+        self._raw.delete()
+
+    def is_ready(self) -> bool:
+        """Whether the value has been computed."""
+        self._check_alive()
+        return self._raw.is_ready()
+
+    def block_until_ready(self):
+        """Waits until the value has been computed."""
+        self._raw.block_until_ready()
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Starts to copy the value to the host; on CPU there is nothing to copy."""
+        self._check_alive()
+
+    def on_device_size_in_bytes(self) -> int:
+        """The size of the memory, padding included."""
+        return self._raw.on_device_size_in_bytes()
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the memory, which is only good as long as the array lives."""
+        self._check_alive()
+        if self._sig.device is None:
+            raise _jax.JaxRuntimeError(
+                "INVALID_ARGUMENT: UnsafeBufferPointer() is supported only for unsharded arrays."
+            )
+        return host.address(self._raw)
+
+    def _shards(self, addressable_only):
+        self._check_alive()
+        sharding, shape = self._sig.sharding, self._sig.shape
+        mine = sharding._addressable_device_assignment
+        seen: dict[tuple, int] = {}
+        for device, index in sharding.devices_indices_map(shape).items():
+            place = tuple([(part.start, part.stop) for part in index])
+            seen[place] = replica = seen.get(place, -1) + 1
+            if device in mine:
+                yield Shard(device, index, replica, self._shard(mine.index(device)))
+            elif not addressable_only:
+                yield Shard(device, index, replica, None)
+
+    def _shard(self, k):
+        sig = self._sig
+        if sig.device is not None:
+            return self
+        aval = ShapedArray(sig.sharding.shard_shape(sig.shape), sig.dtype, sig.weak_type)
+        part = single_signature(aval, sig.sharding._addressable_device_assignment[k], True)
+        value = host.read_shard(self._raw, k, sig.sharding, sig.shape, sig.dtype)
+        raw = _jax.batched_device_put(part, part.native, [value], [part.device], enable_x64=True)
+        return ArrayImpl(raw, part)
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        return list(self._shards(True))
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        return list(self._shards(False))
+
+    def addressable_data(self, index: int):
+        """The part of the array on device number `index` of this process."""
+        self._check_alive()
+        return self if self.is_fully_replicated and self._sig.device is not None else self._shard(index)
+
+    # -- its value
+
+    @property
+    def _value(self) -> np.ndarray:
+        self._check_alive()
+        sig = self._sig
+        if sig.device is None:
+            return host.read_sharded(self._raw, sig.sharding, sig.shape, sig.dtype)
+        return host.read_single(self._raw, sig.shape, sig.dtype, sig.device)
+
+    def __array__(self, dtype=None, context=None, copy=None):
+        value = self._value
+        if copy is None and (dtype is None or dtype == value.dtype):
+            return value
+        return np.asarray(value, dtype=dtype, copy=copy)
+
+    @property
+    def __jax_array__(self):
+        """Hands the value to the real jax, where that is loaded beside this library."""
+        real = sys.modules.get("jax.numpy")
+        if getattr(real, "__name__", "") != "jax.numpy" or type(self) is not ArrayImpl:
+            raise AttributeError(f"{type(self).__name__} has no __jax_array__: no other jax is loaded")
+        return lambda: real.asarray(_Typed(self._value, self.aval))
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        self._check_alive()
+        if self._sig.device is None:
+            raise BufferError(
+                "to_dlpack can only pack a dlpack tensor from an array on a singular device, but this "
+                f"array's sharding has {self._sig.sharding.num_devices} devices."
+            )
+        raw = self._raw.clone()
+        if copy:
+            value = np.array(self._value, order="C")
+            raw = _jax.batched_device_put(self._sig, self._sig.native, [value], [self._sig.device],
+                                          force_copy=True, enable_x64=True)  # fmt: skip
+        return _jax.buffer_to_dlpack_managed_tensor(raw, stream=stream)
+
+    def __dlpack_device__(self):
+        if self._sig.device is None:
+            raise BufferError("__dlpack__ is only supported for arrays on one device.")
+        return _DLPACK_CPU, 0
+
+    @property
+    def __cuda_array_interface__(self):
+        raise AttributeError("__cuda_array_interface__ is only defined for GPU buffers.")
+
+    def __bool__(self):
+        if self.size != 1:
+            raise ValueError(_AMBIGUOUS_EMPTY if self.size == 0 else _AMBIGUOUS)
+        return bool(self._value)
+
+    def _scalar(self):
+        if self._sig.shape:
+            raise TypeError(f"{_SCALARS_ONLY}{self.ndim}")
+        return self._value.item()
+
+    def __int__(self):
+        return int(self._scalar())
+
+    def __float__(self):
+        return float(self._scalar())
+
+    def __complex__(self):
+        return complex(self._scalar())
+
+    def __index__(self):
+        if self._sig.shape or self._sig.dtype.kind not in "iu" and "int" not in self._sig.dtype.name:
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        return int(self._scalar())
+
+    def __oct__(self):
+        return oct(self._scalar())
+
+    def __hex__(self):
+        return hex(self._scalar())
+
+    def __format__(self, format_spec):
+        return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
+
+    def __repr__(self):
+        ending = f"dtype={self._sig.dtype.name}" + (", weak_type=True)" if self._sig.weak_type else ")")
+        if not self.is_fully_addressable and not self.is_fully_replicated:
+            return f"Array(shape={self.shape}, {ending}"
+        if not self.size:
+            self._check_alive()
+            return f"Array([], shape={self.shape}, {ending}"
+        text = np.array2string(self._value, prefix="Array(", suffix=",", separator=", ")
+        last = len(text) - (text.rfind("\n") + 1)
+        gap = (
+            "\n" + " " * len("Array(") if last + len(ending) + 1 > np.get_printoptions()["linewidth"] else " "
+        )
+        return f"Array({text},{gap}{ending}"
+
+    def __str__(self):
+        return str(self._value)
+
+    def item(self, *args) -> Any:
+        """As `numpy.ndarray.item`."""
+        if not args and self.size != 1:
+            self._check_alive()
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self._value.item(*args)
+
+    def tolist(self) -> Any:
+        """As `numpy.ndarray.tolist`."""
+        return self._value.tolist()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """As `numpy.ndarray.tobytes`."""
+        return self._value.tobytes(order)
+
+    def __bytes__(self):
+        return self._value.tobytes()
+
+    def __buffer__(self, flags):
+        return memoryview(self._value)
+
+    def __setitem__(self, index, value):
+        raise TypeError(
+            "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, "
+            "use x = x.at[idx].set(y) or another .at[] method: "
+            "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
+        )
+
+    # -- copies
+
+    def clone(self):
+        """Another array on the same memory."""
+        self._check_alive()
+        return self._sig.wrap(self._raw.clone(), self._sig)
+
+    def __reduce__(self):
+        value = self._value
+        return _reconstruct_array, (*value.__reduce__(), {"weak_type": self._sig.weak_type})
+
+    def __copy__(self):
+        self._check_alive()
+        return copied(self)
+
+    def __deepcopy__(self, memo):
+        self._check_alive()
+        return copied(self)
+
+
+class _Typed:
+    """A host value, and the type that says whether it is weak."""
+
+    def __init__(self, value: np.ndarray, aval: ShapedArray):
+        self.value, self.aval = value, aval
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value
+
+
+def copied(x: ArrayImpl) -> ArrayImpl:
+    """The same values in memory of their own."""
+    raw = x._raw
+    if x._sig.device is not None:
+        raw = _jax.batched_copy_array_to_devices_with_sharding(
+            [raw],
+            [client.device_list((x._sig.device,))],
+            [x._sig.native],
+            [_jax.ArrayCopySemantics.ALWAYS_COPY],
+        )[0]
+    return x._sig.wrap(raw, x._sig)
+
+
+def _reconstruct_array(make, args, state, aval_state):
+    value = make(*args)
+    value.__setstate__(state)
+    aval = ShapedArray(value.shape, value.dtype, aval_state["weak_type"])
+    sig = single_signature(aval, client.default_device(), False)
+    return ArrayImpl(put_host(value, sig), sig)
+
+
+def put_host(value: np.ndarray, sig: Signature) -> Any:
+    """The raw array of a host value, whose dtype must be the signature's; never aliases `value`."""
+    if sig.device is not None:
+        return _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False,
+                                       _COPY_DURING_CALL, True)  # fmt: skip
+    parts = sig.sharding.addressable_devices_indices_map(sig.shape)
+    # jaxlib takes several buffers only without a copy of its own, so each gets memory that nobody else has.
+    values = [np.array(value[index], order="C", copy=True) for index in parts.values()]
+    return _jax.batched_device_put(sig, sig.native, values, list(parts), sig.committed, enable_x64=True)
+
+
+_COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """The arrays of a backend that live now."""
+    raws = [raw for raw in client.get_client(platform).live_arrays() if type(raw.aval) is Signature]
+    return [raw.aval.wrap(raw, raw.aval) for raw in raws if not raw.is_deleted()]
+
+
+types.register_value_type(ArrayImpl, lambda x: x._sig.aval)

@@ -1,0 +1,304 @@
+"""Finding, creating and asking the XLA clients; devices, and the native form of shardings."""
+
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from jaxlib import _hlo, _jax, utils, xla_client as xc
+
+from minijax.base import config
+from minijax.ir.shardings import Sharding, SingleDeviceSharding, axes_of
+
+Device = xc.Device
+
+# ---- backends ---------------------------------------------------------------------------------------
+
+
+def _make_cpu_client() -> Any:
+    count = config.num_cpu_devices.value
+    return xc.make_cpu_client(
+        asynchronous=config.cpu_enable_async_dispatch.value, num_devices=None if count < 0 else count
+    )
+
+
+# Platform -> (priority, factory); the highest priority that starts is the default backend.
+_factories: dict[str, tuple[int, Callable[[], Any]]] = {"cpu": (0, _make_cpu_client)}
+_aliases = {"gpu": ("cuda", "rocm", "oneapi"), "cuda": ("cuda",), "rocm": ("rocm",)}
+_lock = threading.RLock()
+_clients: dict[str, Any] = {}
+_failures: dict[str, str] = {}
+_default: list[Any] = []
+
+
+def register_platform(name: str, make: Callable[[], Any], priority: int = 100) -> None:
+    """Adds a platform whose client `make` creates; for accelerator plugins."""
+    with _lock:
+        _factories[name] = (priority, make)
+
+
+def clients() -> dict[str, Any]:
+    """The clients by platform, created at the first call.
+
+    Raises RuntimeError if a platform that was asked for does not start.
+    """
+    if not _default:
+        with _lock:
+            if not _default:
+                _start()
+    return _clients
+
+
+def _start() -> None:
+    if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
+        utils.absl_set_min_log_level(1)
+    wanted = config.platforms.value
+    if wanted:
+        _clients.update(_start_wanted(wanted))
+        _default.append(next(iter(_clients.values())))
+        return
+    names = sorted(_factories, key=lambda name: -_factories[name][0])
+    for name in names:
+        try:
+            _clients[name] = _factories[name][1]()
+        except RuntimeError as error:
+            _failures[name] = str(error)
+    if not _clients:
+        raise RuntimeError(f"No backend could be initialized: {_failures}")
+    chosen = _clients.get(config.platform_name.value) or next(iter(_clients.values()))
+    _default.append(chosen)
+
+
+def _start_wanted(wanted: str) -> dict[str, Any]:
+    started = {}
+    hint = "(set JAX_PLATFORMS='' to automatically choose an available backend)"
+    for name in _concrete_names(wanted):
+        if name not in _factories:
+            raise RuntimeError(
+                f"Unable to initialize backend '{name}': Backend '{name}' is not in the list of known "
+                f"backends: {sorted(_factories)}. {hint}"
+            )
+        try:
+            started[name] = _clients.get(name) or _factories[name][1]()
+        except RuntimeError as error:
+            raise RuntimeError(f"Unable to initialize backend '{name}': {error} {hint}") from error
+        _clients[name] = started[name]
+    return started
+
+
+def _concrete_names(wanted: str) -> list[str]:
+    names = []
+    for name in filter(None, wanted.split(",")):
+        kinds = [kind for kind in _aliases.get(name, (name,)) if kind in _factories]
+        names.extend(kinds or _aliases.get(name, (name,))[:1])
+    return names
+
+
+def is_started() -> bool:
+    """Whether the clients exist already."""
+    return bool(_default)
+
+
+def default_client() -> Any:
+    """The client of the default backend."""
+    if not _default:
+        clients()
+    return _default[0]
+
+
+def get_client(backend: Any = None) -> Any:
+    """The client of a platform by name; the default one for None.
+
+    Raises RuntimeError if there is none.
+    """
+    if backend is None:
+        return default_client()
+    if not isinstance(backend, str):
+        return backend
+    started = clients()
+    if backend in started:
+        return started[backend]
+    for name in _aliases.get(backend, ()):
+        if name in started:
+            return started[name]
+    if backend == "gpu":
+        raise RuntimeError(
+            "Unknown backend: 'gpu' requested, but no platforms that are instances of gpu are present. "
+            f"Platforms present are: {','.join(started)}"
+        )
+    if backend in _failures:
+        raise RuntimeError(
+            f"Backend '{backend}' failed to initialize: {_failures[backend]}. "
+            f"Available backends are {list(started)}"
+        )
+    raise RuntimeError(f"Unknown backend {backend}. Available backends are {list(started)}")
+
+
+def clear_backends() -> None:
+    """Forgets the clients; arrays and programs made before are unusable afterwards."""
+    with _lock:
+        for store in (_clients, _failures, _default, _device_lists, _natives, _single):
+            store.clear()
+
+
+def _check_not_started(value: Any, thread_only: bool) -> None:
+    if is_started():
+        raise RuntimeError(
+            "jax_num_cpu_devices config should be updated before backends are initialized i.e. before any "
+            "JAX operation is executed."
+        )
+
+
+config.num_cpu_devices.on_change(_check_not_started)
+
+
+# ---- questions users ask ----------------------------------------------------------------------------
+
+
+def devices(backend: Any = None) -> list[Device]:
+    """All devices of a backend."""
+    return list(get_client(backend).devices())
+
+
+def local_devices(
+    process_index: int | None = None, backend: Any = None, host_id: int | None = None
+) -> list[Device]:
+    """The devices of one process, by default of this one."""
+    if host_id is not None:
+        _warn_renamed("The argument `host_id` of jax.local_devices", "process_index")
+        process_index = host_id
+    client = get_client(backend)
+    if process_index is None:
+        process_index = client.process_index()
+    if not 0 <= process_index < process_count(backend):
+        raise ValueError(f"Unknown process_index {process_index}")
+    return [device for device in client.devices() if device.process_index == process_index]
+
+
+def device_count(backend: Any = None) -> int:
+    """The number of devices of a backend, in all processes."""
+    return int(get_client(backend).device_count())
+
+
+def local_device_count(backend: Any = None) -> int:
+    """The number of devices of a backend in this process."""
+    return int(get_client(backend).local_device_count())
+
+
+def default_backend() -> str:
+    """The name of the default platform."""
+    return get_client().platform
+
+
+def process_index(backend: Any = None) -> int:
+    """The index of this process."""
+    return get_client(backend).process_index()
+
+
+def process_count(backend: Any = None) -> int:
+    """The number of processes."""
+    return max((device.process_index for device in devices(backend)), default=0) + 1
+
+
+def process_indices(backend: Any = None) -> list[int]:
+    """The indices of all processes."""
+    return list(range(process_count(backend)))
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    warnings.warn(f"{old} has been renamed to {new}; please update your code.", stacklevel=3)
+
+
+def host_id(backend: Any = None) -> int:
+    """The older name of `process_index`."""
+    _warn_renamed("jax.host_id", "jax.process_index")
+    return process_index(backend)
+
+
+def host_count(backend: Any = None) -> int:
+    """The older name of `process_count`."""
+    _warn_renamed("jax.host_count", "jax.process_count")
+    return process_count(backend)
+
+
+def host_ids(backend: Any = None) -> list[int]:
+    """The older name of `process_indices`."""
+    _warn_renamed("jax.host_ids", "jax.process_indices")
+    return process_indices(backend)
+
+
+def default_device() -> Device:
+    """Where uncommitted values go: `jax_default_device`, or the first device of the default backend."""
+    chosen = config.state().default_device
+    if chosen is None:
+        return default_client().local_devices()[0]
+    return local_devices(backend=chosen)[0] if isinstance(chosen, str) else chosen
+
+
+# ---- shardings as jaxlib wants them -----------------------------------------------------------------
+
+_device_lists: dict[tuple, Any] = {}
+_natives: dict[tuple, Any] = {}
+_single: dict[tuple, SingleDeviceSharding] = {}
+
+
+def single_device_sharding(device: Device, memory_kind: str | None = None) -> SingleDeviceSharding:
+    """The one sharding object for a device and memory kind."""
+    found = _single.get((device, memory_kind))
+    if found is None:
+        made = SingleDeviceSharding(device, memory_kind=memory_kind)
+        found = _single.setdefault((device, made.memory_kind), made)
+        _single[device, memory_kind] = found
+    return found
+
+
+def device_list(devices: tuple[Device, ...]) -> Any:
+    """The one native list of these devices."""
+    found = _device_lists.get(devices)
+    return found if found is not None else _device_lists.setdefault(devices, _jax.DeviceList(devices))
+
+
+def native_sharding(sharding: Sharding, ndim: int) -> Any:
+    """The one native sharding that arrays of rank `ndim` so laid out have."""
+    found = _natives.get((sharding, ndim))
+    if found is None:
+        found = native_layout(sharding._device_assignment, hlo_sharding(sharding, ndim), sharding.memory_kind)
+        found = _natives.setdefault((sharding, ndim), found)
+    return found
+
+
+def native_layout(devices: tuple[Device, ...], hlo: Any, memory_kind: str | None) -> Any:
+    """The one native sharding of these devices and HLO sharding; jaxlib compares by identity."""
+    key = (devices, hlo, memory_kind)
+    found = _natives.get(key)
+    if found is None:
+        made = _jax.GSPMDSharding(device_list(devices), hlo, memory_kind=memory_kind)
+        found = _natives.setdefault(key, made)
+    return found
+
+
+def hlo_sharding(sharding: Sharding, ndim: int) -> Any:
+    """How an array of rank `ndim` is split, in HLO's terms."""
+    if sharding.num_devices == 1:
+        return _hlo.HloSharding.replicate()
+    mesh, unreduced = sharding.mesh, sharding.spec.unreduced
+    names, sizes = mesh.axis_names, mesh.axis_sizes
+    entries = [[names.index(axis) for axis in axes_of(entry)] for entry in sharding.spec.padded(ndim)]
+    used = [i for entry in entries for i in entry]
+    tiles = list(sharding.tiling(ndim))
+    rest = [i for i in range(len(names)) if i not in used]
+    kept = [i for i in rest if names[i] not in unreduced]
+    summed = [i for i in rest if names[i] in unreduced]
+    if all(count == 1 for count in tiles) and not summed:
+        return _hlo.HloSharding.replicate()
+    kinds = []
+    for kind, axes in ((_hlo.OpSharding_Type.REPLICATED, kept), (_hlo.OpSharding_Type.UNREDUCED, summed)):
+        count = 1
+        for i in axes:
+            count *= sizes[i]
+        if count > 1:
+            tiles.append(count)
+            kinds.append(kind)
+    return _hlo.HloSharding.iota_tile(tiles, list(sizes), [*used, *kept, *summed], kinds)

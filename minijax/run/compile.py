@@ -1,0 +1,300 @@
+"""StableHLO text to programs: compiling once, running, and asking about what was compiled."""
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax, xla_client as xc
+
+from minijax.base import config
+from minijax.base.cache import cache
+from minijax.base.lazy import defer
+from minijax.run import client, host
+from minijax.run.array import ArrayImpl, Signature, signature
+
+lapack = defer("jaxlib.cpu._lapack")
+sparse = defer("jaxlib.cpu._sparse")
+JaxRuntimeError = _jax.JaxRuntimeError
+
+# ---- counting ---------------------------------------------------------------------------------------
+
+_compile_total = [0]
+_count_lock = threading.Lock()
+
+
+def compile_count() -> int:
+    """How many times XLA has compiled a program in this process."""
+    return _compile_total[0]
+
+
+# ---- options ----------------------------------------------------------------------------------------
+
+# Options of jax's that are not fields of XLA's debug options.
+_BUILD_OPTIONS = (
+    "exec_time_optimization_effort",
+    "memory_fitting_effort",
+    "optimization_level",
+    "memory_fitting_level",
+)
+_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+_UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+
+
+def make_options(
+    devices: Sequence[Any], options: dict[str, Any] | None = None, replicas: int = 1
+) -> xc.CompileOptions:
+    """XLA's options for a program on these devices; `options` are jax's `compiler_options`."""
+    made = xc.CompileOptions()
+    build = made.executable_build_options
+    partitions = len(devices) // replicas
+    made.num_replicas = build.num_replicas = replicas
+    made.num_partitions = build.num_partitions = partitions
+    ids = np.array([device.id for device in devices]).reshape(replicas, partitions)
+    made.device_assignment = xc.DeviceAssignment.create(ids)
+    if len(devices) > 1:
+        build.use_spmd_partitioning = partitions > 1
+        build.use_shardy_partitioner = config.state().use_shardy_partitioner
+    _set_effort(build)
+    overrides = dict(_UNOPTIMIZED) if config.disable_most_optimizations.value else {}
+    for name, value in (options or {}).items():
+        if name in _BUILD_OPTIONS:
+            setattr(build, name, value)
+        else:
+            hash(value)
+            overrides[name] = value
+    if overrides:
+        made.env_option_overrides = list(overrides.items())
+    return made
+
+
+def _set_effort(build):
+    if effort := config.exec_time_optimization_effort.value:
+        build.exec_time_optimization_effort = effort
+    if effort := config.memory_fitting_effort.value:
+        build.memory_fitting_effort = effort
+    if level := _LEVELS.get(str(config.optimization_level.value), 0):
+        build.optimization_level = level
+    if (level := config.memory_fitting_level.value) != "O2" and str(level) in _LEVELS:
+        build.memory_fitting_level = _LEVELS[str(level)]
+
+
+# ---- custom calls -----------------------------------------------------------------------------------
+
+_LAPACK_TARGET = re.compile(r"@(?:lapack_\w+|tridiagonal_solve_perturbed_ffi)\b")
+_SPARSE_TARGET = "@cpu_csr_sparse_dense_ffi"
+_registered: set[str] = set()
+_register_lock = threading.Lock()
+
+
+def ensure_custom_calls(text: str) -> None:
+    """Registers the CPU libraries that a program calls; without it a call ends the process."""
+    if "lapack" not in _registered and _LAPACK_TARGET.search(text):
+        with _register_lock:
+            _register(lapack)
+            lapack.initialize()
+            _registered.add("lapack")
+    if "sparse" not in _registered and _SPARSE_TARGET in text:
+        with _register_lock:
+            _register(sparse)
+            _registered.add("sparse")
+
+
+def _register(library):
+    for name, capsule in library.registrations().items():
+        xc.register_custom_call_target(name, capsule, platform="cpu", api_version=1)
+
+
+# ---- compiling --------------------------------------------------------------------------------------
+
+_STRINGS_AND_LOCATIONS = re.compile(
+    r'("(?:[^"\\]|\\.)*")|\s*\bloc\((?:[^()"]|"(?:[^"\\]|\\.)*"|\((?:[^()"]|"(?:[^"\\]|\\.)*"|'
+    r'\((?:[^()"]|"(?:[^"\\]|\\.)*")*\))*\))*\)'
+)
+_LOCATION_ALIAS = re.compile(r"^#loc\w*\s*=.*$\n?", re.MULTILINE)
+
+
+def strip_locations(text: str) -> str:
+    """A program's text without the source positions, which say nothing about what it computes."""
+    if "loc(" in text:
+        text = _STRINGS_AND_LOCATIONS.sub(lambda m: m.group(1) or "", _LOCATION_ALIAS.sub("", text))
+    return text.strip()
+
+
+class _Source:
+    """A program to compile: equal if the text without locations, the devices and the options are."""
+
+    __slots__ = ("key", "text", "devices", "options", "name")
+
+    def __init__(self, text, devices, options, name):
+        digest = hashlib.sha256(strip_locations(text).encode()).digest()
+        self.key = (digest, devices, options.SerializeAsString())
+        self.text, self.devices, self.options, self.name = text, devices, options, name
+
+    def __eq__(self, other):
+        return self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+
+@cache(maxsize=8192)
+def _load(source: _Source) -> Any:
+    text, source.text = source.text, None  # the cache keeps the source, and need not keep the text
+    ensure_custom_calls(text)
+    devices = source.devices
+    executable = devices[0].client.compile_and_load(text, client.device_list(devices), source.options)
+    with _count_lock:
+        _compile_total[0] += 1
+    return executable
+
+
+def compile_text(
+    text: str,
+    *,
+    name: str = "",
+    device: Any = None,
+    devices: Sequence[Any] | None = None,
+    options: dict[str, Any] | None = None,
+    replicas: int = 1,
+) -> "Program":
+    """Compiles a module, or finds the executable of an equal one.
+
+    Raises JaxRuntimeError if XLA rejects the program or an option.
+    """
+    if devices is None:
+        devices = (client.default_device() if device is None else device,)
+    devices = tuple(devices)
+    source = _Source(text, devices, make_options(devices, options, replicas), name)
+    return Program(_load(source), devices, name)
+
+
+def load_serialized(data: bytes, devices: Sequence[Any], name: str = "", text: str = "") -> "Program":
+    """The program that `Program.serialize` wrote; `text`, if known, tells which libraries it calls."""
+    ensure_custom_calls(text)
+    devices = tuple(devices)
+    executable = devices[0].client.deserialize_executable(
+        data, client.device_list(devices), make_options(devices)
+    )
+    return Program(executable, devices, name)
+
+
+class Program:
+    """A loaded executable and the devices it runs on."""
+
+    __slots__ = ("executable", "devices", "name", "__weakref__")
+
+    def __init__(self, executable: Any, devices: tuple, name: str = ""):
+        self.executable, self.devices, self.name = executable, devices, name
+
+    def __repr__(self):
+        return f"Program({self.name!r}, devices={list(self.devices)})"
+
+    # -- running
+
+    def execute(self, raws: Sequence[Any]) -> list[Any]:
+        """Runs on raw arrays and returns raw arrays, typed as the executable says; single device only."""
+        handlers = [
+            _jax.array_result_handler(
+                host.WideType(tuple(shape.dimensions()), shape.numpy_dtype()),
+                client.native_sharding(
+                    client.single_device_sharding(self.devices[0]), len(shape.dimensions())
+                ),
+                committed=False,
+                _skip_checks=True,
+            )
+            for shape in self._output_shapes()
+        ]
+        return self.executable.execute_sharded(list(raws)).consume_with_handlers(handlers)
+
+    def _output_shapes(self):
+        shape = xc.XlaComputation(
+            self.executable.hlo_modules()[0].as_serialized_hlo_module_proto()
+        ).program_shape()
+        result = shape.result_shape()
+        return result.tuple_shapes() if result.is_tuple() else [result]
+
+    def bind_outputs(
+        self, avals: Sequence[Any], shardings: Sequence[Any], committed: bool | Sequence[bool] = False
+    ) -> Callable[[list], list[ArrayImpl]]:
+        """A function from raw inputs to arrays of the given types and shardings."""
+        flags = [committed] * len(avals) if isinstance(committed, bool) else committed
+        signatures = [signature(*fields) for fields in zip(avals, shardings, flags, strict=True)]
+        return _bind(self.executable.execute_sharded, signatures)
+
+    # -- views
+
+    def as_text(self) -> str:
+        """The optimized HLO."""
+        return "\n\n".join(module.to_string() for module in self.executable.hlo_modules())
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of what one run costs."""
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """The sizes of arguments, outputs, temporaries and code."""
+        return self.executable.get_compiled_memory_stats()
+
+    def serialize(self) -> bytes:
+        """The executable as bytes, for `load_serialized`."""
+        return self.devices[0].client.serialize_executable(self.executable)
+
+
+def result_handler(sig: Signature) -> Any:
+    """What makes jaxlib wrap an output as a raw array of this signature."""
+    return _jax.array_result_handler(sig, sig.native, committed=sig.committed, _skip_checks=True)
+
+
+def _bind(execute, signatures):
+    handlers = [result_handler(sig) for sig in signatures]
+    if len(signatures) == 1:
+        sig = signatures[0]
+        wrap = sig.wrap
+
+        def run_one(raws):
+            try:
+                return [wrap(execute(raws).consume_with_handlers(handlers)[0], sig)]
+            except JaxRuntimeError:
+                check_alive(raws)
+                raise
+
+        return run_one
+
+    plain = all(sig.wrap is ArrayImpl for sig in signatures)
+    wrap_each = ArrayImpl if plain else lambda raw, sig: sig.wrap(raw, sig)
+
+    def run(raws):
+        try:
+            outputs = execute(raws).consume_with_handlers(handlers)
+        except JaxRuntimeError:
+            check_alive(raws)
+            raise
+        return list(map(wrap_each, outputs, signatures))
+
+    return run
+
+
+def check_alive(raws: Sequence[Any]) -> None:
+    """Raises RuntimeError, as jax does, if one of these was deleted or donated."""
+    for raw in raws:
+        if raw.is_deleted():
+            raise RuntimeError(f"Array has been deleted with shape={_short_type(raw.aval)}.") from None
+
+
+def _short_type(kind):
+    return kind.aval.str_short() if type(kind) is Signature else f"{kind.dtype}{list(kind.shape)}"
+
+
+def hlo_text(text: str) -> str:
+    """A module as HLO, before optimization."""
+    return _jax.mlir.mlir_module_to_xla_computation(text).as_hlo_text()
+
+
+def module_cost(text: str) -> dict[str, float]:
+    """XLA's estimate of what one run of a module costs, before optimization."""
+    computation = _jax.mlir.mlir_module_to_xla_computation(text)
+    backend = client.default_device().client
+    return _jax.hlo_module_cost_analysis(backend, computation.get_hlo_module())

@@ -1,0 +1,151 @@
+"""Reading device memory as NumPy arrays; never looks for jax."""
+
+import ctypes
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from jaxlib import _jax, xla_client as xc
+
+from minijax.base.cache import cache
+from minijax.run import client
+
+# dtypes of less than a byte: how MLIR spells them, the wider type they are converted to, and its dtype.
+_PACKED = {
+    np.dtype(getattr(ml_dtypes, name)): (hlo, wide_hlo, np.dtype(wide))
+    for name, hlo, wide_hlo, wide in (
+        ("int2", "i2", "i8", "int8"),
+        ("uint2", "ui2", "ui8", "uint8"),
+        ("int4", "i4", "i8", "int8"),
+        ("uint4", "ui4", "ui8", "uint8"),
+        ("int1", "i1", "i8", "int8"),
+        ("uint1", "ui1", "ui8", "uint8"),
+        ("float4_e2m1fn", "f4E2M1FN", "f32", "float32"),
+    )
+    if hasattr(ml_dtypes, name)
+}
+_BUILT_IN = 1  # what `dtype.isbuiltin` is for NumPy's own dtypes, which alone the buffer protocol knows
+
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) -> np.ndarray:
+    """The value of an array on one device, as a read-only view where its memory allows one."""
+    if dtype.isbuiltin == _BUILT_IN:
+        return np.asarray(raw)
+    if dtype in _PACKED:
+        return _read_packed(raw, shape, dtype, device)
+    return _read_opaque(raw, shape, dtype)
+
+
+def _read_opaque(raw, shape, dtype):
+    # The buffer protocol lacks bfloat16 and float8; a capsule of a clone leaves `raw` free to be deleted.
+    raw.block_until_ready()
+    size = math.prod(shape) * dtype.itemsize
+    if not size:
+        return _read_only(np.empty(shape, dtype))
+    capsule, start = _exported(raw)
+    memory = (ctypes.c_char * size).from_address(start)
+    memory._capsule = capsule
+    return _read_only(np.frombuffer(memory, dtype).reshape(shape))
+
+
+def _exported(raw):
+    capsule = _jax.buffer_to_dlpack_managed_tensor(raw.clone())
+    # A DLTensor begins with its data pointer.
+    return capsule, ctypes.c_void_p.from_address(_capsule_pointer(capsule, b"dltensor")).value
+
+
+def address(raw: Any) -> int:
+    """Where the memory of an array on one device begins."""
+    raw.block_until_ready()
+    return _exported(raw)[1] or 0
+
+
+def _read_packed(raw, shape, dtype, device):
+    unpack, handler = _unpacker(shape, dtype, device)
+    wide = unpack.execute_sharded([raw]).consume_with_handlers([handler])[0]
+    return _read_only(np.asarray(wide).astype(dtype))
+
+
+def _read_only(value):
+    value.flags.writeable = False
+    return value
+
+
+class WideType:
+    """The type of an unpacked value, with the fields that jaxlib reads."""
+
+    __slots__ = ("shape", "dtype", "weak_type")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
+        self.shape, self.dtype, self.weak_type = shape, dtype, False
+
+
+@cache(maxsize=1024)
+def _unpacker(shape, dtype, device):
+    packed, wide, wide_dtype = _PACKED[dtype]
+    dims = "".join(f"{n}x" for n in shape)
+    source, result = f"tensor<{dims}{packed}>", f"tensor<{dims}{wide}>"
+    text = (
+        f"func.func public @main(%a: {source}) -> {result} {{\n"
+        f"%r = stablehlo.convert %a : ({source}) -> {result}\nreturn %r : {result}\n}}"
+    )
+    program = device.client.compile_and_load(text, [device], xc.CompileOptions())
+    native = client.native_sharding(client.single_device_sharding(device), len(shape))
+    handler = _jax.array_result_handler(
+        WideType(shape, wide_dtype), native, committed=True, _skip_checks=True
+    )
+    return program, handler
+
+
+class _FirstShard:
+    """NumPy's view of a sharded array is dlpack's: its first shard."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw):
+        self.raw = raw
+
+    def __dlpack__(self, **_):
+        return _jax.buffer_to_dlpack_managed_tensor(self.raw)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def shard_raw(raw: Any, k: int, sharding: Any, ndim: int) -> Any:
+    """The same buffers, relabelled so that shard `k` comes first."""
+    order = sharding._addressable_device_assignment
+    front = (order[k], *order[:k], *order[k + 1 :])
+    native = client.native_layout(front, client.hlo_sharding(sharding, ndim), sharding.memory_kind)
+    return _jax.reorder_shards(raw, native, xc.ArrayCopySemantics.REUSE_INPUT)
+
+
+def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """The value of the part of a sharded array that lies on its device `k`."""
+    first = shard_raw(raw, k, sharding, len(shape))
+    part = sharding.shard_shape(shape)
+    if dtype.isbuiltin == _BUILT_IN:
+        return np.from_dlpack(_FirstShard(first)).reshape(part)
+    if dtype in _PACKED:
+        raise NotImplementedError(f"reading a shard of dtype {dtype.name}: move it to one device first")
+    return _read_opaque(first, part, dtype)
+
+
+def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """The value of an array that lies on several devices."""
+    if sharding.is_fully_replicated:
+        return read_shard(raw, 0, sharding, shape, dtype)
+    if not sharding.is_fully_addressable:
+        raise RuntimeError(
+            "Fetching value for an array that spans non-addressable (non process local) devices is not "
+            "possible."
+        )
+    whole = np.empty(shape, dtype)
+    for k, index in enumerate(sharding.devices_indices_map(shape).values()):
+        whole[index] = read_shard(raw, k, sharding, shape, dtype)
+    return _read_only(whole)

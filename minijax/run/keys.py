@@ -1,0 +1,80 @@
+"""`PRNGKeyArray`: arrays of random keys, stored as the 32-bit words of their generators."""
+
+from typing import Any, NoReturn
+
+from minijax.base import dtypes
+from minijax.hlo.spell import physical
+from minijax.ir import types
+from minijax.ir.types import ShapedArray
+from minijax.run.array import ArrayImpl, extended_arrays, signature
+
+
+class PRNGKeyArray(ArrayImpl):
+    """An array of random keys; its words are `jax.random.key_data` of it."""
+
+    __slots__ = ()
+
+    shape = property(lambda self: self._sig.aval.shape)
+    dtype = property(lambda self: self._sig.aval.dtype)
+    itemsize = property(lambda self: self._sig.aval.dtype.itemsize)
+    nbytes = property(lambda self: self._sig.aval.size * self._sig.aval.dtype.itemsize)
+    _impl = property(lambda self: self._sig.aval.dtype._impl)
+
+    @property
+    def weak_type(self) -> NoReturn:
+        raise AttributeError("random keys have no weak_type")
+
+    @property
+    def _base_array(self) -> ArrayImpl:
+        """The words of the keys, in the same memory."""
+        sig = self._sig
+        return ArrayImpl(self._raw, signature(physical(sig.aval), sig.sharding, sig.committed))
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object: the key array has rank 0")
+        return self.shape[0]
+
+    @property
+    def _value(self) -> NoReturn:
+        raise TypeError(
+            "JAX array with PRNGKey dtype cannot be converted to a NumPy array. "
+            "Use jax.random.key_data(arr) if you wish to extract the underlying integer array."
+        )
+
+    def __bool__(self):
+        raise TypeError("key array cannot be converted to boolean.")
+
+    def _scalar(self) -> NoReturn:
+        raise TypeError("a random key cannot be converted to a Python number; see jax.random.key_data")
+
+    def __index__(self):
+        return self._scalar()
+
+    def __repr__(self):
+        return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._base_array}"
+
+    __str__ = __repr__
+
+    def __format__(self, format_spec):
+        return format(repr(self), format_spec)
+
+    def item(self, *args: Any, **options: Any) -> NoReturn:
+        """Raises NotImplementedError: keys are no numbers."""
+        raise NotImplementedError("random keys are no numbers; jax.random.key_data gives their words")
+
+    astype = view = tolist = tobytes = item
+
+    def __reduce__(self):
+        return key_array, (self._impl, self._base_array)
+
+
+def key_array(impl: Any, words: ArrayImpl) -> PRNGKeyArray:
+    """The keys of a generator whose words these are, in the same memory."""
+    sig, suffix = words._sig, len(impl.key_shape)
+    aval = ShapedArray(sig.shape[: len(sig.shape) - suffix], dtypes.KeyType(impl))
+    return PRNGKeyArray(words._raw, signature(aval, sig.sharding, sig.committed))
+
+
+extended_arrays[dtypes.prng_key] = PRNGKeyArray
+types.register_value_type(PRNGKeyArray, lambda x: x._sig.aval)

@@ -1,0 +1,250 @@
+"""Moving values: host to device, device to device, device to host, and dlpack."""
+
+import ctypes
+import math
+import struct
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from jaxlib import _jax, xla_client as xc
+
+from minijax.base import config, dtypes
+from minijax.base.cache import cache
+from minijax.ir import types
+from minijax.ir.shardings import Sharding
+from minijax.ir.types import ShapedArray
+from minijax.run import client, host
+from minijax.run.array import ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
+
+_COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_SCALARS = frozenset((bool, int, float, complex))
+_VALID_DTYPES = frozenset(dtypes.BY_NAME.values())
+
+
+def to_device(
+    x: Any,
+    device: Any = None,
+    sharding: Any = None,
+    *,
+    committed: bool | None = None,
+    aval: ShapedArray | None = None,
+    copy: bool = False,
+) -> ArrayImpl:
+    """A value as an array on a device (or laid out by a sharding), by default on the default device.
+
+    The array never shares memory with a NumPy value, nor with `copy` with another array. With `aval` the
+    value is cast to that type.
+    Raises TypeError for what is no array, OverflowError for an int that its type cannot hold.
+    """
+    kind = type(x)
+    if kind is ArrayImpl or isinstance(x, ArrayImpl):
+        found = _from_array(x, device, sharding, committed, aval)
+        return copied(found) if copy and found._sig.device is x._sig.device else found
+    if kind is not np.ndarray and kind not in _SCALARS:
+        x = _to_numpy(x)
+        if type(x) is tuple:
+            x, weak = x
+            aval = aval or ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), weak)
+        kind = type(x)
+    if kind not in _SCALARS and x.dtype not in _VALID_DTYPES:
+        raise TypeError(
+            f"Dtype {x.dtype} is not a valid JAX array type. "
+            "Only arrays of numeric types are supported by JAX."
+        )
+    if aval is None:
+        aval = types.typeof(x)
+        if kind in _SCALARS and sharding is None and not isinstance(device, Sharding | Format):
+            return _from_scalar(x, aval, device, committed)
+    sig = _target(aval, device, sharding, committed)
+    return ArrayImpl(put_host(_as_dtype(x, aval), sig), sig)
+
+
+def _from_scalar(x, aval, device, committed):
+    sig = _target(aval, device, None, committed)
+    if type(x) is int:
+        dtypes.check_int_fits(x, aval.dtype)
+    wide = config.state().enable_x64
+    raw = _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False,
+                                  _COPY_DURING_CALL, wide)  # fmt: skip
+    return ArrayImpl(raw, sig)
+
+
+def _target(aval, device, sharding, committed):
+    if isinstance(device, Sharding | Format):
+        device, sharding = None, device
+    if isinstance(sharding, Format):
+        sharding = sharding.sharding
+    chosen = committed if committed is not None else not (device is None and sharding is None)
+    if sharding is None:
+        return single_signature(aval, client.default_device() if device is None else device, chosen)
+    sharding.shard_shape(aval.shape)
+    return signature(aval, sharding, chosen)
+
+
+def _as_dtype(x, aval):
+    if type(x) is int and aval.dtype.kind in "iu":
+        dtypes.check_int_fits(x, aval.dtype)
+    value = np.asarray(x)
+    if value.dtype != aval.dtype:
+        with np.errstate(all="ignore"):
+            value = value.astype(aval.dtype)
+    return value if value.shape == aval.shape else np.broadcast_to(value, aval.shape)
+
+
+def _to_numpy(x):
+    """`x` as a NumPy value, or as (value, weak type) for arrays of other libraries that have one."""
+    if isinstance(x, np.generic):
+        return np.asarray(x)
+    if isinstance(x, np.ndarray):
+        return np.asarray(x)
+    if isinstance(x, bool | int | float | complex):
+        return next(kind(x) for kind in (bool, int, float, complex) if isinstance(x, kind))
+    if types.offers_array(x):
+        inner = x.__jax_array__()
+        return (inner._value, inner.weak_type) if type(inner) is ArrayImpl else _to_numpy(inner)
+    if isinstance(x, str | bytes):
+        raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type")
+    if not hasattr(x, "dtype"):
+        raise TypeError(
+            f"Cannot interpret value of type {type(x)} as an abstract array; "
+            "it does not have a dtype attribute"
+        )
+    if hasattr(x, "__array__"):
+        return np.asarray(x), bool(getattr(x, "weak_type", False))
+    if hasattr(x, "__dlpack__"):
+        return _numpy_of_dlpack(x), bool(getattr(x, "weak_type", False))
+    raise TypeError(f"Value of type {type(x)} has a dtype but offers neither __array__ nor __dlpack__")
+
+
+def _from_array(x, device, sharding, committed, aval):
+    x._check_alive()
+    aval = x._sig.aval if aval is None else aval
+    if device is None and sharding is None:
+        if committed is None and aval is x._sig.aval:
+            return x._sig.wrap(x._raw, x._sig)
+        sharding, committed = x._sig.sharding, x._sig.committed if committed is None else committed
+    sig = _target(aval, device, sharding, committed)
+    if aval.dtype != x._sig.aval.dtype or aval.shape != x._sig.aval.shape:
+        return ArrayImpl(put_host(_as_dtype(x._value, aval), sig), sig)
+    return sig.wrap(copy_raw(x._raw, x._sig, sig), sig)
+
+
+def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
+    """A raw array of the same value where `new` wants it; shares memory if it is there already."""
+    if old.native is new.native:
+        return raw if old is new else raw._rewrap_with_aval_and_sharding(new, new.native)
+    if old.device is None or new.device is None or old.device.client is not new.device.client:
+        return put_host(ArrayImpl(raw, old)._value, new)
+    copied = _jax.batched_copy_array_to_devices_with_sharding(
+        [raw], [client.device_list((new.device,))], [new.native], [xc.ArrayCopySemantics.REUSE_INPUT]
+    )[0]
+    return copied._rewrap_with_aval_and_sharding(new, new.native)
+
+
+# ---- scalars as operands ----------------------------------------------------------------------------
+
+_bits = struct.Struct("<d").pack
+
+
+def scalar_operand(x: Any) -> ArrayImpl:
+    """A Python scalar as an uncommitted array, remembered; not for users, who could delete it."""
+    kind = type(x)
+    key = _bits(x) if kind is float else (_bits(x.real), _bits(x.imag)) if kind is complex else x
+    found = _scalar(kind, key, config.state(), client.default_device())
+    if found._raw.is_deleted():
+        _scalar.cache_clear()
+        found = _scalar(kind, key, config.state(), client.default_device())
+    return found
+
+
+@cache(maxsize=4096)
+def _scalar(kind, key, state, device):
+    if kind is float:
+        key = struct.unpack("<d", key)[0]
+    elif kind is complex:
+        key = complex(*(struct.unpack("<d", part)[0] for part in key))
+    return to_device(key, device, committed=False)
+
+
+# ---- to the host ------------------------------------------------------------------------------------
+
+
+def to_host(x: ArrayImpl) -> np.ndarray:
+    """The value of an array, read-only, as a view of its memory where that is possible."""
+    return x._value
+
+
+# ---- dlpack -----------------------------------------------------------------------------------------
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+# Type codes of dlpack that NumPy does not read.
+_ML_CODES = {
+    4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu",
+}  # fmt: skip
+_CPU_DEVICE = 1
+_ALIGNMENT = 64
+
+
+def _numpy_of_dlpack(x) -> np.ndarray:
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError):
+        return _numpy_of_capsule(x.__dlpack__())
+
+
+def _numpy_of_capsule(capsule) -> np.ndarray:
+    tensor = _DLTensor.from_address(host._capsule_pointer(capsule, b"dltensor"))
+    name = _ML_CODES.get(tensor.code)
+    if name is None or not hasattr(ml_dtypes, name):
+        raise TypeError(
+            f"from_dlpack: dlpack type code {tensor.code} with {tensor.bits} bits is not supported"
+        )
+    dtype, shape = np.dtype(getattr(ml_dtypes, name)), tuple(tensor.shape[: tensor.ndim])
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
+    strides = [s * dtype.itemsize for s in tensor.strides[: tensor.ndim]] if tensor.strides else None
+    span = math.prod(shape) if strides is None else 1 + sum(
+        (n - 1) * s // dtype.itemsize for n, s in zip(shape, strides, strict=True)
+    )  # fmt: skip
+    memory = (ctypes.c_char * (span * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
+    memory._capsule = capsule
+    return np.ndarray(shape, dtype, memory, strides=strides)
+
+
+def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> ArrayImpl:
+    """An array of another library's, sharing its memory if that is aligned and `copy` is not True."""
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise TypeError("The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods.")
+    device_type, _ = x.__dlpack_device__()
+    if int(device_type) != _CPU_DEVICE:
+        raise TypeError(f"from_dlpack: arrays on dlpack device type {int(device_type)} are not supported")
+    if isinstance(device, Sharding):
+        if device.num_devices != 1:
+            raise ValueError(
+                f"from_dlpack can only unpack a dlpack tensor onto a singular device, got {device}"
+            )
+        device = device._device_assignment[0]
+    value = _numpy_of_dlpack(x)
+    aval = ShapedArray(value.shape, dtypes.canonicalize_dtype(value.dtype))
+    sig = single_signature(aval, client.local_devices(backend="cpu")[0] if device is None else device, True)
+    shareable = value.dtype == aval.dtype and value.flags.c_contiguous and value.ctypes.data % _ALIGNMENT == 0
+    if copy is False and not shareable:
+        raise ValueError(
+            "Specified input which requires a copy since the source data buffer is not aligned to "
+            f"{_ALIGNMENT} bytes, not row-major or of another dtype. However copy=False. Set copy=True or "
+            "copy=None to perform the requested operation."
+        )
+    if copy or not shareable:
+        return ArrayImpl(put_host(_as_dtype(value, aval), sig), sig)
+    return ArrayImpl(_jax.batched_device_put(sig, sig.native, [value], [sig.device], enable_x64=True), sig)

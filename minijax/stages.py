@@ -1,0 +1,8 @@
+"""jax.stages: a jitted function on its way to an executable."""
+
+from minijax.api.stages import (
+    ArgInfo as ArgInfo,
+    Compiled as Compiled,
+    Lowered as Lowered,
+    Traced as Traced,
+)

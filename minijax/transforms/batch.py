@@ -1,0 +1,187 @@
+"""Vectorisation: each operation runs once for a whole axis."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.base import source
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.primitive import Axis
+from minijax.ir.trace import Trace, Tracer, checked_for_leaks, close_over, eval_jaxpr, made_at, trace_to_jaxpr
+from minijax.ir.types import Zero, register_value_type, typeof
+from minijax.ops import moving
+from minijax.ops.moving import broadcast_axis, move_axis
+
+
+class BatchTracer(Tracer):
+    """A value with one more axis, `dim`, than the function sees."""
+
+    __slots__ = ("val", "dim", "origin")
+
+    def __init__(self, trace: "BatchTrace", val: Any, dim: int):
+        aval = typeof(val)
+        self._trace = trace
+        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+        self.val = val
+        self.dim = dim
+        self.origin = source.here()
+
+    def __repr__(self):
+        return f"VmapTracer(aval={self.aval}, batched={typeof(self.val)})"
+
+    def _origin_msg(self):
+        inside = self.val._origin_msg() if isinstance(self.val, Tracer) else ""
+        return inside or f"\nThe value was made under vmap at {made_at(self)}."
+
+
+class BatchTrace(Trace):
+    """Runs the batching rules in its parent."""
+
+    __slots__ = ("axis", "tag")
+
+    def __init__(self, parent: Trace, axis: Axis, tag: object = None):
+        super().__init__(parent)
+        self.axis = axis
+        self.tag = (
+            tag or object()
+        )  # traces of one vmap share it: functions with rules may capture its tracers
+
+    def split(self, operands: Sequence) -> tuple[list, list]:
+        values, dims = [], []
+        for x in operands:
+            if type(x) is BatchTracer and x._trace.tag is self.tag:
+                values.append(x.val)
+                dims.append(x.dim)
+            else:
+                if isinstance(x, Tracer):
+                    self.admit(x)
+                values.append(x)
+                dims.append(None)
+        return values, dims
+
+    def join(self, values: Sequence, dims: Sequence) -> list:
+        return [v if d is None else BatchTracer(self, v, d) for v, d in zip(values, dims, strict=True)]
+
+    def process(self, primitive, operands, params):
+        values, dims = self.split(operands)
+        if all(d is None for d in dims) and self.axis.name not in primitive.names_axis(params):
+            return self.parent.process(primitive, values, params)
+        with state.set_current_trace(self.parent):
+            return self.join(*primitive.batch(self.axis, values, dims, **params))
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        values, dims = self.split(operands)
+        fun, fun_dims = batched(fun, self.axis, dims, self.tag)
+        jvp, jvp_dims = batched_jvp(jvp, self.axis, dims, self.tag)
+        results = self.parent.process_custom_jvp(primitive, fun, jvp, values, params)
+        return self.join(results, fun_dims or jvp_dims)
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        values, dims = self.split(operands)
+        fun, fun_dims = batched(fun, self.axis, dims, self.tag)
+        fwd, fwd_dims = batched(fwd, self.axis, dims, self.tag)
+        bwd = batched_backward(bwd, self.axis, fwd_dims, dims, self.tag)
+        results = self.parent.process_custom_vjp(primitive, fun, fwd, bwd, values, params)
+        return self.join(results, fun_dims or fwd_dims[len(fwd_dims) - len(results) :])
+
+
+def batched(fun: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple[Callable, list]:
+    """A flat function over batched values, and the list that receives its results' dims."""
+    out_dims: list = []
+
+    def run(*values):
+        results, out_dims[:] = batch_flat(fun, axis, values, dims, tag)
+        return results
+
+    run.__name__ = getattr(fun, "__name__", "fun")
+    return run, out_dims
+
+
+def batched_jvp(jvp: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple[Callable, list]:
+    """A flat custom_jvp rule over batched values: a result and its tangent share their dim."""
+    out_dims: list = []
+
+    def run(*values):
+        results, result_dims = batch_flat(jvp, axis, values, (*dims, *dims), tag)
+        half = len(results) // 2
+        pairs = list(zip(result_dims[:half], result_dims[half:], strict=True))
+        out_dims[:] = [p if p is not None else t for p, t in pairs]
+        return [place(x, d, want, axis) for x, d, want in
+                zip(results, result_dims, (*out_dims, *out_dims), strict=True)]  # fmt: skip
+
+    run.__name__ = getattr(jvp, "__name__", "jvp")
+    return run, out_dims
+
+
+def batched_backward(bwd: Callable, axis: Axis, fwd_dims: list, dims: Sequence, tag: object) -> Callable:
+    """A flat backward rule over batched residuals and cotangents; unbatched operands get a sum."""
+
+    def run(*residuals_and_cts):
+        results, result_dims = batch_flat(bwd, axis, residuals_and_cts, fwd_dims, tag)
+        return [fit_cotangent(x, d, want, axis) for x, d, want in
+                zip(results, result_dims, dims, strict=True)]  # fmt: skip
+
+    run.__name__ = getattr(bwd, "__name__", "bwd")
+    return run
+
+
+def fit_cotangent(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
+    """A cotangent with its batch axis where the operand has it; summed where it has none."""
+    if x is None or type(x) is Zero:
+        return None
+    if want is None and dim is not None:
+        return moving.sum_axis(x, dim)
+    return place(x, dim, want, axis)
+
+
+def place(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
+    """`x` with its batch axis moved from `dim` to `want`."""
+    if dim == want or want is None:
+        return x
+    return broadcast_axis(x, axis.size, want) if dim is None else move_axis(x, dim, want)
+
+
+def batch_flat(
+    fun: Callable, axis: Axis, values: Sequence, dims: Sequence, tag: object = None
+) -> tuple[list, list]:
+    """Results of a flat function over batched values, and their dims."""
+    return checked_for_leaks(*_batch(fun, axis, values, dims, tag))
+
+
+def _batch(fun, axis, values, dims, tag):
+    trace = BatchTrace(state.current_trace(), axis, tag)
+    args = trace.join(values, dims)
+    with state.set_current_trace(trace), state.named_axis(axis.name, axis.size):
+        try:
+            results, out_dims = trace.split(list(fun(*args)))
+        finally:
+            trace.finish()
+            args = None
+    return weakref.ref(trace), (results, out_dims)
+
+
+@state.traced_cache
+def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, dims: tuple, out_dims: tuple) -> tuple[ClosedJaxpr, tuple]:
+    """The jaxpr over batched inputs, and its results' dims.
+
+    An entry of `out_dims` is an int where the result must be batched there, None where it may stay as it is.
+    """
+    found: list = []
+
+    def run(*args):
+        body = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
+        results, result_dims = batch_flat(body, axis, args, dims)
+        found[:] = [want if type(want) is int else d for d, want in zip(result_dims, out_dims, strict=True)]
+        return [place(x, d, want, axis) for x, d, want in zip(results, result_dims, found, strict=True)]
+
+    avals = [
+        a if d is None else a.update(shape=(*a.shape[:d], axis.size, *a.shape[d:]))
+        for a, d in zip(closed.in_avals, dims, strict=True)
+    ]
+    info = closed.debug_info._replace(result_paths=None)
+    jaxpr, consts = trace_to_jaxpr(run, avals, info)
+    return close_over(jaxpr, consts)[0], tuple(found)
+
+
+register_value_type(BatchTracer, lambda x: x.aval)

@@ -1,0 +1,157 @@
+"""Forward-mode differentiation: each operation runs with its tangent beside it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.trace import Trace, Tracer, close_over, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import Zero, register_value_type, typeof
+from minijax.ops.zeros import instantiate
+
+
+class JVPTracer(Tracer):
+    """A value and its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any):
+        self._trace = trace
+        self.aval = typeof(primal)
+        self.primal = primal
+        self.tangent = tangent
+
+    def is_concrete(self):
+        return not isinstance(self.primal, Tracer) or self.primal.is_concrete()
+
+    def concrete_value(self):
+        return self.primal.concrete_value() if isinstance(self.primal, Tracer) else self.primal
+
+    def _contents(self):
+        return [("primal", self.primal), ("tangent", self.tangent)]
+
+    def _origin_msg(self):
+        return self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""
+
+
+class DualTrace(Trace):
+    """Runs jvp rules on primals and tangents, with `rule_trace` as the current trace."""
+
+    __slots__ = ("rule_trace",)
+
+    def split(self, operands: Sequence) -> tuple[list, list]:
+        """Primals and tangents of operands; what is not this trace's has None for a tangent."""
+        primals, tangents = [], []
+        for x in operands:
+            if isinstance(x, JVPTracer) and x._trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+            else:
+                if isinstance(x, Tracer):
+                    self.admit(x)
+                primals.append(x)
+                tangents.append(None)
+        return primals, tangents
+
+    def join(self, primals: Sequence, tangents: Sequence) -> list:
+        """Tracers of primals and tangents; the primal alone where the tangent is zero."""
+        raise NotImplementedError(type(self).__name__)
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        primals, tangents = self.split(operands)
+        if all(t is None for t in tangents):
+            return self.parent.process_custom_jvp(primitive, fun, jvp, primals, params)
+        tangents = with_zeros(primals, tangents)
+        with state.set_current_trace(self.rule_trace):
+            if not params["symbolic_zeros"]:
+                tangents = [instantiate(t) for t in tangents]
+            results = jvp(*primals, *tangents)
+            half = len(results) // 2
+            return self.join(results[:half], [zero_if_float0(t) for t in results[half:]])
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        primals, tangents = self.split(operands)
+        if all(t is None for t in tangents):
+            return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, primals, params)
+        with state.set_current_trace(self.rule_trace):
+            return self.join(*primitive.push(fwd, bwd, primals, with_zeros(primals, tangents), params))
+
+
+class JVPTrace(DualTrace):
+    """Runs the jvp rules in its parent."""
+
+    __slots__ = ()
+
+    def __init__(self, parent: Trace):
+        super().__init__(parent)
+        self.rule_trace = parent
+
+    def join(self, primals, tangents):
+        return [
+            p if type(t) is Zero else JVPTracer(self, p, t) for p, t in zip(primals, tangents, strict=True)
+        ]
+
+    def process(self, primitive, operands, params):
+        primals, tangents = self.split(operands)
+        if all(t is None or type(t) is Zero for t in tangents):
+            return self.parent.process(primitive, primals, params)
+        with state.set_current_trace(self.parent):
+            return self.join(*primitive.jvp(primals, with_zeros(primals, tangents), **params))
+
+
+def zero_if_float0(t: Any) -> Any:
+    """A tangent of an integer is no number: it counts as zero."""
+    if type(t) is Zero:
+        return t
+    aval = typeof(t)
+    return Zero(aval) if aval.dtype.names == ("float0",) else t
+
+
+def with_zeros(primals: Sequence, tangents: Sequence) -> list:
+    """The tangents with symbolic zeros where there is None."""
+    return [
+        Zero(typeof(p).to_tangent_aval()) if t is None else t for p, t in zip(primals, tangents, strict=True)
+    ]
+
+
+def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list, list]:
+    """Results and tangents (`Zero` where known) of a flat function."""
+    trace = JVPTrace(state.current_trace())
+    args = trace.join(primals, tangents)
+    with state.set_current_trace(trace):
+        try:
+            primals_out, tangents_out = trace.split(list(fun(*args)))
+        finally:
+            trace.finish()
+            args = None
+    return primals_out, with_zeros(primals_out, tangents_out)
+
+
+@state.traced_cache
+def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...],
+              instantiate_out: tuple[bool, ...]) -> tuple[ClosedJaxpr, tuple[bool, ...]]:  # fmt: skip
+    """The jaxpr (primals, nonzero tangents) -> (results, nonzero tangents), and which results have one."""
+    out_nonzeros: list[bool] = []
+
+    def pushed(*args):
+        primals, rest = args[: len(nonzeros)], iter(args[len(nonzeros) :])
+        tangents = [
+            next(rest) if nz else Zero(typeof(p).to_tangent_aval())
+            for p, nz in zip(primals, nonzeros, strict=True)
+        ]
+        run = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
+        results, result_tangents = jvp_flat(run, primals, tangents)
+        kept = [
+            instantiate(t) if keep else t for t, keep in zip(result_tangents, instantiate_out, strict=True)
+        ]
+        out_nonzeros[:] = [type(t) is not Zero for t in kept]
+        return [*results, *(t for t in kept if type(t) is not Zero)]
+
+    avals = closed.in_avals
+    tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzeros, strict=True) if nz]
+    info = closed.debug_info._replace(arg_names=None, result_paths=None)
+    jaxpr, consts = trace_to_jaxpr(pushed, [*avals, *tangent_avals], info)
+    return close_over(jaxpr, consts)[0], tuple(out_nonzeros)
+
+
+register_value_type(JVPTracer, lambda x: x.aval)

@@ -1,0 +1,205 @@
+"""Linearisation: run the function, and write the linear program of its tangents as it runs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minijax.base import dtypes
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
+from minijax.ir.trace import (
+    JaxprTrace,
+    JaxprTracer,
+    Trace,
+    Tracer,
+    close_over,
+    constants_to_inputs,
+    eval_jaxpr,
+    trace_to_jaxpr,
+)
+from minijax.ir.types import Zero, register_value_type, typeof
+from minijax.ops.zeros import instantiate
+from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
+from minijax.transforms.prune import prune_closed, prune_jaxpr
+
+
+class LinearizeTracer(JVPTracer):
+    """A value, and the variable of its tangent in the linear program."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={self.tangent.aval.str_short(True)})"
+
+
+class RuleTrace(Trace):
+    """Current while a jvp rule runs: what touches a tangent is written down, the rest runs in the parent."""
+
+    __slots__ = ("tangent_trace",)
+
+    def __init__(self, parent: Trace, tangent_trace: JaxprTrace):
+        super().__init__(parent)
+        self.tangent_trace = tangent_trace
+
+    def _home(self, operands: Sequence) -> Trace:
+        for x in operands:
+            if type(x) is JaxprTracer and x._trace is self.tangent_trace:
+                return self.tangent_trace
+        return self.parent
+
+    def process(self, primitive, operands, params):
+        home = self._home(operands)
+        with state.set_current_trace(home):
+            return home.process(primitive, operands, params)
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        if self._home(operands) is self.tangent_trace:
+            return fun(*operands)
+        with state.set_current_trace(self.parent):
+            return self.parent.process_custom_jvp(primitive, fun, jvp, operands, params)
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        if self._home(operands) is self.tangent_trace:
+            return fun(*operands)
+        with state.set_current_trace(self.parent):
+            return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, operands, params)
+
+
+class LinearizeTrace(DualTrace):
+    """Runs primals in its parent and records tangents in `tangent_trace`."""
+
+    __slots__ = ("tangent_trace",)
+
+    def __init__(self, parent: Trace, tangent_trace: JaxprTrace):
+        super().__init__(parent)
+        self.tangent_trace = tangent_trace
+        self.rule_trace = RuleTrace(parent, tangent_trace)
+
+    def join(self, primals, tangents):
+        joined = []
+        for p, t in zip(primals, tangents, strict=True):
+            if type(t) is Zero:
+                joined.append(p)
+                continue
+            if not (type(t) is JaxprTracer and t._trace is self.tangent_trace):
+                t = JaxprTracer(self.tangent_trace, self.tangent_trace.atom(t), None)
+            joined.append(LinearizeTracer(self, p, t))
+        return joined
+
+    def process(self, primitive, operands, params):
+        primals, tangents = self.split(operands)
+        if all(t is None for t in tangents):
+            return self.parent.process(primitive, primals, params)
+        if primitive.linearize is not None:
+            return self._process_own(primitive, primals, tangents, params)
+        with state.set_current_trace(self.rule_trace):
+            results, tangents = primitive.jvp(primals, with_zeros(primals, tangents), **params)
+        return self.join(results, tangents)
+
+    def _process_own(self, primitive, primals, tangents, params):
+        nonzeros = [t is not None for t in tangents]
+        with state.set_current_trace(self.parent):
+            results, out_nonzeros, push = primitive.linearize(nonzeros, primals, **params)
+        with state.set_current_trace(self.tangent_trace):
+            pushed = iter(push(*(t for t in tangents if t is not None)))
+        tangents_out = [
+            next(pushed) if nz else Zero(typeof(r).to_tangent_aval())
+            for r, nz in zip(results, out_nonzeros, strict=True)
+        ]
+        return self.join(results, tangents_out)
+
+
+def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | None = None,
+                   debug_info: DebugInfo | None = None) -> tuple[list, list[bool], Jaxpr, list]:  # fmt: skip
+    """Runs a flat function at `primals`.
+
+    Returns its results, which of them depend on the inputs, the linear jaxpr (nonzero input tangents ->
+    nonzero result tangents) with residuals as constvars, and the residuals.
+    """
+    parent = state.current_trace()
+    info = debug_info or DebugInfo("linearize", getattr(fun, "__name__", "fun"))
+    tangent_trace = JaxprTrace(parent, info._replace(arg_names=None, result_paths=None))
+    trace = LinearizeTrace(parent, tangent_trace)
+    nonzeros = nonzeros or [True] * len(primals)
+    args = []
+    for p, nz in zip(primals, nonzeros, strict=True):
+        tangent = tangent_trace.new_arg(typeof(p).to_tangent_aval()) if nz else None
+        moves = nz and tangent.aval.dtype != dtypes.float0
+        args.append(LinearizeTracer(trace, p, tangent) if moves else p)
+    with state.set_current_trace(trace):
+        try:
+            results, tangents = trace.split(list(fun(*args)))
+            jaxpr, consts = tangent_trace.to_jaxpr([t for t in tangents if t is not None])
+        finally:
+            trace.finish()
+            tangent_trace.finish()
+            args = None
+    jaxpr, consts = _pruned(jaxpr, consts)
+    return results, [t is not None for t in tangents], jaxpr, consts
+
+
+def _pruned(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:
+    """Drops what does not reach the results, and the residuals that only it read; orders by first use."""
+    jaxpr, _ = prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)
+    values = dict(zip(jaxpr.constvars, consts, strict=True))
+    order: dict[Var, None] = {}
+    for eqn in jaxpr.eqns:
+        order.update(dict.fromkeys(a for a in eqn.invars if type(a) is not Literal and a in values))
+    order.update(dict.fromkeys(a for a in jaxpr.outvars if type(a) is not Literal and a in values))
+    return jaxpr.replace(constvars=list(order)), [values[v] for v in order]
+
+
+class Linearized(NamedTuple):
+    """A jaxpr split into a primal part, whose last results are residuals, and a linear part."""
+
+    primal: ClosedJaxpr  # inputs -> (results, residuals)
+    tangent: ClosedJaxpr  # (residuals, nonzero tangents) -> nonzero result tangents
+    out_nonzeros: tuple[bool, ...]
+    residuals: int
+
+
+@state.traced_cache
+def linearize_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...],
+                    instantiate_out: tuple[bool, ...] | None = None) -> Linearized:  # fmt: skip
+    """Splits a jaxpr for the tangents of its `nonzeros` inputs."""
+    found: dict[str, Any] = {}
+
+    def primal(*args):
+        def run(*xs):
+            return eval_jaxpr(closed.jaxpr, closed.consts, *xs)
+
+        results, out_nonzeros, jaxpr, residuals = linearize_flat(run, args, nonzeros)
+        zeros: list[Any] = []
+        if instantiate_out is not None:
+            jaxpr, zeros, out_nonzeros = _instantiated(jaxpr, results, out_nonzeros, instantiate_out)
+        pairs = list(zip(jaxpr.constvars, [*residuals, *zeros], strict=True))
+        keep = [(v, r) for i, (v, r) in enumerate(pairs) if isinstance(r, Tracer) or i >= len(residuals)]
+        fixed = [(v, r) for v, r in pairs[: len(residuals)] if not isinstance(r, Tracer)]
+        tangent = constants_to_inputs(jaxpr.replace(constvars=[v for v, _ in keep]))
+        found["tangent"] = ClosedJaxpr(
+            tangent.replace(constvars=[v for v, _ in fixed]), [r for _, r in fixed]
+        )
+        found["out_nonzeros"], found["residuals"] = tuple(out_nonzeros), len(keep)
+        return [*results, *(r for _, r in keep)]
+
+    jaxpr, consts = trace_to_jaxpr(primal, closed.in_avals, closed.debug_info._replace(result_paths=None))
+    made, _ = prune_closed(close_over(jaxpr, consts)[0], (True,) * len(jaxpr.outvars), True)
+    return Linearized(made, **found)
+
+
+def _instantiated(jaxpr: Jaxpr, results: Sequence, out_nonzeros: Sequence[bool],
+                  wanted: Sequence[bool]) -> tuple[Jaxpr, list, list[bool]]:  # fmt: skip
+    """The linear jaxpr that reads from new constvars the zeros of results that must have a tangent."""
+    have, constvars, zeros, outvars = iter(jaxpr.outvars), list(jaxpr.constvars), [], []
+    for r, nz, want in zip(results, out_nonzeros, wanted, strict=True):
+        if nz:
+            outvars.append(next(have))
+        elif want:
+            zero = Zero(typeof(r).to_tangent_aval())
+            zeros.append(instantiate(zero))
+            constvars.append(Var(zero.aval))
+            outvars.append(constvars[-1])
+    nonzeros = [nz or want for nz, want in zip(out_nonzeros, wanted, strict=True)]
+    return jaxpr.replace(constvars=constvars, outvars=outvars), zeros, nonzeros
+
+
+register_value_type(LinearizeTracer, lambda x: x.aval)

@@ -1,0 +1,63 @@
+"""Dead code elimination: a jaxpr without the equations that nothing reads."""
+
+from collections.abc import Sequence
+
+from minijax.base import cache
+from minijax.ir import effects
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+
+
+@cache.weak_cache
+def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
+                instantiate: bool | tuple[bool, ...] = False) -> tuple[Jaxpr, tuple[bool, ...]]:  # fmt: skip
+    """The jaxpr of the outputs wanted, and which inputs it reads; `instantiate` keeps inputs regardless."""
+    keep = (instantiate,) * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
+    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    live: set[Var] = {v for v in outvars if type(v) is not Literal}
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        used = [v in live for v in eqn.outvars]
+        if not eqn.effects and not any(used):
+            continue
+        used_in, pruned = (
+            ([True] * len(eqn.invars), eqn) if all(used) and not eqn.primitive.dce_inside
+            else eqn.primitive.dce(used, eqn)
+        )  # fmt: skip
+        if pruned is not None:
+            eqns.append(pruned)
+            live.update(v for v, u in zip(eqn.invars, used_in, strict=True) if u and type(v) is not Literal)
+    eqns.reverse()
+    used_inputs = tuple(v in live or k for v, k in zip(jaxpr.invars, keep, strict=True))
+    info = jaxpr.debug_info
+    new_info = info._replace(
+        arg_names=_chosen(info.arg_names, used_inputs), result_paths=_chosen(info.result_paths, used_outputs)
+    )
+    return jaxpr.replace(
+        invars=[v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u], outvars=outvars, eqns=eqns,
+        effects=effects.join(*(e.effects for e in eqns if e.effects)), debug_info=new_info,
+    ), used_inputs  # fmt: skip
+
+
+def _chosen(names: Sequence | None, used: Sequence[bool]) -> tuple | None:
+    if names is None or len(names) != len(used):
+        return None
+    return tuple(n for n, u in zip(names, used, strict=True) if u)
+
+
+def prune_closed(
+    closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """As `prune_jaxpr`; constants that nothing reads go too. The same jaxpr gives the same one again."""
+    kept = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
+    return _prune_closed(closed, tuple(used_outputs), kept)
+
+
+@cache.weak_cache
+def _prune_closed(closed, used_outputs, instantiate):
+    jaxpr, used = prune_jaxpr(closed.jaxpr, used_outputs, instantiate)
+    read = {a for e in jaxpr.eqns for a in e.invars if type(a) is Var}
+    read.update(v for v in jaxpr.outvars if type(v) is Var)
+    pairs = [(v, c) for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True) if v in read]
+    if len(pairs) < len(closed.consts):
+        jaxpr = jaxpr.replace(constvars=[v for v, _ in pairs])
+    return ClosedJaxpr(jaxpr, [c for _, c in pairs]), used

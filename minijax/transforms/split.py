@@ -1,0 +1,153 @@
+"""Partial evaluation of a jaxpr: what can be computed from known inputs, and what is left."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.ir import context, state
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ops.elementwise import reduce_precision_p
+from minijax.transforms.prune import prune_jaxpr
+
+Policy = Callable[..., Any]
+
+
+class Split(NamedTuple):
+    """The two parts of a jaxpr.
+
+    `known`: known inputs -> (known results, saved values). `late`: (saved values, the known inputs that
+    `needed` numbers, unknown inputs) -> the unknown results, and those known ones that were asked for.
+    """
+
+    known: ClosedJaxpr
+    late: ClosedJaxpr
+    out_unknown: tuple[bool, ...]
+    saved: int
+    needed: tuple[int, ...]
+
+
+class EqnParts(NamedTuple):
+    """An equation's share of each part, its unknown results, and the values that the late part may have
+    saved.
+    """
+
+    known: Sequence[JaxprEqn]
+    late: Sequence[JaxprEqn]
+    unknown: Sequence[Var] = ()
+    saved: Sequence[Var] = ()
+    to_round: bool = True
+
+
+def save_all(primitive: Any, *avals: Any, **params: Any) -> bool:
+    """The policy that nothing is computed twice."""
+    return True
+
+
+@state.traced_cache
+def split_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Policy | None,
+                also_late: tuple[bool, ...] = ()) -> Split:  # fmt: skip
+    """Splits a jaxpr for unknown inputs; what `policy` does not let be saved is computed twice.
+
+    `also_late` marks results that the late part computes although they are known.
+    """
+    jaxpr = closed.jaxpr
+    unknown = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
+    known_eqns: list[JaxprEqn] = []
+    late_eqns: list[JaxprEqn] = []
+    saveable: dict[Var, bool] = {}
+    for eqn in jaxpr.eqns:
+        parts = _split_eqn(eqn, unknown, policy)
+        known_eqns += parts.known
+        late_eqns += parts.late
+        unknown.update(parts.unknown)
+        saveable.update(dict.fromkeys(parts.saved, parts.to_round))
+    out_unknown = tuple(type(v) is not Literal and v in unknown for v in jaxpr.outvars)
+    late_outs = tuple(u or w for u, w in zip(out_unknown, also_late or out_unknown, strict=True))
+    known_inputs = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]
+    late, residuals, needed = _late_part(jaxpr, late_eqns, late_outs, unknown_in, saveable, known_inputs)
+    read = {a for e in known_eqns for a in e.invars if type(a) is Var}
+    known_eqns, renamed = _rounded(
+        known_eqns, [v for v in residuals if saveable[v] and v in read and not also_late]
+    )
+    outs = [v for v, u in zip(jaxpr.outvars, out_unknown, strict=True) if not u]
+    outs = [renamed.get(v, v) if type(v) is Var else v for v in outs]
+    early = jaxpr.replace(
+        invars=known_inputs,
+        eqns=known_eqns,
+        outvars=[*outs, *(renamed.get(v, v) for v in residuals)],
+        debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
+    )
+    early, _ = prune_jaxpr(early, (True,) * len(early.outvars), True)
+    return Split(ClosedJaxpr(early, closed.consts), ClosedJaxpr(late, closed.consts), out_unknown,
+                 len(residuals), needed)  # fmt: skip
+
+
+def _split_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnParts:
+    unknown_in = [type(v) is not Literal and v in unknown for v in eqn.invars]
+    if eqn.primitive.split is not None and (policy is not None or any(unknown_in)):
+        return eqn.primitive.split(eqn, unknown_in, policy)
+    if not any(unknown_in):
+        if policy is not None and policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params):
+            return EqnParts([eqn], [], [], eqn.outvars)
+        return EqnParts([eqn], [eqn])
+    if not eqn.primitive.dce_inside:
+        return EqnParts([], [eqn], eqn.outvars)
+    unknown_out = [_depends(eqn, i, unknown_in) for i in range(len(eqn.outvars))]
+    early = []
+    if not all(unknown_out):
+        _, small = eqn.primitive.dce([not u for u in unknown_out], eqn)
+        early = [small] if small is not None else []
+    return EqnParts(early, [eqn], [v for v, u in zip(eqn.outvars, unknown_out, strict=True) if u])
+
+
+def _depends(eqn: JaxprEqn, result: int, unknown_in: Sequence[bool]) -> bool:
+    used = [i == result for i in range(len(eqn.outvars))]
+    used_in, _ = eqn.primitive.dce(used, eqn)
+    return any(u and k for u, k in zip(used_in, unknown_in, strict=True))
+
+
+def _late_part(jaxpr: Jaxpr, eqns: Sequence[JaxprEqn], out_unknown, unknown_in, saveable, known_inputs):
+    """The late jaxpr without dead equations, the values it needs saved, and the known inputs it needs."""
+    outs = [v for v, u in zip(jaxpr.outvars, out_unknown, strict=True) if u]
+    unknown_inputs = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u]
+    candidates = [v for v in saveable if v not in unknown_inputs]
+    whole = jaxpr.replace(
+        invars=[*candidates, *known_inputs, *unknown_inputs],
+        outvars=outs,
+        eqns=eqns,
+        debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
+    )
+    keep = (False,) * (len(candidates) + len(known_inputs)) + (True,) * len(unknown_inputs)
+    late, used = prune_jaxpr(whole, (True,) * len(outs), keep)
+    n = len(candidates)
+    order = {
+        v: i for i, v in reversed(list(enumerate(a for e in late.eqns for a in e.invars if type(a) is Var)))
+    }
+    residuals = [v for v, u in zip(candidates, used[:n], strict=True) if u]
+    residuals.sort(key=lambda v: order.get(v, len(order)))
+    late = late.replace(invars=[*residuals, *late.invars[len(residuals) :]])
+    needed = tuple(i for i, u in enumerate(used[n : n + len(known_inputs)]) if u)
+    return late, residuals, needed
+
+
+def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[JaxprEqn], dict[Var, Var]]:
+    """Known equations in which saved floats that others read are rounded, so that XLA keeps no more bits of
+    them.
+    """
+    wanted = {v for v in residuals if dtypes.issubdtype(v.aval.dtype, np.floating)}
+    renamed: dict[Var, Var] = {}
+    result: list[JaxprEqn] = []
+    for eqn in eqns:
+        if renamed:
+            eqn = eqn.replace(invars=[renamed.get(v, v) if type(v) is Var else v for v in eqn.invars])
+        result.append(eqn)
+        for v in eqn.outvars:
+            if v in wanted:
+                info = dtypes.finfo(v.aval.dtype)
+                renamed[v] = Var(v.aval)
+                params = dict(exponent_bits=int(info.nexp), mantissa_bits=int(info.nmant))
+                result.append(JaxprEqn(reduce_precision_p, [v], [renamed[v]], params, frozenset(),
+                                       eqn.source_info, context.EMPTY))  # fmt: skip
+    return result, renamed

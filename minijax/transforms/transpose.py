@@ -1,0 +1,111 @@
+"""Transposition: the linear program, run backwards on cotangents."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.ir import context, state
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.primitive import Linear
+from minijax.ir.trace import close_over, trace_to_jaxpr
+from minijax.ir.types import AbstractValue, Zero
+from minijax.ops.zeros import add_any, instantiate
+
+
+def linear_variables(jaxpr: Jaxpr, linear: Sequence[bool]) -> set[Var]:
+    """The variables that depend on the linear inputs."""
+    found = {v for v, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear}
+    for eqn in jaxpr.eqns:
+        if any(type(a) is not Literal and a in found for a in eqn.invars):
+            found.update(eqn.outvars)
+    return found
+
+
+def _rebind(eqn: JaxprEqn, operands: Sequence) -> list:
+    return eqn.primitive.rebind(state.current_trace(), operands, eqn.params)
+
+
+def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) -> list:
+    """Cotangents of the inputs that are `Linear` (None for the others), given those of the results.
+
+    `Zero` stands for cotangents known to be zero, on both sides.
+    """
+    linear_inputs = [type(a) is Linear for a in args]
+    linear = linear_variables(jaxpr, linear_inputs)
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if type(a) is not Linear)
+    for eqn in jaxpr.eqns:
+        if eqn.outvars and eqn.outvars[0] in linear or any(v in linear for v in eqn.outvars):
+            continue
+        with eqn.context():
+            results = _rebind(eqn, [a.val if type(a) is Literal else env[a] for a in eqn.invars])
+        env.update(zip(eqn.outvars, results, strict=True))
+    cts: dict[Var, Any] = {}
+    for v, ct in zip(jaxpr.outvars, cts_out, strict=True):
+        if type(v) is not Literal and v in linear and type(ct) is not Zero:
+            _accumulate(cts, v, ct)
+    for eqn in reversed(jaxpr.eqns):
+        if any(v in linear for v in eqn.outvars):
+            _transpose_eqn(eqn, env, linear, cts)
+    return [
+        cts.get(v, Zero(v.aval.to_ct_aval())) if is_linear else None
+        for v, is_linear in zip(jaxpr.invars, linear_inputs, strict=True)
+    ]
+
+
+def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
+    have = cts.get(v)
+    cts[v] = ct if have is None else add_any(have, ct)
+
+
+def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:
+    results = [cts.pop(v, None) for v in eqn.outvars]
+    if all(ct is None for ct in results) and not eqn.effects:
+        return
+    results = [
+        Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)
+    ]
+    operands = [
+        a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a] for a in eqn.invars
+    ]
+    with context.entered(eqn.ctx):
+        cts_in = eqn.primitive.transpose(results, *operands, **eqn.params)
+    for a, ct in zip(eqn.invars, cts_in, strict=True):
+        if ct is not None and type(ct) is not Zero and type(a) is not Literal and a in linear:
+            _accumulate(cts, a, ct)
+
+
+@state.traced_cache
+def transpose_jaxpr(
+    closed: ClosedJaxpr,
+    linear: tuple[bool, ...],
+    nonzero_cts: tuple[bool, ...],
+    instantiate_in: tuple[bool, ...] | bool = False,
+    ct_avals: tuple[AbstractValue, ...] | None = None,
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The jaxpr (nonlinear inputs, nonzero cotangents) -> nonzero cotangents of the linear inputs; and
+    which.
+
+    `ct_avals` are the types of the cotangents, where they are not what the results' types say.
+    """
+    ct_avals = tuple(a.to_ct_aval() for a in closed.out_avals) if ct_avals is None else ct_avals
+    found: list[bool] = []
+    wanted = (instantiate_in,) * sum(linear) if isinstance(instantiate_in, bool) else instantiate_in
+    known = len(linear) - sum(linear)
+
+    def transposed(*args):
+        nonlinear, cts = iter(args[:known]), iter(args[known:])
+        inputs = [
+            Linear(a) if lin else next(nonlinear) for a, lin in zip(closed.in_avals, linear, strict=True)
+        ]
+        cts_out = [next(cts) if nz else Zero(a) for a, nz in zip(ct_avals, nonzero_cts, strict=True)]
+        results = backward(closed.jaxpr, closed.consts, inputs, cts_out)
+        results = [ct for ct, lin in zip(results, linear, strict=True) if lin]
+        results = [instantiate(ct) if w else ct for ct, w in zip(results, wanted, strict=True)]
+        found[:] = [type(ct) is not Zero for ct in results]
+        return [ct for ct in results if type(ct) is not Zero]
+
+    avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
+    avals += [a for a, nz in zip(ct_avals, nonzero_cts, strict=True) if nz]
+    info = closed.debug_info._replace(arg_names=None, result_paths=None)
+    jaxpr, consts = trace_to_jaxpr(transposed, avals, info)
+    return close_over(jaxpr, consts)[0], tuple(found)

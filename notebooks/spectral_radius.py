@@ -1,0 +1,99 @@
+"""A network learns the spectral radius of 2x2 complex matrices.
+
+The spectral radius is the largest absolute value of the eigenvalues. Run it with JAX, or with
+`python -m minijax notebooks/spectral_radius.py`. The cells (`# %%`) open as a notebook in many editors.
+"""
+
+# %%
+import argparse
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.example_libraries import optimizers, stax
+from jax.tree_util import tree_map
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=10_000)
+parser.add_argument("--picture", default="spectral_radius.png", help="where the loss curve is drawn")
+parser.add_argument("--losses", help="a file for the losses, step by step, as float32")
+options, _ = parser.parse_known_args()
+
+
+# %% The function to learn, and its gradient
+def spectral_radius(matrix):
+    return jnp.max(jnp.abs(jnp.linalg.eigvals(matrix)))
+
+
+real = jnp.array([[1.0, -1.0], [1.0, 1.0]])
+print("spectral radius of [[1, -1], [1, 1]]:", spectral_radius(real))
+print("its gradient:", jax.grad(spectral_radius)(real).tolist())
+tilted = real + 0.5j * jnp.eye(2)
+print("gradient at a complex matrix:", jax.grad(spectral_radius)(tilted).tolist())
+
+# %% The model: three hidden layers, over matrices flattened to vectors
+BATCH, WIDTH = 64, 64
+init_network, network = stax.serial(
+    stax.Dense(WIDTH), stax.Relu, stax.Dense(WIDTH), stax.Relu, stax.Dense(WIDTH), stax.Relu, stax.Dense(1)
+)
+_, first_params = init_network(jax.random.PRNGKey(0), (4,))
+init_optimizer, update, params_of = optimizers.adam(3e-4)
+
+
+def predict(params, matrix):
+    return network(params, matrix.ravel())[0]
+
+
+model = jax.vmap(predict, in_axes=(None, 0))
+targets = jax.vmap(spectral_radius)
+
+
+def loss(params, matrices):
+    return jnp.mean(jnp.abs(model(params, matrices) - targets(matrices)))
+
+
+# %% One step: a fresh batch, the loss, the gradients, the update
+@jax.jit
+def step(i, state, key):
+    key, batch_key = jax.random.split(key)
+    matrices = jax.random.normal(batch_key, (BATCH, 2, 2), dtype=complex)
+    value, gradients = jax.value_and_grad(loss)(params_of(state), matrices)
+    gradients = tree_map(jnp.conj, gradients)
+    return update(i, gradients, state), key, value
+
+
+# %% Training
+state, key = init_optimizer(first_params), jax.random.PRNGKey(1)
+losses, start, shown = [], time.perf_counter(), 0
+for i in range(options.steps):
+    state, key, value = step(i, state, key)
+    losses.append(value)
+    if (i + 1) % max(1, options.steps // 10) == 0:
+        now = time.perf_counter()
+        recent = np.mean([float(v) for v in losses[shown:]])
+        print(f"step {i + 1:6d}  loss {recent:.4f}  {(i + 1 - shown) / (now - start):8.0f} steps/s")
+        start, shown = now, i + 1
+
+# %% What it learned
+params = params_of(state)
+print("model at [[1, -1], [1, 1]]:", float(jnp.real(predict(params, real + 0j))), " true:", 2**0.5)
+if options.losses:
+    np.asarray(losses, np.float32).tofile(options.losses)
+
+# %% The loss curve
+try:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+except ImportError:
+    print("matplotlib is not installed: no picture")
+else:
+    pyplot.figure(figsize=(7, 4))
+    pyplot.semilogy([float(v) for v in losses], linewidth=0.5)
+    pyplot.xlabel("step")
+    pyplot.ylabel("mean absolute error")
+    pyplot.title("Learning the spectral radius")
+    pyplot.savefig(options.picture, dpi=120, bbox_inches="tight")
+    print("loss curve in", options.picture)

@@ -1,0 +1,196 @@
+"""`checkpoint`: what is saved and what is computed again, as the jaxprs show it."""
+
+import functools
+
+import compare
+import numpy as np
+import pytest
+
+import minijax
+from minijax.run.compile import compile_count
+
+X = np.array([0.5, -1.5, 2.0], np.float32)
+M = np.arange(9.0, dtype=np.float32).reshape(3, 3) / 9
+
+
+def jaxpr(jax, f, *args):
+    return compare._unwrapped(compare.normal(str(jax.make_jaxpr(f)(*args))))
+
+
+def shown(*ways, **options):
+    """Values and jaxprs of the gradient of a small network under `checkpoint`, in some ways."""
+
+    def program(jax, jnp, ad_checkpoint):
+        def block(w, x):
+            h = ad_checkpoint.checkpoint_name(jnp.sin(w @ x), "h")
+            return jnp.sum(ad_checkpoint.checkpoint_name(jnp.cos(h), "c") * x)
+
+        given = {k: v(jax) if callable(v) else v for k, v in options.items()}
+        f = jax.checkpoint(block, **given)
+        made = {
+            "plain": f,
+            "grad": jax.grad(f),
+            "jit": jax.jit(f),
+            "grad of jit": jax.grad(jax.jit(f)),
+            "vmap": jax.vmap(f, (None, 0)),
+            "jvp": lambda w, x: jax.jvp(f, (w, x), (w, x)),
+            "vmap of grad": jax.vmap(jax.grad(f), (None, 0)),
+            "scan": lambda w, x: jax.grad(
+                lambda w: jax.lax.scan(lambda c, v: (c * f(w, v), None), 1.0, jnp.stack([x, x]))[0]
+            )(w),
+            "grad of grad": jax.grad(lambda w, x: jax.grad(f)(w, x).sum()),
+        }
+        results = {}
+        for way in ways or ("plain", "grad"):
+            args = (M, np.stack([X, X + 1])) if "vmap" in way else (M, X)
+            # Which of its results a scan keeps, and in which order, is a matter of scan.
+            text = "" if way == "scan" else jaxpr(jax, made[way], *args)
+            results[way] = text, made[way](*args)
+        return results
+
+    return program
+
+
+def policy(make):
+    return shown("grad", policy=lambda jax: make(jax.checkpoint_policies))
+
+
+def _static(jax, jnp):
+    @functools.partial(jax.checkpoint, static_argnums=(1, 2))
+    def f(x, n, mode):
+        return x**n if mode else x * 1.0
+
+    @functools.partial(jax.checkpoint, static_argnums=-1)
+    def g(x, n):
+        return x * n
+
+    return jax.grad(f)(2.0, 3, True), f(2.0, 1, True), jax.grad(g)(2.0, 4)
+
+
+def _trees(jax, jnp):
+    f = jax.checkpoint(lambda t, n=None, *, k: {"o": jnp.sin(t["a"]) * k, "n": n})
+    return f({"a": X}, k=2.0), jax.grad(lambda t: f(t, k=3.0)["o"].sum())({"a": X, "b": jnp.ones(2)})
+
+
+def _closures(jax, jnp):
+    def f(x, y):
+        return jax.checkpoint(lambda z: jnp.sin(z * y))(x) + jax.checkpoint(
+            lambda z: z + np.float32(2) * X[0]
+        )(y)
+
+    return jaxpr(jax, jax.grad(f, (0, 1)), 1.0, 2.0), jax.grad(f, (0, 1))(1.0, 2.0), jax.vmap(f)(X, X)
+
+
+def _names(jax, jnp):
+    def f(x):
+        """doc"""
+        return x
+
+    g = jax.checkpoint(f)
+    return g.__name__, g.__doc__, g.__wrapped__ is f
+
+
+def _decorators(jax, jnp):
+    @jax.checkpoint
+    def f(x):
+        return jnp.sin(jnp.sin(x))
+
+    @functools.partial(jax.remat, prevent_cse=False)
+    def g(x):
+        return jnp.sin(jnp.sin(x))
+
+    return jaxpr(jax, jax.grad(f), 1.0), jaxpr(jax, jax.grad(g), 1.0), jax.grad(f)(1.0), jax.grad(g)(1.0)
+
+
+def _nested(jax, jnp):
+    f = jax.checkpoint(lambda x: jnp.sin(jax.checkpoint(lambda y: jnp.sin(jnp.sin(y)))(x)))
+    return jaxpr(jax, jax.grad(f), 1.0), jax.grad(f)(1.0)
+
+
+def _integers(jax, jnp):
+    f = jax.checkpoint(lambda x, n: (jnp.sin(x) * n, n + 1))
+    return jax.grad(lambda x: f(x, 3)[0])(1.0), jaxpr(jax, jax.grad(lambda x: f(x, 3)[0]), 1.0)
+
+
+def _residual_names(jax, jnp, ad_checkpoint):
+    name = ad_checkpoint.checkpoint_name
+    return (
+        jaxpr(jax, lambda x: name(x, "a"), 1.0),
+        name({"a": jnp.float32(1), "b": (jnp.asarray(X),)}, "n"),
+        jax.grad(lambda x: name(x * 2, "n"))(1.0),
+    )
+
+
+VALUES = {
+    "each transformation": shown("plain", "grad", "jit", "grad of jit", "vmap", "jvp"),
+    "vmap of grad": shown("vmap of grad"),
+    "in scan": shown("scan"),
+    "twice": shown("grad of grad"),
+    "prevent_cse=False": shown("grad", prevent_cse=False),
+    "everything_saveable": policy(lambda p: p.everything_saveable),
+    "nothing_saveable": policy(lambda p: p.nothing_saveable),
+    "dots_saveable": policy(lambda p: p.dots_saveable),
+    "dots_with_no_batch_dims_saveable": policy(lambda p: p.dots_with_no_batch_dims_saveable),
+    "save_only_these_names": policy(lambda p: p.save_only_these_names("h")),
+    "save_any_names_but_these": policy(lambda p: p.save_any_names_but_these("h")),
+    "save_anything_except_these_names": policy(lambda p: p.save_anything_except_these_names("h")),
+    "save_from_both_policies": policy(
+        lambda p: p.save_from_both_policies(p.dots_saveable, p.save_only_these_names("c"))
+    ),
+    "static arguments": _static,
+    "the first argument static": lambda jax: jax.grad(
+        jax.checkpoint(lambda n, x: x**n if n > 2 else x, static_argnums=0), argnums=1
+    )(3, 2.0),
+    "trees and keywords": _trees,
+    "closures": _closures,
+    "names": _names,
+    "decorators": _decorators,
+    "nested": _nested,
+    "integers": _integers,
+    "checkpoint_name": _residual_names,
+}
+
+ERRORS = {
+    "no value": (lambda jax: jax.checkpoint(lambda x: x)("text"), "not a valid JAX type"),
+    "no value as result": (lambda jax: jax.checkpoint(lambda x: "text")(1.0), "not a valid JAX type"),
+    "bool of a tracer": (
+        lambda jax: jax.grad(jax.checkpoint(lambda x: x if x > 0 else -x))(1.0),
+        "Attempted boolean conversion of traced array with shape bool[]",
+    ),
+    "static out of range": (
+        lambda jax: jax.checkpoint(lambda x: x, static_argnums=(3,))(1.0),
+        "static_argnums",
+    ),
+    "an error inside": (lambda jax: jax.checkpoint(lambda x: {}["key"])(1.0), "key"),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", VALUES)
+def test_checkpoint_gives_what_jax_gives(name):
+    compare.same(VALUES[name])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ERRORS)
+def test_checkpoint_raises_what_jax_raises(name):
+    program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
+    compare.same_error(
+        lambda: compare.run_on(compare.ours(), program),
+        lambda: compare.run_on(compare.theirs(), program),
+        phrases,
+    )
+
+
+def test_a_checkpointed_function_is_traced_and_compiled_once():
+    seen = []
+
+    def f(x):
+        seen.append(1)
+        return minijax.numpy.sin(x) * 43.0
+
+    minijax.checkpoint(f)(1.0)
+    before = compile_count()
+    minijax.checkpoint(f)(2.0)
+    assert len(seen) == 1
+    assert compile_count() == before

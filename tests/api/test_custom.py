@@ -1,0 +1,510 @@
+"""Functions with derivative rules of their own, under each transformation, and what the rules may not do."""
+
+import functools
+
+import compare
+import numpy as np
+import pytest
+
+X = np.array([0.5, -1.5, 2.0], np.float32)
+
+
+def jaxpr(jax, f, *args):
+    return compare._unwrapped(compare.normal(str(jax.make_jaxpr(f)(*args))))
+
+
+def sine_jvp(jax, jnp):
+    f = jax.custom_jvp(lambda x, y: jnp.sin(x) * y)
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        (x, y), (dx, dy) = primals, tangents
+        return f(x, y), jnp.cos(x) * dx * y * 3.0 + dy
+
+    return f
+
+
+def sine_vjp(jax, jnp):
+    f = jax.custom_vjp(lambda x, y: jnp.sin(x) * y)
+    f.defvjp(
+        lambda x, y: (f(x, y), {"c": jnp.cos(x), "y": y}), lambda r, ct: (r["c"] * ct * r["y"] * 3.0, None)
+    )
+    return f
+
+
+def transformed(make):
+    """A function of two arguments under every transformation: values and jaxprs."""
+
+    def program(jax, jnp):
+        f = make(jax, jnp)
+        x, y = jnp.asarray(X), jnp.asarray(X[::-1].copy())
+        loss = lambda x, y: jnp.sum(f(x, y))  # noqa: E731
+        made = {
+            "plain": (f, (x, y)),
+            "jit": (jax.jit(f), (x, y)),
+            "grad": (jax.grad(loss, (0, 1)), (x, y)),
+            "grad of jit": (jax.grad(jax.jit(loss)), (x, y)),
+            "jit of grad": (jax.jit(jax.grad(loss, 1)), (x, y)),
+            "vmap": (jax.vmap(f), (x, y)),
+            "vmap of grad": (jax.vmap(jax.grad(f)), (x, y)),
+            "half vmap of grad": (jax.vmap(jax.grad(f), (0, None)), (x, 2.0)),
+            "grad of vmap": (jax.grad(lambda x, y: jnp.sum(jax.vmap(f)(x, y))), (x, y)),
+            "scan": (lambda x, y: jax.lax.scan(lambda c, v: (f(c, v), c), 1.0, x), (x, y)),
+        }
+        return {k: (g(*args), jaxpr(jax, g, *args)) for k, (g, args) in made.items()}
+
+    return program
+
+
+def forward(make):
+    def program(jax, jnp):
+        f = make(jax, jnp)
+        x, y = jnp.asarray(X), jnp.asarray(X[::-1].copy())
+        made = {
+            "jvp": (lambda x, y: jax.jvp(f, (x, y), (y, x)), (x, y)),
+            "vmap of jvp": (jax.vmap(lambda x, y: jax.jvp(f, (x, y), (1.0, 2.0))), (x, y)),
+            "linearize": (lambda x, y: jax.linearize(f, x, y)[1](y, x), (x, y)),
+            "jacfwd": (jax.jacfwd(f), (x, y)),
+            "hessian": (jax.hessian(f), (0.5, 2.0)),
+            "jvp of jit": (lambda x, y: jax.jvp(jax.jit(f), (x, y), (y, x)), (x, y)),
+        }
+        return {k: (g(*args), jaxpr(jax, g, *args)) for k, (g, args) in made.items()}
+
+    return program
+
+
+def _control_flow_in_rules(jax, jnp):
+    f = jax.custom_jvp(lambda x: x * 2 if x > 0 else x * 1.0)
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return f(x), dx * (10.0 if x > 0 else 20.0)
+
+    g = jax.custom_vjp(lambda x: x * 2 if x > 0 else x * 1.0)
+    g.defvjp(lambda x: (g(x), bool(x > 0)), lambda pos, ct: (ct * (10.0 if pos else 20.0),))
+    return [(h(1.0), h(-1.0), jax.grad(h)(1.0), jax.grad(h)(-1.0)) for h in (f, g)], jax.jvp(
+        f, (-1.0,), (1.0,)
+    )
+
+
+def _defjvps(jax, jnp):
+    f = jax.custom_jvp(lambda x, y, z: jnp.sin(x) * y + z)
+    f.defjvps(lambda dx, out, x, y, z: out * dx, None, lambda dz, out, x, y, z: 5.0 * dz)
+    args = 0.5, 2.0, 3.0
+    return jax.grad(f, (0, 1, 2))(*args), jaxpr(jax, jax.grad(f, (0, 1)), *args)
+
+
+def _nondiff(jax, jnp):
+    @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 2))
+    def apply(f, x, n):
+        return f(x) * n
+
+    @apply.defjvp
+    def apply_jvp(f, n, primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return f(x) * n, 7.0 * n * dx
+
+    return (
+        apply(jnp.sin, 2.0, 3),
+        jax.grad(apply, 1)(jnp.sin, 2.0, 3),
+        jax.jit(lambda x: apply(jnp.cos, x, 2))(1.0),
+        jaxpr(jax, jax.grad(lambda x: apply(jnp.sin, x, 3)), 2.0),
+    )
+
+
+def _nondiff_names(jax, jnp):
+    @functools.partial(jax.custom_jvp, nondiff_argnames=("mode",))
+    def f(x, mode="a"):
+        return x * (2 if mode == "a" else 3)
+
+    @f.defjvp
+    def f_jvp(mode, primals, tangents):
+        return f(primals[0], mode), tangents[0] * (20 if mode == "a" else 30)
+
+    return (
+        f(1.0),
+        f(1.0, mode="b"),
+        jax.grad(f)(1.0),
+        jax.grad(f)(1.0, "b"),
+        jax.grad(lambda x: f(x, mode="b"))(1.0),
+    )
+
+
+def _nondiff_vjp(jax, jnp):
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+    def apply(f, x, y):
+        return f(x) * y
+
+    apply.defvjp(lambda f, x, y: (f(x) * y, (x, y)), lambda f, r, ct: (f(r[0]) * ct * 7.0, r[1] * 1.0))
+
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+    def clip(x, limit):
+        return x
+
+    clip.defvjp(lambda x, limit: (x, None), lambda limit, _, ct: (jnp.clip(ct, -limit, limit),))
+    return (
+        jax.grad(apply, (1, 2))(jnp.sin, 2.0, 3.0),
+        jax.grad(lambda x: clip(x, 0.5) * 3)(1.0),
+        jax.grad(lambda x: clip(x, limit=0.25) * 3)(1.0),
+        jax.jit(jax.vmap(jax.grad(lambda x: clip(x, 0.5) * x)))(X),
+    )
+
+
+def _keywords(jax, jnp):
+    @jax.custom_jvp
+    def f(x, y=2.0):
+        return x * y
+
+    f.defjvp(lambda primals, tangents: (f(*primals), 7.0 * tangents[0] + tangents[1]))
+
+    @jax.custom_vjp
+    def g(x, y=2.0):
+        return x * y
+
+    g.defvjp(lambda x, y: (x * y, None), lambda _, ct: (ct * 7.0, ct))
+    return [
+        (h(3.0), h(y=1.0, x=2.0), jax.grad(h)(3.0), jax.grad(lambda x, h=h: h(y=x, x=1.0))(3.0))
+        for h in (f, g)
+    ]
+
+
+def _symbolic_jvp(jax, jnp):
+    seen = []
+    f = jax.custom_jvp(lambda x, y: (x * y, y))
+
+    def f_jvp(primals, tangents):
+        (x, y), (dx, dy) = primals, tangents
+        zero = jax.custom_derivatives.SymbolicZero
+        seen.append([type(t) is zero for t in tangents] + [np.shape(dx)])
+        out = x * dy if type(dx) is zero else dx * y
+        return f(x, y), (out, zero.from_primal_value(y))
+
+    f.defjvp(f_jvp, symbolic_zeros=True)
+    out = (
+        jax.jvp(lambda x: f(x, jnp.float32(2)), (3.0,), (1.0,)),
+        jax.grad(lambda y: f(2.0, y)[0])(3.0),
+        jax.jit(jax.grad(lambda y: f(2.0, y)[0]))(3.0),
+        jax.vmap(jax.grad(lambda x: f(x, 2.0)[0]))(X),
+        jaxpr(jax, jax.grad(lambda x: f(x, 2.0)[0]), 1.0),
+    )
+    return out, seen
+
+
+def _symbolic_vjp(jax, jnp):
+    seen = []
+    f = jax.custom_vjp(lambda x, t: (x * t["y"], t["n"] * 1.0))
+
+    def fwd(x, t):
+        seen.append((type(x).__name__, x.perturbed, t["y"].perturbed, t["n"].perturbed))
+        return f(x.value, {k: v.value for k, v in t.items()}), t["y"].value
+
+    def bwd(y, cts):
+        seen.append([type(ct) is jax.custom_derivatives.SymbolicZero for ct in cts])
+        return cts[0] * y * 5.0, None
+
+    f.defvjp(fwd, bwd, symbolic_zeros=True)
+    t = {"y": 2.0, "n": 3}
+    return jax.grad(lambda x: f(x, t)[0])(3.0), jax.jit(jax.grad(lambda x: f(x, t)[0]))(3.0), seen
+
+
+def _integers(jax, jnp):
+    f = jax.custom_vjp(lambda x, n: x * n)
+    f.defvjp(lambda x, n: (f(x, n), n), lambda n, ct: (ct * n * 2.0, None))
+    g = jax.custom_jvp(lambda x, n: x * n)
+    g.defjvp(lambda p, t: (g(*p), t[0] * p[1] * 2.0))
+    h = jax.custom_vjp(lambda x, n: (x, n + 1))
+    h.defvjp(
+        lambda x, n: (h(x, n), None), lambda _, cts: (cts[0] * 3.0, np.zeros(cts[1].shape, cts[1].dtype))
+    )
+    return (
+        jax.grad(f)(2.0, 3),
+        jax.grad(g)(2.0, 3),
+        jax.grad(f, allow_int=True, argnums=1)(2.0, 3),
+        jax.grad(lambda x: h(x, 1)[0])(2.0),
+    )
+
+
+def _trees(jax, jnp):
+    f = jax.custom_vjp(lambda t, u: {"o": t["a"] * u[0], "p": (t["b"], None)})
+    f.defvjp(
+        lambda t, u: (f(t, u), (t, [u])),
+        lambda r, ct: ({"a": ct["o"] * 3.0, "b": None}, (r[0]["a"] * ct["o"],)),
+    )
+    t, u = {"a": jnp.asarray(X), "b": 2.0}, (jnp.asarray(X),)
+    return jax.vjp(f, t, u)[1]({"o": jnp.ones(3), "p": (1.0, None)}), jax.vmap(
+        f, ({"a": 0, "b": None}, (0,))
+    )(t, u)
+
+
+def _residuals(jax, jnp):
+    f = jax.custom_vjp(lambda x: x * 2)
+    f.defvjp(
+        lambda x: (x * 2, (x, None, 3, "no value" and (), {"k": np.ones(3, np.float32)})),
+        lambda r, ct: (r[0] * ct * r[2] + r[4]["k"][0],),
+    )
+    return (
+        jax.grad(lambda x: f(x).sum())(X),
+        jax.grad(f)(2.0),
+        jax.vmap(jax.grad(f))(X),
+        jax.jit(jax.grad(f))(2.0),
+    )
+
+
+def _closures(jax, jnp):
+    def outer(x, y):
+        f = jax.custom_jvp(lambda z: z * y)
+        f.defjvp(lambda p, t: (f(*p), 11.0 * t[0]))
+        return f(x) * y
+
+    def outer_vjp(x, y):
+        f = jax.custom_vjp(lambda z: z * z)
+        f.defvjp(lambda z: (f(z), z), lambda z, ct: (ct * 11.0,))
+        return f(x) * y
+
+    return (
+        jax.grad(outer)(2.0, 3.0),
+        jax.vmap(outer)(X, X),
+        jax.jit(jax.grad(outer))(2.0, 3.0),
+        jax.grad(outer_vjp, (0, 1))(2.0, 3.0),
+        jax.jit(jax.vmap(jax.grad(outer_vjp, (0, 1))))(X, X),
+        jaxpr(jax, jax.vmap(outer), X, X),
+    )
+
+
+def _gradient(jax, jnp):
+    @jax.custom_gradient
+    def f(x):
+        return x**2, lambda g: (g * x * 100.0,)
+
+    @jax.custom_gradient
+    def g(x, y):
+        return {"a": x * y}, lambda ct: (ct["a"] * y, ct["a"] * 5.0)
+
+    return (
+        f(3.0),
+        jax.grad(f)(3.0),
+        jax.jit(jax.grad(f))(3.0),
+        jax.vmap(jax.grad(f))(X),
+        g(1.0, 2.0),
+        jax.grad(lambda x, y: g(x, y)["a"], (0, 1))(2.0, 3.0),
+        jax.grad(lambda x: f(x) * x)(2.0),
+    )
+
+
+def _other_dtypes(jax, jnp):
+    f = jax.custom_vjp(lambda x: x * 2)
+    f.defvjp(lambda x: (x * 2, None), lambda _, ct: (jnp.float16(3),))
+    return jax.grad(f)(1.0), jax.jit(jax.grad(f))(1.0)
+
+
+def _attributes(jax, jnp):
+    def f(x):
+        """doc"""
+        return x
+
+    j, v = jax.custom_jvp(f), jax.custom_vjp(f)
+    rule = lambda p, t: (p[0], t[0])  # noqa: E731
+    return j.__name__, j.__doc__, v.__name__, v.__doc__, j.defjvp(rule) is rule, j.__wrapped__ is f
+
+
+def _higher(jax, jnp):
+    f, g = sine_jvp(jax, jnp), sine_vjp(jax, jnp)
+    return [jax.grad(jax.grad(h))(0.5, 2.0) for h in (f, g)], jax.grad(jax.grad(jax.grad(g)))(0.5, 2.0)
+
+
+def _in_scan(jax, jnp):
+    return [
+        jax.grad(lambda x, f=f: jax.lax.scan(lambda c, v: (f(c, v), c), jnp.float32(1), x)[0])(jnp.asarray(X))
+        for f in (sine_jvp(jax, jnp), sine_vjp(jax, jnp))
+    ]
+
+
+def _jitted_twice(jax, jnp):
+    f = jax.jit(sine_vjp(jax, jnp))
+    x = jnp.asarray(X)
+    return f(x, x), jax.grad(lambda x: f(x, x).sum())(x), jax.grad(lambda x: f(f(x, x), x).sum())(x)
+
+
+def _in_cond(jax, jnp):
+    return [
+        jax.grad(lambda x, y, f=f: jax.lax.cond(y > 0, f, lambda x, y: x, x, y), (0, 1))(0.5, y)
+        for f in (sine_jvp(jax, jnp), sine_vjp(jax, jnp))
+        for y in (2.0, -2.0)
+    ]
+
+
+VALUES = {
+    "custom_jvp transformed": transformed(sine_jvp),
+    "custom_jvp forward": forward(sine_jvp),
+    "custom_vjp transformed": transformed(sine_vjp),
+    "Python control flow in rules": _control_flow_in_rules,
+    "defjvps": _defjvps,
+    "nondiff_argnums": _nondiff,
+    "nondiff_argnames": _nondiff_names,
+    "nondiff_argnums of custom_vjp": _nondiff_vjp,
+    "keywords and defaults": _keywords,
+    "symbolic zeros of custom_jvp": _symbolic_jvp,
+    "symbolic zeros of custom_vjp": _symbolic_vjp,
+    "integer arguments": _integers,
+    "trees": _trees,
+    "residuals": _residuals,
+    "closures": _closures,
+    "custom_gradient": _gradient,
+    "cotangents of other dtypes": _other_dtypes,
+    "attributes": _attributes,
+    "higher orders": _higher,
+    "inside cond": _in_cond,
+    "inside scan": _in_scan,
+    "inside jit": _jitted_twice,
+}
+
+
+def jvp_rule(rule, f=lambda x: x * 2.0, transform=lambda jax, f: jax.grad(f)):
+    def program(jax, jnp):
+        g = jax.custom_jvp(f)
+        g.defjvp(rule)
+        return transform(jax, g)(1.0)
+
+    return program
+
+
+def vjp_rules(fwd, bwd, f=lambda x: x * 2.0, transform=lambda jax, f: jax.grad(f)):
+    def program(jax, jnp):
+        g = jax.custom_vjp(f)
+        g.defvjp(fwd, bwd)
+        return transform(jax, g)(1.0)
+
+    return program
+
+
+def _with_two(fwd, bwd):
+    def program(jax, jnp):
+        g = jax.custom_vjp(lambda x, y: x * y)
+        g.defvjp(fwd, bwd)
+        return jax.grad(g)(1.0, 2.0)
+
+    return program
+
+
+def ok(x):
+    return x * 2.0, x
+
+
+ERRORS = {
+    "no jvp": (
+        lambda jax: jax.custom_jvp(lambda x: x)(1.0),
+        "No JVP defined for custom_jvp function <lambda> using defjvp",
+    ),
+    "no vjp": (
+        lambda jax: jax.custom_vjp(lambda x: x)(1.0),
+        "No VJP defined for custom_vjp function <lambda> using defvjp",
+    ),
+    "jvp rule gives no pair": (
+        jvp_rule(lambda p, t: p[0]),
+        "must produce a pair (list or tuple of length two) representing primal and tangent outputs",
+    ),
+    "jvp rule gives three": (
+        jvp_rule(lambda p, t: (p[0], t[0], 1)),
+        "must produce a pair (list or tuple of length two)",
+    ),
+    "jvp rule gives other trees": (
+        jvp_rule(lambda p, t: (p[0], (t[0],))),
+        "must produce primal and tangent outputs with equal container (pytree) structures",
+    ),
+    "jvp rule gives another primal tree": (
+        jvp_rule(lambda p, t: ((p[0],), (t[0],)), transform=lambda jax, f: jax.grad(lambda x: jax.jit(f)(x))),
+        "Custom JVP rule <lambda>",
+    ),
+    "jvp rule gives another shape": (
+        jvp_rule(lambda p, t: (p[0] * 2.0, np.ones(3, np.float32))),
+        "tangent",
+        "float32[3]",
+    ),
+    "jvp rule gives another dtype": (
+        jvp_rule(lambda p, t: (p[0] * 2.0, np.float16(1))),
+        "tangent",
+        "float16[]",
+    ),
+    "defjvps beside nondiff_argnums": (
+        lambda jax: jax.custom_jvp(lambda f, x: x, nondiff_argnums=(0,)).defjvps(None),
+        "Can't use ``defjvps`` with ``nondiff_argnums``",
+    ),
+    "jvp of custom_vjp": (
+        vjp_rules(ok, lambda r, ct: (ct,), transform=lambda jax, f: lambda x: jax.jvp(f, (x,), (x,))),
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
+    ),
+    "jacfwd of custom_vjp": (
+        vjp_rules(ok, lambda r, ct: (ct,), transform=lambda jax, f: jax.jacfwd(f)),
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
+    ),
+    "fwd gives no pair": (
+        vjp_rules(lambda x: x * 2.0, lambda r, ct: (ct,)),
+        "must produce a pair (list or tuple of length two)",
+    ),
+    "fwd gives another tree": (
+        vjp_rules(
+            lambda x: ((x,), x),
+            lambda r, ct: (ct,),
+            transform=lambda jax, f: jax.grad(lambda x: jax.jit(f)(x)),
+        ),
+        "Custom VJP fwd rule <lambda>",
+    ),
+    "bwd gives no tuple": (
+        vjp_rules(ok, lambda r, ct: ct),
+        "Custom VJP bwd rule must produce an output with the same container (pytree) structure",
+    ),
+    "bwd gives too many": (
+        vjp_rules(ok, lambda r, ct: (ct, ct)),
+        "Custom VJP bwd rule must produce an output with the same container (pytree) structure",
+    ),
+    "bwd gives too few": (
+        _with_two(lambda x, y: (x * y, x), lambda r, ct: (ct,)),
+        "Custom VJP bwd rule must produce an output with the same container (pytree) structure",
+    ),
+    "bwd gives another tree": (
+        vjp_rules(ok, lambda r, ct: ({"a": ct},)),
+        "Custom VJP bwd rule must produce an output with the same container (pytree) structure",
+    ),
+    "bwd gives another shape": (
+        vjp_rules(ok, lambda r, ct: (np.ones(3, np.float32),)),
+        "Custom VJP bwd rule must produce an output with the same type",
+        "float32[3]",
+    ),
+    "bwd takes other arguments": vjp_rules(ok, lambda ct: (ct,)),
+    "fwd takes other arguments": vjp_rules(lambda x, y: (x, y), lambda r, ct: (ct,)),
+    "unknown keyword": (
+        lambda jax: sine_jvp(jax, jax.numpy)(1.0, z=2.0),
+        "could not be resolved to positional-only arguments",
+    ),
+    "missing argument": (lambda jax: sine_vjp(jax, jax.numpy)(1.0), "missing a required argument: 'y'"),
+    "no value": (lambda jax: sine_jvp(jax, jax.numpy)("text", 1.0), "str"),
+    "no function": lambda jax: jax.grad(jax.custom_jvp(3))(1.0),
+    "a tracer as a nondiff argument of custom_vjp": (
+        lambda jax: jax.grad(lambda x: _nondiff_tracer(jax)(x, 1.0))(2.0),
+        "nondiff_argnums",
+    ),
+}
+
+
+def _nondiff_tracer(jax):
+    f = jax.custom_vjp(lambda n, x: x * n, nondiff_argnums=(0,))
+    f.defvjp(lambda n, x: (x * n, None), lambda n, _, ct: (ct,))
+    return f
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", VALUES)
+def test_custom_rules_give_what_they_give_in_jax(name):
+    compare.same(VALUES[name])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ERRORS)
+def test_custom_rules_raise_what_they_raise_in_jax(name):
+    program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
+    compare.same_error(
+        lambda: compare.run_on(compare.ours(), program),
+        lambda: compare.run_on(compare.theirs(), program),
+        phrases,
+    )

@@ -1,0 +1,556 @@
+"""`jit` as users call it: static, donated and captured values, and when it traces again."""
+
+import collections
+import functools
+import warnings
+
+import compare
+import numpy as np
+import pytest
+
+import minijax
+from minijax.run.compile import compile_count
+
+Point = collections.namedtuple("Point", "x y")
+
+
+def traced_times(jit, *calls, **options):
+    """How often a jitted function is traced by calls of it, each a tuple of arguments."""
+    seen = []
+
+    def f(*args, **kwargs):
+        seen.append(args)
+        return args[0]
+
+    g = jit(f, **options)
+    counts = []
+    for args in calls:
+        g(*args)
+        counts.append(len(seen))
+    return counts
+
+
+def warned(call):
+    """What a call warns of, as (class, first words)."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        call()
+    return [(w.category.__name__, str(w.message)[:36]) for w in found]
+
+
+def jaxpr(jax, f, *args, **options):
+    return str(jax.make_jaxpr(f, **options)(*args))
+
+
+def _registered(jax, jnp):
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    jax.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), "aux"), lambda _, kids: Pair(*kids))
+    out = jax.jit(lambda p: Pair(p.b, p.a + 1))(Pair(1, jnp.ones(2)))
+    return out.a, out.b
+
+
+def _method(jax, jnp):
+    class Scale:
+        def __init__(self, k):
+            self.k = k
+
+        @functools.partial(jax.jit, static_argnums=0)
+        def __call__(self, x):
+            return self.k * x
+
+        @jax.jit
+        def _unused(self, x):
+            return x
+
+        @staticmethod
+        @jax.jit
+        def double(x):
+            return 2 * x
+
+    return Scale(3)(jnp.arange(2)), Scale(2).double(1.5), Scale.double(2)
+
+
+def _method_of_registered(jax, jnp):
+    @jax.tree_util.register_pytree_node_class
+    class Model:
+        def __init__(self, w):
+            self.w = w
+
+        def tree_flatten(self):
+            return (self.w,), None
+
+        @classmethod
+        def tree_unflatten(cls, _, kids):
+            return cls(*kids)
+
+        @jax.jit
+        def apply(self, x):
+            return self.w * x
+
+    return Model(jnp.arange(3.0)).apply(2), Model.apply(Model(1.0), jnp.ones(2))
+
+
+def _decorators(jax, jnp):
+    @jax.jit
+    def f(x):
+        """doc"""
+        return x
+
+    @jax.jit(static_argnums=1)
+    def g(x, n):
+        return x * n
+
+    @functools.partial(jax.jit, static_argnames="n")
+    def h(x, *, n=3):
+        return [x] * n
+
+    return f(1), f.__name__, f.__doc__, f.__wrapped__(2), g(jnp.ones(2), 3), h(1.0), h(1.0, n=1)
+
+
+def _partial(jax, jnp):
+    f = functools.partial(lambda a, b, c=1: (a, b * c), 5, c=jnp.ones(2))
+    return jax.jit(f)(3), jax.jit(f)(3, c=2), jaxpr(jax, jax.jit(functools.partial(jnp.add, 1)), 2.0)
+
+
+def _snapshot(jax, jnp):
+    held = np.arange(3)
+    f = jax.jit(lambda x: x + held)
+    first = f(1)
+    held[:] = 7
+    return first, f(1)
+
+
+def _default_is_a_leaf(jax, jnp):
+    return jax.jit(lambda x, y=2: x + y)(1), jax.jit(lambda x, y=2.0: x + y)(jnp.ones(2, jnp.bfloat16))
+
+
+def _clear(jax, jnp):
+    seen = []
+    f = jax.jit(lambda x: (seen.append(1), x)[1])
+    f(1), f(2)
+    f.clear_cache()
+    f(1)
+    return len(seen), f._cache_size()
+
+
+def _x64(jax, jnp):
+    seen = []
+    f = jax.jit(lambda x: (seen.append(1), x * 2)[1])
+    first = f(1.5)
+    with jax.enable_x64(True):
+        second = f(1.5)
+    return first, second, f(2.5), len(seen)
+
+
+def _cache_sizes(jax, jnp):
+    f = jax.jit(lambda x: x + 1)
+    sizes = []
+    for x in (1, 2, 1.0, np.float32(1), jnp.float32(1), jnp.ones(2), np.ones(2, np.float32), True):
+        f(x)
+        sizes.append(f._cache_size())
+    return sizes[0], sizes[1]
+
+
+def _disable(jax, jnp):
+    seen = []
+
+    @jax.jit
+    def f(x):
+        seen.append(type(x).__name__)
+        return x + 1 if x > 0 else x
+
+    with jax.disable_jit():
+        first = f(1), f(np.float32(-2)), jax.jit(lambda x: 7)(1)
+    return first, seen
+
+
+def _donate(jax, jnp):
+    x, y = jnp.arange(4.0), jnp.ones(4)
+    out = jax.jit(lambda x, y: x + y, donate_argnums=0)(x, y)
+    return out, x.is_deleted(), y.is_deleted()
+
+
+def _donate_names(jax, jnp):
+    x, y = jnp.arange(4.0), jnp.ones(4)
+    f = jax.jit(lambda x, *, y: x + y, donate_argnames=("y",))
+    return f(x, y=y), x.is_deleted(), y.is_deleted()
+
+
+def _donate_tree(jax, jnp):
+    t = {"a": jnp.arange(4.0), "b": (jnp.ones(3), jnp.zeros(4))}
+    f = jax.jit(lambda k, t: jax.tree_util.tree_map(lambda x: x * k, t), donate_argnums=1)
+    return f(2, t), [x.is_deleted() for x in jax.tree_util.tree_leaves(t)]
+
+
+def _donate_negative(jax, jnp):
+    f = jax.jit(lambda x, y: x + y, donate_argnums=-1)
+    return str(f.lower(1, 2).args_info), str(f.lower(1, y=2).args_info)
+
+
+def _donate_by_keyword(jax, jnp):
+    x = jnp.arange(4.0)
+    out = jax.jit(lambda x: x + 1, donate_argnums=0)(x=x)
+    return out, x.is_deleted()
+
+
+def _donate_unusable(jax, jnp):
+    x, y = jnp.arange(4.0), jnp.arange(4)
+    f = jax.jit(lambda x, y: (x[:2] * 2, y + 1), donate_argnums=(0, 1))
+    return warned(lambda: f(x, y)), x.is_deleted(), y.is_deleted()
+
+
+def _donate_in_jaxpr(jax, jnp):
+    f = jax.jit(lambda x, y: x + y, donate_argnums=1, keep_unused=True)
+    g = jax.jit(lambda x, y: x, keep_unused=True, inline=False)
+    return jaxpr(jax, f, 1.0, 2.0), jaxpr(jax, g, 1.0, 2.0)
+
+
+def _inline(jax, jnp):
+    f = jax.jit(lambda x: jnp.sin(x) * 2, inline=True)
+    return (
+        jaxpr(jax, lambda x: f(x) + f(x), 1.0),
+        jaxpr(jax, jax.grad(f), 1.0),
+        jaxpr(jax, jax.vmap(f), np.ones(2)),
+    )
+
+
+def _closure(jax, jnp):
+    def f(x):
+        y = jnp.sin(x)
+        inner = jax.jit(lambda z: z * y + x)
+        return inner(2.0) + inner(x)
+
+    return (
+        jaxpr(jax, f, 1.0),
+        jaxpr(jax, jax.grad(f), 1.0),
+        jax.grad(f)(0.5),
+        jax.vmap(jax.jit(f))(jnp.arange(3.0)),
+    )
+
+
+def _nested(jax, jnp):
+    @jax.jit
+    def inner(x):
+        return jnp.sin(x)
+
+    return compare.canonical(jax.jit(lambda x: inner(x) + inner(inner(x))).lower(1.0).as_text())
+
+
+def _on_device(jax, jnp):
+    device = jax.devices()[2]
+    x = jax.device_put(jnp.arange(3.0), device)
+    out = jax.jit(lambda x: x + 1)(x)
+    return out, out.devices() == {device}, out.committed, jax.jit(lambda: jnp.ones(2))().committed
+
+
+def _backend(jax, jnp):
+    made = []
+    return warned(lambda: made.append(jax.jit(lambda x: x + 1, backend="cpu"))), made[0](1.0)
+
+
+def _device(jax, jnp):
+    made = []
+    said = warned(lambda: made.append(jax.jit(lambda x: x + 1, device=jax.devices()[1])))
+    out = made[0](1.0)
+    return said, out, [d.id for d in out.devices()], out.committed
+
+
+def _no_backend(jax, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return jax.jit(lambda x: x, **options)(1)
+
+
+def _default_device(jax, jnp):
+    device = jax.devices()[1]
+    f = jax.jit(lambda x: x + 1)
+    first = f(1.0)
+    with jax.default_device(device):
+        second = f(1.0)
+    return [d.id for d in first.devices()], [d.id for d in second.devices()], second.committed
+
+
+def _many_kinds(jax, jnp):
+    f = jax.jit(lambda *xs: xs)
+    return f(1, 2.0, True, 1j, np.int8(3), np.float16(2), np.ones(2), jnp.arange(3), np.bool_(True), None, ())
+
+
+VALUES = {
+    "results of every tree": lambda jax, jnp: jax.jit(lambda x: {"a": (x, None), "b": [x + 1, ()]})(1.0),
+    "named tuples": lambda jax, jnp: tuple(jax.jit(lambda p: Point(p.y, p.x * 2))(Point(1, jnp.ones(2)))),
+    "None as argument and result": lambda jax, jnp: jax.jit(lambda x, y: (None, y))(None, 3),
+    "no argument": lambda jax, jnp: (
+        jax.jit(lambda: 3)(),
+        jax.jit(lambda: jnp.ones(2))(),
+        jax.jit(lambda: ())(),
+    ),
+    "a registered node": _registered,
+    "inputs, literals and duplicates": lambda jax, jnp: jax.jit(lambda x, y: (y, x, y, 3, 2.5, True, x))(
+        1, jnp.ones(2)
+    ),
+    "every kind of leaf": _many_kinds,
+    "methods": _method,
+    "methods of registered classes": _method_of_registered,
+    "decorators": _decorators,
+    "partial": _partial,
+    "keyword arguments": lambda jax, jnp: jax.jit(lambda a, *b, c=1, **d: (a, b, c, d))(
+        1, 2, 3, c=4, e=5, f=None
+    ),
+    "defaults are not arguments": _default_is_a_leaf,
+    "numpy arrays captured are snapshots": _snapshot,
+    "static argnums": lambda jax, jnp: jax.jit(lambda x, n: [x] * n, static_argnums=1)(1.0, 2),
+    "negative static argnums": lambda jax, jnp: jax.jit(lambda x, n: [x] * n, static_argnums=-1)(1.0, 2),
+    "static argnums by keyword": lambda jax, jnp: jax.jit(lambda x, n: [x] * n, static_argnums=1)(1.0, n=2),
+    "static argnames by position": lambda jax, jnp: jax.jit(lambda x, n: [x] * n, static_argnames="n")(
+        1.0, 2
+    ),
+    "static argnames of keyword-only": lambda jax, jnp: jax.jit(
+        lambda x, *, n: [x] * n, static_argnames=["n"]
+    )(1, n=2),
+    "static in the middle": lambda jax, jnp: jax.jit(lambda f, x, g, y: (f(x), g(y)), static_argnums=(0, 2))(
+        jnp.sin, 1.0, abs, -2
+    ),
+    "static strings and None": lambda jax, jnp: jax.jit(
+        lambda x, m: x if m is None else x + len(m), static_argnums=1
+    )(1, "abc"),
+    "static of varargs": lambda jax, jnp: jax.jit(lambda *xs: xs[1] * xs[0], static_argnums=1)(2.0, 3),
+    "static default": lambda jax, jnp: jax.jit(lambda x, n=2: [x] * n, static_argnames="n")(1.0),
+    "static in kwargs": lambda jax, jnp: jax.jit(lambda x, **kw: [x] * kw["n"], static_argnames="n")(
+        1.0, n=2
+    ),
+    "traces once a kind": lambda jax: traced_times(
+        jax.jit, (1,), (2,), (1.0,), (np.float32(1),), (np.ones(2),), ([1, 2],), ((1, 2),), (True,), (1,)
+    ),
+    "statics retrace": lambda jax: traced_times(
+        jax.jit, (1, 2), (1, 2), (1, 3), (1, 2.0), (1, True), (1, 1), (1, 0.0), (1, 2), static_argnums=1
+    ),
+    "weak types retrace": lambda jax, jnp: traced_times(
+        jax.jit, (1.0,), (jnp.asarray(1.0),), (jnp.float32(1),), (2.0,)
+    ),
+    "clear_cache": _clear,
+    "the x64 flag retraces": _x64,
+    "cache sizes": _cache_sizes,
+    "disable_jit": _disable,
+    "donation": _donate,
+    "donation by name": _donate_names,
+    "donation of a tree": _donate_tree,
+    "donation by keyword": _donate_by_keyword,
+    "unusable donation warns": _donate_unusable,
+    "negative donation is ignored": _donate_negative,
+    "donation in jaxprs": _donate_in_jaxpr,
+    "inline": _inline,
+    "closures over tracers": _closure,
+    "nested jits share a function": _nested,
+    "results stay on the device": _on_device,
+    "the default device": _default_device,
+    "a backend": _backend,
+    "a device": _device,
+    "compiler options": lambda jax, jnp: jax.jit(
+        lambda x: x + 1, compiler_options={"xla_cpu_enable_fast_math": True}
+    )(jnp.ones(3)),
+    "keep_unused": lambda jax: [
+        jax.jit(lambda x, y: x, keep_unused=k).lower(1.0, 2).as_text().count("%arg") for k in (False, True)
+    ],
+    "large constants": lambda jax, jnp: jax.jit(lambda x: x + np.arange(500.0))(jnp.ones(())),
+    "its text": lambda jax, jnp: repr(jax.jit(abs)),
+    "eval_shape": lambda jax, jnp: str(
+        jax.jit(lambda x, n: {"a": x * n}, static_argnums=1).eval_shape(jnp.ones(2), 3)
+    ),
+}
+
+
+def _after_donation(jax, jnp):
+    x = jnp.arange(4.0)
+    jax.jit(lambda x: x + 1, donate_argnums=0)(x)
+    return x + 1
+
+
+def _donate_twice(jax, jnp):
+    x = jnp.arange(4.0)
+    return jax.jit(lambda x, y: (x + 1, y + 2), donate_argnums=(0, 1))(x, x)
+
+
+def _two_devices(jax, jnp):
+    x, y = (jax.device_put(jnp.ones(2), d) for d in jax.devices()[:2])
+    return jax.jit(lambda x, y: x + y)(x, y)
+
+
+def _leak(jax, jnp):
+    held = []
+    jax.jit(lambda x: held.append(x))(1)
+    return held[0] + 1
+
+
+def _generator(jax, jnp):
+    def f(x):
+        yield x
+
+    return jax.jit(f)
+
+
+class Unhashable:
+    __hash__ = None
+
+
+ERRORS = {
+    "unhashable static": (
+        lambda jax: jax.jit(lambda x, n: x, static_argnums=1)(1, [2]),
+        "Non-hashable static arguments",
+    ),
+    "unhashable static by name": (
+        lambda jax: jax.jit(lambda x, n: x, static_argnames="n")(1, n={}),
+        "Non-hashable static arguments",
+    ),
+    "unhashable object": (
+        lambda jax: jax.jit(lambda x, n: x, static_argnums=1)(1, Unhashable()),
+        "Non-hashable static arguments",
+    ),
+    "array as static": (
+        lambda jax, jnp: jax.jit(lambda x, n: x, static_argnums=1)(1, jnp.ones(2)),
+        "Non-hashable static arguments",
+    ),
+    "no value": (
+        lambda jax: jax.jit(lambda x: x)("a string"),
+        "Error interpreting argument to",
+        "abstract array",
+    ),
+    "no value inside": (
+        lambda jax: jax.jit(lambda x: x)({"a": [1, object()]}),
+        "Error interpreting argument to",
+        "path x['a'][1]",
+    ),
+    "result no value": (lambda jax: jax.jit(lambda x: "text")(1), "not a valid JAX type"),
+    "result no value inside": (lambda jax: jax.jit(lambda x: {"a": x, "b": ["text"]})(1), "['b'][0]"),
+    "not callable": (lambda jax: jax.jit(3), "Expected a callable value, got 3"),
+    "generator": (_generator, "got a generator function"),
+    "static out of range": (
+        lambda jax: jax.jit(lambda x: x, static_argnums=2),
+        "static_argnums",
+        "only accepts 1 positional arguments",
+    ),
+    "static negative out of range": (lambda jax: jax.jit(lambda x: x, static_argnums=-2), "static_argnums"),
+    "static unknown name": (
+        lambda jax: jax.jit(lambda x: x, static_argnames="y"),
+        "invalid argnames",
+        "static_argnames",
+    ),
+    "donate unknown name": (
+        lambda jax: jax.jit(lambda x: x, donate_argnames="y"),
+        "invalid argnames",
+        "donate_argnames",
+    ),
+    "donate out of range": (lambda jax: jax.jit(lambda x: x, donate_argnums=1), "donate_argnums"),
+    "static and donated": (
+        lambda jax: jax.jit(lambda x, y: x, static_argnums=0, donate_argnums=0),
+        "cannot intersect",
+    ),
+    "static nums no ints": (lambda jax: jax.jit(lambda x: x, static_argnums="a"), "int"),
+    "static names no strings": (lambda jax: jax.jit(lambda x: x, static_argnames=[1]), "str"),
+    "missing argument": (
+        lambda jax: jax.jit(lambda x, y: x)(1),
+        "missing 1 required positional argument: 'y'",
+    ),
+    "too many arguments": (
+        lambda jax: jax.jit(lambda x: x)(1, 2),
+        "takes 1 positional argument but 2 were given",
+    ),
+    "unexpected keyword": (lambda jax: jax.jit(lambda x: x)(1, z=2), "unexpected keyword argument 'z'"),
+    "too few for static": (lambda jax: jax.jit(lambda x, y: x, static_argnums=1)(1), "missing"),
+    "tracer as static": (
+        lambda jax: jax.jit(lambda x: jax.jit(lambda n: n, static_argnums=0)(x))(1),
+        "Non-hashable static arguments",
+    ),
+    "bool of a tracer": (
+        lambda jax: jax.jit(lambda x: 1 if x > 0 else 2)(1),
+        "Attempted boolean conversion of traced array with shape bool[]",
+        "x",
+    ),
+    "int of a tracer": (lambda jax: jax.jit(lambda x: int(x))(1), "traced array with shape int32[]"),
+    "index of a tracer": (lambda jax: jax.jit(lambda x: range(x))(1), "traced array with shape int32[]"),
+    "numpy of a tracer": (
+        lambda jax: jax.jit(lambda x: np.asarray(x))(1),
+        "numpy.ndarray conversion",
+        "traced array with shape int32[]",
+    ),
+    "escaped tracer": (_leak, "unexpected tracer"),
+    "deleted by donation": (_after_donation, "Array has been deleted"),
+    "donated twice": (_donate_twice, "onate"),
+    "two devices": (_two_devices, "Received incompatible devices for jitted computation"),
+    "error inside": (lambda jax: jax.jit(lambda x: {}["key"])(1), "key"),
+    "shapes inside": (lambda jax, jnp: jax.jit(lambda x: x + jnp.ones(3))(np.ones(2)), "(2,)", "(3,)"),
+    "unknown compiler option": (
+        lambda jax: jax.jit(lambda x: x, compiler_options={"no_such_option": True})(1),
+        "no_such_option",
+    ),
+    "unknown backend": (lambda jax: _no_backend(jax, backend="no_such_backend"), "no_such_backend"),
+    "device and backend": (
+        lambda jax: _no_backend(jax, backend="cpu", device=jax.devices()[0]),
+        "can't specify both a device and a backend",
+    ),
+    "integer overflow": lambda jax: jax.jit(lambda x: x)(2**40),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", VALUES)
+def test_jit_gives_what_jax_gives(name):
+    compare.same(VALUES[name])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ERRORS)
+def test_jit_raises_what_jax_raises(name):
+    program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
+    compare.same_error(
+        lambda: compare.run_on(compare.ours(), program),
+        lambda: compare.run_on(compare.theirs(), program),
+        phrases,
+    )
+
+
+def test_wrapping_a_function_again_neither_traces_nor_compiles():
+    seen = []
+
+    def f(x):
+        seen.append(x)
+        return x * 31.0
+
+    minijax.jit(f)(1.0)
+    before = compile_count()
+    for _ in range(3):
+        minijax.jit(f)(2.0)
+    assert len(seen) == 1
+    assert compile_count() == before
+    minijax.jit(f, keep_unused=True)(1.0)
+    assert len(seen) == 2
+
+
+def test_a_fresh_lambda_with_the_same_program_is_not_compiled_again():
+    jits = [minijax.jit(lambda x: x * 37.0 - 1.0) for _ in range(2)]
+    jits[0](1.0)
+    before = compile_count()
+    assert float(jits[1](2.0)) == 73.0
+    assert compile_count() == before
+
+
+def test_a_mutated_capture_is_read_again_only_by_a_new_trace():
+    held = {"k": 2.0}
+    f = minijax.jit(lambda x: x * held["k"])
+    f(1.0)
+    held["k"] = 3.0
+    assert float(f(1.0)) == 2.0
+    f.clear_cache()
+    assert float(f(1.0)) == 3.0
+
+
+def test_a_trace_of_the_same_types_is_made_anew_under_another_flag():
+    f = minijax.jit(lambda x: x * minijax.numpy.arange(2.0).sum())
+    x = minijax.numpy.ones(2, "float32")
+    narrow = f.trace(x)
+    with minijax.enable_x64(True):
+        wide = f.trace(x)
+    assert [a.dtype.name for a in narrow.jaxpr.out_avals] == ["float32"]
+    assert [a.dtype.name for a in wide.jaxpr.out_avals] == ["float64"]

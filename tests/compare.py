@@ -1,0 +1,702 @@
+"""The comparer: the same program on minijax and on jax, whose values, types, jaxprs and texts must be equal.
+
+A *program* is a function of the module, `lambda jax, jnp: jnp.sin` or `lambda jax: jax.numpy.ones(3)`: its
+parameters are named after what they get (`jax`, `jnp`, `lax`, `random`, `nn`, `scipy`).
+"""
+
+import dataclasses
+import difflib
+import functools
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+SHORT_NAMES = {"jnp": "numpy"}
+FLOAT0 = np.dtype([("float0", np.void, 0)])
+
+
+class Mismatch(AssertionError):
+    """minijax and jax differ."""
+
+
+def require(condition: bool, where: str, ours: object, theirs: object) -> None:
+    if not condition:
+        raise Mismatch(f"{where}: ours {ours}, theirs {theirs}")
+
+
+# Programs on both sides
+
+
+def ours() -> ModuleType:
+    return importlib.import_module("minijax")
+
+
+def theirs() -> ModuleType:
+    return importlib.import_module("jax")
+
+
+def run_on(namespace: ModuleType, program: Callable) -> Any:
+    """What the program gives with the parameters that it names taken from `namespace`."""
+    given = {}
+    for name in inspect.signature(program).parameters:
+        submodule = SHORT_NAMES.get(name, name)
+        given[name] = (
+            namespace if name == "jax" else importlib.import_module(f"{namespace.__name__}.{submodule}")
+        )
+    return program(**given)
+
+
+def both(program: Callable) -> tuple[Any, Any]:
+    """What the program gives on minijax and on jax."""
+    return run_on(ours(), program), run_on(theirs(), program)
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How a call ended."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+def outcome(call: Callable[[], Any]) -> Outcome:
+    try:
+        return Outcome(value=call())
+    except Exception as error:
+        return Outcome(error=error)
+
+
+def placed(namespace: ModuleType, args: Any) -> Any:
+    """The arguments with numpy arrays as arrays of the namespace; Python scalars stay what they are."""
+    asarray = importlib.import_module(f"{namespace.__name__}.numpy").asarray
+
+    def place(leaf: Any) -> Any:
+        is_numbers = isinstance(leaf, np.ndarray | np.generic) and leaf.dtype != FLOAT0
+        return asarray(leaf) if is_numbers else leaf
+
+    return importlib.import_module(f"{namespace.__name__}.tree_util").tree_map(place, args)
+
+
+# Values
+
+
+def same_value(
+    ours: Any, theirs: Any, *, rtol: float = 0, atol: float = 0, any_nan: bool = False, why: str = ""
+) -> None:
+    """Require equal trees of equal leaves: bits, dtype, weak type, shape, sharding.
+
+    A tolerance, or NaNs of any payload, must be argued in `why`.
+    """
+    if (rtol or atol or any_nan) and not why.strip():
+        raise ValueError("same_value: a tolerance needs a reason, why='...'")
+    our_leaves, our_tree = _tree_util("minijax").tree_flatten(ours)
+    their_leaves, their_tree = _tree_util("jax").tree_flatten(theirs)
+    require(normal(str(our_tree)) == normal(str(their_tree)), "tree", our_tree, their_tree)
+    paths = [_tree_util("jax").keystr(path) for path, _ in _tree_util("jax").tree_leaves_with_path(theirs)]
+    for path, our_leaf, their_leaf in zip(paths, our_leaves, their_leaves, strict=True):
+        _same_leaf(f"value{path}", our_leaf, their_leaf, rtol, atol, any_nan)
+
+
+def _tree_util(package: str) -> ModuleType:
+    # Planted differences have jax on both sides, and need no minijax.
+    found = package == "jax" or importlib.util.find_spec("minijax.tree_util")
+    return importlib.import_module(f"{package if found else 'jax'}.tree_util")
+
+
+def _same_leaf(where: str, ours: Any, theirs: Any, rtol: float, atol: float, any_nan: bool) -> None:
+    require(_kind(ours) == _kind(theirs), f"{where} kind", _kind(ours), _kind(theirs))
+    if not (hasattr(theirs, "shape") and hasattr(theirs, "dtype")):
+        if theirs is not ours:
+            require(normal(repr(ours)) == normal(repr(theirs)), where, repr(ours), repr(theirs))
+        return
+    require(tuple(ours.shape) == tuple(theirs.shape), f"{where} shape", ours.shape, theirs.shape)
+    require(str(ours.dtype) == str(theirs.dtype), f"{where} dtype", ours.dtype, theirs.dtype)
+    if _kind(theirs) not in ("numpy array", "numpy scalar"):
+        weak = getattr(ours, "weak_type", None), getattr(theirs, "weak_type", None)
+        require(weak[0] == weak[1], f"{where} weak type", *weak)
+    our_sharding, their_sharding = _sharding(ours), _sharding(theirs)
+    for part in our_sharding.keys() & their_sharding.keys():
+        require(
+            our_sharding[part] == their_sharding[part],
+            f"{where} sharding's {part}",
+            our_sharding[part],
+            their_sharding[part],
+        )
+    if _kind(theirs) in ("array", "numpy array", "numpy scalar"):
+        _same_numbers(where, _numbers(ours), _numbers(theirs), rtol, atol, any_nan)
+
+
+def _kind(leaf: Any) -> str:
+    if isinstance(leaf, np.generic):
+        return "numpy scalar"
+    # jax gives float0 zeros as a private class around a numpy array.
+    if isinstance(leaf, np.ndarray) or type(leaf).__name__ == "TypedNdArray":
+        return "numpy array"
+    if hasattr(leaf, "shape") and hasattr(leaf, "addressable_shards"):
+        return "array"
+    if isinstance(leaf, type) or callable(leaf):
+        return "callable"
+    return type(leaf).__name__
+
+
+def _sharding(leaf: Any) -> dict[str, Any]:
+    sharding = getattr(leaf, "sharding", None)
+    if sharding is None:
+        return {}
+    mesh = getattr(sharding, "mesh", None)
+    devices = getattr(mesh, "devices", None)
+    parts = {
+        "type": type(sharding).__name__,
+        "spec": str(sharding.spec) if hasattr(sharding, "spec") else None,
+        "memory kind": getattr(sharding, "memory_kind", None),
+        "axes": mesh and dict(zip(mesh.axis_names, mesh.axis_sizes, strict=True)),
+        "devices": [d.id for d in devices.flat] if isinstance(devices, np.ndarray) else None,
+    }
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _numbers(leaf: Any) -> np.ndarray:
+    if str(leaf.dtype).startswith("key<"):
+        package = "minijax" if type(leaf).__module__.startswith("minijax") else "jax"
+        leaf = importlib.import_module(f"{package}.random").key_data(leaf)
+    values = np.asarray(leaf)
+    if values.dtype == FLOAT0:
+        return np.zeros(values.shape, bool)
+    # The unused bits of a byte that holds a small number mean nothing; float32 holds each exactly.
+    return values.astype(np.float32) if values.dtype in _SUB_BYTE else values
+
+
+_SUB_BYTE = {
+    np.dtype(getattr(ml_dtypes, name))
+    for name in ("int2", "uint2", "int4", "uint4", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
+    if hasattr(ml_dtypes, name)
+}
+
+
+def _same_numbers(
+    where: str, ours: np.ndarray, theirs: np.ndarray, rtol: float, atol: float, any_nan: bool
+) -> None:
+    if ours.dtype == object or theirs.dtype == object:
+        require(ours.tolist() == theirs.tolist(), where, ours, theirs)
+        return
+    width = ours.dtype.itemsize
+    # Bytes rather than numbers: 0.0 and -0.0 differ, and so do two NaNs.
+    our_bytes = np.frombuffer(ours.tobytes(), np.uint8).reshape(-1, width)
+    their_bytes = np.frombuffer(theirs.tobytes(), np.uint8).reshape(-1, width)
+    wrong = (our_bytes != their_bytes).any(axis=1).reshape(ours.shape)
+    if wrong.any() and any_nan:
+        wrong &= ~((ours != ours) & (theirs != theirs))
+    if wrong.any() and (rtol or atol):
+        wide = np.complex128 if ours.dtype.kind == "c" else np.float64
+        wrong &= ~np.isclose(ours.astype(wide), theirs.astype(wide), rtol, atol, equal_nan=any_nan)
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        require(
+            False, f"{where} at {at}, {wrong.sum()} of {wrong.size} differ", repr(ours[at]), repr(theirs[at])
+        )
+
+
+# Errors
+
+
+def same_error(f_ours: Callable[[], Any], f_theirs: Callable[[], Any], phrases: Sequence[str] = ()) -> None:
+    """Require that both raise, with equally named classes and bases, and messages that hold the phrases."""
+    _same_raised(outcome(f_ours), outcome(f_theirs), phrases)
+
+
+def _same_raised(ours: Outcome, theirs: Outcome, phrases: Sequence[str] = ()) -> None:
+    require(ours.error is not None and theirs.error is not None, "raising", _ended(ours), _ended(theirs))
+    require(_bases(ours.error) == _bases(theirs.error), "exception", _ended(ours), _ended(theirs))
+    for phrase in phrases:
+        require(phrase in str(theirs.error), f"the phrase {phrase!r}", ours.error, theirs.error)
+        require(phrase in str(ours.error), f"the phrase {phrase!r}", ours.error, theirs.error)
+
+
+def _bases(error: BaseException) -> list[str]:
+    # Classes with an underscore are private mixtures, which no program can catch by name.
+    kinds = [kind for kind in type(error).__mro__ if not kind.__name__.startswith("_")]
+    return [f"builtins.{kind.__name__}" if kind.__module__ == "builtins" else kind.__name__ for kind in kinds]
+
+
+def _ended(result: Outcome) -> str:
+    return f"returned {result.value!r}" if result.error is None else f"raised {result.error!r}"
+
+
+# Jaxprs and StableHLO
+
+
+def normal(text: str) -> str:
+    """The text without what differs from run to run and from module to module."""
+    text = re.sub(r" at 0x[0-9a-f]+", " at 0x", text)
+    text = re.sub(r"\bminijax\b", "jax", text)
+    # jax lets numpy scalars leak into params, by accident of how each was computed.
+    return re.sub(r"\bnp\.u?int\d+\((-?\d+)\)", r"\1", text)
+
+
+def _unwrapped(text: str) -> str:
+    """The text without line breaks inside brackets: where numpy scalars leak, jax's lines are longer."""
+    return re.sub(r"(?<=[\[({])\s+|\s+(?=[\])}])", "", re.sub(r"\s+", " ", text))
+
+
+def same_lines(where: str, ours: str, theirs: str) -> None:
+    if ours != theirs and (where != "jaxpr" or _unwrapped(ours) != _unwrapped(theirs)):
+        lines = difflib.unified_diff(
+            theirs.splitlines(), ours.splitlines(), "theirs", "ours", lineterm="", n=2
+        )
+        raise Mismatch(f"{where}:\n" + "\n".join(lines))
+
+
+def same_jaxpr(program: Callable, *args: Any) -> None:
+    """Require equal texts of the jaxprs of the function that the program gives."""
+    our_text, their_text = (jaxpr_text(side, run_on(side, program), args) for side in (ours(), theirs()))
+    same_lines("jaxpr", our_text, their_text)
+
+
+def jaxpr_text(namespace: ModuleType, function: Callable, args: Any) -> str:
+    closed = namespace.make_jaxpr(function)(*placed(namespace, args))
+    if namespace.__name__ == "minijax":
+        importlib.import_module("minijax.ir.check").check_jaxpr(closed.jaxpr)
+    return normal(str(closed))
+
+
+def same_text(program: Callable, *args: Any) -> None:
+    """Require equal canonical StableHLO of the function that the program gives."""
+    our_text, their_text = (lowered_text(side, run_on(side, program), args) for side in (ours(), theirs()))
+    same_lines("StableHLO", our_text, their_text)
+
+
+def lowered_text(namespace: ModuleType, function: Callable, args: Any) -> str:
+    return canonical(namespace.jit(function).lower(*placed(namespace, args)).as_text())
+
+
+# These say how a result is reached or what made the text; those that change the program stay.
+_NAMING = ("jax.result_info", "jax.arg_info", "jax.global_constant", "jax.uses_shape_polymorphism")
+_ONE_PART = ("mhlo.num_partitions = 1 : i32", "mhlo.num_replicas = 1 : i32")
+
+
+@functools.cache
+def _mlir() -> tuple[ModuleType, ModuleType, Any]:
+    ir = importlib.import_module("jaxlib.mlir.ir")
+    passes = importlib.import_module("jaxlib.mlir.passmanager")
+    extension = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+    context, registry = ir.Context(), ir.DialectRegistry()
+    extension.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    for dialect in ("stablehlo", "sdy", "chlo"):
+        importlib.import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
+    importlib.import_module("jaxlib.mlir.dialects.mhlo").register_mhlo_dialect(context)
+    context.load_all_available_dialects()
+    context.enable_multithreading(False)
+    return ir, passes, context
+
+
+def canonical(text: str) -> str:
+    """StableHLO text simplified by MLIR's own passes, without locations, names and unreached functions."""
+    ir, passes, context = _mlir()
+    with context, ir.Location.unknown():
+        module = ir.Module.parse(text)
+        _drop_idle(ir, module)
+        passes.PassManager.parse("builtin.module(symbol-dce,canonicalize,cse)").run(module.operation)
+        head = sorted(f"{name} = {value}" for name, value in module.operation.attributes.items())
+        symbols = {}
+        for operation in module.body.operations:
+            for attributes in ("arg_attrs", "res_attrs"):
+                _drop_naming(ir, operation, attributes)
+            asm = operation.operation.get_asm(enable_debug_info=False, use_local_scope=True)
+            symbols[ir.StringAttr(operation.attributes["sym_name"]).value] = asm
+    kept = [line for line in head if not line.startswith(("sym_name", *_NAMING)) and line not in _ONE_PART]
+    return "\n".join([*kept, *_reached(symbols)])
+
+
+def _drop_idle(ir: ModuleType, module: Any) -> None:
+    """Takes out what does nothing: jax's constraints on no mesh around random keys, and its conversions of
+    weak types, which XLA does not know."""
+    found = []
+
+    def look(operation: Any) -> Any:
+        on_no_mesh = operation.name == "sdy.sharding_constraint" and "@empty_mesh" in str(operation)
+        if on_no_mesh or (
+            operation.name == "stablehlo.convert" and operation.operands[0].type == operation.results[0].type
+        ):
+            found.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(look)
+    for operation in found:
+        operation.results[0].replace_all_uses_with(operation.operands[0])
+        operation.erase()
+
+
+def _drop_naming(ir: ModuleType, operation: Any, attributes: str) -> None:
+    if attributes not in operation.attributes:
+        return
+    kept = [
+        ir.DictAttr.get({item.name: item.attr for item in ir.DictAttr(entry) if item.name not in _NAMING})
+        for entry in ir.ArrayAttr(operation.attributes[attributes])
+    ]
+    if any(len(entry) for entry in kept):
+        operation.attributes[attributes] = ir.ArrayAttr.get(kept)
+    else:
+        del operation.attributes[attributes]
+
+
+_SYMBOL = re.compile(r'@("[^"]*"|[\w.$-]+)')
+
+
+def _reached(symbols: dict[str, str]) -> list[str]:
+    """The functions in the order in which main reaches them, numbered, equal ones as one."""
+    contents: dict[str, str] = {}
+
+    def content(name: str) -> str:
+        """A name made of what the function holds and calls."""
+        if name not in contents:
+            text = _SYMBOL.sub(lambda m: renamed(m, name, content), symbols[name])
+            contents[name] = hashlib.sha256(text.encode()).hexdigest()
+        return contents[name]
+
+    def renamed(found: re.Match, owner: str, rename: Callable[[str], str]) -> str:
+        name = found[1].strip('"')
+        if name == owner:
+            return "@this"
+        return f"@{rename(name)}" if name in symbols else found[0]
+
+    numbers: dict[str, str] = {}
+    waiting = sorted(symbols, key=lambda name: name != "main")[:1]
+    printed = []
+
+    def number(name: str) -> str:
+        if content(name) not in numbers:
+            numbers[content(name)] = f"f{len(numbers)}"
+            waiting.append(name)
+        return numbers[content(name)]
+
+    while waiting:
+        name = waiting.pop(0)
+        printed.append(_SYMBOL.sub(lambda m, name=name: renamed(m, name, number), symbols[name]))
+    return printed
+
+
+# Tiers
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A program that gives a function, its arguments, and what may differ and why.
+
+    Both sides may raise the same only where `may_raise` says so: a misspelt program would pass.
+    """
+
+    name: str
+    program: Callable
+    args: tuple = ()
+    may_raise: bool = False
+    tolerance: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def sampled(name: str) -> bool:
+    """Whether the case belongs to this run's tenth."""
+    return zlib.crc32(f"{os.environ.get('MINIJAX_TEST_SEED', '0')}:{name}".encode()) % 10 == 0
+
+
+def check(case: Case, tier: str = "text", jaxpr: bool = True) -> None:
+    """Compare types and texts; values where the texts differ, in this run's tenth, or in tier "full"."""
+    if _same_so_far(case, jaxpr) and not sampled(case.name) and tier != "full":
+        return
+    results = [outcome(lambda side=side: _run_jitted(side, [case])[0]) for side in (ours(), theirs())]
+    _same_results(*results, case)
+
+
+def same(program: Callable, may_raise: bool = False, **tolerance: Any) -> None:
+    """Compare what a program itself gives on both sides: a value, or where allowed an error."""
+    results = [outcome(lambda side=side: run_on(side, program)) for side in (ours(), theirs())]
+    _same_results(*results, Case("program", program, (), may_raise, tolerance))
+
+
+def check_eager(case: Case) -> None:
+    """Compare the values, or the errors, of a case called outside jit."""
+
+    def call(side: ModuleType) -> Any:
+        return run_on(side, case.program)(*placed(side, case.args))
+
+    results = [outcome(lambda side=side: call(side)) for side in (ours(), theirs())]
+    _same_results(*results, case)
+
+
+def expression_case(values: dict[str, Any], text: str) -> Case:
+    """A case whose program is an expression of those names in `values` that it holds."""
+    names = [name for name in values if re.search(rf"(?<![\w.']){name}(?![\w'(=])", text)]
+
+    def program(jax: ModuleType, jnp: ModuleType) -> Callable:
+        return eval(f"lambda {', '.join(names)}: {text}", {"jax": jax, "jnp": jnp, "np": np})
+
+    return Case(text, program, tuple(values[name] for name in names))
+
+
+def same_misuse(text: str, values: dict[str, Any], phrase: str) -> None:
+    """Require that the expression raises the same class on both sides, with the phrase."""
+
+    def run(jax: ModuleType, jnp: ModuleType) -> Callable[[], Any]:
+        placed = {name: jnp.asarray(value) for name, value in values.items()}
+        return lambda: eval(text, {"jax": jax, "jnp": jnp, "np": np, **placed})
+
+    same_error(*both(run), phrases=[phrase])
+
+
+def sweep(cases: Sequence[Case], tier: str = "text", jaxpr: bool = True, group: int = 30) -> None:
+    """Compare a table of cases, their values by groups in one program each; name all that differ."""
+    failures, waiting = [], []
+    for case in cases:
+        try:
+            if not _same_so_far(case, jaxpr) or sampled(case.name) or tier == "full":
+                waiting.append(case)
+        except Mismatch as difference:
+            failures.append(f"{case.name}: {difference}")
+    # In tier "full" each case is a program by itself.
+    size = 1 if tier == "full" else group
+    for start in range(0, len(waiting), size):
+        failures += _differing(waiting[start : start + size])
+    if failures:
+        raise Mismatch(f"{len(failures)} of {len(cases)} cases differ\n" + "\n".join(failures))
+
+
+def _differing(cases: Sequence[Case]) -> list[str]:
+    results = [outcome(lambda side=side: _run_jitted(side, cases)) for side in (ours(), theirs())]
+    failed = any(result.error for result in results)
+    if failed and len(cases) > 1:
+        return [failure for case in cases for failure in _differing([case])]
+    try:
+        if failed:
+            _same_case_raised(*results, cases[0])
+        else:
+            for case, *values in zip(cases, *(result.value for result in results), strict=True):
+                same_value(*values, **case.tolerance)
+    except Mismatch as difference:
+        if len(cases) > 1:
+            return [failure for case in cases for failure in _differing([case])]
+        return [f"{cases[0].name}: {difference}"]
+    return []
+
+
+def _run_jitted(namespace: ModuleType, cases: Sequence[Case]) -> list:
+    functions = [run_on(namespace, case.program) for case in cases]
+
+    def together(*groups: Any) -> list:
+        return [function(*args) for function, args in zip(functions, groups, strict=True)]
+
+    return namespace.jit(together)(*(placed(namespace, case.args) for case in cases))
+
+
+def _same_so_far(case: Case, jaxpr: bool) -> bool:
+    """Require equal types and jaxprs, or equal errors; say whether no value is left to compare."""
+    sides = ours(), theirs()
+    functions = [outcome(lambda side=side: run_on(side, case.program)) for side in sides]
+    if any(function.error for function in functions):
+        _same_case_raised(*functions, case)
+        return True
+    calls = [(side, function.value, case.args) for side, function in zip(sides, functions, strict=True)]
+    for step in (_types, jaxpr_text, lowered_text) if jaxpr else (_types, lowered_text):
+        results = [outcome(lambda call=call, step=step: step(*call)) for call in calls]
+        if any(result.error for result in results):
+            _same_case_raised(*results, case)
+            return True
+        if step is _types:
+            same_value(*(result.value for result in results))
+        elif step is jaxpr_text:
+            same_lines("jaxpr", *(result.value for result in results))
+    return results[0].value == results[1].value
+
+
+def _types(namespace: ModuleType, function: Callable, args: Any) -> Any:
+    return namespace.eval_shape(function, *placed(namespace, args))
+
+
+def _same_case_raised(ours: Outcome, theirs: Outcome, case: Case) -> None:
+    is_slip = isinstance(theirs.error, AttributeError | NameError | ImportError)
+    if theirs.error and (is_slip or not case.may_raise):
+        raise theirs.error
+    _same_raised(ours, theirs)
+
+
+def _same_results(ours: Outcome, theirs: Outcome, case: Case) -> None:
+    if ours.error or theirs.error:
+        _same_case_raised(ours, theirs, case)
+    else:
+        same_value(ours.value, theirs.value, **case.tolerance)
+
+
+# Programs by transforms
+
+_Function = Callable[..., Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Transform:
+    """What becomes of a function, for arguments like `args`, and what becomes of the arguments."""
+
+    function: Callable[[ModuleType, _Function, tuple], _Function]
+    arguments: Callable[[tuple], tuple] = lambda args: args
+
+
+def _then(outer: Transform, inner: Transform) -> Transform:
+    """`outer` of `inner`."""
+
+    def function(jax: ModuleType, f: _Function, args: tuple) -> _Function:
+        return outer.function(jax, inner.function(jax, f, args), inner.arguments(args))
+
+    return Transform(function, lambda args: outer.arguments(inner.arguments(args)))
+
+
+def _is_inexact(leaf: Any) -> bool:
+    name = str(leaf.dtype) if hasattr(leaf, "dtype") else type(leaf).__name__
+    return name.startswith(("float", "bfloat", "complex"))
+
+
+def _map(change: Callable, args: Any) -> Any:
+    return _tree_util("jax").tree_map(change, args)
+
+
+def _argnums(args: tuple) -> tuple[int, ...]:
+    """The arguments that derivatives are taken by; the first one, as jax's default is, where none will do."""
+    inexact = [i for i, arg in enumerate(args) if all(map(_is_inexact, _tree_util("jax").tree_leaves(arg)))]
+    return tuple(inexact) or (0,)
+
+
+def _loss(jax: ModuleType, f: _Function) -> _Function:
+    """The sum of the inexact results of `f`; a result without any is left for the derivative to reject."""
+
+    def loss(*args: Any) -> Any:
+        results = jax.tree_util.tree_leaves(f(*args))
+        reals = [jax.numpy.real(r) if jax.numpy.iscomplexobj(r) else r for r in results if _is_inexact(r)]
+        return functools.reduce(lambda a, b: a + b, map(jax.numpy.sum, reals)) if reals else results[0]
+
+    return loss
+
+
+def _by_argnums(f: _Function, args: tuple, argnums: tuple[int, ...]) -> tuple[_Function, list]:
+    """`f` as a function of the arguments at `argnums`, and those arguments."""
+
+    def partial(*chosen: Any) -> Any:
+        given = dict(zip(argnums, chosen, strict=True))
+        return f(*(given.get(i, arg) for i, arg in enumerate(args)))
+
+    return partial, [args[i] for i in argnums]
+
+
+def _with_tangents(args: tuple) -> tuple:
+    def tangent(x: Any) -> Any:
+        if not _is_inexact(x):
+            return np.zeros(np.shape(x), FLOAT0)
+        return x * 0.5 + 0.25 if isinstance(x, float | complex) else (x * 0.5 + 0.25).astype(x.dtype)
+
+    return args, [_map(tangent, args[i]) for i in _argnums(args)]
+
+
+def _batched(args: tuple) -> tuple:
+    """Three of each argument, with the values of each in another order."""
+    narrow = {float: np.float32, int: np.int32, complex: np.complex64}
+    return _map(lambda x: np.stack([np.roll(np.asarray(x, narrow.get(type(x))), i) for i in range(3)]), args)
+
+
+def _derivative(order: str) -> Transform:
+    return Transform(lambda jax, f, args: getattr(jax, order)(_loss(jax, f), argnums=_argnums(args)))
+
+
+def _jvp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
+    def pushed(args: tuple, tangents: list) -> Any:
+        g, chosen = _by_argnums(f, args, argnums)
+        return jax.jvp(g, tuple(chosen), tuple(tangents))
+
+    argnums = _argnums(args)
+    return pushed
+
+
+def _linearize(jax: ModuleType, f: _Function, args: tuple) -> _Function:
+    def linearized(args: tuple, tangents: list) -> Any:
+        g, chosen = _by_argnums(f, args, argnums)
+        results, push = jax.linearize(g, *chosen)
+        return results, push(*tangents)
+
+    argnums = _argnums(args)
+    return linearized
+
+
+def _vjp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
+    def cotangent(r: Any) -> Any:
+        return jax.numpy.ones_like(r) if _is_inexact(r) else np.zeros(np.shape(r), FLOAT0)
+
+    def pulled(*args: Any) -> Any:
+        g, chosen = _by_argnums(f, args, argnums)
+        results, pull = jax.vjp(g, *chosen)
+        return results, pull(jax.tree_util.tree_map(cotangent, results))
+
+    argnums = _argnums(args)
+    return pulled
+
+
+def _jacobians(jax: ModuleType, f: _Function, args: tuple) -> _Function:
+    argnums = _argnums(args)
+    return jax.jacfwd(jax.jacrev(f, argnums=argnums), argnums=argnums)
+
+
+def _transforms() -> dict[str, Transform]:
+    jit = Transform(lambda jax, f, args: jax.jit(f))
+    vmap = Transform(lambda jax, f, args: jax.vmap(f), _batched)
+    grad = _derivative("grad")
+    jvp = Transform(_jvp, _with_tangents)
+    checkpoint = Transform(lambda jax, f, args: jax.checkpoint(f))
+    return {
+        "plain": Transform(lambda jax, f, args: f),
+        "jit": jit,
+        "grad": grad,
+        "value_and_grad": _derivative("value_and_grad"),
+        "jvp": jvp,
+        "vjp": Transform(_vjp),
+        "linearize": Transform(_linearize, _with_tangents),
+        "vmap": vmap,
+        "vmap_of_grad": _then(vmap, grad),
+        "vmap_of_vmap": _then(vmap, vmap),
+        "grad_of_vmap": _then(grad, vmap),
+        "jvp_of_grad": _then(jvp, grad),
+        "jit_of_grad": _then(jit, grad),
+        "jit_of_vmap_of_jvp": _then(jit, _then(vmap, jvp)),
+        "hessian": _derivative("hessian"),
+        "jacfwd_of_jacrev": Transform(_jacobians),
+        "checkpoint": checkpoint,
+        "grad_of_checkpoint": _then(grad, checkpoint),
+    }
+
+
+TRANSFORMS = _transforms()
+
+
+def matrix(cases: Sequence[Case], transforms: Sequence[str] = tuple(TRANSFORMS)) -> list:
+    """A pytest parameter for every case under every transform; the test passes it to `check`."""
+    cells = [transformed(case, name) for case in cases for name in transforms]
+    return [pytest.param(cell, id=cell.name) for cell in cells]
+
+
+def transformed(case: Case, name: str) -> Case:
+    """The case under a transform; where jax raises, minijax must raise the same."""
+    transform = TRANSFORMS[name]
+
+    def program(jax: ModuleType) -> _Function:
+        return transform.function(jax, run_on(jax, case.program), case.args)
+
+    return dataclasses.replace(
+        case,
+        name=f"{case.name}-{name}",
+        program=program,
+        args=transform.arguments(case.args),
+        may_raise=case.may_raise or name != "plain",
+    )

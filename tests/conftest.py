@@ -1,0 +1,62 @@
+"""What every test stands on: the platform, the oracle, the tiers and the seed."""
+
+import importlib.metadata
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+ORACLE = "0.10.2"
+
+# What `-m quick` runs: the floors without XLA, and two columns of the matrix.
+QUICK = ("tests/base/", "tests/ir/", "tests/hlo/", "test_layers", "-plain]", "-vmap_of_grad]")
+
+# Read by XLA when the first client starts. Four host devices let sharded programs run on any machine.
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "device" not in config.option.markexpr:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    # Continuous integration takes another tenth of the values each day; elsewhere runs repeat.
+    day = int(time.time()) // 86400
+    os.environ.setdefault("MINIJAX_TEST_SEED", str(day) if os.environ.get("CI") else "0")
+
+
+def pytest_report_header() -> str:
+    return f"MINIJAX_TEST_SEED={os.environ['MINIJAX_TEST_SEED']}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for `tier` is run with "text", and under -m full with "full" instead."""
+    if "tier" in metafunc.fixturenames:
+        metafunc.parametrize("tier", ["text", pytest.param("full", marks=pytest.mark.full)])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "full" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    for item in items:
+        if any(part in item.nodeid for part in QUICK):
+            item.add_marker(pytest.mark.quick)
+    missing = {"oracle": _oracle_missing(), "device": _device_missing()}
+    for item in items:
+        for marker, reason in missing.items():
+            if reason and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _oracle_missing() -> str:
+    try:
+        found = importlib.metadata.version("jax")
+    except importlib.metadata.PackageNotFoundError:
+        return f"needs jax {ORACLE}, which is not installed"
+    return "" if found == ORACLE else f"needs jax {ORACLE}, not {found}"
+
+
+def _device_missing() -> str:
+    found = any(Path(path).exists() for path in ("/dev/nvidia0", "/dev/accel0", "/dev/vfio/0"))
+    return "" if found else "needs an accelerator"

@@ -1,0 +1,70 @@
+"""Activation functions and initializers, as jax's."""
+
+import compare
+import numpy as np
+import pytest
+
+X = np.linspace(-3, 7, 12, dtype=np.float32).reshape(3, 4)
+NAMES = """relu relu6 sigmoid softplus sparse_plus sparse_sigmoid soft_sign silu swish mish log_sigmoid elu leaky_relu
+hard_tanh celu selu gelu glu softmax log_softmax standardize hard_sigmoid hard_silu hard_swish squareplus identity
+tanh""".split()
+TRANSFORMS = ("plain", "grad", "jvp", "vmap", "vmap_of_grad")
+
+
+def _function(name, **options):
+    def program(jax):
+        return lambda x: getattr(jax.nn, name)(x, **options)
+
+    return program
+
+
+CASES = [compare.Case(name, _function(name), (X,)) for name in NAMES] + [
+    compare.Case("gelu_exact", _function("gelu", approximate=False), (X,)),
+    compare.Case("softmax_axis", _function("softmax", axis=0), (X,)),
+    compare.Case("softmax_axes", _function("softmax", axis=(0, 1)), (X,)),
+    compare.Case("log_softmax_axis", _function("log_softmax", axis=0), (X,)),
+    compare.Case("leaky_relu_slope", _function("leaky_relu", negative_slope=0.3), (X,)),
+    compare.Case("elu_alpha", _function("elu", alpha=0.5), (X,)),
+    compare.Case("softmax_where", lambda jax: lambda x: jax.nn.softmax(x, where=x > 0), (X,)),
+    compare.Case("relu_half", lambda jax: lambda x: jax.nn.relu(x), (X.astype(np.float16),)),
+    compare.Case("relu_int", lambda jax: lambda x: jax.nn.relu(x), (X.astype(np.int32),)),
+    compare.Case("relu_scalar", lambda jax: lambda x: jax.nn.relu(x), (1.5,)),
+]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_activations_under_a_transform_are_jax_s(name, tier):
+    compare.sweep([compare.transformed(case, name) for case in CASES], tier)
+
+
+@pytest.mark.oracle
+def test_one_hot_is_jax_s(tier):
+    i = np.array([[0, 2], [1, 5]], np.int32)
+    compare.sweep(
+        [
+            compare.Case("one_hot", lambda jax: lambda i: jax.nn.one_hot(i, 3), (i,)),
+            compare.Case("axis0", lambda jax: lambda i: jax.nn.one_hot(i, 3, axis=0), (i,)),
+            compare.Case("int", lambda jax: lambda i: jax.nn.one_hot(i, 4, dtype="int32"), (i,)),
+            compare.Case("scalar", lambda jax: lambda i: jax.nn.one_hot(i, 4), (2,)),
+        ],
+        tier,
+    )
+
+
+INITIALIZERS = """glorot_normal glorot_uniform lecun_normal lecun_uniform he_normal he_uniform normal uniform
+truncated_normal""".split()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", INITIALIZERS)
+def test_initializers_make_jax_s_numbers(name):
+    compare.same(lambda jax: getattr(jax.nn.initializers, name)()(jax.random.key(3), (3, 4)))
+
+
+@pytest.mark.oracle
+def test_a_vector_has_no_fans():
+    def program(jax):
+        return jax.nn.initializers.glorot_normal()(jax.random.key(0), (3,))
+
+    compare.same(program, may_raise=True)

@@ -1,0 +1,211 @@
+"""Contractions, against jax: types, jaxprs and texts for all, values for a part."""
+
+import random
+
+import numpy as np
+import pytest
+from compare import Case, check_eager, same, sweep, transformed
+
+import minijax
+
+pytestmark = pytest.mark.oracle
+
+EQUATIONS = """
+    ij,jk->ik 23 34 | ij,jk 23 34 | ij,jk->ki 23 34 | ij,jk,kl->il 23 34 45 | ij-> 23 | ij->ji 23 | ij->i 23
+    ij->ij 23 | ii->i 33 | ii 33 | ii-> 33 | ij,ij-> 23 23 | ij,ij->ij 23 23 | ij,ij->i 23 23 | i,j->ij 3 3
+    i,j->ji 3 3 | bij,bjk->ikb 523 534
+    bij,bjk->ik 523 534 | bij,cjk->ik 523 534 | ...ij,...jk->...ik 523 534
+    ...ij,jk->...ik 523 34 | ...ij,...jk 523 534 | ii,ij->j 33 33 | iij->j 332 | iji->ij 323 | ij,jk-> 23 34
+    ,ij->ij - 23 | i,i,i->i 3 3 3 | i,i,i-> 3 3 3 | bi,bj,bk->bijk 33 33 33 | i...->... 23 | ij,ij->ij 13 23
+    ij,kj->i 13 23 | bij,bjk->bik 123 534 | iii->i 333 | iijj->ij 3322 | ib,jb,kb->ijk 27 37 47
+    aibj,jbia->ab 2345 5432 | abij,jiba->ba 2345 5432 | ijab,abji->ia 2345 4532 | ijab,bakji->kab 2345 54632
+    ijij->ji 2323 | ii,ii->i 33 33 | iik,kjj->ij 334 422 | ij,jk->ik 21 34 | ij,jk->ik 21 14
+    ...i,...i->... 513 143 | ...i,i...->i... 43 354 | ij,ij,ij-> 23 23 23 | a,b,c->cab 2 3 4 | a,a-> 1 3
+    ab,ab-> 13 21 | ij,jh,hk,km->im 23 34 45 56 | iikj->jk 2243 | -> - | ij->j 03 | ij,jk->ik 20 04 | ii->i 13
+    ij,jk,kl,lm,mn->in 29 93 38 84 47 | i$->i 23 | ba 23 | b...,b...->b... 234 24
+"""
+WRONG = "ii->ii 33 | ij,jk->iz 23 34 | ij,jk 23 | ijk 23 | ij,jk->ik 23 44 | i.j->i 23 | ij-ji 23 | ii->i 23"
+
+
+def array(*shape, dtype="float32"):
+    numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape) * 3 % 7 - (
+        0 if dtype in ("bool", "uint8") else 2
+    )
+    return (numbers * (1 + 0.5j) if dtype.startswith("c") else numbers).astype(np.dtype(dtype))
+
+
+def sum_of(row, dtype="float32", **options):
+    equation, *shapes = row.split()
+    args = tuple(array(*map(int, s.strip("-")), dtype=dtype) for s in shapes)
+    return Case(f"{row}-{dtype}-{options}", lambda jnp: lambda *a: jnp.einsum(equation, *a, **options), args)
+
+
+def rows(text):
+    return [row.strip() for line in text.strip().splitlines() for row in line.split("|")]
+
+
+def call(name, *args, may_raise=False, **options):
+    return Case(f"{name}-{[np.shape(a) for a in args]}-{options}",
+                lambda jnp: lambda *a: getattr(jnp, name)(*a, **options), args, may_raise)  # fmt: skip
+
+
+def wrong(program):
+    same(program, may_raise=True)
+
+
+def test_equations_give_the_same_sums_and_products(tier):
+    sweep([sum_of(row) for row in rows(EQUATIONS)], tier)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "complex64"])
+def test_einsum_keeps_the_dtype(dtype, tier):
+    sweep([sum_of(row, dtype) for row in ("ij,jk->ik 23 34", "ij->i 23", "ii->i 33")], tier)
+
+
+def test_einsum_takes_options():
+    some = [dict(optimize=o) for o in (False, True, "greedy", [(1, 2), (0, 1)], [(0,), (0, 1), (0, 1)])]
+    some += [dict(precision="highest"), dict(preferred_element_type=np.float16)]
+    cases = [sum_of("ij,jk,kl->il 23 34 45", **options) for options in some]
+    sweep([*cases, *(sum_of(row, preferred_element_type=np.float16) for row in ("ij->i 23", "ij->ij 23"))])
+
+
+def _einsum_of(equation):
+    return lambda jnp: lambda *a: jnp.einsum(equation, *a)
+
+
+def test_einsum_promotes_and_keeps_weak_types():
+    pairs = [("i,->i", (array(3), 2.0)), ("i,->i", (array(3, dtype="int32"), 2.0)),
+             (",", (2, 2.0)), ("->", (2,)),
+             ("ij,jk", (array(2, 3), array(3, 4, dtype="int32")))]  # fmt: skip
+    sweep([Case(f"{e}-{i}", _einsum_of(e), args) for i, (e, args) in enumerate(pairs)])
+
+
+def test_einsum_takes_operands_between_lists_of_labels():
+    forms = [lambda jnp: lambda a, b: jnp.einsum(a, [0, 1], b, [1, 2], [0, 2]),
+             lambda jnp: lambda a, b: jnp.einsum(a, [0, 1], b, [1, 2]),
+             lambda jnp: lambda a, b: jnp.einsum(a, [..., 60, 1], b, [1, ...], [...])]  # fmt: skip
+    sweep([Case(f"lists-{i}", form, (array(2, 3), array(3, 4))) for i, form in enumerate(forms[:2])])
+    sweep([Case("lists-2", forms[2], (array(4, 2, 3), array(3, 4)))])
+
+
+def test_orders_of_up_to_four_operands_are_as_jax_has_them():
+    draw = random.Random(0)
+    cases = []
+    for count in [3] * 12 + [4] * 8:
+        terms = ["".join(draw.sample("abcdef", draw.randint(1, 3))) for _ in range(count)]
+        sizes = {c: draw.randint(2, 5) for c in "abcdef"}
+        letters = sorted(set("".join(terms)))
+        out = "".join(draw.sample(letters, draw.randint(0, min(3, len(letters)))))
+        shapes = " ".join("".join(str(sizes[c]) for c in t) for t in terms)
+        cases.append(sum_of(f"{','.join(terms)}->{out} {shapes}"))
+    sweep(cases)
+
+
+@pytest.mark.parametrize("row", rows(WRONG))
+def test_wrong_equations_raise_the_same(row):
+    case = sum_of(row)
+    wrong(lambda jnp: jnp.einsum(row.split()[0], *case.args))
+
+
+def test_wrong_options_of_einsum_raise_the_same():
+    a, b, c = array(2, 3), array(3, 4), array(4, 5)
+    wrong(lambda jnp: jnp.einsum("ij->", a, out=a))
+    wrong(lambda jnp: jnp.einsum("ij,jk,kl", a, b, c, optimize="other"))
+    wrong(lambda jnp: jnp.einsum("ij,jk,kl", a, b, c, optimize=[(0, 1, 2)]))
+    wrong(lambda jnp: jnp.einsum("i", [1.0]))
+
+
+def test_einsum_path_is_jaxs():
+    args = array(2, 3), array(3, 4), array(4, 5)
+    path, report = minijax.numpy.einsum_path("ij,jk,kl->il", *args)
+    assert path == [(0, 1), (0, 1)] and "Complete contraction:  ij,jk,kl->il" in report
+
+
+@pytest.mark.parametrize("transform", ["grad", "vmap", "vmap_of_grad", "jvp"])
+def test_contractions_transform(transform, tier):
+    cases = [sum_of("bij,bjk->ikb 223 234"), sum_of("ii,ij->j 33 33"), call("trace", array(3, 3)),
+             call("kron", array(2, 3), array(3)), call("vecdot", array(2, 3), array(3)),
+             call("outer", array(2), array(3)),
+             call("tensordot", array(2, 3), array(3, 2), axes=1)]  # fmt: skip
+    sweep([transformed(case, transform) for case in cases], tier)
+
+
+A, N, Z = array(2, 3), array(3, 4, dtype="int32"), array(2, 3, dtype="complex64")
+T, V = array(5, 2, 3), array(3)
+HOW = dict(precision="high", preferred_element_type=np.float16)
+PRODUCTS = [
+    *(call("tensordot", A, array(3, 4), axes=x) for x in (0, 1, -1, ([1], [0]), (1, 0))),
+    call("tensordot", A, array(3, 2), axes=((-1, 0), (0, -1))), call("tensordot", T, array(2, 3, 7)),
+    call("tensordot", A, N, axes=1), call("tensordot", A, array(3, 4), axes=1, **HOW),
+    call("inner", A, array(4, 3)), call("inner", A, np.float32(3)), call("inner", A, 2.0),
+    call("inner", A, A, **HOW),
+    call("inner", A, np.float32(2), preferred_element_type=np.float16),
+    call("outer", A, V), call("outer", N, V), call("outer", 2, V), call("outer", A, N),
+    call("vdot", Z, Z), call("vdot", A, A, **HOW), call("vdot", A, Z), call("vdot", 2, 3.0),
+    call("vecdot", Z, Z), call("vecdot", T, A), call("vecdot", T, T, axis=0), call("vecdot", V, V, **HOW),
+    call("vecdot", array(1, 2, 3), array(4, 1, 3)),
+    call("matvec", A, V), call("matvec", T, V), call("vecmat", V, array(5, 3, 4)),
+    call("vecmat", Z, array(2, 3, 4)),
+    call("kron", A, array(3, 4)), call("kron", V, N), call("kron", np.float32(2), N), call("kron", 2, 3.0),
+    call("kron", T, V), call("trace", A), call("trace", A, offset=1),
+    call("trace", A, offset=-1, dtype=np.float16),
+    call("trace", T, axis1=-1, axis2=0), call("trace", Z, offset=7),
+    *(call("trace", array(3, 3, dtype=d)) for d in ("bool", "int8", "uint16", "int32", "float16")),
+]  # fmt: skip
+
+
+def test_products_agree(tier):
+    sweep(PRODUCTS, tier)
+
+
+def test_products_run_eagerly():
+    for case in (sum_of("ij,jk->ki 23 34"), call("kron", A, V), call("trace", A), call("vecdot", T, A)):
+        check_eager(case)
+
+
+def test_wrong_operands_raise_the_same():
+    for axes in (5, (1, 1, 1), ([0], [0, 1]), ([5], [0]), ([0, 0], [0, 1]), "x", ([1], 0), 1.5, (0, 0)):
+        wrong(_calling("tensordot", A, array(3, 4), axes=axes))
+    for name in ("inner", "vdot", "vecdot", "outer", "kron", "tensordot"):
+        wrong(_calling(name, [1], 2))
+    for options in (dict(axis1=0, axis2=0), dict(axis1=5), dict(out=A), dict(offset=1.0)):
+        wrong(_calling("trace", A, **options))
+    for name, *args in (
+        ("trace", V),
+        ("inner", A, array(3, 4)),
+        ("vecdot", A, array(3, 4)),
+        ("matvec", V, V),
+    ):
+        wrong(_calling(name, *args))
+    for excluded in ({-1}, {1.5}):
+        wrong(_calling("vectorize", abs, excluded=excluded))
+
+
+def _calling(name, *args, **options):
+    return lambda jnp: getattr(jnp, name)(*args, **options)
+
+
+def vectorized(function, signature, *args, **options):
+    return Case(f"{signature}-{[np.shape(a) for a in args]}-{options}",
+                lambda jax, jnp: jnp.vectorize(lambda *a: function(jnp, *a), signature=signature, **options),
+                args, True)  # fmt: skip
+
+
+def test_vectorize_broadcasts_over_leading_axes(tier):
+    sweep([
+        vectorized(lambda jnp, x: jnp.sin(x), None, A),
+        vectorized(lambda jnp, x, y: jnp.sin(x) * y, None, A, V),
+        vectorized(lambda jnp, x, y: jnp.sin(x) * y, None, array(2, 1), array(1, 3)),
+        vectorized(lambda jnp, x, y: x + y, None, array(1, 3), array(1, 3)),
+        vectorized(lambda jnp, x, y: (x + y, x.sum()), "(n),(n)->(n),()", A, V),
+        vectorized(lambda jnp, x, y: x @ y, "(n,m),(m,k)->(n,k)", T, array(4, 1, 3, 2)),
+        vectorized(lambda jnp, x, y: (x * y).sum(), "(n)->()", A, 2.0, excluded={1}),
+        vectorized(lambda jnp, x: x[:2], "(n)->(m)", A),
+        vectorized(lambda jnp, x: jnp.arange(3) + x, "()->(n)", V),
+        vectorized(lambda jnp, x: {"a": x}, None, array(0, 3)),
+        *(vectorized(lambda jnp, *a: a[0], s, A, V) for s in
+          ("(n),(m)->()", "n->", "(n)->(n)", "(n),(n)->(n),()")),
+        vectorized(lambda jnp, x: (x, x), "(n)->(n)", A), vectorized(lambda jnp, x: x, "(n)->(n,n)", A),
+        vectorized(lambda jnp, x, y: x, "(n),(n)->()", array(2), V),
+        vectorized(lambda jnp, x, y: x, "(n,m),(m)->(n)", V, V),
+    ], tier)  # fmt: skip

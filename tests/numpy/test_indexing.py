@@ -1,0 +1,190 @@
+"""Indexing against jax: every form of index, updates, and seeded random indices."""
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+from compare import both, check_eager, expression_case, same, same_error, same_misuse, sweep
+
+import minijax
+import minijax.numpy as jnp
+
+pytestmark = pytest.mark.oracle
+
+VALUES = {
+    "x": np.arange(12, dtype=np.float32).reshape(3, 4),
+    "v": np.arange(5, dtype=np.float32),
+    "t": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
+    "n": np.arange(12, dtype=np.int32).reshape(3, 4),
+    "s": np.float32(1.5),
+    "i": np.int32(1),
+    "j": np.uint8(0),
+    "a": np.array([0, 1], np.int32),
+    "b": np.array([[1], [0], [1]], np.int32),
+    "c": np.array([-1, 0], np.int16),
+    "u": np.array([1, 0, 1], np.uint32),
+}
+
+
+READS = """
+x[0]; x[-1]; x[:,0]; x[0,1]; x[1:]; x[:-1,::2]; x[::-1]; x[2:0:-1]; x[5:1]; x[::-2,1]; x[None]; x[...,None];
+x[None,0]; x[0,None,:]; x[...]; x[()]; t[...,0]; t[0,...,1]; x[i]; x[i,i]; x[i,0]; x[i,1:]; x[i,::-1]; x[:,i];
+x[i,None]; x[j]; x[a]; x[u]; x[b]; x[:,a]; x[a,a]; x[b,a[:,None].T]; x[a,0]; x[0,a]; t[a,:,a]; t[:,a,a]; t[a,:,0];
+t[0,:,a]; t[a,1:,0]; t[a,::-1]; t[a,1:2,0:2]; t[a,None,0]; t[None,a]; t[a,...,0]; t[a,i]; x[np.array([0,-1])];
+x[[0,1],]; x[(0,1),]; x[((0,1),(1,2))]; x[np.array([True,False,True])]; x[np.array([True,False,True]),0]; x[True];
+x[False]; x[10]; x[-4]; x[2,-5]; x[np.int64(-1)]; x[c]; x[c,0]; x[j,::2]; t[i,::2,0]; t[1,::2,a]; t[::2,a,::-1];
+t[i,::2,::-1]; t[i,a,:2]; t[i,0,a]; x[a,10]; x[a,-1]; x[5:,a]; x[0:0]; x[i,2:1]; x[None,a,None,:]; t[None,a,:,a];
+t[:,a,...,a]; x[np.ones((3,4),bool)]; v[-10:2]; v[10:]; v[i]; s[()]; s[None]; x[2:-1:-2,None]; x[[True,False,True],]
+"""
+UPDATES = """
+x.at[0].set(1.); x.at[i].set(1); x.at[a].set(1.); x.at[a].add(2.); x.at[a].subtract(1.); x.at[a].multiply(2.);
+x.at[a].min(2.); x.at[a].max(x[:2]); x.at[a].apply(jnp.sin); x.at[1:].set(1.); x.at[1:,2:].set(x[1:,2:]);
+x.at[::2].set(1.); x.at[::-1].set(x); x.at[:,0].add(v[:3]); x.at[...].set(1.); x.at[None].set(1.); x.at[0,1].set(s);
+x.at[:,None].set(x[:,None]); x.at[i,i].add(1.); x.at[i,1:].add(1.); x.at[a,a].add(1.); t.at[a,:,a].set(1.);
+t.at[:,a,a].set(1.); t.at[a,1:].set(1.); t.at[a,None,0].add(1.); s.at[()].set(2.); s.at[...].add(2.); x.at[u].set(1.);
+v.at[-1].add(s); n.at[a].add(2); x.at[a].set(n[:2]); x.at[0].set(True); x.at[0:0].set(1.); x.at[c].mul(3.);
+x.at[a].divide(2.); x.at[a].power(2.); x.at[10].set(1.); x.at[np.array([True,False,True])].set(0.);
+x.at[a].get(mode='clip'); x.at[a].get(mode='fill',fill_value=3); x.at[i].get(mode='fill'); x.at[0].get(mode='fill');
+n.at[10].get(mode='fill'); (x>1).at[10].get(mode='fill'); x.at[a].get(wrap_negative_indices=False);
+x.at[a].get(indices_are_sorted=True,unique_indices=True); x.at[-1].set(1.,wrap_negative_indices=False);
+x.at[a].set(1.,mode='clip',indices_are_sorted=True,unique_indices=True); x.at[a].set(1.,mode='promise_in_bounds')
+"""
+TAKING = """
+jnp.take(x,a,axis=0); jnp.take(x,a); jnp.take(x,i,axis=1); jnp.take(x,-1); jnp.take(x,b,axis=1,mode='clip');
+jnp.take(x,b,axis=1,mode='wrap'); jnp.take(x,b,axis=1,mode='fill',fill_value=0); jnp.take(n,a,axis=0);
+jnp.take_along_axis(x,n,axis=0); jnp.take_along_axis(x,n,axis=-1); jnp.take_along_axis(x,n[:1],axis=1);
+jnp.take_along_axis(x,n,axis=1,mode='clip'); jnp.take_along_axis(v,a,axis=None); jnp.ix_(a,u);
+jnp.put_along_axis(x,n%3,s,axis=0,inplace=False); jnp.nonzero(x,size=3); jnp.nonzero(v,size=6,fill_value=7);
+jnp.argwhere(x,size=3); jnp.flatnonzero(v,size=2); jnp.diag(v); jnp.diag(v,1); jnp.diag(x,-1); jnp.diagflat(x);
+jnp.diagonal(t,1,0,2); jnp.diagonal(x); jnp.delete(v,1); jnp.take(x,a,axis=0,unique_indices=True)
+"""
+
+
+def table(text):
+    return [expression_case(VALUES, part.strip()) for part in text.replace("\n", " ").split(";")]
+
+
+@pytest.mark.parametrize("cases", [READS, UPDATES, TAKING], ids=["reads", "updates", "taking"])
+def test_jaxprs_texts_and_values_are_those_of_jax(cases):
+    sweep(table(cases))
+
+
+def test_gradients_of_reads_and_updates_are_those_of_jax():
+    reads = [
+        "x[0]",
+        "x[i]",
+        "x[a]",
+        "x[a,:2]",
+        "x[::-2,1]",
+        "x[:,i]",
+        "x[a].at[0].set(s)",
+        "x.at[a].add(v[:4])",
+    ]
+    sweep([expression_case(VALUES, f"jax.grad(lambda x: jnp.sin({read}).sum())(x)") for read in reads])
+
+
+def random_item(rng, size):
+    kind = rng.random()
+    if kind < 0.15:
+        return str(rng.randrange(-size, size))
+    if kind < 0.25:
+        return rng.choice("ij")
+    if kind < 0.55:
+        start, stop = (rng.choice(["", str(rng.randrange(-size - 1, size + 2))]) for _ in range(2))
+        step = rng.choice(["", "", "", "1", "2", "-1", "-2"])
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    return rng.choice(["a", "a", "b", "c", "np.array([0,-1])", ":"])
+
+
+def random_index(rng, shape=(2, 3, 4)):
+    items = [random_item(rng, size) for size in shape[: rng.randrange(len(shape) + 1)]]
+    if rng.random() < 0.3:
+        items.insert(rng.randrange(len(items) + 1), "None")
+    if len(items) < len(shape) and rng.random() < 0.3:
+        items.append("...")
+    return ",".join(items) + "," if items else "()"
+
+
+def random_expression(rng):
+    index = random_index(rng)
+    forms = ["t[{0}]"] * 5 + ["t.at[{0}].set(2.)", "t.at[{0}].add(t[{0}])", "t.at[{0}].get(mode='fill')"]
+    return rng.choice(forms).format(index)
+
+
+def test_random_indices_give_the_jaxprs_of_jax():
+    rng = random.Random(20)
+    sweep([expression_case(VALUES, random_expression(rng)) for _ in range(120)])
+
+
+def test_random_indices_outside_jit_give_the_values_of_jax():
+    rng = random.Random(21)
+    for _ in range(40):
+        check_eager(expression_case(VALUES, random_expression(rng)))
+
+
+MISUSES = {
+    "x[[0, 1]]": "Using a non-tuple sequence for multidimensional indexing is not allowed",
+    "x['a']": "JAX does not support string indexing",
+    "x[1.0]": "Indexer must have integer or boolean type, got indexer with type float64",
+    "x[x]": "Indexer must have integer or boolean type",
+    "x[0,0,0]": "Too many indices: array is 2-dimensional, but 3 were indexed",
+    "x[...,...]": "an index can only have a single ellipsis",
+    "x[object()]": "only integers, slices",
+    "x[np.ones(2,bool)]": "boolean index did not match shape of indexed array in index 0: got (2,), expected [3]",
+    "x[::0]": "slice step cannot be zero",
+    "jnp.zeros((0,3))[0]": "index is out of bounds for axis 0 with size 0",
+    "x.at[a].get(mode='wrap')": 'Unknown gather mode "wrap"',
+    "x.at[0].foo": "'_IndexUpdateRef' object has no attribute 'foo'",
+    "x.at[a].set(v)": "Incompatible types for broadcasting",
+    "jnp.take(x,s)": "indices must have an integer type",
+    "jnp.take_along_axis(x,a,axis=1)": "indices and arr must have the same number of dimensions",
+    "jax.jit(lambda x, m: x[m])(x, x > 1)": "Array boolean indices must be concrete",
+    "jax.jit(lambda x, i: x[i:])(x, i)": "Slice entries must be static integers",
+    "jax.jit(jnp.nonzero)(x)": "The size argument of jnp.nonzero must be statically specified",
+}
+
+
+@pytest.mark.parametrize("text", MISUSES)
+def test_misuse_raises_the_error_of_jax(text):
+    same_misuse(text, VALUES, MISUSES[text])
+
+
+def test_masks_select_outside_jit():
+    for text in (
+        "x[x > 3]",
+        "x.at[x > 3].set(0.)",
+        "x[x[:, 0] > 3, 1]",
+        "jnp.nonzero(x)",
+        "jnp.unique(x % 3)",
+    ):
+        check_eager(expression_case(VALUES, text))
+    same(lambda jnp: jnp.unique(jnp.array([2, 1, 2]), True, True, True))
+
+
+def test_a_value_that_does_not_fit_the_dtype_warns():
+    with pytest.warns(FutureWarning, match="scatter inputs have incompatible types"):
+        found = jnp.zeros(3, int).at[0].set(1.5)
+    with warnings.catch_warnings(action="ignore"):
+        same(lambda jnp: jnp.zeros(3, int).at[0].set(1.5))
+    assert found.dtype == np.int32
+
+
+def test_the_repr_of_at_shows_array_and_index():
+    same(lambda jnp: repr(jnp.arange(3).at[1:, None]))
+    same(lambda jnp: repr(jnp.arange(3).at))
+
+
+def test_ints_share_one_program():
+    x = jnp.arange(7.0)
+    assert float(x[2]) == 2
+    before = minijax.run.compile.compile_count()
+    assert [float(x[i]) for i in (0, 3, -1)] == [0, 3, 6]
+    assert [float(x.at[i].set(9.0)[i]) for i in (1, -2)] == [9, 9]
+    assert minijax.run.compile.compile_count() - before <= 1
+
+
+def test_arrays_iterate_over_their_first_axis():
+    same(lambda jnp: list(jnp.arange(6).reshape(3, 2)))
+    assert len(list(jnp.zeros(250))) == 250
+    same_error(*both(lambda jnp: lambda: list(jnp.float32(1))), phrases=["iteration over a 0-d array"])

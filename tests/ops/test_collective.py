@@ -1,0 +1,201 @@
+"""Collectives under vmap and in jaxprs, against jax: programs, texts and values."""
+
+import re
+
+import numpy as np
+import pytest
+from compare import Case, same_error, sweep
+
+import minijax
+
+pytestmark = pytest.mark.oracle
+
+
+def array(*sizes, dtype=np.float32):
+    return np.asarray(np.random.RandomState(0).randn(*sizes) * 3).astype(dtype)
+
+
+X, Y = array(4, 3), array(4, 5, 3)
+RING = [(0, 1), (1, 2), (2, 3), (3, 0)]
+GROUPS = [[0, 1], [2, 3]]
+
+
+def over(body, **axes):
+    """`body(lax)` mapped over an axis named i."""
+    return lambda jax: jax.vmap(body(jax.lax), axis_name="i", **axes)
+
+
+def over_two(body, outer, inner):
+    """`body(lax)` mapped over two axes, of the names and places given."""
+
+    def program(jax):
+        mapped = jax.vmap(body(jax.lax), axis_name=inner[0], in_axes=inner[1])
+        return jax.vmap(mapped, axis_name=outer[0], in_axes=outer[1])
+
+    return program
+
+
+def by_name(name, *args, **options):
+    return lambda lax: lambda x: getattr(lax, name)(x, *args, **options)
+
+
+REDUCING = ("psum", "pmean", "pmax", "pmin", "all_gather")
+
+
+def test_reductions_over_a_mapped_axis_equal_jax_s():
+    cases = []
+    for name in REDUCING:
+        cases += [
+            Case(f"{name}-front", over(by_name(name, "i")), (X,)),
+            Case(f"{name}-back", over(by_name(name, "i"), in_axes=1), (array(3, 4),)),
+            Case(f"{name}-int", over(by_name(name, "i")), (array(4, dtype=np.int32),)),
+            Case(
+                f"{name}-tree",
+                over(lambda lax, n=name: lambda x: getattr(lax, n)({"a": x, "b": 1.0}, "i")),
+                (X,),
+            ),
+            Case(f"{name}-constant", over(lambda lax, n=name: lambda x: getattr(lax, n)(X[0], "i")), (X,)),
+            Case(f"{name}-groups", over(by_name(name, "i", axis_index_groups=GROUPS)), (X,), True),
+            Case(f"{name}-outer", over_two(by_name(name, "i"), ("i", 0), ("j", 1)), (Y,)),
+            Case(f"{name}-inner", over_two(by_name(name, "i"), (None, 2), ("i", 1)), (Y,)),
+        ]
+    sweep(cases)
+
+
+def test_reductions_over_two_mapped_axes_equal_jax_s():
+    sweep([Case(f"{name}-{names}", over_two(by_name(name, names), ("i", 0), ("j", 0)), (Y,))
+           for name in ("psum", "pmean", "pmax")
+           for names in (("i", "j"), ("j", "i"), "i", "j")])  # fmt: skip
+
+
+def test_constants_are_multiplied_as_in_jax():
+    values = [1, 2.5, (1, 2.0)]
+    sweep([Case(f"{v}", over(lambda lax, v=v: lambda x: lax.psum(v, "i")), (X,)) for v in values])
+    sweep([Case("groups", over(lambda lax: lambda x: lax.psum(1, "i", axis_index_groups=GROUPS)), (X,)),
+           Case("no-axes", over(by_name("psum", ())), (X,)),
+           Case("booleans", over(lambda lax: lambda x: lax.psum(lax.gt(x, x), "i")), (X,))])  # fmt: skip
+
+
+def test_exchanges_over_a_mapped_axis_equal_jax_s():
+    scatter = [
+        (0, False, (4, 4, 2), 0),
+        (1, False, (4, 2, 4), 0),
+        (0, True, (4, 8, 2), 0),
+        (1, True, (2, 8, 4), 2),
+    ]
+    swap = [(0, 0, False, (4, 4, 2), 0), (0, 1, False, (4, 4, 2), 0), (1, 0, False, (4, 2, 4), 0),
+            (0, 1, True, (4, 8, 2), 0), (1, 0, True, (4, 2, 8), 0), (0, 0, False, (4, 2, 4), 2),
+            (0, 1, True, (4, 4, 2), 1), (1, 0, True, (2, 4, 4), 2), (1, 1, True, (2, 8, 4), 2),
+            (0, 2, False, (4, 4, 2, 3), 0), (2, 0, False, (4, 3, 2, 4), 0),
+            (0, 0, False, (4, 3, 2), 0), (0, 0, True, (4, 3, 2), 0)]  # fmt: skip
+    cases = [Case(f"scatter-{at}-{shape}",
+                  over(by_name("psum_scatter", "i", scatter_dimension=at, tiled=tiled),
+                                                in_axes=d), (array(*shape),))
+             for at, tiled, shape, d in scatter]  # fmt: skip
+    cases += [Case(f"swap-{a}-{b}-{shape}", over(by_name("all_to_all", "i", a, b, tiled=tiled), in_axes=d),
+                   (array(*shape),), True)
+              for a, b, tiled, shape, d in swap]  # fmt: skip
+    cases += [Case(f"gather-{options}", over(by_name("all_gather", "i", **options)), (Y,))
+              for options in ({"axis": 1}, {"tiled": True}, {"axis": -1},
+                              {"axis": 1, "tiled": True})]  # fmt: skip
+    cases.append(Case("swapaxes", over(by_name("pswapaxes", "i", 0)), (array(4, 4, 2),)))
+    swap_tiled = by_name("all_to_all", "i", 0, 1, tiled=True)
+    cases.append(Case("bystander", over_two(swap_tiled, ("i", 0), (None, 1)),
+                      (array(4, 4, 5, 2),)))  # fmt: skip
+    sweep(cases)
+
+
+def test_permutations_over_a_mapped_axis_give_jax_s_values():
+    def pulled(jax):
+        return jax.vmap(lambda x: jax.vjp(lambda x: jax.lax.ppermute(x, "i", RING), x)[1](x), axis_name="i")
+
+    def values(m):
+        programs = [
+            over(by_name("ppermute", "i", RING)),
+            over(by_name("pshuffle", "i", [1, 0, 3, 2])),
+            pulled,
+        ]
+        return [np.asarray(leaf) for p in programs for leaf in m.tree_util.tree_leaves(p(m)(X))]
+
+    for ours, theirs in zip(values(minijax), values(pytest.importorskip("jax")), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_broadcasts_from_a_member_reach_all():
+    found = over(by_name("pbroadcast", "i", 2))(minijax)(X)
+    np.testing.assert_array_equal(np.asarray(found), np.broadcast_to(X[2], X.shape))
+
+
+def test_derivatives_of_collectives_equal_jax_s():
+    def pulled(body):
+        def program(jax):
+            f = body(jax.lax)
+            return jax.vmap(lambda x: jax.vjp(f, x)[1](f(x)), axis_name="i")
+
+        return program
+
+    def pulled_outside(body):
+        def program(jax):
+            f = jax.vmap(body(jax.lax), axis_name="i")
+            return lambda x: jax.vjp(f, x)[1](f(x))
+
+        return program
+
+    bodies = [("psum", by_name("psum", "i"), X), ("pmean", by_name("pmean", "i"), X),
+              ("gather", by_name("all_gather", "i", axis=1, tiled=True), Y),
+              ("scatter", by_name("psum_scatter", "i"), array(4, 4, 2)),
+              ("swap", by_name("all_to_all", "i", 0, 1, tiled=True), array(4, 8, 2))]  # fmt: skip
+    sweep([Case(f"{n}-inside", pulled(b), (x,)) for n, b, x in bodies]
+          + [Case(f"{n}-outside", pulled_outside(b), (x,)) for n, b, x in bodies])  # fmt: skip
+
+
+def test_places_in_an_axis_equal_jax_s():
+    cases = [Case(f"{name}", over(lambda lax, n=name: lambda x: getattr(lax, n)("i")), (X,))
+             for name in ("axis_index", "axis_size")]  # fmt: skip
+    for name in ("axis_index", "axis_size"):
+        body = lambda lax, n=name: lambda x: getattr(lax, n)(("i", "j"))  # noqa: E731
+        cases.append(Case(f"{name}-two", over_two(body, ("i", 0), ("j", 0)), (Y,)))
+    sweep(cases)
+
+
+IN_JAXPRS = [
+    lambda lax: lambda x: lax.psum(x, "i"), lambda lax: lambda x: lax.psum(x, ("i", "k")),
+    lambda lax: lambda x: lax.psum(x, ("i", 0)), lambda lax: lambda x: lax.pmean(x, "i"),
+    lambda lax: lambda x: lax.pmax(x, "i", axis_index_groups=GROUPS),
+    lambda lax: lambda x: lax.all_gather(x, "i", axis=1), lambda lax: lambda x: lax.all_gather(x, ("i", "k")),
+    lambda lax: lambda x: lax.all_gather(x, "i", axis_index_groups=GROUPS),
+    lambda lax: lambda x: lax.psum_scatter(x, "i"),
+    lambda lax: lambda x: lax.psum_scatter(x, "i", tiled=True),
+    lambda lax: lambda x: lax.all_to_all(x, "i", 0, 1), lambda lax: lambda x: lax.ppermute(x, "i", [(0, 1)]),
+    lambda lax: lambda x: lax.pshuffle(x, "i", [1, 0, 3, 2]), lambda lax: lambda x: lax.pbroadcast(x, "i", 1),
+    lambda lax: lambda x: lax.axis_index(("i", "k"))]  # fmt: skip
+
+
+def test_jaxprs_name_the_axes_as_jax_s_do():
+    sides = minijax, pytest.importorskip("jax")
+    for body in IN_JAXPRS:
+        ours, theirs = (m.make_jaxpr(body(m.lax), axis_env=[("i", 4), ("k", 2)])(X) for m in sides)
+        assert re.sub(r"\s+", " ", str(ours)) == re.sub(r"\s+", " ", str(theirs))
+
+
+@pytest.mark.parametrize("call", [
+    lambda lax: lax.psum(X, "i"), lambda lax: lax.pmax(X, "i"), lambda lax: lax.axis_index("i"),
+    lambda lax: lax.axis_size("i"), lambda lax: lax.all_gather(X, "i"),
+    lambda lax: lax.pmean(X, ("i", "j"))])  # fmt: skip
+def test_names_that_are_not_bound_are_reported(call):
+    sides = minijax, pytest.importorskip("jax")
+    same_error(*(lambda m=m: call(m.lax) for m in sides), phrases=["unbound axis name: i"])
+
+
+def test_extrema_have_no_derivative():
+    def push(x):
+        return minijax.jvp(lambda x: minijax.lax.pmax(x, "i"), (x,), (x,))
+
+    with pytest.raises(NotImplementedError, match="Differentiation rule for 'pmax' not implemented"):
+        minijax.vmap(push, axis_name="i")(X)
+
+
+def test_collectives_over_devices_say_that_they_are_not_supported_yet():
+    send = minijax.jit(lambda x: minijax.lax.ppermute_p.bind(x, axis_name=("i",), perm=((0, 1),)))
+    with pytest.raises(NotImplementedError, match="several devices"):
+        send(X)

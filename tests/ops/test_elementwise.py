@@ -1,0 +1,68 @@
+"""Elementwise ops, against jax: every dtype, and every transform."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from compare import Case, sweep, transformed
+
+pytestmark = pytest.mark.oracle
+
+UNARY = """
+    abs acos acosh asin asinh atan atanh bitwise_not cbrt ceil clz conj cos cosh erf exp exp2 expm1 floor imag
+    is_finite lgamma log log1p logistic neg population_count real round rsqrt sign sin sinh sqrt square tan tanh
+""".split()
+BINARY = """
+    add atan2 bitwise_and bitwise_or bitwise_xor complex div eq ge gt le lt max min mul ne nextafter pow rem
+    shift_left shift_right_arithmetic shift_right_logical sub
+""".split()
+TRANSFORMS = ("plain", "jvp", "grad", "vmap", "vmap_of_grad", "jvp_of_grad", "hessian")
+DTYPES = (bool, np.int8, np.uint8, np.int32, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32,
+          np.complex64, ml_dtypes.float8_e4m3fn, ml_dtypes.int4)  # fmt: skip
+
+
+def array(*sizes, dtype=np.float32):
+    values = np.random.RandomState(0).uniform(0.1, 0.9, sizes)
+    return np.asarray(values > 0.5 if dtype is bool else values if dtype(0.5) else values * 7).astype(dtype)
+
+
+def op(name):
+    return lambda lax: getattr(lax, name)
+
+
+def test_operations_of_every_dtype_equal_jax_s(tier):
+    # jax refuses the abs of int4, though it takes its sign and its negative.
+    sweep([Case(f"{name}-{np.dtype(d)}", op(name), (array(3, dtype=d),) * count, True)
+           for count, names in ((1, UNARY), (2, BINARY)) for name in names for d in DTYPES
+           if (name, d) != ("abs", ml_dtypes.int4)], tier)  # fmt: skip
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_operations_under_every_transform_equal_jax_s(transform, tier):
+    cases = [Case(name, op(name), (array(3),) * count, True)
+             for count, names in ((1, UNARY), (2, BINARY)) for name in names]  # fmt: skip
+    sweep([transformed(case, transform) for case in cases], tier)
+
+
+@pytest.mark.parametrize("transform", ["jvp", "vjp"])
+def test_operations_on_complex_numbers_have_jax_s_derivatives(transform, tier):
+    cases = [Case(f"{name}-c64", op(name), (array(3, dtype=np.complex64) + 0.5j,) * count, True)
+             for count, names in ((1, UNARY), (2, BINARY)) for name in names]  # fmt: skip
+    sweep([transformed(case, transform) for case in cases], tier)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_scalars_and_weak_types_beside_arrays(name, tier):
+    whole = name.startswith(("bitwise", "shift"))
+    x, number = array(2, 3, dtype=np.int32 if whole else np.float32), 2 if whole else 1.5
+    sweep([Case(f"{name}-right", lambda lax: lambda x: getattr(lax, name)(x, number), (x,), True),
+           Case(f"{name}-left", lambda lax: lambda x: getattr(lax, name)(number, x), (x,), True),
+           Case(f"{name}-both", op(name), (number, number), True)], tier)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "int8", "uint8", "uint32", "float32"])
+def test_select_n_takes_any_integer(dtype, tier):
+    which = np.array([0, 1, 1], dtype)
+    case = Case("two", op("select_n"), (which, array(3), array(3) * 2), True)
+    more = Case("three", op("select_n"), (which, array(3), array(3) * 2, array(3) * 3), True)
+    scalar = Case("scalar", op("select_n"), (which[1], array(3), array(3) * 2), True)
+    sweep([transformed(c, t) for c in (case, more, scalar) for t in ("plain", "vmap", "vjp")], tier)

@@ -1,0 +1,93 @@
+"""Reductions and the places of extrema, against jax: programs, texts and values."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from compare import Case, same_error, sweep, transformed
+
+import minijax
+
+pytestmark = pytest.mark.oracle
+
+NUMERIC = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")
+LOGICAL = ("reduce_and", "reduce_or", "reduce_xor")
+TRANSFORMS = ("plain", "jvp", "vjp", "vmap", "vmap_of_grad", "grad_of_vmap", "jvp_of_grad")
+DTYPES = (bool, np.int8, np.uint8, np.int32, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32,
+          np.complex64, ml_dtypes.float8_e4m3fn)  # fmt: skip
+SHAPES = [((3, 4), (0,)), ((2, 3, 2), (2, 0)), ((2, 3), ()), ((), ()), ((0, 3), (0,)), ((3, 0), (0,)),
+          ((5,), (0,)), ((7, 2), (0,)), ((2, 3, 2), (0, 1, 2))]  # fmt: skip
+
+
+def array(*sizes, dtype=np.float32):
+    values = np.random.RandomState(0).randn(*sizes) * 3
+    return np.asarray(values > 0 if dtype is bool else values).astype(dtype)
+
+
+def reduction(name, axes):
+    return lambda lax: lambda x: getattr(lax, name)(x, axes)
+
+
+def arg(name, axis, dtype=np.int32):
+    return lambda lax: lambda x: getattr(lax, name)(x, axis, dtype)
+
+
+def accepted(name, dtype):
+    whole = np.issubdtype(dtype, np.integer)
+    if name in LOGICAL:
+        return whole or dtype is bool
+    return dtype is not bool or name in ("reduce_max", "reduce_min")
+
+
+def test_reductions_under_every_transform_equal_jax_s():
+    cases = [Case(f"{name}-{shape}-{axes}", reduction(name, axes), (array(*shape),))
+             for name in NUMERIC for shape, axes in SHAPES
+             if (name, shape) != ("reduce_prod", (0, 3))]  # fmt: skip
+    sweep([transformed(c, t) for c in cases for t in TRANSFORMS])
+
+
+def test_reductions_of_every_dtype_equal_jax_s():
+    sweep([Case(f"{name}-{np.dtype(d)}", reduction(name, (1,)), (array(3, 4, dtype=d),),
+                not accepted(name, d))
+           for name in (*NUMERIC, *LOGICAL) for d in DTYPES])  # fmt: skip
+
+
+def test_logical_reductions_are_batched_as_in_jax():
+    cases = [Case(name, reduction(name, (1, 0)), (array(3, 2, dtype=bool),)) for name in LOGICAL]
+    sweep([transformed(c, "vmap") for c in cases])
+
+
+def test_products_of_complex_numbers_have_jax_s_derivative():
+    case = Case("reduce_prod-c64", reduction("reduce_prod", (0,)), (array(5, dtype=np.complex64),))
+    sweep([transformed(case, t) for t in ("jvp", "vjp")])
+
+
+def test_places_of_extrema_equal_jax_s():
+    special = np.array([[1, np.nan, 5, np.nan], [-0.0, 0.0, -0.0, -np.inf]], np.float32)
+    cases = [Case(f"{name}-{np.dtype(d)}", arg(name, 1), (array(3, 4, dtype=d),))
+             for name in ("argmax", "argmin") for d in DTYPES if d is not np.complex64]  # fmt: skip
+    cases += [Case(f"{name}-special", arg(name, 1, np.uint8), (special,)) for name in ("argmax", "argmin")]
+    cases += [transformed(Case(f"argmax-{axis}", arg("argmax", axis), (array(2, 3),)), t)
+              for axis in (0, 1) for t in ("vmap", "grad")]  # fmt: skip
+    sweep(cases)
+
+
+def test_places_in_one_program_share_their_functions():
+    def program(lax):
+        return lambda x: [lax.argmax(x, 0, d) for d in (np.int32, np.int32, np.uint8)]
+
+    sweep([Case("argmax-thrice", program, (array(3, 2),))])
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (2,), (-1,)])
+def test_reductions_reject_axes_that_are_not_distinct_or_not_there(axes):
+    same_error(*(lambda m=m: m.lax.reduce_max(array(2, 3), axes) for m in sides()))
+
+
+@pytest.mark.parametrize("axis, dtype, shape", [(2, np.int32, (2, 3)), (-1, np.int32, (2, 3)),
+                                                (0, np.float32, (2, 3)), (0, np.int32, (0, 3))])  # fmt: skip
+def test_places_reject_bad_axes_dtypes_and_empty_dimensions(axis, dtype, shape):
+    same_error(*(lambda m=m: m.lax.argmax(array(*shape), axis, dtype) for m in sides()))
+
+
+def sides():
+    return minijax, pytest.importorskip("jax")

@@ -1,0 +1,409 @@
+"""jax.random: bits, keys as arrays, jaxprs and errors, against jax."""
+
+import copy
+import functools
+import pickle
+
+import numpy as np
+import pytest
+from compare import (
+    Case,
+    both,
+    ours,
+    run_on,
+    same,
+    same_error,
+    same_jaxpr,
+    same_text,
+    same_value,
+    sweep,
+    theirs,
+)
+
+import minijax
+from minijax import random
+from minijax.composed.random import PRNGImpl, random_seed_p
+from minijax.random.keys import PRNGSpec
+
+oracle = pytest.mark.oracle
+SEED = np.uint32(7)
+SHAPES = ((), (2, 3), (0,), (7,))
+X = np.arange(6, dtype=np.int32).reshape(3, 2)
+P = np.float32([0.2, 0.3, 0.5])
+LOGITS = np.float32([[0.2, 0.3, 0.5], [1, 2, 3]])
+
+
+def drawn(name, draw, *args):
+    """A case that draws with the key of a seed."""
+    return Case(name, lambda random: lambda seed, *args: draw(random, random.key(seed), *args), (SEED, *args))
+
+
+# ---- bits -------------------------------------------------------------------------------------------
+
+
+@oracle
+@pytest.mark.parametrize(("partitionable", "x64"), [(True, False), (False, False), (False, True)])
+def test_bits_keys_and_numbers_equal_jaxs_in_every_mode(partitionable, x64):
+    widths = (8, 16, 32, 64) if x64 else (8, 16, 32)
+
+    def program(jax, random):
+        def all_of(seed):
+            key = random.key(seed)
+            keys = random.split(key, 4)
+            found = {
+                "bits": [[random.bits(key, s, f"uint{width}") for s in SHAPES] for width in widths],
+                "split": [random.key_data(random.split(key, s)) for s in SHAPES],
+                "fold_in": random.key_data(random.fold_in(key, 2**32 - 1)),
+                "each": jax.vmap(lambda k: (random.bits(k, (3,)), random.key_data(random.split(k))))(keys),
+                "by axis": jax.vmap(jax.vmap(random.bits), 1)(random.split(key, (2, 3))),
+                "both": jax.vmap(
+                    lambda k: jax.vmap(lambda i: random.key_data(random.fold_in(k, i)))(np.arange(3))
+                )(keys),
+                "normal": random.normal(key, (3,)),
+                "randint": random.randint(key, (5,), -3, 9),
+                "permutation": random.permutation(key, 9),
+            }
+            return found
+
+        return jax.jit(all_of)(SEED)
+
+    with minijax.threefry_partitionable(partitionable), minijax.enable_x64(x64):
+        mine = run_on(ours(), program)
+    with theirs().threefry_partitionable(partitionable), theirs().enable_x64(x64):
+        same_value(mine, run_on(theirs(), program))
+
+
+@oracle
+@pytest.mark.parametrize("x64", [False, True])
+def test_seeds_of_every_size_make_jaxs_keys(x64):
+    seeds = (0, -1, True, 42, 2**31 - 1, 2**40 + 7, -(2**40), np.int8(-5), np.uint64(2**40 + 5), np.array(3))
+    with minijax.enable_x64(x64), theirs().enable_x64(x64):
+        for seed in seeds:
+            for make in (lambda r, s: r.key_data(r.key(s)), lambda r, s: r.PRNGKey(s)):
+                same_value(make(random, seed), make(theirs().random, seed))
+
+
+def test_bits_are_known():
+    key = random.key(0)
+    words = [[1797259609, 2579123966], [928981903, 3453687069]]
+    assert random.key_data(random.split(key)).tolist() == words
+    assert random.split(random.PRNGKey(0)).tolist() == words
+    assert random.bits(key, (2,)).tolist() == [4070199207, 4202968722]
+    assert random.key_data(random.fold_in(key, 7)).tolist() == [2716826189, 292468403]
+    assert np.asarray(random.uniform(key, (2,))).view(np.uint32).tolist() == [1064475214, 1064993846]
+    with minijax.threefry_partitionable(False):
+        assert random.bits(key, (2,)).tolist() == random.key_data(random.split(key, 1))[0].tolist()
+
+
+# ---- distributions ----------------------------------------------------------------------------------
+
+DRAWS = [
+    Case("key", lambda random: lambda seed: random.key_data(random.key(seed)), (SEED,)),
+    Case("key-signed", lambda random: lambda seed: random.key_data(random.key(seed)), (np.int32(-3),)),
+    Case("key-narrow", lambda random: lambda seed: random.key_data(random.key(seed)), (np.uint8(3),)),
+    Case("PRNGKey", lambda random: lambda: random.PRNGKey(3)),
+    Case("split-raw", lambda random: lambda k: random.split(k), (np.uint32([1, 2]),)),
+    Case("fold-raw", lambda random: lambda k, i: random.fold_in(k, i), (np.uint32([1, 2]), 3)),
+    Case("clone-raw", lambda random: lambda k: random.clone(k), (np.uint32([1, 2]),)),
+    Case("wrap", lambda random: lambda k: random.key_data(random.wrap_key_data(k)), (np.uint32([[1, 2]]),)),
+    Case("normal-raw", lambda random: lambda k: random.normal(k, (3,)), (np.uint32([1, 2]),)),
+    drawn("split", lambda r, k: r.key_data(r.split(k, (2, 3)))),
+    drawn("fold_in", lambda r, k: r.key_data(r.fold_in(k, 3))),
+    drawn("fold_in-traced", lambda r, k, i: r.key_data(r.fold_in(k, i)), 3),
+    drawn("clone", lambda r, k: r.key_data(r.clone(k))),
+    drawn("bits-8", lambda r, k: r.bits(k, (3,), "uint8")),
+    drawn("bits-4", lambda r, k: r.bits(k, (3,), "uint4")),
+    *(drawn(f"uniform-{d}", lambda r, k, d=d: r.uniform(k, (3, 2), d, 1, 2))
+      for d in ("float32", "float16", "bfloat16", "float8_e4m3fn")),
+    drawn("uniform-scalar", lambda r, k: r.uniform(k)),
+    drawn("uniform-bounds", lambda r, k, low: r.uniform(k, (2, 3), minval=low), P),
+    *(drawn(f"normal-{d}", lambda r, k, d=d: r.normal(k, (3,), d))
+      for d in ("float32", "float16", "bfloat16", "complex64")),
+    *(drawn(f"randint-{d}", lambda r, k, d=d: r.randint(k, (3,), -2, 7, d))
+      for d in ("int32", "uint32", "int8", "uint8", "uint16", "int4")),
+    drawn("randint-wide", lambda r, k: r.randint(k, (), -2, 300, "int8")),
+    drawn("randint-narrow-bound", lambda r, k, low: r.randint(k, (3,), low, 10), np.int8(3)),
+    drawn("randint-other-bound", lambda r, k, low: r.randint(k, (3,), low, 300, "int8"), np.int16(3)),
+    drawn("randint-bounds", lambda r, k, low: r.randint(k, (2, 3), low, 10), np.arange(3)),
+    drawn("randint-float-bound", lambda r, k: r.randint(k, (3,), 0.0, 10)),
+    drawn("randint-beyond", lambda r, k: r.randint(k, (3,), 0, np.uint32(2**32 - 1), "uint32")),
+    drawn("randint-empty-range", lambda r, k: r.randint(k, (3,), 5, 1)),
+    drawn("bernoulli", lambda r, k: r.bernoulli(k)),
+    drawn("bernoulli-shape", lambda r, k, p: r.bernoulli(k, p, (2, 3)), P),
+    drawn("bernoulli-high", lambda r, k, p: r.bernoulli(k, p, (2, 3), mode="high"), P),
+    drawn("permutation", lambda r, k: r.permutation(k, 5)),
+    drawn("permutation-of", lambda r, k, x: r.permutation(k, x, -1), X),
+    drawn("permutation-each", lambda r, k, x: r.permutation(k, x, 1, independent=True), X),
+    drawn("permutation-twice", lambda r, k: r.permutation(k, 5000)),
+    drawn("choice", lambda r, k: r.choice(k, 5, (3,))),
+    drawn("choice-one", lambda r, k: r.choice(k, 5)),
+    drawn("choice-of", lambda r, k, x: r.choice(k, x, (2, 2), axis=1), X),
+    drawn("choice-none", lambda r, k, x: r.choice(k, x, (0, 2), axis=1), X),
+    drawn("choice-once", lambda r, k: r.choice(k, 5, (3,), replace=False)),
+    drawn("choice-once-p", lambda r, k, p, x: r.choice(k, x, (3,), False, p), P, X),
+    drawn("categorical", lambda r, k, x: r.categorical(k, x), LOGITS),
+    drawn("categorical-axis", lambda r, k, x: r.categorical(k, x, axis=0, shape=(4, 3)), LOGITS),
+    drawn("categorical-once", lambda r, k, x: r.categorical(k, x, shape=(2, 2), replace=False), LOGITS),
+    drawn("categorical-once-axis", lambda r, k, x: r.categorical(k, x, 0, (2, 3), False, "high"), LOGITS),
+    *(drawn(f"{n}-{d}", lambda r, k, n=n, d=d: getattr(r, n)(k, (3,), d))
+      for n in ("gumbel", "exponential", "laplace", "logistic", "cauchy") for d in ("float32", "float16")),
+    drawn("gumbel-high", lambda r, k: r.gumbel(k, (3,), mode="high")),
+    drawn("rademacher", lambda r, k: r.rademacher(k, (3,), "int8")),
+    drawn("truncated_normal", lambda r, k: r.truncated_normal(k, -1, 1.0, (3,))),
+    drawn("truncated_normal-bounds", lambda r, k, a: r.truncated_normal(k, a, 1.0, (2, 3)), P),
+]  # fmt: skip
+
+
+WIDE = ("uniform-scalar", "uniform-bounds", "normal-bfloat16", "randint-int32", "randint-bounds", "bernoulli",
+        "permutation", "choice", "categorical", "gumbel-float16", "truncated_normal")  # fmt: skip
+
+
+@oracle
+def test_draws_equal_jaxs(tier):
+    sweep(DRAWS, tier)
+
+
+@oracle
+def test_draws_equal_jaxs_in_64_bits():
+    wide = [case for case in DRAWS if case.name in WIDE]
+    with minijax.enable_x64(True), theirs().enable_x64(True):
+        sweep(wide)
+
+
+def mapped(name, draw, in_axes=0, shape=(4,)):
+    def program(jax, random):
+        f = draw(jax, random)
+        return lambda words: jax.vmap(f, in_axes)(random.wrap_key_data(words))
+
+    return Case(name, program, (np.arange(2 * int(np.prod(shape)), dtype=np.uint32).reshape(*shape, 2),))
+
+
+def derivative(jax, random):
+    def loss(low, key):
+        return jax.numpy.sum(random.uniform(key, (3,), minval=low, maxval=2.0) * random.normal(key, (3,)))
+
+    return lambda low, seed: jax.value_and_grad(loss)(low, random.key(seed))
+
+
+TRANSFORMED = [
+    mapped("split", lambda jax, r: lambda k: r.key_data(r.split(k))),
+    mapped("bits", lambda jax, r: lambda k: r.bits(k, (3,))),
+    mapped("normal", lambda jax, r: lambda k: r.normal(k, (3,))),
+    mapped("randint", lambda jax, r: lambda k: r.randint(k, (3,), 0, 9)),
+    mapped("axis", lambda jax, r: jax.vmap(lambda k: r.key_data(r.split(k))), 1, (2, 3)),
+    mapped("unwrap", lambda jax, r: r.key_data, 1, (2, 3)),
+    mapped("fold-one", lambda jax, r: lambda k: r.key_data(r.fold_in(k, 7))),
+    mapped(
+        "fold-all",
+        lambda jax, r: lambda k: jax.vmap(lambda i: r.key_data(r.fold_in(k, i)))(np.arange(3)),
+    ),
+    Case("seeds", lambda jax, random: jax.vmap(lambda s: random.key_data(random.key(s))), (np.arange(3),)),
+    Case("grad", derivative, (np.float32(0.5), SEED)),
+    Case(
+        "scan",
+        lambda jax, random: (
+            lambda seed: jax.lax.scan(
+                lambda c, k: (c + random.normal(k), random.bits(k)), 0.0, random.split(random.key(seed), 3)
+            )
+        ),
+        (SEED,),
+    ),
+    Case(
+        "carried",
+        lambda jax, random: (
+            lambda seed: random.key_data(
+                jax.lax.fori_loop(0, 3, lambda i, k: random.fold_in(k, i), random.key(seed))
+            )
+        ),
+        (SEED,),
+    ),
+    Case(
+        "cond",
+        lambda jax, random: (
+            lambda p, seed: random.key_data(
+                jax.lax.cond(p, lambda k: random.split(k)[0], lambda k: k, random.key(seed))
+            )
+        ),
+        (True, SEED),
+    ),
+]
+
+
+@oracle
+def test_keys_go_through_transformations_as_in_jax(tier):
+    sweep(TRANSFORMED, tier)
+
+
+@oracle
+def test_keys_have_no_derivative_but_may_be_differentiated_by():
+    def program(jax, random):
+        def loss(x, keys):
+            return x * random.uniform(keys[0]) * random.normal(keys[1])
+
+        return jax.vjp(loss, np.float32(2), random.split(random.key(0)))[1](np.float32(1))
+
+    same(program)
+
+
+@oracle
+@pytest.mark.parametrize(
+    "case", [c for c in DRAWS if c.name in ("split", "fold_in", "bits-8", "normal-float32", "PRNGKey")]
+)
+def test_programs_lower_to_jaxs_stablehlo(case):
+    same_text(case.program, *case.args)
+
+
+@oracle
+def test_keys_are_constants_and_operands_in_jaxprs():
+    same_jaxpr(lambda random: lambda: random.normal(random.key(3)))
+    for program in (
+        lambda jax, random: jax.make_jaxpr(lambda k: (k[0], k[1:], k.T))(random.split(random.key(0), 3)),
+        lambda jax, random: jax.make_jaxpr(functools.partial(lambda k: k, random.split(random.key(0))))(),
+        lambda jax, random: jax.make_jaxpr(lambda k: jax.numpy.where(True, k, k))(random.key(0)),
+        lambda jax, random: jax.make_jaxpr(random.clone)(random.key(0)),
+    ):
+        mine, its = both(program)
+        assert str(mine) == str(its)
+
+
+# ---- keys as arrays ---------------------------------------------------------------------------------
+
+SAME_REPR = """
+k|kk|f"{k}"|str(kk)|kk[:0]|r.split(k, (2, 2))|k.dtype|str(k.dtype)|k.dtype.name|k.dtype.itemsize|k.shape
+kk.shape|kk.ndim|kk.size|k.itemsize|kk.nbytes|len(kk)|list(kk)|kk[0]|kk[-1]|kk[1:]|kk[None]
+kk[kk.shape[0] - 2]|kk[np.array([0, 2])]|kk[jnp.array(1)]|kk.T|kk.reshape(3, 1)|kk.reshape((1, 3))
+kk.ravel()|kk.flatten()|kk.squeeze()|kk.at[0].set(k)|kk.copy()|k == k|kk == kk|kk[0] == kk|k != k
+kk.block_until_ready()|kk.is_deleted()|k.committed|jnp.stack([k, k])|jnp.concatenate([kk, kk])
+jnp.ndim(kk)|jnp.shape(kk)|jnp.size(kk)|jnp.asarray(kk)|jnp.array([k, k])|jnp.broadcast_to(k, (2,))
+jnp.where(np.array([True, False, True]), kk, k)|jax.typeof(kk)|k.aval|isinstance(k, jax.Array)
+jax.eval_shape(r.split, k)|jax.tree.leaves({"a": k})|jax.jit(lambda x: x)(k)|jax.jit(lambda: kk)()
+jax.jit(lambda: k)()|jax.jit(lambda d: {"a": r.split(d["k"]), "b": d["x"]})({"k": k, "x": 1.0})
+jax.vmap(lambda k: k)(kk)|k.devices()|jax.dtypes.issubdtype(k.dtype, jax.dtypes.prng_key)
+jax.dtypes.issubdtype(k.dtype, np.integer)|k.dtype == "int32"|k.dtype == r.key(1).dtype|r.key_impl(k)
+r.key_impl(K)|r.key_dtype()|r.clone(kk)|r.key(0, impl=k.dtype)|r.key(0, dtype=k.dtype)
+r.key(0, impl=r.key_impl(k))|r.wrap_key_data(K)|r.wrap_key_data(np.zeros((3, 2), "uint32"))|r.split(K)
+r.fold_in(K, 3)|r.fold_in(k, 1.5)|r.fold_in(k, np.int64(-7))|r.fold_in(k, np.array(7))|r.key_data(K)
+r.split(k, ())
+"""
+
+
+def listed(expressions):
+    return expressions.strip().replace("\n", "|").split("|")
+
+
+def evaluate(package, expression):
+    names = {"jax": package, "np": np, "r": run_on(package, lambda random: random)}
+    names["jnp"] = run_on(package, lambda jnp: jnp)
+    names["k"], names["K"] = names["r"].key(0), names["r"].PRNGKey(0)
+    names["kk"] = names["r"].split(names["k"], 3)
+    return eval(expression, names)
+
+
+@oracle
+@pytest.mark.parametrize("expression", listed(SAME_REPR))
+def test_keys_look_and_behave_as_jaxs(expression):
+    assert repr(evaluate(minijax, expression)) == repr(evaluate(theirs(), expression))
+
+
+RAISING = """
+r.key(1.0)|r.key("a")|r.key(k)|r.key(kk)|r.key(np.float32(1))|r.key(None)|r.key([1])|r.key(np.arange(2))
+r.PRNGKey(1.5)|r.key(2**63)|r.key(-2**64)|r.key(0, impl="nope")|r.key(0, impl=3)|r.split(kk)
+r.split(r.split(K))|r.split(k, 2.0)|r.split(3)|r.split(None)|r.split([1, 2])|r.split(np.array([1, 2]))
+r.split(np.array([1, 2, 3], "uint32"))|r.split(np.uint32(2))|r.fold_in(k, -1)|r.fold_in(k, 2**32)
+r.fold_in(k, np.arange(2))|r.fold_in(kk, 1)|r.key_data(3)|r.key_data([1, 2])
+r.wrap_key_data(np.arange(2, dtype="int32"))|r.wrap_key_data(k)|r.wrap_key_data([1, 2])|r.key_impl(3)
+r.bits(k, (2,), "int32")|r.bits(k, (2,), bool)|r.bits(kk)|r.uniform(kk)|r.uniform(k, (2,), int)
+r.uniform(k, (2.0,))|r.uniform(k, (2,), "complex64")|r.uniform(k, (2,), minval=np.zeros(3))
+r.uniform(k, None)|r.uniform(3)|r.normal(k, (2,), int)|r.normal(kk)|r.randint(k, (2,), 0, 10, float)
+r.randint(k, (2,), 0, 2**31)|r.randint(k, (2,), np.zeros(3, int), 10)|r.randint(k, (2,), 0, 10, bool)
+r.bernoulli(k, 2)|r.bernoulli(k, True)|r.bernoulli(k, "a")|r.bernoulli(k, 1j)
+r.bernoulli(k, np.zeros(3), (2,))|r.bernoulli(k, 0.5, mode="x")|r.permutation(k, 5.0)
+r.permutation(k, 5, 1)|r.permutation(k, [1, 2, 3])|r.permutation(k, np.zeros((2, 3)), axis=2)
+r.permutation(k, True)|r.choice(k, 0)|r.choice(k, -2)|r.choice(k, [1, 2, 3])|r.choice(k, 5, 3)
+r.choice(k, 5, (6,), replace=False)|r.choice(k, 5, (2,), p=[0.1, 0.9])
+r.choice(k, np.zeros((2, 3)), (2,), axis=4)|r.choice(k, 2, (2,), p=np.zeros((2, 1)))
+r.categorical(k, [0.1, 0.2])|r.categorical(k, np.zeros((2, 3)), shape=(3,))
+r.categorical(k, np.zeros((2, 3)), axis=2)|r.categorical(k, np.arange(3))
+r.categorical(k, np.zeros((2, 3)), shape=(4, 2), replace=False)|r.categorical(k, np.zeros(3), mode="q")
+r.gumbel(k, (3,), int)|r.gumbel(k, (3,), mode="q")|r.exponential(k, (3,), int)
+r.truncated_normal(k, 0, 1, (2,), int)|r.truncated_normal(k, np.zeros(2), 1, (3,))
+r.laplace(k, (2,), int)|bool(k)|int(k)|float(k)|np.asarray(k)|hash(k)|len(k)|iter(k)|kk[kk]
+jnp.add(k, k)|jax.grad(lambda k: 1.0)(k)|jax.jvp(lambda k: k, (k,), (k,))|kk.item()|kk.view("uint32")
+k + 1|2.0 * k|k == 1|k // 2|jnp.maximum(1, k)|jnp.logaddexp(k, 1)
+"""
+PHRASES = {
+    "r.split(kk)": ["accepts a single key, but was given a key array of shape (3,) != ()"],
+    "r.split(None)": ["unexpected PRNG key type"],
+    "r.split(3)": ["JAX encountered invalid PRNG key data"],
+    "r.key([1])": ["Use jax.vmap for batching"],
+    "k + 1": ["add does not accept dtypes key<fry>, int32"],
+    "np.asarray(k)": ["cannot be converted to a NumPy array"],
+}
+
+
+@oracle
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("expression", listed(RAISING))
+def test_wrong_calls_raise_as_in_jax(expression):
+    phrases = PHRASES.get(expression, [])
+    same_error(lambda: evaluate(minijax, expression), lambda: evaluate(theirs(), expression), phrases)
+
+
+def test_keys_copy_and_pickle():
+    keys = random.split(random.key(3), 2)
+    for made in (copy.copy(keys), copy.deepcopy(keys), pickle.loads(pickle.dumps(keys))):
+        assert made.dtype == keys.dtype and (made == keys).tolist() == [True, True]
+
+
+# ---- options and generators -------------------------------------------------------------------------
+
+
+@oracle
+@pytest.mark.parametrize("custom", [False, True])
+def test_the_option_makes_prng_keys_typed(custom):
+    def program(jax, random):
+        jax.config.update("jax_enable_custom_prng", custom)
+        try:
+            return random.PRNGKey(3)
+        finally:
+            jax.config.update("jax_enable_custom_prng", False)
+
+    same(program)
+
+
+def test_raw_keys_warn_or_raise_where_the_option_says_so():
+    raw = random.PRNGKey(0)
+    try:
+        minijax.config.update("jax_legacy_prng_key", "warn")
+        with pytest.warns(UserWarning, match="Legacy uint32 key array"):
+            random.split(raw)
+        minijax.config.update("jax_legacy_prng_key", "error")
+        with pytest.raises(ValueError, match="Legacy uint32 key array"):
+            random.normal(raw)
+        random.key_data(raw)
+    finally:
+        minijax.config.update("jax_legacy_prng_key", "allow")
+
+
+def test_other_generators_say_that_they_are_missing():
+    with pytest.raises(NotImplementedError, match="rbg"):
+        random.key(0, impl="rbg")
+    with minijax.default_prng_impl("unsafe_rbg"), pytest.raises(NotImplementedError, match="unsafe_rbg"):
+        random.PRNGKey(0)
+
+
+def test_a_generator_of_ones_own_draws_by_its_functions():
+    full = minijax.lax.full
+    impl = PRNGImpl(
+        (3,),
+        lambda seed: full((3,), np.uint32(5)),
+        lambda words, shape: full((*shape, 3), np.uint32(6)),
+        lambda words, width, shape: full(shape, np.uint32(width)),
+        lambda words, data: minijax.lax.add(words, data),
+        tag="own",
+    )
+    key = random_seed_p.bind(np.int32(0), impl=impl)
+    assert str(key.dtype) == "key<own>" and random.key_impl(key) == PRNGSpec(impl)
+    assert random.key_data(random.split(key, 2)).tolist() == [[6, 6, 6], [6, 6, 6]]
+    assert minijax.vmap(lambda k: random.bits(k, (2,)))(random.split(key, 2)).tolist() == [[32, 32]] * 2
+    assert random.key_data(random.fold_in(key, 2)).tolist() == [7, 7, 7]

@@ -1,0 +1,272 @@
+"""Holds the architecture: floors, no cycles, no late imports, and the limits of size."""
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+FILE_LINES, FUNCTION_LINES, PACKAGE_LINES = 800, 60, 20_500
+
+ROOMS = ("base", "ir", "hlo", "run", "ops", "transforms", "control", "composed", "api")
+LIBRARIES = ("numpy", "scipy", "random", "nn", "image", "example_libraries", "experimental")
+FACES = ("interpreters", "extend", "lax")
+LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
+
+JAXLIB_ROOMS = ("minijax.run", "minijax.base.native")
+LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax.base.alias")
+
+Sources = dict[str, ast.Module]
+
+
+def load() -> tuple[dict[str, str], Sources]:
+    """The texts and trees of the package's modules, by dotted name."""
+    texts = {}
+    for path in sorted((ROOT / "minijax").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        texts[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text()
+    return texts, {name: ast.parse(text) for name, text in texts.items()}
+
+
+TEXTS, TREES = load()
+
+
+def is_face(module: str) -> bool:
+    """Whether the module only gives names: a file at the top level, or in a folder of faces."""
+    parts = module.split(".")
+    return len(parts) > 1 and parts[1] not in (*ROOMS, *LIBRARIES, "__main__")
+
+
+def floor(module: str) -> int:
+    parts = module.split(".")
+    if len(parts) == 1 or parts[1] == "__main__":
+        return TOP_FLOOR
+    if parts[1] in ROOMS:
+        return ROOMS.index(parts[1])
+    # Faces are names for the libraries' floor to share; a cycle through one is still a cycle.
+    return LIBRARY_FLOOR
+
+
+def imported(module: str, tree: ast.AST, trees: Sources) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of what the module imports; a submodule rather than its package."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                is_package = any(name.startswith(module + ".") for name in trees)
+                parts = (module + ".x" if is_package else module).split(".")[: -node.level]
+                base = ".".join([*parts, *([base] if base else [])])
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                yield node.lineno, inner if inner in trees else base
+
+
+def deferred(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and name of what the module gets through `defer`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) == "defer":
+            for argument in node.args:
+                yield node.lineno, argument.value if isinstance(argument, ast.Constant) else "?"
+
+
+def _called(node: ast.Call) -> str:
+    return getattr(node.func, "id", getattr(node.func, "attr", ""))
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def under(module: str, *packages: str) -> bool:
+    return any(module == package or module.startswith(package + ".") for package in packages)
+
+
+def docstring_lines(tree: ast.AST) -> set[int]:
+    lines: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                lines.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return lines
+
+
+def code_lines(text: str) -> int:
+    """The lines that hold code: no docstring, comment or blank."""
+    lines: set[int] = set()
+    idle = (
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    )
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in idle:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - docstring_lines(ast.parse(text)))
+
+
+# The rules, each as a list of what breaks it
+
+
+def climbing(trees: Sources) -> list[str]:
+    return [
+        f"{module}:{line} imports {name}, from floor {floor(name)} into floor {floor(module)}"
+        for module, tree in trees.items()
+        for line, name in imported(module, tree, trees)
+        if under(name, "minijax") and floor(name) > floor(module)
+    ]
+
+
+def cycles(trees: Sources) -> list[str]:
+    """The modules that reach themselves along imports."""
+    edges = {module: {name for _, name in imported(module, tree, trees)} for module, tree in trees.items()}
+
+    def reached(start: str) -> set[str]:
+        seen, waiting = set(), [start]
+        while waiting:
+            new = edges.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting.extend(new)
+        return seen
+
+    return [module for module in trees if module in reached(module)]
+
+
+def late_imports(trees: Sources) -> list[str]:
+    found = []
+    for module, tree in trees.items():
+        for function in functions(tree):
+            nodes = (n for n in ast.walk(function) if isinstance(n, ast.Import | ast.ImportFrom))
+            found += [f"{module}:{node.lineno} imports inside {function.name}" for node in nodes]
+        calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call))
+        if module not in LATE_IMPORTERS:
+            names = ("import_module", "__import__")
+            found += [f"{module}:{n.lineno} calls {_called(n)}" for n in calls if _called(n) in names]
+    return found
+
+
+def foreign_imports(trees: Sources) -> list[str]:
+    """Imports of jax anywhere, and of jaxlib outside its rooms."""
+    found = []
+    for module, tree in trees.items():
+        for line, name in [*imported(module, tree, trees), *deferred(tree)]:
+            if under(name, "jax") or (under(name, "jaxlib") and not under(module, *JAXLIB_ROOMS)):
+                found.append(f"{module}:{line} imports {name}")
+    return found
+
+
+def bodies_in_faces(trees: Sources) -> list[str]:
+    # Module-level __getattr__ and __dir__ give names too, lazily or with a warning.
+    return [
+        f"{module}:{function.lineno} defines {function.name}"
+        for module, tree in trees.items()
+        if is_face(module) or module == "minijax"
+        for function in functions(tree)
+        if function.name not in ("__getattr__", "__dir__")
+    ]
+
+
+def long_functions(trees: Sources) -> list[str]:
+    found = []
+    for module, tree in trees.items():
+        for function in functions(tree):
+            has_docstring = ast.get_docstring(function) is not None
+            docstring = function.body[0].end_lineno - function.body[0].lineno + 1 if has_docstring else 0
+            lines = function.end_lineno - function.lineno + 1 - docstring
+            if lines > FUNCTION_LINES:
+                found.append(f"{module}:{function.lineno} {function.name} has {lines} lines")
+    return found
+
+
+RULES = [climbing, cycles, late_imports, foreign_imports, bodies_in_faces, long_functions]
+
+# The package keeps the rules
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_package_keeps_the_rule(rule):
+    assert rule(TREES) == []
+
+
+def test_every_folder_has_a_floor():
+    folders = {path.name for path in (ROOT / "minijax").iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert folders - {*ROOMS, *LIBRARIES, *FACES} == set()
+
+
+def test_there_is_no_private_source_folder():
+    assert [path for path in (ROOT / "minijax").rglob("_src*") if path.suffix != ".pyc"] == []
+
+
+def test_files_are_short():
+    assert {name: text.count("\n") for name, text in TEXTS.items() if text.count("\n") > FILE_LINES} == {}
+
+
+def test_the_package_stays_within_its_budget():
+    assert sum(map(code_lines, TEXTS.values())) <= PACKAGE_LINES
+
+
+def test_nothing_is_left_to_do_in_a_comment():
+    words = ("TO" + "DO", "FIX" + "ME")
+    files = [path for folder in ("minijax", "tests") for path in (ROOT / folder).rglob("*.py")]
+    assert [str(path) for path in files if any(word in path.read_text() for word in words)] == []
+
+
+# The rules reject what breaks them
+
+PLANTED = [
+    (climbing, {"minijax.ir.a": "from minijax.ops import b", "minijax.ops.b": ""}),
+    (climbing, {"minijax.ir.a": "from ..ops import b", "minijax.ops.b": ""}),
+    (climbing, {"minijax.ir.a": "import minijax.numpy", "minijax.numpy": ""}),
+    (climbing, {"minijax.ops.a": "from minijax import lax", "minijax.lax": "", "minijax": ""}),
+    (climbing, {"minijax.ops.a": "from minijax import sin", "minijax": ""}),
+    (
+        cycles,
+        {"minijax.ir.a": "from minijax.ir.b import x", "minijax.ir.b": "from . import a"},
+    ),
+    (cycles, {"minijax.lax": "from minijax.numpy import x", "minijax.numpy": "from minijax import lax"}),
+    (late_imports, {"minijax.ir.a": "def f():\n    import os"}),
+    (late_imports, {"minijax.ir.a": "class A:\n    def f(self):\n        from os import path"}),
+    (late_imports, {"minijax.ir.a": "import importlib\nx = importlib.import_module('os')"}),
+    (foreign_imports, {"minijax.run.a": "import jax"}),
+    (foreign_imports, {"minijax.run.a": "from jax.numpy import sin"}),
+    (foreign_imports, {"minijax.ir.a": "import jaxlib"}),
+    (foreign_imports, {"minijax.ir.a": "from minijax.base.lazy import defer\nx = defer('jaxlib.mlir')"}),
+    (bodies_in_faces, {"minijax.lax": "def f(): pass"}),
+    (bodies_in_faces, {"minijax.interpreters.ad": "class A:\n    def f(self): pass"}),
+    (long_functions, {"minijax.ir.a": "def f():\n" + "    x = 1\n" * 60}),
+]
+
+
+@pytest.mark.parametrize(("rule", "sources"), PLANTED)
+def test_a_rule_rejects_what_breaks_it(rule, sources):
+    assert len(rule({name: ast.parse(text) for name, text in sources.items()})) >= 1
+
+
+KEPT = {
+    "minijax": "from minijax.base.alias import install\ndef __getattr__(name): return name",
+    "minijax.lax": "from minijax.ops.sin import sin",
+    "minijax.numpy": "from minijax import lax",
+    "minijax.ops": "",
+    "minijax.ops.sin": "from minijax.ir.trace import bind\nfrom . import cos",
+    "minijax.ops.cos": "import numpy as np\nfrom minijax.base.lazy import defer\nlu = defer('scipy')",
+    "minijax.run.client": "import jaxlib",
+    "minijax.base.native": "from jaxlib import xla_client",
+    "minijax.ir.trace": 'def f():\n    """' + "x\n" * 70 + '"""',
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_accepts_what_keeps_it(rule):
+    assert rule({name: ast.parse(text) for name, text in KEPT.items()}) == []
+
+
+def test_lines_of_code_leave_out_docstrings_comments_and_blanks():
+    assert code_lines('"""A.\n\nB."""\n\n# why\nx = """a\nb"""  # c\n\n\ndef f():\n    """C."""\n') == 3

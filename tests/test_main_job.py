@@ -1,0 +1,39 @@
+"""The spectral radius program, run as a user would run it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = str(ROOT / "notebooks" / "spectral_radius.py")
+
+
+def _losses(folder: Path, *command: str) -> tuple[np.ndarray, str]:
+    file = folder / "losses"
+    run = subprocess.run(
+        [sys.executable, *command, PROGRAM, "--steps", "40", "--losses", str(file), "--picture",
+         str(folder / "curve.png")],
+        cwd=ROOT, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return np.fromfile(file, np.float32), run.stdout
+
+
+def test_the_program_learns(tmp_path):
+    losses, printed = _losses(tmp_path, "-m", "minijax")
+    assert len(losses) == 40 and np.isfinite(losses).all()
+    assert losses[-5:].mean() < losses[:5].mean()
+    assert "model at [[1, -1], [1, 1]]" in printed and "1.4142135623730951" in printed
+
+
+@pytest.mark.oracle
+def test_its_losses_step_by_step_are_jax_s(tmp_path):
+    (tmp_path / "jax").mkdir()
+    ours, ours_printed = _losses(tmp_path, "-m", "minijax")
+    theirs, theirs_printed = _losses(tmp_path / "jax")
+    assert ours.tobytes() == theirs.tobytes()
+    keep = [line for line in theirs_printed.splitlines() if "step" not in line and "curve" not in line]
+    assert [line for line in ours_printed.splitlines() if line in keep] == keep
