@@ -25,6 +25,8 @@ from minijax.api.custom import (
     custom_vjp as custom_vjp,
 )
 from minijax.api.jit import eval_shape as eval_shape, jit as jit, make_jaxpr as make_jaxpr
+from minijax.api.meshes import make_mesh as make_mesh
+from minijax.api.shard_map import shard_map as shard_map
 from minijax.api.shapes import ShapeDtypeStruct as ShapeDtypeStruct
 from minijax.api.transfer import (
     block_until_ready as block_until_ready,
@@ -56,6 +58,7 @@ from minijax.base.config import (
     transfer_guard as transfer_guard,
 )
 from minijax.base.dtypes import float0 as float0
+from minijax.ir.meshes import set_mesh as set_mesh
 from minijax.ir.shardings import NamedSharding as NamedSharding, PartitionSpec as P  # noqa: F401
 from minijax.ir.types import typeof as typeof
 from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)

@@ -22,6 +22,7 @@ from minijax.control.jitted import (
     signature_of,
     source_of,
 )
+from minijax.control.laid_out import shardings_of
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
@@ -49,6 +50,8 @@ def jit(
     results and are deleted. Raises TypeError or ValueError for arguments that `fun` does not have.
     """
     options = dict(
+        in_shardings=in_shardings,
+        out_shardings=out_shardings,
         static_argnums=static_argnums,
         static_argnames=static_argnames,
         donate_argnums=donate_argnums,
@@ -69,10 +72,6 @@ def jit(
             raise ValueError(
                 f"can't specify both a device and a backend for jit, got {device=} and {backend=}."
             )
-    if in_shardings is not None or out_shardings is not None:
-        raise NotImplementedError(
-            "jit: in_shardings and out_shardings need several devices, which are not there yet"
-        )
     if fun is None:
         return functools.partial(jit, **options)
     if not callable(fun):
@@ -84,7 +83,15 @@ def jit(
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiler = tuple(sorted(compiler_options.items())) if compiler_options else ()
-    chosen = JitOptions(keep_unused, inline, device, backend, compiler)
+    laid = [
+        shardings_of(name, value)
+        for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings))
+    ]
+    if (device is not None or backend is not None) and any(s is not None for s in laid):
+        raise ValueError(
+            "If backend or device is specified on jit, then in_shardings and out_shardings should not be."
+        )
+    chosen = JitOptions(keep_unused, inline, device, backend, compiler, *laid)
     return JitWrapped(fun, chosen, resolved, None, signature)
 
 

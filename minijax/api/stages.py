@@ -3,20 +3,19 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minijax.api.shapes import abstract, described
+from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import source, tree
 from minijax.control.jitted import Jitted, Traced as TracedCall
+from minijax.ir.meshes import PartitionSpec
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
+from minijax.ops.sharding import concrete_sharding
 from minijax.run import client
+from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import hlo_text, module_cost
-from minijax.transforms.evaluate import (
-    ProgramOptions,
-    Runner,
-    compile_lowered,
-    lower_program,
-    operand,
-)
+from minijax.run.spread import is_placed
+from minijax.transforms.evaluate import Runner, SpreadRunner, compile_lowered, lower_program, operand
+from minijax.transforms.placement import Placement, ProgramOptions, choose_placement
 
 
 class ArgInfo(NamedTuple):
@@ -61,8 +60,10 @@ class Stage:
 class Traced(Stage):
     """A function with its jaxpr for one kind of arguments."""
 
-    def __init__(self, wrapped: "JitWrapped", call: TracedCall, treedef: Any, static: tuple):
+    def __init__(self, wrapped: "JitWrapped", call: TracedCall, treedef: Any, static: tuple,
+                 signatures: Sequence[Signature]):  # fmt: skip
         self._wrapped, self._call, self._treedef, self._static = wrapped, call, treedef, static
+        self._signatures = signatures
         self.fun_name = wrapped.name
         self.in_tree, self.out_tree = treedef, call.out_tree
         self._donated = wrapped.donated(treedef, static)
@@ -79,23 +80,19 @@ class Traced(Stage):
             raise ValueError(
                 f"{self.fun_name} captures values of an outer trace and cannot be lowered by itself"
             )
-        platforms = lowering_platforms or (_platform(self._wrapped),)
-        if len(platforms) > 1:
+        if lowering_platforms and len(lowering_platforms) > 1:
             raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
-        options = self._wrapped.program_options(self._treedef, self._static)
-        return Lowered(self, platforms[0], options)
-
-
-def _platform(wrapped: "JitWrapped") -> str:
-    return wrapped.options.backend or client.default_device().platform
+        options = self._wrapped.program_options(self._treedef, self._static, self.out_tree)
+        placement = choose_placement(self._signatures, options, self._call.closed)
+        return Lowered(self, (lowering_platforms or ("",))[0], options, placement)
 
 
 class Lowered(Stage):
     """A function as StableHLO text."""
 
-    def __init__(self, traced: Traced, platform: str, options: ProgramOptions):
+    def __init__(self, traced: Traced, platform: str, options: ProgramOptions, placement: Placement):
         self._traced, self._platform, self._options = traced, platform, options
-        self._program = lower_program(traced._call.closed, options, platform)
+        self._program = lower_program(traced._call.closed, options, placement, platform)
         self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
         self.in_avals = traced.in_avals
         self._donated, self._out_avals = traced._donated, traced._out_avals
@@ -106,7 +103,9 @@ class Lowered(Stage):
             if not debug_info:
                 return self._program.module.text
             closed = self._traced._call.closed
-            return lower_program(closed, self._options, self._platform, source.position).module.text
+            placement = self._program.placement
+            lowered = lower_program(closed, self._options, placement, self._platform, source.position)
+            return lowered.module.text
         if dialect == "hlo":
             return hlo_text(self._program.module.text)
         raise ValueError(f"Unrecognized dialect {dialect!r}: as_text knows 'stablehlo' and 'hlo'")
@@ -129,14 +128,13 @@ class Lowered(Stage):
         options = self._options
         if compiler_options:
             options = options._replace(compiler_options=tuple(sorted(compiler_options.items())))
-        device = options.device if options.device is not None else client.default_device()
-        return Compiled(self, compile_lowered(self._program, options, device, options.device is not None))
+        return Compiled(self, compile_lowered(self._program, options))
 
 
 class Compiled(Stage):
     """An executable: call it with arguments of exactly the types it was compiled for."""
 
-    def __init__(self, lowered: Lowered, runner: Runner):
+    def __init__(self, lowered: Lowered, runner: Runner | SpreadRunner):
         self._lowered, self._runner = lowered, runner
         self.in_tree, self.out_tree = lowered.in_tree, lowered.out_tree
         self.in_avals = lowered.in_avals
@@ -160,25 +158,20 @@ class Compiled(Stage):
         """The jaxlib executable."""
         return self._runner.program.executable
 
-    def _sharding(self):
-        return client.single_device_sharding(self._runner.device)
-
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes, dtypes and shardings."""
-        return tree.tree_map(lambda x: x.update(sharding=self._sharding()), super().out_info)
+        return tree.tree_map(lambda x, s: x.update(sharding=s), super().out_info, self.output_shardings)
 
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
-        kept = self._runner.kept
-        return self.in_tree.unflatten(
-            [self._sharding() if i in kept else None for i in range(self.in_tree.num_leaves)]
-        )
+        laid = dict(zip(self._runner.kept, self._runner.in_shardings, strict=True))
+        return self.in_tree.unflatten([laid.get(i) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_shardings(self) -> Any:
-        return self.out_tree.unflatten([self._sharding()] * self.out_tree.num_leaves)
+        return self.out_tree.unflatten(self._runner.out_shardings)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the executable. Raises TypeError for arguments of another tree or of other types."""
@@ -204,7 +197,33 @@ class Compiled(Stage):
                     f"{i} of {self._lowered._traced.fun_name}: compiled for {want.str_short()}, called with "
                     f"{have.str_short()}"
                 )
-        return self.out_tree.unflatten(self._runner([operand(x) for x in leaves]))
+        arrays = [operand(x) for x in leaves]
+        self._check_shardings(arrays)
+        return self.out_tree.unflatten(self._runner(arrays))
+
+    def _check_shardings(self, arrays: Sequence[Any]) -> None:
+        if self._runner.device is not None:
+            return
+        wrong = [
+            f"Argument {i} of {self._lowered._traced.fun_name} with shape {arrays[i].aval.str_short()}:\n"
+            f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {wanted}"
+            for i, wanted in zip(self._runner.kept, self._runner.in_shardings, strict=True)
+            if arrays[i].committed and not is_placed(arrays[i]._sig, wanted)
+        ]
+        if wrong:
+            raise ValueError(
+                "Computation was compiled for input shardings that disagree with the shardings of arguments "
+                f"passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong)
+            )
+
+
+def _signature(x: Any, aval: ShapedArray) -> Signature:
+    sharding = getattr(x, "sharding", None) if isinstance(x, ShapeDtypeStruct) else None
+    if isinstance(sharding, PartitionSpec):
+        sharding = concrete_sharding("lower", "ShapeDtypeStruct", sharding)
+    if sharding is not None:
+        return signature(aval, sharding, True)
+    return x._sig if isinstance(x, ArrayImpl) else single_signature(aval, client.default_device(), False)
 
 
 class JitWrapped(Jitted):
@@ -217,7 +236,8 @@ class JitWrapped(Jitted):
         """The function's jaxpr for these arguments, or for `ShapeDtypeStruct`s in their place."""
         leaves, treedef, static = self.flatten(args, kwargs)
         avals = tuple(abstract(x) for x in leaves)
-        return Traced(self, self.traced_for(avals, treedef, static), treedef, static)
+        signatures = [_signature(x, aval) for x, aval in zip(leaves, avals, strict=True)]
+        return Traced(self, self.traced_for(avals, treedef, static), treedef, static, signatures)
 
     @source.boundary
     def lower(self, *args: Any, lowering_platforms: tuple[str, ...] | None = None, **kwargs: Any) -> Lowered:

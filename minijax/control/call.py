@@ -6,27 +6,22 @@ from typing import Any, NamedTuple
 from minijax.base import cache, config
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.meshes import axes_of
+from minijax.ir.primitive import Axis, Primitive, is_linear
+from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
+from minijax.ops.sharding import widened
 from minijax.transforms.batch import batch_jaxpr
-from minijax.transforms.evaluate import ProgramOptions, run_closed
+from minijax.transforms.evaluate import run_closed
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.placement import ProgramOptions
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.split import EqnParts, Policy, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
-
-class Unspecified:
-    """Stands for a sharding that the user left open."""
-
-    def __repr__(self):
-        return "UnspecifiedValue"
-
-
-UNSPECIFIED = Unspecified()
 _disable_jit = config.option("disable_jit")
 
 
@@ -38,16 +33,19 @@ class JitOptions(NamedTuple):
     device: Any = None
     backend: str | None = None
     compiler_options: tuple[tuple[str, Any], ...] = ()
+    in_shardings: Any = None
+    out_shardings: Any = None
 
 
 def call_params(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), keep_unused: bool = False,
-                inline: bool = False, compiler_options: tuple = ()) -> dict[str, Any]:  # fmt: skip
-    """The parameters of a `jit` equation, under jax's names."""
+                inline: bool = False, compiler_options: tuple = (), in_shardings: Sequence = (),
+                out_shardings: Sequence = ()) -> dict[str, Any]:  # fmt: skip
+    """The parameters of a `jit` equation, under jax's names; shardings that are missing are unspecified."""
     n, m = len(closed.jaxpr.invars), len(closed.jaxpr.outvars)
     return dict(
         jaxpr=closed,
-        in_shardings=(UNSPECIFIED,) * n,
-        out_shardings=(UNSPECIFIED,) * m,
+        in_shardings=(*in_shardings, *(UNSPECIFIED,) * (n - len(in_shardings))),
+        out_shardings=(*out_shardings, *(UNSPECIFIED,) * (m - len(out_shardings))),
         in_layouts=(None,) * n,
         out_layouts=(None,) * m,
         donated_invars=tuple(donated) or (False,) * n,
@@ -65,6 +63,7 @@ class Jit(Primitive):
     name = "jit"
     multiple_results = True
     dce_inside = True
+    unites = False
     names_alike = "jaxpr"
     inlinable = True
 
@@ -74,40 +73,54 @@ class Jit(Primitive):
     def effects(self, *avals, jaxpr, **params):
         return jaxpr.effects
 
-    def impl(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, **params):
+    def impl(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, in_shardings,
+             out_shardings, **params):  # fmt: skip
         if _disable_jit.value:
             return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *operands)
         donated = donated_invars if any(donated_invars) else ()
-        options = ProgramOptions(name, donated, keep_unused, None, compiler_options_kvs)
+        options = ProgramOptions(name, donated, keep_unused, None, compiler_options_kvs,
+                                 specified(in_shardings), specified(out_shardings))  # fmt: skip
         return run_closed(jaxpr, operands, options)
 
-    def lower(self, e, ins, outs, *operands, jaxpr, name, **params):
-        return e.call_jaxpr(jaxpr, name, operands)
+    def lower(self, e, ins, outs, *operands, jaxpr, name, in_shardings, out_shardings, **params):
+        return e.call_jaxpr(jaxpr, name, operands, specified(in_shardings), specified(out_shardings))
 
-    def _rebuilt(self, params: dict, closed: ClosedJaxpr, donated: Sequence[bool] = ()) -> dict:
+    def shardings(self, params):
+        return [s for s in (*params["in_shardings"], *params["out_shardings"]) if s is not UNSPECIFIED]
+
+    def _rebuilt(self, params: dict, closed: ClosedJaxpr, donated: Sequence[bool] = (),
+                 in_shardings: Sequence = (), out_shardings: Sequence = ()) -> dict:  # fmt: skip
         return call_params(closed, params["name"], donated, params["keep_unused"], params["inline"],
-                           params["compiler_options_kvs"])  # fmt: skip
+                           params["compiler_options_kvs"], in_shardings, out_shardings)  # fmt: skip
 
     def jvp(self, primals, tangents, **params):
         nonzeros = tuple(type(t) is not Zero for t in tangents)
         closed, out_nonzeros = jvp_jaxpr(params["jaxpr"], nonzeros, (False,) * len(params["jaxpr"].outvars))
         donated = params["donated_invars"]
         operands = [*primals, *(t for t in tangents if type(t) is not Zero)]
-        flags = (*donated, *(d for d, nz in zip(donated, nonzeros, strict=True) if nz))
-        results = self.bind_all(operands, self._rebuilt(params, closed, flags))
+        flags = (*donated, *chosen(donated, nonzeros))
+        ins, outs = params["in_shardings"], params["out_shardings"]
+        results = self.bind_all(operands, self._rebuilt(
+            params, closed, flags, (*ins, *chosen(ins, nonzeros)), (*outs, *chosen(outs, out_nonzeros))
+        ))  # fmt: skip
         n = len(out_nonzeros)
         return split_tangents(results[:n], results[n:], out_nonzeros)
 
     def linearize(self, nonzeros, primals, **params):
         split = linearize_jaxpr(params["jaxpr"], tuple(nonzeros))
-        n = len(split.out_nonzeros)
-        primal, sources = _forwarded(split.primal, n)
-        results = self.bind_all(primals, self._rebuilt(params, primal, params["donated_invars"]))
+        n, ins, wanted = len(split.out_nonzeros), params["in_shardings"], params["out_shardings"]
+        primal, sources = forwarded(split.primal, n, _held(wanted))
+        results = self.bind_all(primals, self._rebuilt(
+            params, primal, params["donated_invars"], ins, _of_results(wanted, sources)
+        ))  # fmt: skip
         values = [primals[i] if kind == "in" else results[i] for kind, i in sources]
         outs, residuals = values[:n], values[n:]
 
         def push(*tangents):
-            return self.bind_all([*residuals, *tangents], self._rebuilt(params, split.tangent))
+            return self.bind_all([*residuals, *tangents], self._rebuilt(
+                params, split.tangent, (), (*(UNSPECIFIED,) * len(residuals), *chosen(ins, nonzeros)),
+                chosen(wanted, split.out_nonzeros),
+            ))  # fmt: skip
 
         return outs, split.out_nonzeros, push
 
@@ -116,8 +129,15 @@ class Jit(Primitive):
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         closed, found = transpose_jaxpr(params["jaxpr"], linear, nonzero)
         known = [x for x in operands if not is_linear(x)]
-        results = iter(self.bind_all([*known, *(ct for ct in cts if type(ct) is not Zero)],
-                                     self._rebuilt(params, closed)))  # fmt: skip
+        ins = params["in_shardings"]
+        results = iter(self.bind_all(
+            [*known, *(ct for ct in cts if type(ct) is not Zero)],
+            self._rebuilt(
+                params, closed, (),
+                (*chosen(ins, [not lin for lin in linear]), *chosen(params["out_shardings"], nonzero)),
+                chosen(chosen(ins, linear), found),
+            ),
+        ))  # fmt: skip
         present = iter(found)
         return [
             None if not lin else next(results) if next(present) else Zero(x.aval.to_ct_aval())
@@ -127,21 +147,31 @@ class Jit(Primitive):
     def batch(self, axis, operands, dims, **params):
         outs = (None,) * len(params["jaxpr"].outvars)
         closed, out_dims = batch_jaxpr(params["jaxpr"], axis, tuple(dims), outs)
-        results = self.bind_all(operands, self._rebuilt(params, closed, params["donated_invars"]))
+        ins = _widened(params["in_shardings"], axis, dims)
+        wanted = _widened(params["out_shardings"], axis, out_dims)
+        donated = params["donated_invars"]
+        results = self.bind_all(operands, self._rebuilt(params, closed, donated, ins, wanted))
         return results, list(out_dims)
 
     def hoist(self, late, operands, is_late, **params):
         closed = params["jaxpr"]
         parts = hoist_jaxpr(closed, tuple(is_late), (False,) * len(closed.outvars))
         n = len(parts.out_late) - sum(parts.out_late)
-        early, sources = _forwarded(parts.early, n)
+        at_once, wanted = [not wait for wait in parts.out_late], params["out_shardings"]
+        early, sources = forwarded(parts.early, n, _held(chosen(wanted, at_once)))
         known = [x for x, wait in zip(operands, is_late, strict=True) if not wait]
-        results = self.bind_all(known, self._rebuilt(params, early))
+        ins = params["in_shardings"]
+        results = self.bind_all(known, self._rebuilt(
+            params, early, (), chosen(ins, [not wait for wait in is_late]),
+            _of_results(chosen(wanted, at_once), sources),
+        ))  # fmt: skip
         values = [known[i] if kind == "in" else results[i] for kind, i in sources]
         outs, saved = values[:n], values[n:]
         body = reordered(parts.late, (*range(parts.saved, len(parts.late.invars)), *range(parts.saved)))
         waiting = [x for x, wait in zip(operands, is_late, strict=True) if wait]
-        late_outs = iter(late.process(self, [*waiting, *saved], self._rebuilt(params, body)))
+        late_outs = iter(late.process(self, [*waiting, *saved], self._rebuilt(
+            params, body, (), chosen(ins, is_late), chosen(wanted, parts.out_late)
+        )))  # fmt: skip
         rest = iter(outs)
         return [next(late_outs) if wait else next(rest) for wait in parts.out_late]
 
@@ -150,30 +180,46 @@ class Jit(Primitive):
 
     def dce(self, used, eqn):
         closed, used_inputs = prune_closed(eqn.params["jaxpr"], used)
-        donated = [d for d, u in zip(eqn.params["donated_invars"], used_inputs, strict=True) if u]
+        params = eqn.params
+        donated = chosen(params["donated_invars"], used_inputs)
         new = eqn.replace(
-            params=self._rebuilt(eqn.params, closed, donated), effects=closed.effects,
+            params=self._rebuilt(params, closed, donated, chosen(params["in_shardings"], used_inputs),
+                                 chosen(params["out_shardings"], used)), effects=closed.effects,
             invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
             outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
         )  # fmt: skip
         return list(used_inputs), new
 
     def split(self, eqn, unknown_in, policy):
-        return split_call(eqn, eqn.params["jaxpr"], unknown_in, policy,
-                          lambda closed, late: self._rebuilt(eqn.params, closed))  # fmt: skip
+        ins, outs = eqn.params["in_shardings"], eqn.params["out_shardings"]
+
+        def rebuilt(closed, late, out_unknown):
+            mine = chosen(ins, [u is late for u in unknown_in])
+            if late:
+                mine = (*(UNSPECIFIED,) * (len(closed.in_avals) - len(mine)), *mine)
+            wanted = chosen(outs, out_unknown if late else [not u for u in out_unknown])
+            return self._rebuilt(eqn.params, closed, (), mine, wanted)
+
+        return split_call(eqn, eqn.params["jaxpr"], unknown_in, policy, rebuilt)
 
     def show_params(self, eqn):
-        shown = [("name", eqn.params["name"]), ("jaxpr", eqn.params["jaxpr"])]
+        shown = [("jaxpr", eqn.params["jaxpr"])]
         if any(eqn.params["donated_invars"]):
-            shown.insert(1, ("donated_invars", eqn.params["donated_invars"]))
+            shown.append(("donated_invars", eqn.params["donated_invars"]))
         if eqn.params["keep_unused"]:
             shown.append(("keep_unused", True))
-        return shown
+        for name in ("in_shardings", "out_shardings"):
+            if specified(eqn.params[name]):
+                shown.append((name, eqn.params[name]))
+        return [("name", eqn.params["name"]), *sorted(shown, key=lambda item: item[0])]
 
 
 def split_call(eqn: JaxprEqn, jaxpr: ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy | None,
-               rebuilt: Callable[[ClosedJaxpr, bool], dict]) -> EqnParts:  # fmt: skip
-    """The parts of an equation that calls a jaxpr; `rebuilt(jaxpr, late)` gives the parameters of a part."""
+               rebuilt: Callable[[ClosedJaxpr, bool, Sequence[bool]], dict]) -> EqnParts:  # fmt: skip
+    """The parts of an equation that calls a jaxpr.
+
+    `rebuilt(jaxpr, late, out_unknown)` gives the parameters of a part.
+    """
     parts = split_jaxpr(jaxpr, tuple(unknown_in), policy, (True,) * len(eqn.outvars))
     known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
     known_out = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if not u]
@@ -190,9 +236,9 @@ def split_call(eqn: JaxprEqn, jaxpr: ClosedJaxpr, unknown_in: Sequence[bool], po
     late_in = [*residuals, *(known_in[i] for i in parts.needed)]
     late_in += [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
     saved = [found[v] for v in fresh]
-    early = eqn.replace(params=rebuilt(ClosedJaxpr(primal, parts.known.consts), False), invars=known_in,
-                        outvars=[*known_out, *saved])  # fmt: skip
-    late = eqn.replace(params=rebuilt(parts.late, True), invars=late_in)
+    early_params = rebuilt(ClosedJaxpr(primal, parts.known.consts), False, parts.out_unknown)
+    early = eqn.replace(params=early_params, invars=known_in, outvars=[*known_out, *saved])
+    late = eqn.replace(params=rebuilt(parts.late, True, parts.out_unknown), invars=late_in)
     unknown = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if u]
     return EqnParts([early], [late], unknown, saved, False)
 
@@ -209,19 +255,51 @@ def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[boo
     ]
 
 
+def chosen(values: Sequence, mask: Sequence[bool]) -> tuple:
+    """The values where the mask is true."""
+    return tuple([v for v, take in zip(values, mask, strict=True) if take])
+
+
+def specified(shardings: Sequence) -> tuple:
+    """The shardings with None for those that are unspecified; () if all are."""
+    if all(s is UNSPECIFIED for s in shardings):
+        return ()
+    return tuple([None if s is UNSPECIFIED else s for s in shardings])
+
+
+def _held(shardings: Sequence) -> tuple[bool, ...]:
+    """Which results the call itself must make, for it lays them out."""
+    return tuple([s is not UNSPECIFIED for s in shardings])
+
+
+def _of_results(shardings: Sequence, sources: Sequence) -> list:
+    """The shardings of the results that `forwarded` left."""
+    return [s for s, (kind, _) in zip(shardings, sources, strict=False) if kind == "out"]
+
+
+def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
+    """The shardings of batched values."""
+    names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
+    return [
+        s if s is UNSPECIFIED or d is None else widened(s, d, names, None)
+        for s, d in zip(shardings, dims, strict=True)
+    ]
+
+
 @state.traced_cache
-def _forwarded(primal: ClosedJaxpr, results: int) -> tuple[ClosedJaxpr, tuple]:
+def forwarded(primal: ClosedJaxpr, results: int, held: tuple[bool, ...]) -> tuple[ClosedJaxpr, tuple]:
     """The jaxpr without outputs that are its inputs or repeat earlier ones, and where each one is to be
     found.
 
-    Of the first `results` outputs, which are the function's own, only those that are inputs go.
+    Of the first `results` outputs, which are the function's own, only those that are inputs go, and not
+    the ones that are `held`.
     """
     inputs = {v: i for i, v in enumerate(primal.jaxpr.invars)}
     kept: list[Any] = []
     at: dict[Any, int] = {}
     sources = []
     for n, v in enumerate(primal.jaxpr.outvars):
-        if type(v) is Var and v in inputs:
+        if type(v) is Var and v in inputs and not (n < results and held[n]):
             sources.append(("in", inputs[v]))
         elif n >= results and v in at:
             sources.append(("out", at[v]))

@@ -42,6 +42,7 @@ class Remat(Primitive):
     name = "remat2"
     multiple_results = True
     dce_inside = True
+    unites = False
 
     def infer(self, *avals, jaxpr, **params):
         return jaxpr.out_avals
@@ -114,7 +115,7 @@ class Remat(Primitive):
         return self.bind_all([*consts, *operands], {**params, "jaxpr": jaxpr}), list(out_dims)
 
     def split(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> EqnParts:
-        def rebuilt(closed: ClosedJaxpr, late: bool) -> dict:
+        def rebuilt(closed: ClosedJaxpr, late: bool, out_unknown: Sequence[bool]) -> dict:
             return {
                 **eqn.params,
                 "jaxpr": closed.jaxpr,

@@ -41,6 +41,7 @@ class Cond(Primitive):
     name = "cond"
     multiple_results = True
     dce_inside = True
+    unites = False
 
     def infer(self, index, *avals, branches):
         return branches[0].out_avals

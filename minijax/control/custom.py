@@ -17,6 +17,7 @@ class CustomCall(Primitive):
     """What both kinds share: the function's jaxpr, which is all that evaluation and lowering need."""
 
     multiple_results = True
+    unites = False
 
     def infer(self, *avals, call_jaxpr, **params):
         return call_jaxpr.out_avals
@@ -183,6 +184,7 @@ class CustomLin(Primitive):
 
     name = "custom_lin"
     multiple_results = True
+    unites = False
 
     def infer(self, *avals, out_avals, **params):
         return list(out_avals)

@@ -49,6 +49,7 @@ class CustomLinearSolve(Primitive):
 
     name = "custom_linear_solve"
     multiple_results = True
+    unites = False
 
     def infer(self, *avals, jaxprs, **params):
         return jaxprs.solve.out_avals

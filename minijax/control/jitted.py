@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import cache, config, source, tree
-from minijax.control.call import JitOptions, call_params, jit_p
+from minijax.control.call import JitOptions, call_params, jit_p, specified
+from minijax.control.laid_out import spread_over
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import Tracer, close_over, trace_to_jaxpr
 from minijax.ir.types import is_value, typeof
 from minijax.run import client
 from minijax.run.array import ArrayImpl
-from minijax.transforms.evaluate import ProgramOptions, Runner, choose_device, compile_program, operand
+from minijax.transforms.evaluate import Runner, SpreadRunner, compile_program, operand
+from minijax.transforms.placement import ProgramOptions, choose_placement
 
 _disable_jit = config.option("disable_jit")
 
@@ -197,8 +200,24 @@ class Jitted:
     def params(self, traced: Traced, treedef: Any, static: tuple) -> dict:
         """The parameters of the equation that a call makes."""
         donated = [False] * len(traced.captured) + self.donated(treedef, static)
-        return call_params(traced.closed, self.name, donated, self.options.keep_unused, self.options.inline,
-                           self.options.compiler_options)  # fmt: skip
+        o = self.options
+        if o.in_shardings is None and o.out_shardings is None:
+            return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options)
+        ins, outs = self.shardings(treedef, traced.out_tree)
+        ins = (*(UNSPECIFIED,) * (len(traced.captured) if ins else 0), *ins)
+        return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options,
+                           ins, outs)  # fmt: skip
+
+    def shardings(self, treedef: Any, out_tree: Any) -> tuple[tuple, tuple]:
+        """How the leaves of the dynamic arguments and of the results are to lie; () where all is open."""
+        given = self.options
+        args, kwargs = treedef.children()
+        if given.in_shardings is not None and kwargs.num_leaves:
+            raise ValueError("pjit does not support kwargs when in_shardings is specified.")
+        return (
+            spread_over("in_shardings", given.in_shardings, args),
+            spread_over("out_shardings", given.out_shardings, out_tree),
+        )
 
     def _first_call(self, key, args, kwargs, leaves, treedef, static):
         traced = self.traced(leaves, treedef, static)
@@ -208,20 +227,21 @@ class Jitted:
         self.memory.programs[key] = run, traced.out_tree
         return traced.out_tree.unflatten(run(leaves))
 
-    def program_options(self, treedef: Any, static: tuple) -> ProgramOptions:
+    def program_options(self, treedef: Any, static: tuple, out_tree: Any) -> ProgramOptions:
         o = self.options
         device = o.device
         if device is None and o.backend is not None:
             device = client.local_devices(backend=o.backend)[0]
         donated = self.donated(treedef, static)
+        ins, outs = self.shardings(treedef, out_tree)
         return ProgramOptions(self.name, tuple(donated) if any(donated) else (), o.keep_unused, device,
-                              o.compiler_options)  # fmt: skip
+                              o.compiler_options, specified(ins), specified(outs))  # fmt: skip
 
     def _program(self, traced: Traced, treedef, static, leaves) -> Callable[[Sequence], list]:
-        options = self.program_options(treedef, static)
+        options = self.program_options(treedef, static, traced.out_tree)
         arrays = [operand(x) for x in leaves]
-        device, committed = choose_device(arrays, options)
-        runner = compile_program(traced.closed, options, device, committed)
+        placement = choose_placement([x._sig for x in arrays], options, traced.closed)
+        runner = compile_program(traced.closed, options, placement)
         return _fast(runner, leaves) or (lambda leaves: runner([operand(x) for x in leaves]))
 
     # ---- tracing ------------------------------------------------------------------------------------
@@ -368,10 +388,14 @@ def _leaf_key(x: Any) -> Any:
     return typeof(x), kind if isinstance(x, np.generic) else None
 
 
-def _fast(runner: Runner, leaves: Sequence) -> Callable[[Sequence], list] | None:
+def _fast(runner: Runner | SpreadRunner, leaves: Sequence) -> Callable[[Sequence], list] | None:
     """The shortest way to run a program: all arguments arrays where they belong, none donated or dropped."""
     device = runner.device
-    if runner.deleted or not all(isinstance(x, ArrayImpl) and x._sig.device is device for x in leaves):
+    if (
+        device is None
+        or runner.deleted
+        or not all(isinstance(x, ArrayImpl) and x._sig.device is device for x in leaves)
+    ):
         return None
     run, hidden, kept = runner.run, runner.hidden, runner.kept
     if len(kept) < len(leaves):

@@ -57,6 +57,7 @@ class While(Primitive):
 
     name = "while"
     multiple_results = True
+    unites = False
 
     def infer(self, *avals, body_jaxpr, **params):
         return body_jaxpr.out_avals

@@ -67,6 +67,7 @@ class Scan(Primitive):
     name = "scan"
     multiple_results = True
     dce_inside = True
+    unites = False
 
     def infer(self, *avals, jaxpr, length, num_carry, **params):
         outs = jaxpr.out_avals

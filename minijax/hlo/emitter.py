@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.hlo import spell
+from minijax.hlo.shardy import Meshes
 from minijax.hlo.spell import (
     attribute,
     int_array,
@@ -39,6 +40,8 @@ class Emitter(Writer):
         super().__init__(platform, locate=locate)
         self.callbacks: list[Any] = []  # host functions that the executable needs
         self.tokens: dict[Any, str] = {}  # ordered effect -> its current token
+        self.meshes = Meshes(self.preamble, self.unique_symbol)
+        self.manual: Any = None  # inside `manual_computation`: its mesh, and the axes that are manual so far
         self._called: dict[Any, tuple[str, int]] = {}  # (jaxpr, name) -> symbol, height of calls below
         self._depth = self._height = 0
 
@@ -497,18 +500,54 @@ class Emitter(Writer):
         self.line(f"{left} = stablehlo.partition_id : tensor<ui32>")
         return left
 
+    # ---- shardings --------------------------------------------------------------------------------
+
+    def sharding_constraint(self, x: str, aval: ShapedArray, sharding: Any) -> str:
+        n = self._n = self._n + 1
+        place = self.meshes.placed(sharding, aval)
+        self.line(f"%{n} = sdy.sharding_constraint {x} <{place}> : {type_of(aval)}")
+        return f"%{n}"
+
+    def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_shardings: Sequence,
+                           out_shardings: Sequence, mesh: Any, axes: Sequence,
+                           body: Region) -> list[str]:  # fmt: skip
+        """Runs `body` on each device's part of the operands, along the mesh axes `axes`."""
+        places = [
+            ", ".join([f"<{self.meshes.placed(s, a)}>" for s, a in zip(shardings, avals, strict=True)])
+            for shardings, avals in ((in_shardings, ins), (out_shardings, outs))
+        ]
+        outer = self.manual
+        inner = frozenset(axes) | (outer[1] if outer is not None else frozenset())
+        names = self.block_args(len(operands))
+        left, results = self.fresh(len(outs)) if outs else ("", [])
+        quoted = ", ".join([spell.string(str(a)) for a in axes])
+        self.line(
+            f"{left}{' = ' if outs else ''}sdy.manual_computation({', '.join(operands)}) "
+            f"in_shardings=[{places[0]}] out_shardings=[{places[1]}] manual_axes={{{quoted}}} "
+            f"({self._typed(names, body.args)}) {{"
+        )
+        self.manual = mesh, inner
+        self._inside(body.build, names, body.outs, "sdy.return")
+        self.manual = outer
+        self.line(f"}} : ({types_of(ins)}) -> {results_of(outs)}")
+        return results
+
     # ---- nested jaxprs ----------------------------------------------------------------------------
 
-    def call_jaxpr(self, closed: ClosedJaxpr, name: str, operands: Names) -> list[str]:
+    def call_jaxpr(self, closed: ClosedJaxpr, name: str, operands: Names, in_shardings: tuple = (),
+                   out_shardings: tuple = ()) -> list[str]:  # fmt: skip
         """Calls a private function that holds `closed`, written at the first call; beyond 64 calls, in place.
 
-        Recurses once per nested jaxpr: who lowers a program has raised Python's recursion limit.
+        Shardings (None: any) constrain its arguments and results. Recurses once per nested jaxpr: who lowers
+        a program has raised Python's recursion limit.
         """
-        found = self._called.get((closed, name))
+        shardings = in_shardings, out_shardings
+        key = closed, name, self.manual, shardings
+        found = self._called.get(key)
         if found is None or self._depth + found[1] > MAX_CALL_DEPTH:
             if self._depth >= MAX_CALL_DEPTH:
-                return jaxpr_body(self, closed.jaxpr, self.constants(closed), operands)
-            found = self._called[closed, name] = self._write_private(closed, name)
+                return self._body(closed, operands, shardings)
+            found = self._called[key] = self._write_private(closed, name, shardings)
         callee, height = found
         self._height = max(self._height, height)
         ordered = ordered_in(closed.jaxpr)
@@ -521,7 +560,7 @@ class Emitter(Writer):
     def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals,
                     build: Build) -> list[str]:  # fmt: skip
         """Calls a private function, written by `build` at the first call with `key` and such types."""
-        key = (key, *ins, *outs), name
+        key = (key, *ins, *outs), name, self.manual
         if key not in self._called:
             callee = self.unique_symbol(name)
             scope, self.scope = self.scope, ""
@@ -543,9 +582,22 @@ class Emitter(Writer):
         """Writes a value of the program; of a key array, its physical value."""
         return self.constant(getattr(value, "_base_array", value), aval)
 
-    def _write_private(self, closed, name):
-        jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
-        callee = self.unique_symbol(name)
+    def _body(self, closed, operands, shardings):
+        jaxpr, (before, after) = closed.jaxpr, shardings
+        operands = self._constrained(operands, jaxpr.in_avals, before)
+        results = jaxpr_body(self, jaxpr, self.constants(closed), operands)
+        return self._constrained(results, jaxpr.out_avals, after)
+
+    def _constrained(self, names, avals, shardings):
+        if not shardings:
+            return names
+        return [
+            x if s is None else self.sharding_constraint(x, a, s)
+            for x, a, s in zip(names, avals, shardings, strict=True)
+        ]
+
+    def _write_private(self, closed, name, shardings):
+        ordered, callee = ordered_in(closed.jaxpr), self.unique_symbol(name)
         tokens = [token_type] * len(ordered)
         ins, outs = [*tokens, *closed.in_avals], [*tokens, *closed.out_avals]
         outer = self.tokens, self.scope, self._height
@@ -554,7 +606,7 @@ class Emitter(Writer):
 
         def body(args):
             self.tokens = dict(zip(ordered, args, strict=False))
-            results = jaxpr_body(self, jaxpr, self.constants(closed), args[len(ordered) :])
+            results = self._body(closed, args[len(ordered) :], shardings)
             return [*self.tokens.values(), *results]
 
         def head(args):

@@ -18,6 +18,7 @@ class Module(NamedTuple):
     callbacks: list  # host functions, by their index in the text
     ordered: list  # ordered effects: one token each, before the arguments and before the results
     aliases: dict[int, int]  # donated argument -> the result that takes its buffer
+    donors: tuple[int, ...] = ()  # donated arguments whose buffer any result may take
 
 
 def match_donated(donated: Sequence[bool], ins: Sequence[AbstractValue],
@@ -38,27 +39,34 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
                 arg_names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
                 arg_attrs: Sequence[Mapping[str, str]] | None = None,
                 result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
-                num_partitions: int = 1, num_replicas: int = 1, attributes: Mapping[str, str] | None = None,
+                in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
+                num_replicas: int = 1, attributes: Mapping[str, str] | None = None,
                 preamble: Sequence[str] = (), scope: str = "",
                 locate: Callable[[Any], tuple[str, int, int] | None] | None = None) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
-    Attributes are texts by name. Locations are written if `locate` is given: it says where an equation's
-    `source_info` points.
+    Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses. Locations
+    are written if `locate` is given: it says where an equation's `source_info` points.
     """
     e = Emitter(platform, locate=locate)
     e.scope = scope
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases = match_donated(donated, jaxpr.in_avals, jaxpr.out_avals) if any(donated) else {}
+    donors: tuple[int, ...] = ()
+    if num_partitions > 1:
+        aliases, donors = _placed_donations(donated, aliases, in_shardings, out_shardings)
+    arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings)
+    result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens = [token_type] * len(ordered)
     ins = [*tokens, *jaxpr.in_avals, *[v.aval for v in hoisted]]
     outs = [*tokens, *jaxpr.out_avals]
     in_attrs = [{"jax.token": "true"}] * len(ordered) + [
-        _arg_attrs(i, arg_attrs, aliases, len(ordered)) for i in range(len(jaxpr.invars))
+        _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
     ]
-    in_attrs += [{}] * len(hoisted)
+    hoisted_shardings = in_shardings[len(jaxpr.invars) :]
+    in_attrs += _with_shardings(e, None, [v.aval for v in hoisted], hoisted_shardings) or [{}] * len(hoisted)
     out_attrs = [{"jax.token": "true"}] * len(ordered) + [
         _result_attrs(i, result_attrs, result_names) for i in range(len(jaxpr.outvars))
     ]
@@ -84,13 +92,34 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     e.function(head, len(ins), body, outs)
     name = spell.module_name(name)
     sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": f"{num_replicas} : i32"}
-    return Module(name, e.text(name, {**sizes, **(attributes or {})}), e.callbacks, ordered, aliases)
+    return Module(name, e.text(name, {**sizes, **(attributes or {})}), e.callbacks, ordered, aliases, donors)
 
 
-def _arg_attrs(i, given, aliases, shift):
+def _placed_donations(donated, aliases, in_shardings, out_shardings):
+    """A result can take an argument's buffer by itself only where both are known to lie alike."""
+    kept = {
+        i: out for i, out in aliases.items()
+        if in_shardings[i] is not None and in_shardings[i] == out_shardings[out]
+    }  # fmt: skip
+    return kept, tuple([i for i, given in enumerate(donated) if given and i not in kept])
+
+
+def _with_shardings(e, attrs, avals, shardings):
+    if not any(s is not None for s in shardings):
+        return attrs
+    attrs = [dict(a) for a in attrs] if attrs else [{} for _ in avals]
+    for found, aval, sharding in zip(attrs, avals, shardings, strict=False):
+        if sharding is not None:
+            found["sdy.sharding"] = e.meshes.attribute(sharding, aval)
+    return attrs
+
+
+def _arg_attrs(i, given, aliases, donors, shift):
     attrs = dict(given[i]) if given else {}
     if i in aliases:
         attrs["tf.aliasing_output"] = f"{aliases[i] + shift} : i32"
+    if i in donors:
+        attrs["jax.buffer_donor"] = "true"
     return attrs
 
 

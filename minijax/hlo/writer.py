@@ -115,14 +115,14 @@ class Writer:
             lines.append(f"{outer}^bb0({self._typed(names, region.args)}):")
         self._inside(region.build, names, region.outs)
 
-    def _inside(self, build: Build, names: Names, outs: Avals) -> None:
+    def _inside(self, build: Build, names: Names, outs: Avals, end: str = "stablehlo.return") -> None:
         outer = self._in
         self._in = outer + "  "
         results = build(*names)
         if type(results) is str:
             results = [results]
         tail = f" {', '.join(results)} : {types_of(outs)}" if results else ""
-        self.lines.append(f"{self._in}stablehlo.return{tail}")
+        self.lines.append(f"{self._in}{end}{tail}")
         self._in = outer
 
     @staticmethod

@@ -1,5 +1,7 @@
 """The checker: what must hold of every jaxpr."""
 
+from contextlib import nullcontext
+
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from minijax.ir.types import typeof
 
@@ -12,7 +14,10 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     """Raises JaxprTypeError unless variables are bound once and before they are read, and types are those
     that the primitives infer; inner jaxprs are checked too.
     """
-    seen: set[int] = set()
+    _check_all(jaxpr, set())
+
+
+def _check_all(jaxpr: Jaxpr, seen: set[int]) -> None:
     waiting = [jaxpr]
     while waiting:
         one = waiting.pop()
@@ -21,7 +26,13 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
         seen.add(id(one))
         _check_one(one)
         for eqn in one.eqns:
-            waiting.extend(jaxprs_in_params(eqn.params))
+            around = eqn.primitive.surroundings(eqn.params)
+            if type(around) is nullcontext:
+                waiting.extend(jaxprs_in_params(eqn.params))
+                continue
+            with around:
+                for inner in jaxprs_in_params(eqn.params):
+                    _check_all(inner, seen)
 
 
 def _check_one(jaxpr: Jaxpr) -> None:

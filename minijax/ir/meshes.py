@@ -5,10 +5,12 @@ import contextlib
 import enum
 import math
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from minijax.base import config
 
 
 class AxisType(enum.Enum):
@@ -222,6 +224,7 @@ def _axis_types(axis_types: Any, axis_names: tuple, what: str) -> tuple[AxisType
 class _Local(threading.local):
     def __init__(self):
         self.entered: list[Any] = []
+        self.manual: Any = None
 
 
 _local = _Local()
@@ -276,6 +279,51 @@ class _AxesOfMesh(contextlib.ContextDecorator):
 
     def __exit__(self, *exception):
         _local.entered.pop()
+        return False
+
+
+_context_mesh = config.make_user_context(None)
+
+
+def context_mesh() -> "Mesh | None":
+    """The mesh that `set_mesh` made this thread's, or None."""
+    return _context_mesh.value
+
+
+def manual_mesh() -> "Mesh | None":
+    """The mesh of the `shard_map` whose function is being traced, or None."""
+    return _local.manual
+
+
+@contextlib.contextmanager
+def entering_manual(mesh: "Mesh") -> Iterator[None]:
+    """Makes `mesh` the manual one for a while."""
+    saved, _local.manual = _local.manual, mesh
+    try:
+        yield
+    finally:
+        _local.manual = saved
+
+
+def empty_mesh() -> "Mesh":
+    """The mesh without axes and devices."""
+    return Mesh(np.empty((), dtype=object), ())
+
+
+class set_mesh(contextlib.ContextDecorator):  # noqa: N801
+    """Makes `mesh` this thread's mesh: until the end of a `with` block, or called plainly, from now on."""
+
+    def __init__(self, mesh: "Mesh | None"):
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+        self._saved = _context_mesh.value
+        _context_mesh.override(None if mesh is None or mesh.empty else mesh)
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *exception):
+        _context_mesh.override(self._saved)
         return False
 
 
@@ -436,4 +484,4 @@ class Mesh(_AxesOfMesh):
         return f"Mesh(axis_sizes={sizes}, axis_names={names}, axis_types={kinds})"
 
     def __str__(self):
-        return f"Mesh({self._text()})"
+        return "Mesh()" if self.empty else f"Mesh({self._text()})"

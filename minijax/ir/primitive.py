@@ -1,11 +1,12 @@
 """What one operation is: a class whose methods are its rules."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn
-from minijax.ir.types import AbstractValue
+from minijax.ir.types import AbstractValue, ShapedArray, varying_axes
 
 _MAX_MEMO = 4096
 
@@ -49,6 +50,7 @@ class Primitive:
     name: str = "primitive"
     multiple_results = False
     dce_inside = False
+    unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
 
     def __repr__(self):
@@ -56,15 +58,21 @@ class Primitive:
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """Runs or records the operation; the result, or a list if `multiple_results`."""
+        if state.thread.manual and self.unites:
+            operands = state.unite[0](operands)
         results = state.current_trace().process(self, operands, params)
         return results if self.multiple_results else results[0]
 
     def bind_all(self, operands: Sequence, params: dict) -> list:
         """As `bind`; always a list."""
+        if state.thread.manual and self.unites:
+            operands = state.unite[0](operands)
         return state.current_trace().process(self, operands, params)
 
     def rebind(self, trace: Any, operands: Sequence, params: dict) -> list:
         """Hands a recorded equation to a trace again."""
+        if state.thread.manual and self.unites:
+            operands = state.unite[0](operands)
         return trace.process(self, operands, params)
 
     def typed(self, avals: Sequence[AbstractValue], params: dict) -> tuple[list[AbstractValue], frozenset]:
@@ -73,16 +81,32 @@ class Primitive:
             key = (*avals, *params.items())
             found = self._memo.get(key)
         except TypeError:
-            return self.infer(*avals, **params), self.effects(*avals, **params)
+            return self._typed(avals, params)
         except AttributeError:
             self._memo = {}
             found = None
         if found is None:
-            found = self.infer(*avals, **params), self.effects(*avals, **params)
+            found = self._typed(avals, params)
             if len(self._memo) >= _MAX_MEMO:
                 self._memo.clear()
             self._memo[key] = found
         return found
+
+    def _typed(self, avals, params):
+        outs = self.infer(*avals, **params)
+        if self.unites:
+            varying = self.varying([varying_axes(a) for a in avals], params)
+            if varying or any(map(varying_axes, outs)):
+                outs = [o.varying_over(varying) if type(o) is ShapedArray else o for o in outs]
+        return outs, self.effects(*avals, **params)
+
+    def varying(self, axes: Sequence[frozenset], params: dict) -> frozenset:
+        """Over which mesh axes the results vary, given those of the operands."""
+        return frozenset().union(*axes)
+
+    def surroundings(self, params: dict) -> AbstractContextManager:
+        """The thread state that the jaxprs among the parameters are to be looked at in."""
+        return nullcontext()
 
     # avals -> result avals
     def infer(self, *avals: Any, **params: Any) -> list:
@@ -116,6 +140,10 @@ class Primitive:
 
     def names_axis(self, params: dict) -> tuple:
         """The axis names that the parameters speak of: `batch` is called for them, mapped or not."""
+        return ()
+
+    def shardings(self, params: dict) -> Sequence:
+        """The shardings that the parameters prescribe, which tell on what devices a program runs."""
         return ()
 
     # which results are read (some, unless there are effects) -> which operands are, and the smaller

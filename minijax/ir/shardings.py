@@ -22,6 +22,16 @@ from minijax.ir.meshes import (
 )
 
 
+class Unspecified:
+    """Stands for a sharding that the user left open."""
+
+    def __repr__(self):
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = Unspecified()
+
+
 class IndivisibleError(ValueError):
     """A dimension does not divide evenly over the devices it is laid out on."""
 
@@ -300,6 +310,50 @@ def _check_spec(mesh: Any, spec: PartitionSpec) -> None:
                 f"{name} axes {', '.join(map(str, missing))} is not found in mesh.axis_names="
                 f"{mesh.axis_names}. Got pspec={spec}"
             )
+
+
+class GSPMDSharding(Sharding):
+    """A layout that the compiler chose and no spec of the mesh can express; jaxlib describes its `tiles`."""
+
+    __slots__ = ("_devices", "tiles", "_memory_kind")
+
+    def __init__(self, devices: tuple, tiles: Any, memory_kind: str | None = None):
+        self._devices, self.tiles, self._memory_kind = devices, tiles, memory_kind
+
+    memory_kind = property(lambda self: self._memory_kind)
+    _device_assignment = property(lambda self: self._devices)
+    is_fully_replicated = property(lambda self: self.tiles.is_replicated())
+
+    def tiling(self, ndim: int) -> tuple[int, ...]:
+        return (1,) * ndim if self.tiles.is_replicated() else tuple(self.grid.shape[:ndim])
+
+    @property
+    def grid(self) -> np.ndarray:
+        """Which device, by its position, holds which tile: an axis per array axis, then the copies."""
+        return np.asarray(self.tiles.tile_assignment_devices()).reshape(
+            self.tiles.tile_assignment_dimensions()
+        )
+
+    def _positions(self, ndim):
+        counts = self.tiling(ndim)
+        grid = self.grid.reshape(*counts, -1) if max(counts, default=1) > 1 else None
+        for k, device in enumerate(self._devices):
+            place = (0,) * ndim if grid is None else np.argwhere(grid == k)[0][:ndim].tolist()
+            yield device, tuple(zip(place, counts, strict=True))
+
+    def __eq__(self, other):
+        if type(other) is not GSPMDSharding:
+            return NotImplemented
+        return (self._devices, self.tiles, self._memory_kind) == (
+            other._devices, other.tiles, other._memory_kind
+        )  # fmt: skip
+
+    def __hash__(self):
+        return hash((self._devices, self.tiles, self._memory_kind))
+
+    def __repr__(self):
+        kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
+        return f"GSPMDSharding({self.tiles}{kind})"
 
 
 empty_abstract_mesh = AbstractMesh((), ())

@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,10 +12,13 @@ from minijax.base import cache, config
 class _Thread(threading.local):
     trace: Any = None
     axes: tuple = ()
+    manual: tuple = ()  # inside `shard_map` with check_vma: the names of the mesh axes, in their order
 
 
 thread = _Thread()
 eval_trace: list[Any] = [None]
+# primitive, operands -> operands that vary alike; a socket that `ops.collective` fills
+unite: list[Any] = [None]
 
 
 def current_trace() -> Any:
@@ -50,6 +53,18 @@ def named_axis(name: Any, size: int) -> Iterator[None]:
         thread.axes = saved
 
 
+@contextmanager
+def manual_axes(sizes: Sequence[tuple[Any, int]], checked: bool) -> Iterator[None]:
+    """Makes the axes of a mesh known for a while; if `checked`, types say over which ones a value varies."""
+    saved = thread.axes, thread.manual
+    thread.axes = (*saved[0], *sizes)
+    thread.manual = tuple([name for name, _ in sizes]) if checked else ()
+    try:
+        yield
+    finally:
+        thread.axes, thread.manual = saved
+
+
 def axis_size(name: Any) -> int:
     """The size of a named axis. Raises NameError if it is not bound."""
     for known, size in reversed(thread.axes):
@@ -65,7 +80,7 @@ def axis_names() -> list:
 
 def trace_key() -> tuple:
     """What a trace's outcome depends on besides its function and arguments."""
-    return config.state(), thread.axes
+    return config.state(), thread.axes, thread.manual
 
 
 def traced_cache(function: Callable) -> Callable:

@@ -130,7 +130,19 @@ class ShapedArray(AbstractValue):
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        return f"{name}[{','.join(map(str, self.shape))}]{self._varying_text()}"
+
+    def _varying_text(self) -> str:
+        axes = sorted(map(str, self.manual_axis_type.varying))
+        if not axes:
+            return ""
+        return f"{{V:{axes[0]}}}" if len(axes) == 1 else f"{{V:({','.join(axes)})}}"
+
+    def varying_over(self, axes: frozenset) -> "ShapedArray":
+        """This type of a value that varies over these mesh axes and no others."""
+        if self.manual_axis_type.varying == axes:
+            return self
+        return self.update(manual_axis_type=ManualAxisType(axes) if axes else NOT_MANUAL)
 
     @property
     def text(self) -> str:
@@ -213,6 +225,11 @@ class Zero:
     @staticmethod
     def from_primal_value(value: Any) -> "Zero":
         return Zero(typeof(value).to_tangent_aval())
+
+
+def varying_axes(aval: AbstractValue) -> frozenset:
+    """The mesh axes over which a value inside `shard_map` varies."""
+    return aval.manual_axis_type.varying if type(aval) is ShapedArray else NOT_MANUAL.varying
 
 
 def is_zero(x: Any) -> bool:

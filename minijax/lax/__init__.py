@@ -70,10 +70,16 @@ _FACE = Face(__name__, ('linalg',), {
         gather gather_p scatter scatter_add scatter_add_p scatter_apply scatter_max scatter_max_p
         scatter_min scatter_min_p scatter_mul scatter_mul_p scatter_p scatter_sub scatter_sub_p
     """,
+    "minijax.ops.sharding": """
+        sharding_constraint_p with_sharding_constraint
+    """,
     "minijax.ops.shape": """
         broadcast broadcast_shapes broadcast_to_rank broadcasted_iota collapse concatenate concatenate_p
         empty full full_like index_in_dim iota iota_p pad pad_p rev rev_p slice slice_in_dim slice_p split
         split_p squeeze squeeze_p stack stack_p tile tile_p unstack unstack_p
+    """,
+    "minijax.ops.varying": """
+        pcast
     """,
     "minijax.ops.sort": """
         eq_to_p le_to_p lt_to_p sort sort_key_val sort_p top_k top_k_p

@@ -14,7 +14,7 @@ from minijax.base.dims import canonical_axis
 from minijax.ir import state
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, div, eq, mul, select
@@ -23,10 +23,9 @@ from minijax.ops.index import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.ops.moving import Linear1, move_axis, reduced_aval
 from minijax.ops.reduce import lowest
 from minijax.ops.shape import broadcasted_iota, index_in_dim, squeeze
+from minijax.ops.varying import Groups, device_groups, in_mesh_order, names_of, psum_invariant_p, pvary_p
 from minijax.ops.zeros import zeros_like_aval
 from minijax.run.array import Array
-
-Groups = tuple[tuple[int, ...], ...] | None
 
 
 class Named(Primitive):
@@ -34,17 +33,14 @@ class Named(Primitive):
 
     def typed(self, avals, params):
         # Result types may depend on the sizes of the named axes: nothing is remembered.
-        return self.infer(*avals, **params), self.effects(*avals, **params)
+        return self._typed(avals, params)
 
     def names_axis(self, params):
-        return _names(params["axis_name"])
-
-    def lower(self, e, ins, outs, *operands, **params):
-        raise NotImplementedError(f"{self.name}: lowering over several devices is not supported yet")
+        return names_of(params["axis_name"])
 
     def own(self, axis: Any, axis_name: Any) -> bool:
         """Whether the batch axis is the axis, and the only one, that this collective runs over."""
-        names = _names(axis_name)
+        names = names_of(axis_name)
         if axis.name not in names:
             return False
         if len(names) > 1:
@@ -52,8 +48,10 @@ class Named(Primitive):
         return True
 
 
-def _names(axis_name: Any) -> tuple:
-    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+def _varied(x: Any, axis_name: Any) -> Any:
+    """`x`, cast to vary over the named axes that are manual mesh axes whose types are checked."""
+    missing = frozenset(names_of(axis_name)).intersection(state.thread.manual) - varying_axes(typeof(x))
+    return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
 
 
 def _no_groups(name: str, groups: Groups) -> None:
@@ -79,13 +77,15 @@ class AllReduce(Linear1):
         return tuple(a for a in params["axes"] if not isinstance(a, int))
 
     def lower(self, e, ins, outs, x, *, axes, axis_index_groups):
-        if any(not isinstance(a, int) for a in axes):
-            raise NotImplementedError(f"{self.name}: lowering over several devices is not supported yet")
-        if not axes:
+        positions, names = _positions(axes), self.names_axis({"axes": axes})
+        if positions:
+            start = 0 if self.reducer == "add" else lowest(ins[0].dtype, highest=self.reducer == "minimum")
+            first = e.constant(start, ShapedArray((), ins[0].dtype))
+            (x,) = e.reduce([x], [first], ins, outs, positions, self.reducer)
+        if not names:
             return [x]
-        start = 0 if self.reducer == "add" else lowest(ins[0].dtype, highest=self.reducer == "minimum")
-        first = e.constant(start, ShapedArray((), ins[0].dtype))
-        return e.reduce([x], [first], ins, outs, axes, self.reducer)
+        groups = device_groups(e, self, names, axis_index_groups)
+        return [e.all_reduce(x, outs[0], groups, self.reducer)]
 
     def batch(self, axis, operands, dims, *, axes, axis_index_groups):
         (x,), (d,) = operands, dims
@@ -123,6 +123,9 @@ class PSum(AllReduce):
 class PExtremum(AllReduce):
     """The largest or smallest value over `axes`; it has no derivative."""
 
+    def varying(self, axes, params):
+        return axes[0].difference(params["axes"])
+
     jvp = Primitive.jvp
     transpose = Primitive.transpose
 
@@ -146,6 +149,15 @@ class AllGather(LinearNamed):
         else:
             shape.insert(at, axis_size)
         return [x.update(shape=tuple(shape))]
+
+    def lower(self, e, ins, outs, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
+        groups, (aval,) = device_groups(e, self, axis_name, axis_index_groups), ins
+        if not tiled:
+            at = all_gather_dimension
+            apart = aval.update(shape=(*aval.shape[:at], 1, *aval.shape[at:]))
+            dims = [i + (i >= at) for i in range(aval.ndim)]
+            x, aval = e.broadcast_in_dim(x, aval, apart, dims), apart
+        return [e.all_gather(x, aval, outs[0], all_gather_dimension, groups)]
 
     def transposed(self, ct, aval, *, all_gather_dimension, **params):
         return reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
@@ -181,6 +193,14 @@ class ReduceScatter(LinearNamed):
             del shape[scatter_dimension]
         return [x.update(shape=tuple(shape))]
 
+    def lower(self, e, ins, outs, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
+        groups, (out,) = device_groups(e, self, axis_name, axis_index_groups), outs
+        if tiled:
+            return [e.reduce_scatter(x, ins[0], out, scatter_dimension, groups, "add")]
+        at = scatter_dimension
+        apart = out.update(shape=(*out.shape[:at], 1, *out.shape[at:]))
+        return [e.reshape(e.reduce_scatter(x, ins[0], apart, at, groups, "add"), apart, out)]
+
     def transposed(self, ct, aval, *, scatter_dimension, **params):
         return all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
 
@@ -206,6 +226,10 @@ class AllToAll(Named, Linear1):
         shape[split_axis] //= size
         shape[concat_axis] *= size
         return [x.update(shape=tuple(shape))]
+
+    def lower(self, e, ins, outs, x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
+        groups = device_groups(e, self, axis_name, axis_index_groups)
+        return [e.all_to_all(x, ins[0], outs[0], split_axis, concat_axis, groups.shape[1], groups)]
 
     def transposed(self, ct, aval, *, split_axis, concat_axis, **params):
         return self.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
@@ -237,6 +261,10 @@ class PPermute(LinearNamed):
     def infer(self, x, *, axis_name, perm):
         return [x]
 
+    def lower(self, e, ins, outs, x, *, axis_name, perm):
+        rows = device_groups(e, self, axis_name)
+        return [e.collective_permute(x, ins[0], [(row[a], row[b]) for row in rows for a, b in perm])]
+
     def transposed(self, ct, aval, *, axis_name, perm):
         return self.bind(ct, axis_name=axis_name, perm=tuple((b, a) for a, b in perm))
 
@@ -266,7 +294,7 @@ class PBroadcast(LinearNamed):
         return [x]
 
     def transposed(self, ct, aval, *, axis_name, source):
-        total = psum_p.bind(ct, axes=_names(axis_name), axis_index_groups=None)
+        total = psum_p.bind(ct, axes=names_of(axis_name), axis_index_groups=None)
         chosen = eq(axis_index(axis_name), np.int32(source))
         return select(moving.broadcast_in_dim(chosen, aval.shape, ()), total, zeros_like_aval(typeof(total)))
 
@@ -284,6 +312,18 @@ class AxisIndex(Named):
 
     def infer(self, *, axis_name):
         return [ShapedArray((), np.dtype(np.int32))]
+
+    def varying(self, axes, params):
+        return frozenset(names_of(params["axis_name"])).intersection(state.thread.manual)
+
+    def lower(self, e, ins, outs, *, axis_name):
+        device_groups(e, self, axis_name)
+        mesh, unsigned = e.manual[0], ShapedArray((), np.dtype(np.uint32))
+        at = mesh.axis_names.index(axis_name)
+        inner = e.constant(prod(mesh.axis_sizes[at + 1 :]), unsigned)
+        size = e.constant(mesh.axis_sizes[at], unsigned)
+        place = e.binary("divide", e.partition_id(), inner, unsigned)
+        return [e.convert(e.binary("remainder", place, size, unsigned), unsigned, outs[0])]
 
     def jvp(self, primals, tangents, *, axis_name):
         out = self.bind(axis_name=axis_name)
@@ -321,7 +361,7 @@ axis_index_p = AxisIndex()
 
 def axis_size(axis_name: Any) -> int:
     """The size of a named axis, or of several together. Raises NameError if one is not bound."""
-    return prod(state.axis_size(name) for name in _names(axis_name))
+    return prod(state.axis_size(name) for name in names_of(axis_name))
 
 
 def _check_groups(axis_name: Any, groups: Any) -> Groups:
@@ -345,7 +385,7 @@ def _group_size(axis_name: Any, groups: Groups) -> int:
 
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
     groups = _check_groups(axis_name, groups)
-    axes = _names(axis_name)
+    axes = names_of(axis_name)
     for name in axes:
         if not isinstance(name, int):
             state.axis_size(name)
@@ -353,7 +393,14 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
     def one(leaf):
         if typeof(leaf).dtype == np.bool_:
             leaf = convert(leaf, np.dtype(np.int32))
-        return primitive.bind(leaf, axes=axes, axis_index_groups=groups) if axes else leaf
+        if not axes:
+            return leaf
+        leaf = _varied(leaf, axes)
+        if primitive is psum_p and state.thread.manual and set(axes) <= set(state.thread.manual):
+            if groups is not None:
+                raise NotImplementedError("psum: axis_index_groups under shard_map with check_vma=True")
+            return psum_invariant_p.bind(leaf, axes=axes)
+        return primitive.bind(leaf, axes=axes, axis_index_groups=groups)
 
     return tree.tree_map(one, x)
 
@@ -361,7 +408,9 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over a named axis, leaf by leaf; of a constant, its multiple."""
     leaves = tree.tree_leaves(x)
-    if any(isinstance(leaf, Tracer) for leaf in leaves) or any(isinstance(a, int) for a in _names(axis_name)):
+    if any(isinstance(leaf, Tracer) for leaf in leaves) or any(
+        isinstance(a, int) for a in names_of(axis_name)
+    ):
         return _psum_traced(x, axis_name, axis_index_groups)
     size = _group_size(axis_name, _check_groups(axis_name, axis_index_groups))
     return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
@@ -420,8 +469,8 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
 
     def one(leaf):
         at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
-        return all_gather_p.bind(leaf, all_gather_dimension=at, axis_index_groups=groups,
-                                 axis_name=_names(axis_name), axis_size=size, tiled=tiled)  # fmt: skip
+        return all_gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, axis_index_groups=groups,
+                                 axis_name=names_of(axis_name), axis_size=size, tiled=tiled)  # fmt: skip
 
     return tree.tree_map(one, x)
 
@@ -434,8 +483,8 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_ind
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
-        return reduce_scatter_p.bind(leaf, scatter_dimension=at, axis_index_groups=groups,
-                                     axis_name=_names(axis_name), axis_size=size, tiled=tiled)  # fmt: skip
+        return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, axis_index_groups=groups,
+                                     axis_name=names_of(axis_name), axis_size=size, tiled=tiled)  # fmt: skip
 
     return tree.tree_map(one, x)
 
@@ -462,8 +511,10 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axi
         if apart:
             concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
             leaf = moving.expand_dims(leaf, (concat,))
-        out = all_to_all_p.bind(leaf, axis_name=axis_name, split_axis=split, concat_axis=concat,
-                                axis_index_groups=groups, tiled=tiled)  # fmt: skip
+        out = all_to_all_p.bind(
+            _varied(leaf, axis_name), axis_name=axis_name, split_axis=split, concat_axis=concat,
+            axis_index_groups=groups, tiled=tiled,
+        )  # fmt: skip
         return squeeze(out, (split,)) if apart else out
 
     return tree.tree_map(one, x)
@@ -473,7 +524,9 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends values along a named axis by (source, target) pairs; who gets none has zeros."""
     axis_size(axis_name)
     pairs = tuple((int(a), int(b)) for a, b in perm)
-    return tree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=_names(axis_name), perm=pairs), x)
+    return tree.tree_map(
+        lambda leaf: ppermute_p.bind(_varied(leaf, axis_name), axis_name=names_of(axis_name), perm=pairs), x
+    )
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:

@@ -7,15 +7,22 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops import moving
+from minijax.ops.varying import in_mesh_order, pvary_p
 
 
 def zeros_like_aval(aval: ShapedArray) -> Any:
     """An array of zeros of the type `aval`."""
     if aval.dtype == dtypes.float0 and (not aval.shape or moving.recorder() is None):
         return np.zeros(aval.shape, dtypes.float0)
-    return moving.full(aval.shape, np.zeros((), aval.dtype)[()], aval.weak_type)
+    return made_varying(moving.full(aval.shape, np.zeros((), aval.dtype)[()], aval.weak_type), aval)
+
+
+def made_varying(x: Any, aval: ShapedArray) -> Any:
+    """`x`, made to vary over the mesh axes that a value of type `aval` varies over."""
+    missing = varying_axes(aval) - varying_axes(typeof(x))
+    return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
 
 
 def instantiate(tangent: Any) -> Any:

@@ -455,15 +455,12 @@ class _Typed:
 
 def copied(x: ArrayImpl) -> ArrayImpl:
     """The same values in memory of their own."""
-    raw = x._raw
-    if x._sig.device is not None:
-        raw = _jax.batched_copy_array_to_devices_with_sharding(
-            [raw],
-            [client.device_list((x._sig.device,))],
-            [x._sig.native],
-            [_jax.ArrayCopySemantics.ALWAYS_COPY],
-        )[0]
-    return x._sig.wrap(raw, x._sig)
+    sig = x._sig
+    raw = _jax.batched_copy_array_to_devices_with_sharding(
+        [x._raw], [client.device_list(sig.sharding._device_assignment)], [sig.native],
+        [_jax.ArrayCopySemantics.ALWAYS_COPY],
+    )[0]  # fmt: skip
+    return sig.wrap(raw, sig)
 
 
 def _reconstruct_array(make, args, state, aval_state):

@@ -9,7 +9,7 @@ from typing import Any
 from jaxlib import _hlo, _jax, utils, xla_client as xc
 
 from minijax.base import config
-from minijax.ir.shardings import Sharding, SingleDeviceSharding, axes_of
+from minijax.ir.shardings import GSPMDSharding, Sharding, SingleDeviceSharding, axes_of
 
 Device = xc.Device
 
@@ -283,6 +283,8 @@ def hlo_sharding(sharding: Sharding, ndim: int) -> Any:
     """How an array of rank `ndim` is split, in HLO's terms."""
     if sharding.num_devices == 1:
         return _hlo.HloSharding.replicate()
+    if isinstance(sharding, GSPMDSharding):
+        return sharding.tiles
     mesh, unreduced = sharding.mesh, sharding.spec.unreduced
     names, sizes = mesh.axis_names, mesh.axis_sizes
     entries = [[names.index(axis) for axis in axes_of(entry)] for entry in sharding.spec.padded(ndim)]

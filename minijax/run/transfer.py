@@ -14,7 +14,7 @@ from minijax.base.cache import cache
 from minijax.ir import types
 from minijax.ir.shardings import Sharding
 from minijax.ir.types import ShapedArray
-from minijax.run import client, host
+from minijax.run import client, host, reshard
 from minijax.run.array import ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
 
 _COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -134,7 +134,10 @@ def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
     """A raw array of the same value where `new` wants it; shares memory if it is there already."""
     if old.native is new.native:
         return raw if old is new else raw._rewrap_with_aval_and_sharding(new, new.native)
-    if old.device is None or new.device is None or old.device.client is not new.device.client:
+    if old.device is None or new.device is None:
+        found = reshard.moved(raw, old, new)
+        return put_host(ArrayImpl(raw, old)._value, new) if found is None else found
+    if old.device.client is not new.device.client:
         return put_host(ArrayImpl(raw, old)._value, new)
     copied = _jax.batched_copy_array_to_devices_with_sharding(
         [raw], [client.device_list((new.device,))], [new.native], [xc.ArrayCopySemantics.REUSE_INPUT]

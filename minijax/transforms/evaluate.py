@@ -7,24 +7,16 @@ from minijax.base import cache, config, errors
 from minijax.hlo import module
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
+from minijax.ir.shardings import GSPMDSharding, NamedSharding, P
 from minijax.ir.trace import EvalTrace, Tracer, escaped_message
 from minijax.ir.types import ShapedArray
-from minijax.run import client, compile, transfer
-from minijax.run.array import ArrayImpl
+from minijax.run import client, compile, spread, transfer
+from minijax.run.array import ArrayImpl, copied
+from minijax.transforms.placement import Placement, ProgramOptions, choose_placement
 from minijax.transforms.prune import prune_closed
 
 _SCALARS = frozenset((bool, int, float, complex))
 _SMALL_CONSTANT = 32
-
-
-class ProgramOptions(NamedTuple):
-    """How a jaxpr is compiled, besides what it computes."""
-
-    name: str
-    donated: tuple[bool, ...] = ()
-    keep_unused: bool = False
-    device: Any = None
-    compiler_options: tuple[tuple[str, Any], ...] = ()
 
 
 class Lowered(NamedTuple):
@@ -35,6 +27,7 @@ class Lowered(NamedTuple):
     kept: tuple[int, ...]
     hidden: list
     donated: tuple[bool, ...]
+    placement: Placement
 
 
 def operand(x: Any) -> ArrayImpl:
@@ -49,7 +42,7 @@ def operand(x: Any) -> ArrayImpl:
     return transfer.to_device(x)
 
 
-def lower_program(closed: ClosedJaxpr, options: ProgramOptions, platform: str,
+def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, platform: str = "",
                   locate: Callable | None = None) -> Lowered:  # fmt: skip
     """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`; `locate`: see hlo.module."""
     pruned, used = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)
@@ -65,11 +58,18 @@ def lower_program(closed: ClosedJaxpr, options: ProgramOptions, platform: str,
             hoisted.append(v)
             hidden.append(c)
     info = pruned.debug_info
+    laid: dict[str, Any] = {}
+    if placement.is_spread:
+        hidden = on_mesh(hidden, placement)
+        ins = [placement.in_shardings[i] for i in kept] + [c._sig.sharding for c in hidden]
+        laid = dict(in_shardings=ins, out_shardings=placement.out_shardings,
+                      num_partitions=len(placement.devices))  # fmt: skip
     made = module.lower_jaxpr(
-        pruned, name=f"jit_{options.name}", platform=platform, donated=donated, hoisted=hoisted,
-        arg_names=info.arg_names, result_names=_result_names(info, pruned), locate=locate,
+        pruned, name=f"jit_{options.name}", platform=platform or placement.devices[0].platform,
+        donated=donated, hoisted=hoisted, arg_names=info.arg_names,
+        result_names=_result_names(info, pruned), locate=locate, **laid,
     )  # fmt: skip
-    return Lowered(made, pruned, kept, hidden, donated)
+    return Lowered(made, pruned, kept, hidden, donated, placement)
 
 
 def _result_names(info: DebugInfo, closed: ClosedJaxpr) -> Sequence[str] | None:
@@ -77,45 +77,40 @@ def _result_names(info: DebugInfo, closed: ClosedJaxpr) -> Sequence[str] | None:
     return paths if paths is not None and len(paths) == len(closed.outvars) else None
 
 
-def choose_device(operands: Sequence[ArrayImpl], options: ProgramOptions) -> tuple[Any, bool]:
-    """The device to run on, and whether an operand (or the option) commits the results to it.
-
-    Raises ValueError if operands are committed to different devices.
-    """
-    if options.device is not None:
-        return options.device, True
-    found = None
-    for x in operands:
-        sig = x._sig
-        if sig.committed:
-            if found is not None and sig.device is not found:
-                raise ValueError(
-                    f"Received incompatible devices for jitted computation. Got arguments of {options.name} "
-                    f"committed to {found} and to {sig.device}."
-                )
-            found = sig.device
-    return (client.default_device(), False) if found is None else (found, True)
+def on_mesh(constants: Sequence, placement: Placement) -> list:
+    """Captured values on the devices of a program; a sharded array that is there stays as it lies."""
+    everywhere = NamedSharding(placement.mesh, P())
+    arrays = [operand(c) for c in constants]
+    return [
+        x if x._sig.sharding._device_assignment == placement.devices else transfer.to_device(x, everywhere)
+        for x in arrays
+    ]
 
 
 class Runner:
-    """A compiled program: call it with arrays, in the order of the jaxpr's inputs."""
+    """A compiled program on one device: call it with arrays, in the order of the jaxpr's inputs."""
 
-    __slots__ = ("lowered", "program", "run", "device", "committed", "kept", "hidden", "deleted")
+    __slots__ = ("lowered", "program", "run", "device", "committed", "kept", "hidden", "deleted",
+                 "out_shardings")  # fmt: skip
 
-    def __init__(self, lowered: Lowered, program: compile.Program, device: Any, committed: bool):
-        self.lowered, self.program = lowered, program
-        self.device, self.committed = device, committed
-        self.kept = lowered.kept
-        sharding = client.single_device_sharding(device)
+    def __init__(self, lowered: Lowered, program: compile.Program):
+        self.lowered, self.program, self.kept = lowered, program, lowered.kept
+        self.device, self.committed = program.devices[0], lowered.placement.committed
         # The user may donate or delete an array that a function captured: the program has its own.
-        self.hidden = [transfer.to_device(c, device, copy=True)._raw for c in lowered.hidden]
+        self.hidden = [transfer.to_device(c, self.device, copy=True)._raw for c in lowered.hidden]
         avals = lowered.closed.out_avals
-        self.run = program.bind_outputs(avals, [sharding] * len(avals), committed)
+        self.out_shardings = lowered.placement.result_shardings(len(avals))
+        self.run = program.bind_outputs(avals, self.out_shardings, self.committed)
         self.deleted = [self.kept[n] for n in lowered.module.aliases]
         lost = [n for n, donated in enumerate(lowered.donated) if donated and n not in lowered.module.aliases]
         if lost:
             kinds = ", ".join(lowered.closed.in_avals[n].str_short() for n in lost)
             errors.warn(f"Some donated buffers were not usable: {kinds}.")
+
+    @property
+    def in_shardings(self) -> list:
+        """How the arguments that are read lie."""
+        return self.lowered.placement.argument_shardings(self.kept)
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         device = self.device
@@ -132,29 +127,72 @@ class Runner:
         return results
 
 
-def compile_program(closed: ClosedJaxpr, options: ProgramOptions, device: Any, committed: bool) -> Runner:
-    """Lowers and compiles a jaxpr for one device."""
-    lowered = lower_program(closed, options, device.platform)
-    return compile_lowered(lowered, options, device, committed)
+class SpreadRunner:
+    """A compiled program on several devices: call it with arrays, which are laid out as it wants them."""
+
+    __slots__ = ("lowered", "program", "run", "kept", "hidden", "deleted", "in_shardings", "out_shardings")
+    device = None
+
+    def __init__(self, lowered: Lowered, program: compile.Program):
+        self.lowered, self.program, self.kept = lowered, program, lowered.kept
+        closed, placement, mesh = lowered.closed, lowered.placement, lowered.placement.mesh
+        ins, outs = spread.chosen_shardings(program, len(closed.in_avals), len(closed.out_avals))
+        given = [placement.in_shardings[i] for i in self.kept]
+        self.in_shardings = _settled(given, ins, closed.in_avals, mesh)
+        self.out_shardings = _settled(placement.out_shardings, outs, closed.out_avals, mesh)
+        self.hidden = [
+            copied(transfer.to_device(c, c._sig.sharding))._raw for c in lowered.hidden
+        ]  # fmt: skip
+        self.run = spread.bind_spread(program, closed.out_avals, self.out_shardings)
+        self.deleted = [self.kept[n] for n in (*lowered.module.aliases, *lowered.module.donors)]
+
+    def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+        raws = []
+        for i, wanted in zip(self.kept, self.in_shardings, strict=True):
+            x = operands[i]
+            if not spread.is_placed(x._sig, wanted):
+                x = transfer.to_device(x, wanted)
+            raws.append(x._raw)
+        results = self.run([*raws, *self.hidden] if self.hidden else raws)
+        for i in self.deleted:
+            if not operands[i].is_deleted():
+                operands[i].delete()
+        return results
 
 
-def compile_lowered(lowered: Lowered, options: ProgramOptions, device: Any, committed: bool) -> Runner:
+def _settled(given: Sequence, chosen: Sequence, avals: Sequence, mesh: Any) -> list:
+    """Shardings of arguments or results: those that were asked for, and what XLA made of the others."""
+    return [
+        s if isinstance(s, NamedSharding | GSPMDSharding)
+        else spread.named_sharding(mesh, hlo, aval.ndim)
+        for s, hlo, aval in zip(given, chosen, avals, strict=False)
+    ]  # fmt: skip
+
+
+def compile_program(closed: ClosedJaxpr, options: ProgramOptions,
+                    placement: Placement) -> Runner | SpreadRunner:  # fmt: skip
+    """Lowers and compiles a jaxpr for the devices of its placement."""
+    return compile_lowered(lower_program(closed, options, placement), options)
+
+
+def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Runner | SpreadRunner:
+    placement, made = lowered.placement, lowered.module
     program = compile.compile_text(
-        lowered.module.text, name=lowered.module.name, device=device, options=dict(options.compiler_options)
+        made.text, name=made.name, devices=placement.devices, options=dict(options.compiler_options)
     )
-    return Runner(lowered, program, device, committed)
+    return SpreadRunner(lowered, program) if placement.is_spread else Runner(lowered, program)
 
 
 @cache.weak_cache
-def _runner(closed: ClosedJaxpr, options: ProgramOptions, device: Any, committed: bool, key: Any) -> Runner:
-    return compile_program(closed, options, device, committed)
+def _runner(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, key: Any) -> Any:
+    return compile_program(closed, options, placement)
 
 
 def run_closed(closed: ClosedJaxpr, operands: Sequence, options: ProgramOptions) -> list[ArrayImpl]:
-    """Compiles a jaxpr once per device, and runs it."""
+    """Compiles a jaxpr once per placement, and runs it."""
     arrays = [operand(x) for x in operands]
-    device, committed = choose_device(arrays, options)
-    return _runner(closed, options, device, committed, config.state())(arrays)
+    placement = choose_placement([x._sig for x in arrays], options, closed)
+    return _runner(closed, options, placement, config.state())(arrays)
 
 
 # ---- single operations ------------------------------------------------------------------------------
@@ -189,11 +227,12 @@ def evaluate(primitive: Any, operands: Sequence, params: dict) -> list:
 
 def _compile_operation(primitive, arrays, params) -> Callable[[Sequence[ArrayImpl]], list]:
     options = ProgramOptions(primitive.name, keep_unused=True)
-    device, committed = choose_device(arrays, options)
     with state.set_current_trace(None):
         closed = one_equation(primitive, [x._sig.aval for x in arrays], params)
-        runner = compile_program(closed, options, device, committed)
-    if all(x._sig.device is device for x in arrays):
+        placement = choose_placement([x._sig for x in arrays], options, closed)
+        runner = compile_program(closed, options, placement)
+    device = runner.device
+    if device is not None and all(x._sig.device is device for x in arrays):
         run = runner.run
         return lambda arrays: run([x._raw for x in arrays])
     return runner

@@ -195,7 +195,7 @@ def test_extrema_have_no_derivative():
         minijax.vmap(push, axis_name="i")(X)
 
 
-def test_collectives_over_devices_say_that_they_are_not_supported_yet():
+def test_a_collective_without_a_mesh_says_so():
     send = minijax.jit(lambda x: minijax.lax.ppermute_p.bind(x, axis_name=("i",), perm=((0, 1),)))
-    with pytest.raises(NotImplementedError, match="several devices"):
+    with pytest.raises(NotImplementedError, match="bound to no mesh"):
         send(X)

@@ -1,0 +1,229 @@
+"""`shard_map` for users: functions of each device's part, as functions of whole arrays."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from minijax.base import source, tree
+from minijax.control.jitted import function_name, signature_of, source_of
+from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p
+from minijax.ir import meshes
+from minijax.ir.jaxpr import DebugInfo
+from minijax.ir.meshes import AbstractMesh, Mesh, P, axes_of
+from minijax.ir.trace import close_over, constants_to_inputs, trace_to_jaxpr
+from minijax.ir.types import is_value, typeof, varying_axes
+from minijax.ops.varying import pvary_p
+
+
+class Infer:
+    """Stands for specs that are to be found out from explicit shardings."""
+
+    def __repr__(self):
+        return "Infer"
+
+
+INFER = Infer()
+
+
+class _Mapped(NamedTuple):
+    """What `shard_map` was told."""
+
+    fun: Callable
+    mesh: Mesh
+    in_specs: Any
+    out_specs: Any
+    check_vma: bool
+
+    @property
+    def name(self) -> str:
+        return function_name(self.fun)
+
+    @property
+    def told(self) -> str:
+        return f"shard_map applied to the function '{self.name}'"
+
+
+def shard_map(
+    f: Callable | None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = INFER,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: set | frozenset = frozenset(),
+    check_vma: bool = True,
+) -> Any:
+    """Maps `f` over the parts that a mesh's devices hold of the arguments.
+
+    `in_specs` and `out_specs`, prefixes of the trees of arguments and results, say which array axes are cut
+    over which mesh axes. With `check_vma`, types say over which mesh axes a value varies, and a result may
+    be joined only along those. `axis_names` must be empty or all axes of the mesh. Raises ValueError for
+    specs that do not fit.
+    """
+    if f is None:
+        return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
+                                 axis_names=axis_names, check_vma=check_vma)  # fmt: skip
+    if not callable(f):
+        raise TypeError(f"shard_map requires a callable for its first argument, but got {f} of type {type(f)}")
+
+    @functools.wraps(f)
+    @source.boundary
+    def wrapped(*args, **kwargs):
+        told = _Mapped(f, _checked_mesh(mesh, axis_names), in_specs, out_specs, check_vma)
+        return _call(told, args, kwargs)
+
+    return wrapped
+
+
+def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
+    chosen = meshes.context_mesh() if mesh is None else mesh
+    if chosen is None:
+        raise ValueError(
+            "The context mesh cannot be empty. Either use `jax.set_mesh(mesh)` to enter into a mesh context or "
+            "pass a mesh to `shard_map` via the `mesh` keyword argument."
+        )
+    if isinstance(chosen, AbstractMesh):
+        context = meshes.context_mesh()
+        if context is None or context.abstract_mesh != chosen:
+            raise ValueError(f"shard_map: the abstract mesh {chosen} has no devices; set a mesh with them")
+        chosen = context
+    if not isinstance(chosen, Mesh):
+        raise TypeError(
+            f"shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for its second "
+            f"argument, but got {mesh} of type {type(mesh)}"
+        )
+    if not isinstance(axis_names, (set, frozenset)):
+        raise TypeError(f"`axis_names` argument of shard_map should be of type `set`. Got type: {type(axis_names)}")
+    unknown = set(axis_names) - set(chosen.axis_names)
+    if unknown:
+        raise ValueError(f"jax.shard_map requires axis_names={axis_names} to be a subset of mesh.axis_names="
+                         f"{chosen.axis_names}")  # fmt: skip
+    if axis_names and set(axis_names) != set(chosen.axis_names):
+        raise NotImplementedError("shard_map: maps over some of the mesh axes only are not there yet")
+    outer = meshes.manual_mesh()
+    if outer is not None:
+        raise ValueError(
+            f"The context mesh {outer.abstract_mesh} should match the mesh passed to shard_map {chosen}"
+        )
+    return chosen
+
+
+def _call(told: _Mapped, args: tuple, kwargs: dict) -> Any:
+    if told.in_specs is INFER:
+        raise TypeError("shard_map: in_specs must be given, for explicit sharding is not there yet")
+    if kwargs:
+        args, told = (args, kwargs), told._replace(in_specs=(told.in_specs, P()))
+        raise NotImplementedError(f"{told.told} with keyword arguments {sorted(kwargs)}: pass them by position")
+    leaves, treedef = tree.flatten(args)
+    for leaf in leaves:
+        if not is_value(leaf):
+            raise TypeError(f"{told.told}: {leaf!r} of type {type(leaf)} is not a valid JAX type")
+    specs = _specs("in_specs", told, treedef, told.in_specs)
+    avals = [typeof(x) for x in leaves]
+    _check_arguments(told, avals, specs)
+    jaxpr, captured, out_tree, out_specs = _traced(told, avals, specs, treedef)
+    params = dict(
+        jaxpr=jaxpr, mesh=told.mesh, in_specs=(*(P(),) * len(captured), *specs), out_specs=out_specs,
+        check_vma=told.check_vma, newly_manual_axes=frozenset(told.mesh.axis_names),
+    )  # fmt: skip
+    return out_tree.unflatten(shard_map_p.bind_all([*captured, *leaves], params))
+
+
+def _traced(told: _Mapped, avals: Sequence, specs: tuple, treedef: Any) -> tuple:
+    found: list[Any] = []
+
+    def flat(*xs):
+        results, out_tree = tree.flatten(told.fun(*treedef.unflatten(xs)))
+        out_specs = _specs("out_specs", told, out_tree, told.out_specs)
+        found[:] = out_tree, tuple(out_specs)
+        return [_checked_result(told, r, s) for r, s in zip(results, out_specs, strict=True)]
+
+    local = [local_aval(a, s, told.mesh, told.check_vma) for a, s in zip(avals, specs, strict=True)]
+    with inside(told.mesh, told.check_vma), meshes.entering_manual(told.mesh):
+        jaxpr, consts = trace_to_jaxpr(flat, local, DebugInfo("shard_map", source_of(told.fun)))
+    closed, captured = close_over(jaxpr, consts)
+    return constants_to_inputs(closed.jaxpr), [*closed.consts, *captured], *found
+
+
+# ---- checks -----------------------------------------------------------------------------------------
+
+
+def _specs(what: str, told: _Mapped, treedef: Any, given: Any) -> tuple:
+    found = tree.flatten_axes(f"shard_map {what}", treedef, given)
+    for spec in found:
+        if not isinstance(spec, P):
+            raise TypeError(
+                f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` instances, but: "
+                f"{what} is {spec} of type {type(spec).__name__}"
+            )
+        for axis in named_in(spec):
+            if axis not in told.mesh.axis_names:
+                raise ValueError(
+                    f"shard_map {what} argument must refer to an axis marked as manual "
+                    f"({frozenset(told.mesh.axis_names)}), but:\n\n  {what} refers to {axis!r}\n\n"
+                    f"Check the {what} values passed to shard_map."
+                )
+    return tuple(found)
+
+
+def _check_arguments(told: _Mapped, avals: Sequence, specs: Sequence) -> None:
+    sizes, names = told.mesh.shape, signature_of(told.fun)
+    names = list(names.parameters) if names is not None else []
+    for i, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
+        whose = f"where args[{i}] is bound to {told.name}'s parameter {names[i]!r}, " if i < len(names) else ""
+        if len(spec) > aval.ndim:
+            raise ValueError(
+                f"{told.told} was given an in_specs entry which is too long to be compatible with the "
+                f"corresponding input value from the function:\n\nin_specs is {spec} which has length "
+                f"{len(spec)}, but the passed args[{i}], {whose}has shape {aval.str_short()}, which has rank "
+                f"{aval.ndim} (and {aval.ndim} < {len(spec)})"
+            )
+        for axis, entry in enumerate(spec):
+            count = 1
+            for name in axes_of(entry):
+                count *= sizes[name]
+            if aval.shape[axis] % count:
+                raise ValueError(
+                    f"{told.told} was given argument arrays with axis sizes that are not evenly divisible by the "
+                    f"corresponding mesh axis sizes:\n\nThe mesh given has shape {told.mesh.axis_sizes} with "
+                    f"corresponding axis names {told.mesh.axis_names}.\n\nthe passed args[{i}] of shape "
+                    f"{aval.str_short()}, {whose}corresponds to in_specs of value {spec}, which maps array axis "
+                    f"{axis} (of size {aval.shape[axis]}) to mesh axis {entry!r} (of size {count}), but {count} "
+                    f"does not evenly divide {aval.shape[axis]}"
+                )
+
+
+def _checked_result(told: _Mapped, x: Any, spec: P) -> Any:
+    if not is_value(x):
+        raise TypeError(f"{told.told} returned {x!r} of type {type(x)}, which is not a valid JAX type")
+    aval = typeof(x)
+    if len(spec) > aval.ndim:
+        raise ValueError(
+            f"{told.told} was given an out_specs entry which is too long to be compatible with the "
+            f"corresponding output value from the function:\n\nout_specs is {spec} which has length {len(spec)}, "
+            f"but {told.name}(*args) has shape {aval.str_short()}, which has rank {aval.ndim} "
+            f"(and {aval.ndim} < {len(spec)})\n\nEntries in out_specs must be of length no greater than the "
+            "number of axes in the corresponding output value."
+        )
+    if not told.check_vma:
+        return x
+    named, varies = frozenset(named_in(spec)), varying_axes(aval)
+    if not varies <= named:
+        _not_replicated(told, spec, named, varies)
+    missing = tuple([n for n in told.mesh.axis_names if n in named - varies])
+    return pvary_p.bind(x, axes=missing) if missing else x
+
+
+def _not_replicated(told: _Mapped, spec: P, named: frozenset, varies: frozenset) -> NoReturn:
+    def text(axes):
+        return "{" + ", ".join(sorted(map(str, axes))) + "}"
+
+    raise ValueError(
+        f"{told.told} was given out_specs which require replication which can't be statically inferred given the "
+        f"mesh:\n\nThe mesh given has shape {told.mesh.axis_sizes} with corresponding axis names "
+        f"{told.mesh.axis_names}.\n\nout_specs is {spec} which implies that the corresponding output value is "
+        f"only varying across mesh axes {text(named)} and not {text(varies - named)}, but it was inferred to be "
+        f"possibly varying over {text(varies)}\n\nCheck if these output values are meant to be replicated over "
+        "those mesh axes. If not, consider revising the corresponding out_specs entries. If so, consider "
+        "disabling the check by passing the check_vma=False argument to `jax.shard_map`."
+    )

@@ -1,0 +1,68 @@
+"""`in_shardings` and `out_shardings` of jitted functions: trees of shardings against trees of values."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minijax.base import cache, tree
+from minijax.ir import meshes
+from minijax.ir.meshes import P
+from minijax.ir.shardings import UNSPECIFIED, Sharding
+from minijax.ops.sharding import concrete_sharding
+
+
+class Shardings(NamedTuple):
+    """A tree of shardings, in a form that can stand in keys."""
+
+    leaves: tuple
+    treedef: Any
+
+
+def shardings_of(argument: str, value: Any) -> Shardings | None:
+    """What `jit` was given as `in_shardings` or `out_shardings`; None where nothing is laid down.
+
+    Raises TypeError for a leaf that is no sharding, partition spec or None.
+    """
+    leaves, treedef = tree.flatten(value, lambda x: x is None)
+    for leaf in leaves:
+        if leaf is not None and not isinstance(leaf, Sharding | P) and leaf is not UNSPECIFIED:
+            raise TypeError(
+                f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but "
+                f"got {leaf}"
+            )
+    if all(leaf is None or leaf is UNSPECIFIED for leaf in leaves):
+        return None
+    return Shardings(tuple(leaves), treedef)
+
+
+def spread_over(argument: str, given: Shardings | None, treedef: Any) -> tuple:
+    """One sharding for each leaf of a tree; () where nothing is laid down.
+
+    Raises ValueError if the shardings are no prefix of the tree, RuntimeError for a partition spec where no
+    mesh is set.
+    """
+    return () if given is None else _spread(argument, given, treedef, meshes.context_mesh())
+
+
+@cache.cache(maxsize=1024)
+def _spread(argument, given, treedef, mesh):
+    found = [
+        UNSPECIFIED if s is None or s is UNSPECIFIED else concrete_sharding("jit", argument, s)
+        for s in _leaves(argument, given, treedef)
+    ]
+    return tuple(found)
+
+
+def _leaves(argument: str, given: Shardings, treedef: Any) -> Sequence:
+    prefix = given.treedef.unflatten(given.leaves)
+    if argument == "in_shardings":
+        count = len(treedef.children())
+        if isinstance(prefix, (tuple, list)) and len(prefix) != count:
+            raise ValueError(
+                "pjit in_shardings specification must be a tree prefix of the positional arguments tuple. In "
+                "particular, pjit in_shardings must either be a Sharding, a PartitionSpec, or a tuple of "
+                "length equal to the number of positional arguments. But pjit in_shardings is the wrong "
+                f"length: got a tuple or list of length {len(prefix)} for an args tuple of length {count}."
+            )
+        if isinstance(prefix, list):
+            prefix = tuple(prefix)
+    return tree.flatten_axes(f"pjit {argument}", treedef, prefix)

@@ -1,0 +1,64 @@
+"""How Shardy spells meshes and shardings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.hlo.spell import string, suffix_of
+from minijax.ir.meshes import UNCONSTRAINED, axes_of
+from minijax.ir.shardings import GSPMDSharding, NamedSharding
+from minijax.ir.types import AbstractValue
+
+Axes = tuple[tuple[Any, int], ...]
+
+
+class Meshes:
+    """The meshes of a module, declared before its functions."""
+
+    def __init__(self, preamble: list[str], unique_symbol: Any):
+        self._preamble, self._unique_symbol = preamble, unique_symbol
+        self._symbols: dict[Any, str] = {}
+
+    def symbol(self, axes: Axes, order: tuple[int, ...] | None = None) -> str:
+        """The symbol of the mesh with these names and sizes; `order`: of its devices, if not 0, 1, 2, …"""
+        found = self._symbols.get((axes, order))
+        if found is None:
+            found = self._symbols[axes, order] = self._unique_symbol("mesh" if axes else "empty_mesh")
+            short = ", ".join([f"{string(str(name))}={size}" for name, size in axes])
+            long = ", ".join([f"{{name = {string(str(name))}, size = {size} : i64}}" for name, size in axes])
+            ids = "" if order is None else f", device_ids=[{', '.join(map(str, order))}]"
+            self._preamble.append(
+                f"sdy.mesh {found} = <[{short}]{ids}> {{stablehlo.mesh = {{axes = [{long}]}}}}"
+            )
+        return found
+
+    def placed(self, sharding: Any, aval: AbstractValue) -> str:
+        """`@mesh, [{"x"}, {}]`: how a value of this type lies; replicated for what is on no mesh."""
+        ndim, closed = aval.ndim, [()] * len(suffix_of(aval))
+        if isinstance(sharding, NamedSharding):
+            entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)]
+            symbol = self.symbol(tuple((n, s) for n, s in sharding.mesh.shape_tuple))
+            unreduced = sorted(sharding.spec.unreduced, key=sharding.mesh.axis_names.index)
+            return f"{symbol}, {_dims([*entries, *closed])}{_kept('unreduced', unreduced)}"
+        if isinstance(sharding, GSPMDSharding) and not sharding.tiles.is_replicated():
+            grid = sharding.grid
+            order = tuple(grid.ravel().tolist())
+            axes = tuple((f"_axis_{i}", n) for i, n in enumerate(grid.shape) if n > 1)
+            symbol = self.symbol(axes, None if order == tuple(range(len(order))) else order)
+            entries = [(f"_axis_{i}",) if grid.shape[i] > 1 else () for i in range(ndim)]
+            return f"{symbol}, {_dims([*entries, *closed])}"
+        return f"{self.symbol(())}, {_dims([()] * (ndim + len(closed)))}"
+
+    def attribute(self, sharding: Any, aval: AbstractValue) -> str:
+        """The attribute that an argument or result bears."""
+        return f"#sdy.sharding<{self.placed(sharding, aval)}>"
+
+
+def _dims(entries: Sequence) -> str:
+    texts = [
+        "{?}" if e is UNCONSTRAINED else f"{{{', '.join([string(str(a)) for a in e])}}}" for e in entries
+    ]
+    return f"[{', '.join(texts)}]"
+
+
+def _kept(name: str, axes: Sequence) -> str:
+    return f", {name}={{{', '.join([string(str(a)) for a in axes])}}}" if axes else ""

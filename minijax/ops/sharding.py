@@ -1,0 +1,103 @@
+"""Telling the compiler how values lie on a mesh."""
+
+from typing import Any
+
+from minijax.base import tree
+from minijax.ir import meshes
+from minijax.ir.meshes import UNCONSTRAINED, P, axes_of
+from minijax.ir.shardings import NamedSharding, Sharding
+from minijax.ops.moving import Linear1
+
+
+class ShardingConstraint(Linear1):
+    """The same value, laid out as `sharding` says but for `unconstrained_dims`."""
+
+    name = "sharding_constraint"
+
+    def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
+        sharding.shard_shape(x.shape)
+        return [x]
+
+    def lower(self, e, ins, outs, x, *, sharding, **params):
+        return [e.sharding_constraint(x, ins[0], sharding)]
+
+    def transposed(self, ct, aval, **params):
+        return self.bind(ct, **params)
+
+    def batch(self, axis, operands, dims, *, sharding, unconstrained_dims, **params):
+        (x,), (d,) = operands, dims
+        names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
+        wider = widened(sharding, d, names, UNCONSTRAINED, "with_sharding_constraint")
+        free = {i + (i >= d) for i in unconstrained_dims} | (set() if names else {d})
+        return [self.bind(x, sharding=wider, unconstrained_dims=frozenset(free), **params)], [d]
+
+    def shardings(self, params):
+        return (params["sharding"],)
+
+
+def widened(sharding: Sharding, dim: int, names: tuple, free: Any, function: str = "") -> Sharding:
+    """The sharding of values with one more dimension, over the mesh axes `names`, or if none as `free` says.
+
+    Raises ValueError if the mesh axes are in use already; `function` says whose sharding it is.
+    """
+    if not isinstance(sharding, NamedSharding):
+        return sharding
+    if function and any(n in axes_of(e) for e in sharding.spec for n in names):
+        raise ValueError(
+            f"vmap spmd_axis_name {names} cannot appear in {function} spec, but got spec {sharding.spec}"
+        )
+    entries = list(sharding.spec.padded(dim))
+    entries.insert(dim, free if not names else names[0] if len(names) == 1 else names)
+    return sharding.update(spec=sharding.spec.update(partitions=tuple(entries)))
+
+
+sharding_constraint_p = ShardingConstraint()
+
+
+def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
+    """A sharding, or a partition spec on the mesh that is set, as a sharding.
+
+    Raises TypeError for anything else, RuntimeError for a spec where no mesh is set.
+    """
+    if isinstance(spec, Sharding):
+        return spec
+    if not isinstance(spec, P):
+        raise TypeError(
+            f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got "
+            f"{spec}"
+        )
+    mesh = meshes.context_mesh()
+    if mesh is None:
+        raise RuntimeError(
+            f"{function} requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
+            f"{argument}. You can define a context mesh via `jax.set_mesh(mesh)`. Alternatively, provide "
+            f"`Sharding`s to {argument} and then the mesh context manager is not required."
+        )
+    return NamedSharding(mesh, spec)
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """The values of `x`, which the compiler lays out as `shardings`, a prefix of its tree, say.
+
+    Leaves are shardings, or specs on the mesh that is set; what a spec leaves UNCONSTRAINED the compiler
+    chooses. Raises ValueError if a value cannot lie so.
+    """
+    leaves, treedef = tree.flatten(x)
+    wanted = tree.flatten_axes("with_sharding_constraint shardings", treedef, shardings)
+    return treedef.unflatten([
+        _constrained(leaf, s) for leaf, s in zip(leaves, wanted, strict=True)
+    ])  # fmt: skip
+
+
+def _constrained(x: Any, spec: Any) -> Any:
+    mesh = meshes.context_mesh()
+    sharding = concrete_sharding("with_sharding_constraint", "shardings", spec)
+    free = frozenset()
+    if isinstance(sharding, NamedSharding):
+        free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
+        if mesh is not None and sharding.mesh is mesh:
+            sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
+    return sharding_constraint_p.bind(
+        x, sharding=sharding, layout=None, unconstrained_dims=free,
+        context_mesh=meshes.empty_mesh() if mesh is None else mesh.abstract_mesh,
+    )  # fmt: skip

@@ -1,0 +1,124 @@
+"""Inside `shard_map`: over which mesh axes values vary, and casting between such types."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import tree
+from minijax.ir import state
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import typeof, varying_axes
+from minijax.ops.moving import Linear1
+
+Groups = tuple[tuple[int, ...], ...] | None
+
+
+class PVary(Linear1):
+    """The same value, whose type says that it varies over `axes` too."""
+
+    name = "pvary"
+
+    def infer(self, x, *, axes):
+        return [x]
+
+    def varying(self, axes, params):
+        return axes[0].union(params["axes"])
+
+    def lower(self, e, ins, outs, x, *, axes):
+        return [x]
+
+    def transposed(self, ct, aval, *, axes):
+        return psum_invariant_p.bind(ct, axes=axes)
+
+    def batch(self, axis, operands, dims, *, axes):
+        return self.bind_all(operands, dict(axes=axes)), dims
+
+
+class PSumInvariant(Linear1):
+    """The sum over `axes`, whose type says that it no longer varies over them."""
+
+    name = "psum_invariant"
+
+    def infer(self, x, *, axes):
+        return [x]
+
+    def varying(self, axes, params):
+        return axes[0].difference(params["axes"])
+
+    def lower(self, e, ins, outs, x, *, axes):
+        return [e.all_reduce(x, outs[0], device_groups(e, self, axes), "add")]
+
+    def transposed(self, ct, aval, *, axes):
+        return pvary_p.bind(ct, axes=axes)
+
+    def batch(self, axis, operands, dims, *, axes):
+        return self.bind_all(operands, dict(axes=axes)), dims
+
+
+pvary_p, psum_invariant_p = PVary(), PSumInvariant()
+
+
+def names_of(axis_name: Any) -> tuple:
+    """One axis name, or several, as a tuple."""
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def device_groups(e: Any, primitive: Primitive, axis_name: Any, groups: Groups = None) -> np.ndarray:
+    """The positions in the mesh that work together, a row a group, where the emitter stands."""
+    if e.manual is None:
+        raise NotImplementedError(
+            f"{primitive.name}: the axis {axis_name} is bound to no mesh; use it inside shard_map, pmap or "
+            "vmap"
+        )
+    mesh = e.manual[0]
+    ids = np.arange(mesh.size).reshape(mesh.axis_sizes)
+    at = [mesh.axis_names.index(name) for name in names_of(axis_name)]
+    rows = np.moveaxis(ids, at, range(-len(at), 0)).reshape(-1, prod(ids.shape[i] for i in at))
+    return rows if groups is None else np.array([row[list(group)] for row in rows for group in groups])
+
+
+def in_mesh_order(axes: frozenset) -> tuple:
+    """Names of manual mesh axes in the order of the mesh."""
+    return tuple([name for name in state.thread.manual if name in axes])
+
+
+def unite(operands: Sequence) -> Sequence:
+    """The operands, each cast to vary over all the manual mesh axes that one of them varies over."""
+    if len(operands) < 2:
+        return operands
+    axes = [varying_axes(typeof(x)) for x in operands]
+    together = frozenset().union(*axes)
+    return [
+        x if mine == together else pvary_p.bind(x, axes=in_mesh_order(together - mine))
+        for x, mine in zip(operands, axes, strict=True)
+    ]
+
+
+state.unite[0] = unite
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """The same values, whose types say that they vary over the named mesh axes; `to` must be "varying".
+
+    Raises ValueError if they do already.
+    """
+    if to != "varying":
+        if to in ("unreduced", "reduced"):
+            raise NotImplementedError(f"pcast: to={to!r} needs explicit sharding, which is not there yet")
+        raise ValueError(f"pcast: `to` must be one of 'unreduced', 'reduced' or 'varying', got {to!r}")
+    names = names_of(axis_name)
+    for name in names:
+        state.axis_size(name)
+
+    def cast(leaf):
+        have = varying_axes(typeof(leaf)).intersection(names)
+        if have:
+            raise ValueError(
+                f"pcast: the value of type {typeof(leaf).str_short()} varies over {sorted(map(str, have))} "
+                "already; only an invarying value can be cast to varying"
+            )
+        return pvary_p.bind(leaf, axes=names) if state.thread.manual and names else leaf
+
+    return tree.tree_map(cast, x)

@@ -1,0 +1,88 @@
+"""Moving arrays between layouts on the devices of one client, without the host."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxlib import _jax, xla_client as xc
+
+from minijax.base.cache import cache
+from minijax.hlo.emitter import Emitter
+from minijax.hlo.module import lower_jaxpr
+from minijax.hlo.spell import results_of, type_of
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
+from minijax.ir.shardings import Sharding
+from minijax.ir.types import ShapedArray
+from minijax.run import client
+from minijax.run.array import Signature, signature
+from minijax.run.compile import Program, compile_text, result_handler
+from minijax.run.spread import launcher
+
+
+def moved(raw: Any, old: Signature, new: Signature) -> Any:
+    """A raw array of the same value, laid out as `new` says; None where only the host can do it."""
+    devices, wanted = old.sharding._device_assignment, new.sharding._device_assignment
+    if devices[0].client is not wanted[0].client or not new.sharding.is_fully_addressable:
+        return None
+    if old.device is not None:
+        return _distributed(raw, old, new)
+    if devices == wanted:
+        return _resharder(old, new)(raw)
+    if len(devices) == len(wanted) and client.hlo_sharding(
+        old.sharding, len(old.shape)
+    ) == client.hlo_sharding(new.sharding, len(new.shape)):
+        copied = _jax.batched_copy_array_to_devices_with_sharding(
+            [raw], [client.device_list(wanted)], [new.native], [xc.ArrayCopySemantics.REUSE_INPUT]
+        )[0]
+        return copied._rewrap_with_aval_and_sharding(new, new.native)
+    return None
+
+
+def _distributed(raw, old, new):
+    """From one device to several: cut up where it is, then sent."""
+    parts = new.sharding.devices_indices_map(new.shape)
+    places = [tuple([(i.start, i.stop) for i in index]) for index in parts.values()]
+    distinct = tuple(dict.fromkeys(places))
+    pieces = dict.fromkeys(distinct, raw)
+    if len(distinct) > 1:
+        cut = _cutter(ShapedArray(old.shape, old.dtype), old.device, distinct)
+        pieces = dict(zip(distinct, cut([raw]), strict=True))
+    return _jax.batched_device_put(new, new.native, [pieces[p] for p in places], list(parts),
+                                   new.committed, enable_x64=True)  # fmt: skip
+
+
+@cache(maxsize=1024)
+def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list], list]:
+    bounds = [
+        [(a or 0, n if b is None else b) for (a, b), n in zip(p, aval.shape, strict=True)] for p in places
+    ]
+    outs = [ShapedArray(tuple([b - a for a, b in p]), aval.dtype) for p in bounds]
+    e = Emitter(device.platform)
+
+    def body(names):
+        return [
+            e.slice(names[0], aval, out, [a for a, _ in p], [b for _, b in p])
+            for p, out in zip(bounds, outs, strict=True)
+        ]
+
+    def head(names):
+        return f"  func.func public @main({names[0]}: {type_of(aval)}) -> {results_of(outs)} {{"
+
+    e.function(head, 1, body, outs)
+    program = compile_text(e.text("jit__cut", {}), name="jit__cut", device=device)
+    alone = client.single_device_sharding(device)
+    handlers = [result_handler(signature(out, alone, True)) for out in outs]
+    return lambda raws: program.executable.execute_sharded(raws).consume_with_handlers(handlers)
+
+
+@cache(maxsize=1024)
+def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
+    program = _identity(old.aval, old.sharding, new.sharding)
+    launch, handlers = launcher(program), [result_handler(new)]
+    return lambda raw: launch(program.executable.execute_sharded, [raw], handlers)[0]
+
+
+def _identity(aval: Any, before: Sharding, after: Sharding) -> Program:
+    v, devices = Var(aval), after._device_assignment
+    made = lower_jaxpr(ClosedJaxpr(Jaxpr([], [v], [v], [])), name="jit__identity", in_shardings=[before],
+                       out_shardings=[after], num_partitions=len(devices))  # fmt: skip
+    return compile_text(made.text, name=made.name, devices=devices)

@@ -1,0 +1,176 @@
+"""On which devices a program runs, and how its arguments and results lie on them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from minijax.base import cache
+from minijax.ir import meshes
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
+from minijax.ir.meshes import Mesh, P
+from minijax.ir.shardings import IndivisibleError, NamedSharding, Sharding
+from minijax.ir.types import ShapedArray
+from minijax.run import client
+from minijax.run.array import ArrayImpl, Signature
+
+
+class ProgramOptions(NamedTuple):
+    """How a jaxpr is compiled, besides what it computes."""
+
+    name: str
+    donated: tuple[bool, ...] = ()
+    keep_unused: bool = False
+    device: Any = None
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+    in_shardings: tuple[Sharding | None, ...] = ()  # None: as the argument lies
+    out_shardings: tuple[Sharding | None, ...] = ()  # None: as XLA likes
+
+
+class Placement(NamedTuple):
+    """The devices of a program; for several, each argument's and result's sharding or None: XLA chooses."""
+
+    devices: tuple
+    committed: bool
+    in_shardings: tuple[Sharding | None, ...] = ()
+    out_shardings: tuple[Sharding | None, ...] = ()
+    mesh: Mesh | None = None  # names the axes of what XLA chooses
+
+    @property
+    def is_spread(self) -> bool:
+        return len(self.devices) > 1
+
+    def _alone(self) -> Sharding:
+        if self.mesh is not None:
+            return NamedSharding(self.mesh, P())
+        return client.single_device_sharding(self.devices[0])
+
+    def argument_shardings(self, kept: Sequence[int]) -> list[Sharding]:
+        """The shardings of the arguments of a program on one device."""
+        given = self.in_shardings
+        return [given[i] if given and given[i] is not None else self._alone() for i in kept]
+
+    def result_shardings(self, count: int) -> list[Sharding]:
+        """The shardings of the results of a program on one device."""
+        return [self._alone() if s is None else s for s in self.out_shardings or (None,) * count]
+
+
+@cache.weak_cache
+def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
+    """What the equations of a jaxpr, and of those inside it, say of placement: (whose, sharding)."""
+    found: dict[Any, None] = {}
+    seen, waiting = set(), [jaxpr]
+    while waiting:
+        now = waiting.pop()
+        if now not in seen:
+            seen.add(now)
+            for eqn in now.eqns:
+                named = eqn.primitive.shardings(eqn.params)
+                found.update(dict.fromkeys([(eqn.primitive.name, s) for s in named]))
+                waiting.extend(jaxprs_in_params(eqn.params))
+    return tuple(found)
+
+
+def choose_placement(operands: Sequence[Signature], options: ProgramOptions,
+                     closed: ClosedJaxpr) -> Placement:  # fmt: skip
+    """Where to run a program on operands with these signatures.
+
+    Raises ValueError if operands, the options and the program do not agree on the devices, or if an operand
+    does not lie, or cannot be laid, as the options say.
+    """
+    if options.device is not None:
+        return Placement((options.device,), True)
+    device, alike = None, not options.in_shardings and not options.out_shardings
+    for sig in operands:
+        if sig.committed:
+            alike = alike and type(sig.sharding) is not NamedSharding and device in (None, sig.device)
+            device = sig.device
+    inside = shardings_in(closed.jaxpr)
+    if not alike or inside or (meshes.context_mesh() is not None and device is None):
+        return _spread(operands, options, closed, inside)
+    return Placement((client.default_device() if device is None else device,), device is not None)
+
+
+def _spread(operands, options, closed, inside) -> Placement:
+    given = options.in_shardings or (None,) * len(operands)
+    given = (*(None,) * (len(operands) - len(given)), *given)
+    names = closed.debug_info.arg_names or [f"args[{i}]" for i in range(len(operands))]
+    ins = [
+        _argument_sharding(x, s, n, options) for x, s, n in zip(operands, given, names, strict=False)
+    ]  # fmt: skip
+    outs = options.out_shardings or (None,) * len(closed.outvars)
+    outs = _result_shardings(outs, closed.out_avals, closed.debug_info.result_paths)
+    claims = [(i, s) for i, s in enumerate(ins) if s is not None]
+    claims += [("out_shardings", s) for s in outs if s is not None] + list(inside)
+    concrete = [
+        (whose, s) for whose, s in claims if not isinstance(getattr(s, "mesh", None), meshes.AbstractMesh)
+    ]
+    mesh = meshes.context_mesh()
+    if not concrete:
+        if mesh is None:
+            return Placement((client.default_device(),), False)
+        concrete = [("the mesh that is set", NamedSharding(mesh, P()))]
+    first = concrete[0]
+    for other in concrete[1:]:
+        if other[1]._device_assignment != first[1]._device_assignment:
+            _incompatible(first, other, operands, names, options)
+    mesh = next((s.mesh for _, s in concrete if isinstance(s, NamedSharding)), None)
+    devices = first[1]._device_assignment
+    if len(devices) > 1:
+        ins = [_alone(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
+    return Placement(devices, True, tuple(ins), tuple(outs), mesh)
+
+
+def _alone(sig: Signature, devices: tuple) -> Sharding | None:
+    """Scalars and keys go to every device; of an uncommitted array XLA may take what it wants."""
+    whole = not sig.aval.shape or sig.wrap is not ArrayImpl
+    return client.single_device_sharding(devices[0]) if whole else None
+
+
+def _argument_sharding(sig: Signature, wanted: Sharding | None, name: str, options) -> Sharding | None:
+    if wanted is None:
+        return sig.sharding if sig.committed else None
+    check_fits(wanted, sig.aval, f"pjit arguments with pytree key path {name}")
+    if sig.committed and not sig.sharding.is_equivalent_to(wanted, sig.aval.ndim):
+        raise ValueError(
+            "Sharding passed to jit does not match the sharding on the respective arg. "
+            f"Got jit sharding: {wanted},\narg sharding: {sig.sharding} for arg type: "
+            f"{sig.aval.str_short()}, argument {name} of {options.name}"
+        )
+    return wanted
+
+
+def _result_shardings(outs: Sequence, avals: Sequence, paths: Sequence[str] | None) -> list:
+    paths = paths if paths and len(paths) == len(avals) else ["result"] * len(avals)
+    for s, aval, path in zip(outs, avals, paths, strict=True):
+        if s is not None:
+            check_fits(s, aval, f"pjit outputs with pytree key path {path}")
+    return list(outs)
+
+
+def check_fits(sharding: Sharding, aval: ShapedArray, what: str) -> None:
+    """Raises ValueError if a value of this type cannot lie so; `what` says which values are looked at."""
+    try:
+        sharding.shard_shape(aval.shape)
+    except IndivisibleError:
+        raise
+    except ValueError as error:
+        raise ValueError(
+            f"One of {what} is incompatible with its sharding annotation {sharding}: {error}"
+        ) from None
+
+
+def _incompatible(first, second, operands, names, options) -> NoReturn:
+    def told(claim):
+        whose, sharding = claim
+        devices = sharding._device_assignment
+        where = f"with device ids {[d.id for d in devices]} on platform {devices[0].platform.upper()}"
+        if isinstance(whose, int):
+            return (
+                f"argument {names[whose]} of {options.name} with shape "
+                f"{operands[whose].aval.str_short()} and {where}"
+            )
+        return f"{whose} inside {options.name} {where}"
+
+    raise ValueError(
+        "Received incompatible devices for jitted computation. "
+        f"Got {told(first)} and {told(second)}"
+    )  # fmt: skip
