@@ -6,6 +6,7 @@ The spectral radius is the largest absolute value of the eigenvalues. Run it wit
 
 # %%
 import argparse
+import functools
 import time
 
 import jax
@@ -17,8 +18,11 @@ from jax.tree_util import tree_map
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=10_000)
 parser.add_argument("--picture", default="spectral_radius.png", help="where the loss curve is drawn")
+parser.add_argument("--devices", type=int, default=2, help="virtual devices of the second training; 1: none")
 parser.add_argument("--losses", help="a file for the losses, step by step, as float32")
 options, _ = parser.parse_known_args()
+if options.devices > 1:
+    jax.config.update("jax_num_cpu_devices", options.devices)  # must come before the first array
 
 
 # %% The function to learn, and its gradient
@@ -80,6 +84,31 @@ params = params_of(state)
 print("model at [[1, -1], [1, 1]]:", float(jnp.real(predict(params, real + 0j))), " true:", 2**0.5)
 if options.losses:
     np.asarray(losses, np.float32).tofile(options.losses)
+
+
+
+# %% The same on several devices: each has a part of the batch, and all take the mean of the gradients
+@functools.partial(jax.pmap, axis_name="devices", in_axes=(None, None, 0), out_axes=(None, None))
+def spread_step(i, state, matrices):
+    value, gradients = jax.lax.pmean(jax.value_and_grad(loss)(params_of(state), matrices), "devices")
+    return update(i, tree_map(jnp.conj, gradients), state), value
+
+
+@jax.jit
+def draw(key):
+    key, batch_key = jax.random.split(key)
+    return key, jax.random.normal(batch_key, (BATCH, 2, 2), dtype=complex)
+
+
+if options.devices > 1:
+    state, key = init_optimizer(first_params), jax.random.PRNGKey(1)
+    start = time.perf_counter()
+    for i in range(options.steps):  # nothing here waits for a result
+        key, matrices = draw(key)
+        state, value = spread_step(i, state, matrices.reshape(options.devices, -1, 2, 2))
+    value = float(value)
+    rate = options.steps / (time.perf_counter() - start)
+    print(f"on {options.devices} devices: loss {value:.4f} at the last step  {rate:8.0f} steps/s")
 
 # %% The loss curve
 try:

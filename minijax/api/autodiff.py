@@ -18,7 +18,7 @@ from minijax.ops.convert import convert, convert_element_type_p
 from minijax.ops.elementwise import add, eq
 from minijax.ops.moving import held
 from minijax.ops.shape import broadcasted_iota, split
-from minijax.ops.zeros import instantiate, zeros_like_aval
+from minijax.ops.zeros import instantiate, made_varying, zeros_like_aval
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.prune import prune_closed
@@ -288,7 +288,7 @@ def value_and_grad(
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
     is_weak = aval.weak_type and dtypes.scalar_dtype(dtypes.scalar_type_of(aval.dtype)) == aval.dtype
-    return convert(np.ones((), aval.dtype)[()], aval.dtype, is_weak)
+    return made_varying(convert(np.ones((), aval.dtype)[()], aval.dtype, is_weak), aval)
 
 
 def _of_chosen(fun: Callable, positions: Sequence[int], args: Sequence, kwargs: dict) -> Callable:

@@ -9,7 +9,7 @@ from minijax.control.jitted import function_name, signature_of, source_of
 from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p
 from minijax.ir import meshes
 from minijax.ir.jaxpr import DebugInfo
-from minijax.ir.meshes import AbstractMesh, Mesh, P, axes_of
+from minijax.ir.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.ir.trace import close_over, constants_to_inputs, trace_to_jaxpr
 from minijax.ir.types import is_value, typeof, varying_axes
 from minijax.ops.varying import pvary_p
@@ -31,7 +31,7 @@ class _Mapped(NamedTuple):
     fun: Callable
     mesh: Mesh
     in_specs: Any
-    out_specs: Any
+    out_specs: Any  # or a function that gives them, once the results are there
     check_vma: bool
 
     @property
@@ -64,7 +64,9 @@ def shard_map(
         return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
                                  axis_names=axis_names, check_vma=check_vma)  # fmt: skip
     if not callable(f):
-        raise TypeError(f"shard_map requires a callable for its first argument, but got {f} of type {type(f)}")
+        raise TypeError(
+            f"shard_map requires a callable for its first argument, but got {f} of type {type(f)}"
+        )
 
     @functools.wraps(f)
     @source.boundary
@@ -75,12 +77,18 @@ def shard_map(
     return wrapped
 
 
+def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Callable[[], Any],
+                args: tuple) -> Any:  # fmt: skip
+    """As `shard_map(fun, ...)(*args)` without the check of what varies; `out_specs` is called afterwards."""
+    return _call(_Mapped(fun, _checked_mesh(mesh, frozenset()), tuple(in_specs), out_specs, False), args, {})
+
+
 def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
     chosen = meshes.context_mesh() if mesh is None else mesh
     if chosen is None:
         raise ValueError(
-            "The context mesh cannot be empty. Either use `jax.set_mesh(mesh)` to enter into a mesh context or "
-            "pass a mesh to `shard_map` via the `mesh` keyword argument."
+            "The context mesh cannot be empty. Either use `jax.set_mesh(mesh)` to enter into a mesh "
+            "context or pass a mesh to `shard_map` via the `mesh` keyword argument."
         )
     if isinstance(chosen, AbstractMesh):
         context = meshes.context_mesh()
@@ -89,11 +97,13 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
         chosen = context
     if not isinstance(chosen, Mesh):
         raise TypeError(
-            f"shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for its second "
-            f"argument, but got {mesh} of type {type(mesh)}"
+            f"shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for "
+            f"its second argument, but got {mesh} of type {type(mesh)}"
         )
     if not isinstance(axis_names, (set, frozenset)):
-        raise TypeError(f"`axis_names` argument of shard_map should be of type `set`. Got type: {type(axis_names)}")
+        raise TypeError(
+            f"`axis_names` argument of shard_map should be of type `set`. Got type: {type(axis_names)}"
+        )
     unknown = set(axis_names) - set(chosen.axis_names)
     if unknown:
         raise ValueError(f"jax.shard_map requires axis_names={axis_names} to be a subset of mesh.axis_names="
@@ -102,9 +112,8 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
         raise NotImplementedError("shard_map: maps over some of the mesh axes only are not there yet")
     outer = meshes.manual_mesh()
     if outer is not None:
-        raise ValueError(
-            f"The context mesh {outer.abstract_mesh} should match the mesh passed to shard_map {chosen}"
-        )
+        manual = outer.abstract_mesh.update_axis_types(dict.fromkeys(outer.axis_names, AxisType.Manual))
+        raise ValueError(f"The context mesh {manual} should match the mesh passed to shard_map {chosen}")
     return chosen
 
 
@@ -113,7 +122,9 @@ def _call(told: _Mapped, args: tuple, kwargs: dict) -> Any:
         raise TypeError("shard_map: in_specs must be given, for explicit sharding is not there yet")
     if kwargs:
         args, told = (args, kwargs), told._replace(in_specs=(told.in_specs, P()))
-        raise NotImplementedError(f"{told.told} with keyword arguments {sorted(kwargs)}: pass them by position")
+        raise NotImplementedError(
+            f"{told.told} with keyword arguments {sorted(kwargs)}: pass them by position"
+        )
     leaves, treedef = tree.flatten(args)
     for leaf in leaves:
         if not is_value(leaf):
@@ -134,7 +145,8 @@ def _traced(told: _Mapped, avals: Sequence, specs: tuple, treedef: Any) -> tuple
 
     def flat(*xs):
         results, out_tree = tree.flatten(told.fun(*treedef.unflatten(xs)))
-        out_specs = _specs("out_specs", told, out_tree, told.out_specs)
+        given = told.out_specs() if callable(told.out_specs) else told.out_specs
+        out_specs = _specs("out_specs", told, out_tree, given)
         found[:] = out_tree, tuple(out_specs)
         return [_checked_result(told, r, s) for r, s in zip(results, out_specs, strict=True)]
 
@@ -170,7 +182,9 @@ def _check_arguments(told: _Mapped, avals: Sequence, specs: Sequence) -> None:
     sizes, names = told.mesh.shape, signature_of(told.fun)
     names = list(names.parameters) if names is not None else []
     for i, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
-        whose = f"where args[{i}] is bound to {told.name}'s parameter {names[i]!r}, " if i < len(names) else ""
+        whose = (
+            f"where args[{i}] is bound to {told.name}'s parameter {names[i]!r}, " if i < len(names) else ""
+        )
         if len(spec) > aval.ndim:
             raise ValueError(
                 f"{told.told} was given an in_specs entry which is too long to be compatible with the "
@@ -184,12 +198,13 @@ def _check_arguments(told: _Mapped, avals: Sequence, specs: Sequence) -> None:
                 count *= sizes[name]
             if aval.shape[axis] % count:
                 raise ValueError(
-                    f"{told.told} was given argument arrays with axis sizes that are not evenly divisible by the "
-                    f"corresponding mesh axis sizes:\n\nThe mesh given has shape {told.mesh.axis_sizes} with "
-                    f"corresponding axis names {told.mesh.axis_names}.\n\nthe passed args[{i}] of shape "
-                    f"{aval.str_short()}, {whose}corresponds to in_specs of value {spec}, which maps array axis "
-                    f"{axis} (of size {aval.shape[axis]}) to mesh axis {entry!r} (of size {count}), but {count} "
-                    f"does not evenly divide {aval.shape[axis]}"
+                    f"{told.told} was given argument arrays with axis sizes that are not evenly "
+                    f"divisible by the corresponding mesh axis sizes:\n\nThe mesh given has shape "
+                    f"{told.mesh.axis_sizes} with corresponding axis names "
+                    f"{told.mesh.axis_names}.\n\nthe passed args[{i}] of shape {aval.str_short()}, "
+                    f"{whose}corresponds to in_specs of value {spec}, which maps array axis {axis} "
+                    f"(of size {aval.shape[axis]}) to mesh axis {entry!r} (of size {count}), but "
+                    f"{count} does not evenly divide {aval.shape[axis]}"
                 )
 
 
@@ -200,7 +215,8 @@ def _checked_result(told: _Mapped, x: Any, spec: P) -> Any:
     if len(spec) > aval.ndim:
         raise ValueError(
             f"{told.told} was given an out_specs entry which is too long to be compatible with the "
-            f"corresponding output value from the function:\n\nout_specs is {spec} which has length {len(spec)}, "
+            f"corresponding output value from the function:\n\nout_specs is {spec} which has "
+            f"length {len(spec)}, "
             f"but {told.name}(*args) has shape {aval.str_short()}, which has rank {aval.ndim} "
             f"(and {aval.ndim} < {len(spec)})\n\nEntries in out_specs must be of length no greater than the "
             "number of axes in the corresponding output value."
@@ -219,11 +235,15 @@ def _not_replicated(told: _Mapped, spec: P, named: frozenset, varies: frozenset)
         return "{" + ", ".join(sorted(map(str, axes))) + "}"
 
     raise ValueError(
-        f"{told.told} was given out_specs which require replication which can't be statically inferred given the "
+        f"{told.told} was given out_specs which require replication which can't be statically "
+        f"inferred given the "
         f"mesh:\n\nThe mesh given has shape {told.mesh.axis_sizes} with corresponding axis names "
-        f"{told.mesh.axis_names}.\n\nout_specs is {spec} which implies that the corresponding output value is "
-        f"only varying across mesh axes {text(named)} and not {text(varies - named)}, but it was inferred to be "
-        f"possibly varying over {text(varies)}\n\nCheck if these output values are meant to be replicated over "
+        f"{told.mesh.axis_names}.\n\nout_specs is {spec} which implies that the corresponding "
+        f"output value is "
+        f"only varying across mesh axes {text(named)} and not {text(varies - named)}, but it was "
+        f"inferred to be "
+        f"possibly varying over {text(varies)}\n\nCheck if these output values are meant to be "
+        f"replicated over "
         "those mesh axes. If not, consider revising the corresponding out_specs entries. If so, consider "
         "disabling the check by passing the check_vma=False argument to `jax.shard_map`."
     )

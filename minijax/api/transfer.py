@@ -9,12 +9,15 @@ import numpy as np
 
 from minijax.base import tree
 from minijax.ir import context, state
+from minijax.ir.meshes import PartitionSpec
 from minijax.ir.shardings import Sharding
 from minijax.ir.trace import Tracer
-from minijax.ir.types import is_value
+from minijax.ir.types import is_value, typeof
 from minijax.ops.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
+from minijax.ops.sharding import concrete_sharding
 from minijax.run import client
 from minijax.run.array import Format
+from minijax.transforms.placement import check_fits
 
 
 def device_put(
@@ -30,12 +33,17 @@ def device_put(
         if not is_value(leaf) and not hasattr(leaf, "__array__"):
             raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
     devices = _spread("device_put device", treedef, device)
-    for target in devices:
+    devices = [
+        concrete_sharding("device_put", "device", d) if isinstance(d, PartitionSpec) else d for d in devices
+    ]
+    for leaf, target in zip(leaves, devices, strict=True):
         if not isinstance(target, Sharding | Format | client.Device | None):
             raise ValueError(
                 "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format` or a "
                 f"pytree of these values. Received invalid value: {target}"
             )
+        if isinstance(target, Sharding) and is_value(leaf):
+            check_fits(target, typeof(leaf), "device_put args")
     sources = _spread("device_put src", treedef, src)
     donated = _spread("device_put donate", treedef, donate)
     aliases = _spread("device_put may_alias", treedef, may_alias)

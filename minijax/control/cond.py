@@ -13,14 +13,14 @@ from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Var
 from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import token_type, typeof
+from minijax.ir.trace import JaxprTrace, Tracer, close_over, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import token_type, typeof, varying_axes
 from minijax.ops.convert import convert, stop_gradient_p
 from minijax.ops.elementwise import clamp, eq, ne, select_n
 from minijax.ops.families import literal
 from minijax.ops.moving import axis_to_front, broadcast_in_dim, held, move_axis
 from minijax.ops.shape import empty_of
-from minijax.ops.zeros import Zero, instantiate
+from minijax.ops.zeros import Zero, instantiate, made_varying
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.hoist import Hoisted, hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
@@ -422,6 +422,8 @@ def _bind(name: str, index: Any, functions: dict[str, Callable], operands: tuple
     bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
     for other, body in list(zip(functions, bodies, strict=True))[1:]:
         _check_alike(name, functions, next(iter(functions)), bodies[0], other, body)
+    if state.thread.manual:
+        bodies = _varying_alike(bodies, varying_axes(typeof(index)))
     merged, captured = merge_captured(bodies)
     closed = tuple(reversed(merged)) if backwards else tuple(merged)
     given = [*captured, *leaves]
@@ -429,6 +431,27 @@ def _bind(name: str, index: Any, functions: dict[str, Callable], operands: tuple
     kept = tuple(source is None for source in sources)
     results = iter(cond_p.bind(index, *given, branches=tuple(_without(c, kept) for c in closed)))
     return bodies[0].out_tree.unflatten([next(results) if i is None else held(given[i]) for i in sources])
+
+
+def _varying_alike(bodies: Sequence[Body], index_axes: frozenset) -> list[Body]:
+    """The branches, whose results vary over the mesh axes that one of them, or the index, varies over."""
+    columns = zip(*(b.closed.out_avals for b in bodies), strict=True)
+    wanted = [
+        column[0].varying_over(index_axes.union(*map(varying_axes, column))) for column in columns
+    ]  # fmt: skip
+    return [
+        body if body.closed.out_avals == wanted else body._replace(closed=_varied(body.closed, wanted))
+        for body in bodies
+    ]
+
+
+def _varied(closed: ClosedJaxpr, wanted: Sequence) -> ClosedJaxpr:
+    def fun(*xs):
+        results = eval_jaxpr(closed.jaxpr, closed.consts, *xs)
+        return [made_varying(x, aval) for x, aval in zip(results, wanted, strict=True)]
+
+    jaxpr, consts = trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
+    return close_over(jaxpr, consts)[0]
 
 
 def _handed_on(column: Sequence, closed: Branches) -> int | None:

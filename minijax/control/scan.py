@@ -15,7 +15,7 @@ from minijax.ir import effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.trace import Tracer, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, token_type, typeof
+from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
 from minijax.ops.convert import convert
 from minijax.ops.moving import axis_to_front, expand_dims, move_axis
 from minijax.ops.shape import concatenate, index_in_dim
@@ -665,15 +665,31 @@ def check_carry(name: str, traced: TracedLoop, init_tree: Any) -> None:
     found = [
         f"the input carry {'component ' * (path != root)}{path} has type {have.str_short()} but the "
         f"corresponding output carry component has type {out.str_short()}, so the "
-        f"{'dtypes' if have.shape == out.shape else 'shapes'} do not match"
+        f"{_what_differs(have, out)} do not match{_advice(path, have, out)}"
         for path, have, out in pairs
-        if (have.shape, have.dtype) != (out.shape, out.dtype)
+        if (have.shape, have.dtype, varying_axes(have)) != (out.shape, out.dtype, varying_axes(out))
     ]
     if found:
         raise TypeError(
             f"{start} equal types, but they differ:\n\n{_listed(found)}\n\nRevise the function so that all "
             "output types match the corresponding input types."
         )
+
+
+def _what_differs(have: ShapedArray, out: ShapedArray) -> str:
+    if (have.shape, have.dtype) == (out.shape, out.dtype):
+        return "manual axis types"
+    return "dtypes" if have.shape == out.shape else "shapes"
+
+
+def _advice(path: str, have: ShapedArray, out: ShapedArray) -> str:
+    missing = tuple(sorted(map(str, varying_axes(out) - varying_axes(have))))
+    if not missing:
+        return ""
+    return (
+        f". This might be fixed by applying `jax.lax.pcast(..., {missing}, to='varying')` to the initial "
+        f"carry value corresponding to the input carry {path}"
+    )
 
 
 def _listed(reasons: Sequence[str]) -> str:

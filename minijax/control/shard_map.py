@@ -118,9 +118,12 @@ class ShardMap(Primitive):
             primal, sources = forwarded(split.primal, n, (True,) * n)
             specs = [_residual_spec(a, params) for a in primal.out_avals[n:]]
             lifted, tangent = _lifting_scalars(primal, split.tangent, n, tuple(sources), tuple(specs))
-        results = self._bound(params, lifted, primals, ins, (*outs, *specs))
+        k = len(specs)
+        lifted = reordered(lifted, tuple(range(len(primals))), (*range(n, n + k), *range(n)))
+        results = self._bound(params, lifted, primals, ins, (*specs, *outs))
         saved = [
-            (primals[i], ins[i]) if kind == "in" else (results[i], specs[i - n]) for kind, i in sources[n:]
+            (primals[i], ins[i]) if kind == "in" else (results[i - n], specs[i - n])
+            for kind, i in sources[n:]
         ]
 
         def push(*tangents):
@@ -128,7 +131,7 @@ class ShardMap(Primitive):
             return self._bound(params, tangent, [*(x for x, _ in saved), *tangents], laid,
                                chosen(outs, split.out_nonzeros))  # fmt: skip
 
-        return results[:n], split.out_nonzeros, push
+        return results[k:], split.out_nonzeros, push
 
     def transpose(self, cts, *operands, **params):
         ins, outs = params["in_specs"], params["out_specs"]
@@ -138,9 +141,10 @@ class ShardMap(Primitive):
         ct_specs, known_specs = chosen(outs, nonzero), chosen(ins, [not lin for lin in linear])
         result_specs = chosen(ins, linear)
         with self.surroundings(params):
+            ct_types = [ct.aval if type(ct) is Zero else typeof(ct) for ct in cts]
             ct_avals = tuple([
-                local_aval(ct.aval if type(ct) is Zero else typeof(ct), s, params["mesh"], params["check_vma"])
-                for ct, s in zip(cts, outs, strict=True)
+                local_aval(a, s, params["mesh"], params["check_vma"])
+                for a, s in zip(ct_types, outs, strict=True)
             ])  # fmt: skip
             closed, found = transpose_jaxpr(body, linear, nonzero, False, ct_avals)
             result_specs = chosen(result_specs, found)
@@ -219,7 +223,9 @@ def _lifting_scalars(primal: ClosedJaxpr, tangent: ClosedJaxpr, n: int, sources:
 
     def forward(*xs):
         results = eval_jaxpr(primal.jaxpr, primal.consts, *xs)
-        return results[:n] + [expand_dims(r, (0,)) if up else r for r, up in zip(results[n:], lifted, strict=True)]
+        return results[:n] + [
+            expand_dims(r, (0,)) if up else r for r, up in zip(results[n:], lifted, strict=True)
+        ]
 
     waiting = [kind == "out" and lifted[i - n] for kind, i in sources[n:]]
 

@@ -15,6 +15,7 @@ from minijax.ir.types import typeof, unwrapped
 from minijax.numpy.promote import arrays
 from minijax.ops import convert as lax_convert, elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert
+from minijax.ops.device import placed_like
 from minijax.ops.moving import held
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -304,7 +305,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any) -> 
         found = _constant(
             like.shape if shape is None else shape, fill, wanted or like.dtype, not wanted and like.weak_type
         )
-    return _place(found, device)
+    return placed_like(found, a) if device is None else _place(found, device)
 
 
 def zeros_like(

@@ -18,6 +18,7 @@ from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, lt, mul, select_n
 from minijax.ops.index import dynamic_slice
 from minijax.ops.scatter import FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
+from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
 
 _ufuncs = lazy.defer("minijax.numpy.ufuncs")
@@ -709,6 +710,8 @@ def iterate(x: Any) -> Any:
     if not aval.shape:
         raise TypeError("iteration over a 0-d array")
     if type(x) is ArrayImpl and state.is_eager():
+        if x._sig.device is None and not x.is_fully_replicated:
+            return map(transfer.to_device, x._value)
         return _items_of(x, aval.shape[0])
     return (lax_shape.index_in_dim(x, i, keepdims=False) for i in range(aval.shape[0]))
 

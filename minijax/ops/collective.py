@@ -391,7 +391,7 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
             state.axis_size(name)
 
     def one(leaf):
-        if typeof(leaf).dtype == np.bool_:
+        if primitive is psum_p and typeof(leaf).dtype == np.bool_:
             leaf = convert(leaf, np.dtype(np.int32))
         if not axes:
             return leaf

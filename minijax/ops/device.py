@@ -76,6 +76,15 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
     return moved
 
 
+def placed_like(x: Any, model: Any) -> Any:
+    """An eager value where the array `model` lies, if that is committed there and `x` can lie so."""
+    if type(model) is not ArrayImpl or type(x) is not ArrayImpl or not model._sig.committed:
+        return x
+    if model._sig.device is None and x._sig.shape != model._sig.shape:
+        return x
+    return transfer.to_device(x, model._sig.sharding)
+
+
 def device_put(xs: Sequence, devices: Sequence, srcs: Sequence, copies: Sequence[CopySemantics]) -> list:
     """Values on devices, under the current trace."""
     params = dict(copy_semantics=tuple(copies), devices=tuple(devices), srcs=tuple(srcs))

@@ -12,6 +12,7 @@ from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import Device, ShapedArray, Zero, is_value, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
+from minijax.ops.device import placed_like
 from minijax.ops.elementwise import select, sub
 from minijax.ops.families import NUMBER, check_kinds, check_same_dtypes, literal
 from minijax.ops.moving import Linear1
@@ -671,7 +672,8 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] |
     wanted = dtypes.dtype_from_user(aval.dtype if dtype is None else dtype)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")
-    return _filled(aval.shape if shape is None else shape, fill_value, wanted, weak, sharding)
+    made = _filled(aval.shape if shape is None else shape, fill_value, wanted, weak, sharding)
+    return made if sharding is not None else placed_like(made, x)
 
 
 def typeof_like(x: Any) -> ShapedArray:

@@ -144,7 +144,7 @@ class SpreadRunner:
             copied(transfer.to_device(c, c._sig.sharding))._raw for c in lowered.hidden
         ]  # fmt: skip
         self.run = spread.bind_spread(program, closed.out_avals, self.out_shardings)
-        self.deleted = [self.kept[n] for n in (*lowered.module.aliases, *lowered.module.donors)]
+        self.deleted = [*lowered.module.aliases, *lowered.module.donors]
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         raws = []
@@ -154,9 +154,10 @@ class SpreadRunner:
                 x = transfer.to_device(x, wanted)
             raws.append(x._raw)
         results = self.run([*raws, *self.hidden] if self.hidden else raws)
-        for i in self.deleted:
-            if not operands[i].is_deleted():
-                operands[i].delete()
+        for n in self.deleted:
+            x = operands[self.kept[n]]
+            if x._raw is raws[n] and not x.is_deleted():
+                x.delete()
         return results
 
 
