@@ -12,8 +12,8 @@ ORACLE = "0.10.2"
 # What `-m quick` runs: the floors without XLA, and two columns of the matrix.
 QUICK = ("tests/base/", "tests/ir/", "tests/hlo/", "test_layers", "-plain]", "-vmap_of_grad]")
 
-# Read by XLA when the first client starts. Four host devices let sharded programs run on any machine.
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+# Read by XLA when the first client starts. Eight host devices let sharded programs run on any machine.
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 
 
 def pytest_configure(config: pytest.Config) -> None:

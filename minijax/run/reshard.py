@@ -39,15 +39,22 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
 
 def _distributed(raw, old, new):
     """From one device to several: cut up where it is, then sent."""
+    cut, order, devices = _distribution(old, new)
+    pieces = [raw] if cut is None else cut([raw])
+    parts = [pieces[k] for k in order]
+    return _jax.batched_device_put(new, new.native, parts, devices, new.committed, enable_x64=True)
+
+
+@cache(maxsize=1024)
+def _distribution(old: Signature, new: Signature) -> tuple[Callable | None, list[int], list]:
+    """What cuts the array up, which piece goes to each device, and the devices."""
     parts = new.sharding.devices_indices_map(new.shape)
     places = [tuple([(i.start, i.stop) for i in index]) for index in parts.values()]
     distinct = tuple(dict.fromkeys(places))
-    pieces = dict.fromkeys(distinct, raw)
+    cut = None
     if len(distinct) > 1:
         cut = _cutter(ShapedArray(old.shape, old.dtype), old.device, distinct)
-        pieces = dict(zip(distinct, cut([raw]), strict=True))
-    return _jax.batched_device_put(new, new.native, [pieces[p] for p in places], list(parts),
-                                   new.committed, enable_x64=True)  # fmt: skip
+    return cut, [distinct.index(p) for p in places], list(parts)
 
 
 @cache(maxsize=1024)

@@ -130,7 +130,8 @@ class Runner:
 class SpreadRunner:
     """A compiled program on several devices: call it with arrays, which are laid out as it wants them."""
 
-    __slots__ = ("lowered", "program", "run", "kept", "hidden", "deleted", "in_shardings", "out_shardings")
+    __slots__ = ("lowered", "program", "run", "kept", "hidden", "deleted", "in_shardings", "out_shardings",
+                 "placed")  # fmt: skip
     device = None
 
     def __init__(self, lowered: Lowered, program: compile.Program):
@@ -143,15 +144,20 @@ class SpreadRunner:
         self.hidden = [
             copied(transfer.to_device(c, c._sig.sharding))._raw for c in lowered.hidden
         ]  # fmt: skip
+        # For each argument, the signatures of arrays that need not be moved.
+        self.placed: list[set] = [set() for _ in self.kept]
         self.run = spread.bind_spread(program, closed.out_avals, self.out_shardings)
         self.deleted = [*lowered.module.aliases, *lowered.module.donors]
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         raws = []
-        for i, wanted in zip(self.kept, self.in_shardings, strict=True):
+        for i, wanted, placed in zip(self.kept, self.in_shardings, self.placed, strict=True):
             x = operands[i]
-            if not spread.is_placed(x._sig, wanted):
-                x = transfer.to_device(x, wanted)
+            if x._sig not in placed:
+                if spread.is_placed(x._sig, wanted):
+                    placed.add(x._sig)
+                else:
+                    x = transfer.to_device(x, wanted)
             raws.append(x._raw)
         results = self.run([*raws, *self.hidden] if self.hidden else raws)
         for n in self.deleted:
