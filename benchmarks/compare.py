@@ -54,6 +54,7 @@ class Row(NamedTuple):
 def measure(options: argparse.Namespace, side: str, group: str) -> dict[str, dict]:
     """The rows of a group; none if the process dies."""
     env = dict(os.environ, JAX_ENABLE_COMPILATION_CACHE="false")
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
     path = getattr(options, f"path_{side}")
     if path:
         env["PYTHONPATH"] = path + os.pathsep + env.get("PYTHONPATH", "")
