@@ -379,7 +379,8 @@ def _record(fun, avals, debug_info):
     names = debug_info.arg_names or (None,) * len(avals)
     with deep_recursion() if state.is_eager() else nullcontext(), state.set_current_trace(trace):
         try:
-            with context.entered(context.current_context()._replace(name_stack=())):
+            outer = context.current_context()
+            with context.entered(outer._replace(name_stack=()) if outer.name_stack else outer):
                 args = [trace.new_arg(a, n) for a, n in zip(avals, names, strict=False)]
                 results = fun(*args)
                 jaxpr, consts = trace.to_jaxpr(list(results))
