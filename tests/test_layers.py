@@ -18,7 +18,7 @@ FACES = ("interpreters", "extend", "lax")
 LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
 JAXLIB_ROOMS = ("minijax.run", "minijax.base.native")
-LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax.base.alias")
+LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax.base.finder")
 
 Sources = dict[str, ast.Module]
 

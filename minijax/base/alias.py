@@ -1,15 +1,10 @@
 """Makes `jax` and `jax.*` name the modules of this package: the same objects, under both names."""
 
-import importlib
-import importlib.abc
-import importlib.machinery
-import importlib.metadata
-import importlib.util
-import os
-import pathlib
 import sys
-from collections.abc import Iterator, Sequence
-from types import CodeType, ModuleType
+
+from minijax.base.lazy import defer
+
+_finder = defer("minijax.base.finder")
 
 # The jax whose API this package has; `__version__` and the aliased distribution say so.
 VERSION_INFO = (0, 10, 2)
@@ -20,103 +15,27 @@ ALIAS, PACKAGE = "jax", __name__.partition(".")[0]
 
 def install() -> None:
     """Let `import jax` and `import jax.X`, from now on, give `minijax` and `minijax.X`."""
-    if any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
+    if any(isinstance(finder, _finder.AliasFinder) for finder in sys.meta_path):
         return
-    loaded = [name for name, module in sys.modules.items() if _under(name, ALIAS) and module is not None]
+    loaded = [name for name, module in sys.modules.items() if is_under(name, ALIAS) and module is not None]
     if loaded:
         raise RuntimeError(
             f"minijax.install: {min(loaded, key=len)} is already loaded; install before anything imports "
             "jax, or run the program with python -m minijax"
         )
     # First in line: the path finder would run minijax/numpy.py once more under the name jax.numpy.
-    sys.meta_path.insert(0, AliasFinder())
-    _mirror_loaded_modules()
+    sys.meta_path.insert(0, _finder.AliasFinder())
+    mirror_loaded_modules()
 
 
-class AliasFinder(importlib.abc.MetaPathFinder):
-    """Finds the modules named `jax…`, and the distribution `jax`."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        """A spec that loads as the module of this package with the corresponding name, if there is one."""
-        if not _under(fullname, ALIAS):
-            return None
-        real = PACKAGE + fullname.removeprefix(ALIAS)
-        found = importlib.util.find_spec(real)
-        if found is None:
-            return None
-        spec = importlib.machinery.ModuleSpec(fullname, AliasLoader(real), origin=found.origin)
-        spec.submodule_search_locations = found.submodule_search_locations
-        spec.has_location = found.has_location
-        return spec
-
-    def find_distributions(
-        self, context: importlib.metadata.DistributionFinder.Context | None = None
-    ) -> Iterator[importlib.metadata.Distribution]:
-        """The distribution `jax`, where it or every one is asked for."""
-        if context is None or context.name is None or context.name.lower() == ALIAS:
-            yield AliasDistribution()
-
-
-class AliasLoader(importlib.abc.InspectLoader):
-    """Loads an alias by importing the module that it stands for."""
-
-    def __init__(self, real: str):
-        self.real = real
-        self._spec: importlib.machinery.ModuleSpec | None = None
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """The module itself, so that both names give one object."""
-        module = importlib.import_module(self.real)
-        self._spec = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Undo the import system's naming of the module after its alias; it has run already."""
-        module.__spec__ = self._spec
-        _mirror_loaded_modules()
-
-    def get_source(self, fullname: str) -> str | None:
-        """The source of the module that the alias stands for."""
-        return self._inspected().get_source(self.real)
-
-    def get_code(self, fullname: str) -> CodeType | None:
-        """The code of the module that the alias stands for, for `python -m minijax -m jax.X`."""
-        return self._inspected().get_code(self.real)
-
-    def is_package(self, fullname: str) -> bool:
-        """Whether the module that the alias stands for is a package."""
-        return self._inspected().is_package(self.real)
-
-    def _inspected(self) -> importlib.abc.InspectLoader:
-        return importlib.util.find_spec(self.real).loader
-
-
-class AliasDistribution(importlib.metadata.Distribution):
-    """What `importlib.metadata` knows of the package `jax`."""
-
-    _TEXTS = {
-        "METADATA": f"Metadata-Version: 2.1\nName: {ALIAS}\nVersion: {VERSION}\n",
-        "top_level.txt": f"{ALIAS}\n",
-    }
-
-    def read_text(self, filename: str) -> str | None:
-        """The metadata file of that name, None where there is none."""
-        return self._TEXTS.get(filename)
-
-    def locate_file(self, path: str | os.PathLike[str]) -> os.PathLike[str]:
-        """Where a file of the distribution would lie: beside this package."""
-        return pathlib.Path(__file__).resolve().parents[2] / path
-
-
-def _under(name: str, package: str) -> bool:
+def is_under(name: str, package: str) -> bool:
+    """Whether a dotted name is the package or something in it."""
     return name == package or name.startswith(package + ".")
 
 
-def _mirror_loaded_modules() -> None:
+def mirror_loaded_modules() -> None:
     """Give each loaded module of this package its second name in `sys.modules`."""
     for name, module in list(sys.modules.items()):
         # A module that is still running is left to the import lock of its own name.
-        if _under(name, PACKAGE) and not getattr(module.__spec__, "_initializing", False):
+        if is_under(name, PACKAGE) and not getattr(module.__spec__, "_initializing", False):
             sys.modules.setdefault(ALIAS + name.removeprefix(PACKAGE), module)

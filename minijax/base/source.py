@@ -2,7 +2,6 @@
 
 import functools
 import os
-import sysconfig
 import types
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,7 @@ from minijax.base.native import Traceback
 
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _excluded: list[str] = [_LIBRARY]
-_STANDARD = sysconfig.get_path("stdlib") + os.sep
+_STANDARD = os.path.dirname(os.__file__) + os.sep
 
 here = Traceback.get_traceback
 

@@ -67,11 +67,9 @@ class Jit(Primitive):
     names_alike = "jaxpr"
     inlinable = True
 
-    def infer(self, *avals, jaxpr, **params):
-        return jaxpr.out_avals
-
-    def effects(self, *avals, jaxpr, **params):
-        return jaxpr.effects
+    def typed(self, avals, params):
+        jaxpr = params["jaxpr"].jaxpr
+        return [v.aval for v in jaxpr.outvars], jaxpr.effects
 
     def impl(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, in_shardings,
              out_shardings, **params):  # fmt: skip
@@ -107,22 +105,16 @@ class Jit(Primitive):
         return split_tangents(results[:n], results[n:], out_nonzeros)
 
     def linearize(self, nonzeros, primals, **params):
-        split = linearize_jaxpr(params["jaxpr"], tuple(nonzeros))
-        n, ins, wanted = len(split.out_nonzeros), params["in_shardings"], params["out_shardings"]
-        primal, sources = forwarded(split.primal, n, _held(wanted))
-        results = self.bind_all(primals, self._rebuilt(
-            params, primal, params["donated_invars"], ins, _of_results(wanted, sources)
-        ))  # fmt: skip
-        values = [primals[i] if kind == "in" else results[i] for kind, i in sources]
+        parts = _linear_calls(params["jaxpr"], tuple(nonzeros), *_how(params))
+        results = self.bind_all(primals, parts.primal)
+        values = [primals[i] if kind == "in" else results[i] for kind, i in parts.sources]
+        n = len(parts.out_nonzeros)
         outs, residuals = values[:n], values[n:]
-
-        def push(*tangents):
-            return self.bind_all([*residuals, *tangents], self._rebuilt(
-                params, split.tangent, (), (*(UNSPECIFIED,) * len(residuals), *chosen(ins, nonzeros)),
-                chosen(wanted, split.out_nonzeros),
-            ))  # fmt: skip
-
-        return outs, split.out_nonzeros, push
+        return (
+            outs,
+            parts.out_nonzeros,
+            lambda *tangents: self.bind_all([*residuals, *tangents], parts.tangent),
+        )
 
     def transpose(self, cts, *operands, **params):
         linear = tuple(map(is_linear, operands))
@@ -145,13 +137,8 @@ class Jit(Primitive):
         ]
 
     def batch(self, axis, operands, dims, **params):
-        outs = (None,) * len(params["jaxpr"].outvars)
-        closed, out_dims = batch_jaxpr(params["jaxpr"], axis, tuple(dims), outs)
-        ins = _widened(params["in_shardings"], axis, dims)
-        wanted = _widened(params["out_shardings"], axis, out_dims)
-        donated = params["donated_invars"]
-        results = self.bind_all(operands, self._rebuilt(params, closed, donated, ins, wanted))
-        return results, list(out_dims)
+        batched, out_dims = _batched_call(params["jaxpr"], axis, tuple(dims), *_how(params))
+        return self.bind_all(operands, batched), list(out_dims)
 
     def hoist(self, late, operands, is_late, **params):
         closed = params["jaxpr"]
@@ -309,6 +296,44 @@ def forwarded(primal: ClosedJaxpr, results: int, held: tuple[bool, ...]) -> tupl
                 at.setdefault(v, len(kept))
             kept.append(v)
     return ClosedJaxpr(primal.jaxpr.replace(outvars=kept), primal.consts), tuple(sources)
+
+
+def _how(params: dict) -> tuple:
+    """The parameters of a call, besides its jaxpr, in the order of `call_params`."""
+    return (params["name"], params["donated_invars"], params["keep_unused"], params["inline"],
+            params["compiler_options_kvs"], params["in_shardings"], params["out_shardings"])  # fmt: skip
+
+
+@state.traced_cache
+def _batched_call(closed, axis, dims, *how) -> tuple[dict[str, Any], tuple]:
+    batched, out_dims = batch_jaxpr(closed, axis, dims, (None,) * len(closed.outvars))
+    *how, ins, outs = how
+    return call_params(batched, *how, _widened(ins, axis, dims), _widened(outs, axis, out_dims)), out_dims
+
+
+class _LinearCalls(NamedTuple):
+    """The parameters of the two equations that a call becomes, and where the values are to be found."""
+
+    primal: dict[str, Any]
+    sources: tuple
+    tangent: dict[str, Any]
+    out_nonzeros: tuple[bool, ...]
+
+
+@state.traced_cache
+def _linear_calls(closed, nonzeros, name, donated, keep_unused, inline, compiler_options, ins,
+                  wanted) -> _LinearCalls:  # fmt: skip
+    split = linearize_jaxpr(closed, nonzeros)
+    n = len(split.out_nonzeros)
+    primal, sources = forwarded(split.primal, n, _held(wanted))
+    how = keep_unused, inline, compiler_options
+    tangents = chosen(ins, nonzeros)
+    rest = (UNSPECIFIED,) * (len(split.tangent.invars) - len(tangents))
+    return _LinearCalls(
+        call_params(primal, name, donated, *how, ins, _of_results(wanted, sources)), sources,
+        call_params(split.tangent, name, (), *how, (*rest, *tangents), chosen(wanted, split.out_nonzeros)),
+        split.out_nonzeros,
+    )  # fmt: skip
 
 
 @cache.weak_cache

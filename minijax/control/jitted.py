@@ -48,6 +48,7 @@ class Traced(NamedTuple):
     captured: list[Tracer]
     out_tree: Any
     info: DebugInfo
+    params: dict[str, Any]  # of the equation that a call makes; filled in by the first
 
 
 class Memory:
@@ -194,8 +195,9 @@ class Jitted:
     def _call_traced(self, args, kwargs):
         leaves, treedef, static = self.flatten(args, kwargs)
         traced = self.traced(leaves, treedef, static)
-        params = self.params(traced, treedef, static)
-        return traced.out_tree.unflatten(jit_p.bind_all([*traced.captured, *leaves], params))
+        if not traced.params:
+            traced.params.update(self.params(traced, treedef, static))
+        return traced.out_tree.unflatten(jit_p.bind_all([*traced.captured, *leaves], traced.params))
 
     def params(self, traced: Traced, treedef: Any, static: tuple) -> dict:
         """The parameters of the equation that a call makes."""
@@ -264,13 +266,16 @@ class Jitted:
 
     def traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Traced:
         """The function's jaxpr for these arguments; traced at the first call."""
-        avals = [self._leaf_type(x, i, treedef, static) for i, x in enumerate(leaves)]
-        return self.traced_for(tuple(avals), treedef, static)
+        try:
+            avals = tuple(map(typeof, leaves))
+        except TypeError:
+            avals = tuple([self._leaf_type(x, i, treedef, static) for i, x in enumerate(leaves)])
+        return self.traced_for(avals, treedef, static)
 
     def traced_for(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
         key = (avals, treedef, static, state.trace_key())
         found = self.memory.traces.get(key)
-        if found is not None and all(t._trace.alive for t in found.captured):
+        if found is not None and (not found.captured or all(t._trace.alive for t in found.captured)):
             return found
         found = self.memory.traces[key] = self._trace(avals, treedef, static)
         return found
@@ -296,7 +301,7 @@ class Jitted:
         closed, captured = close_over(jaxpr, consts)
         paths = result_paths(outs[0])
         closed.jaxpr.debug_info = closed.jaxpr.debug_info._replace(result_paths=paths)
-        return Traced(closed, captured, outs[0], info)
+        return Traced(closed, captured, outs[0], info, {})
 
     def rebuild(self, dynamic: tuple, static: tuple) -> tuple[list, dict]:
         """Arguments with the static ones back in their places."""

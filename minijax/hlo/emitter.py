@@ -641,7 +641,10 @@ def jaxpr_body(e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names) -
             e.annotate(start, frontend_attributes(context))
         if located:
             e.located(start, location_name(e.scope, eqn), eqn.source_info)
-        env.update(zip(outvars, results, strict=True))
+        if len(outvars) == 1:
+            (env[outvars[0]],) = results
+        else:
+            env.update(zip(outvars, results, strict=True))
     return _with_literals(e, jaxpr.outvars, list(map(find, jaxpr.outvars)))
 
 

@@ -30,15 +30,20 @@ def current_context() -> EqnContext:
     return _local.eqn_context
 
 
-@contextmanager
-def entered(context: EqnContext) -> Iterator[None]:
-    """Makes `context` the thread's for a while."""
-    saved = _local.eqn_context
-    _local.eqn_context = context
-    try:
-        yield
-    finally:
-        _local.eqn_context = saved
+class entered:  # noqa: N801
+    """Context manager: makes `context` the thread's for a while."""
+
+    __slots__ = ("_context", "_saved")
+
+    def __init__(self, context: EqnContext):
+        self._context = context
+
+    def __enter__(self):
+        self._saved = _local.eqn_context
+        _local.eqn_context = self._context
+
+    def __exit__(self, *exception):
+        _local.eqn_context = self._saved
 
 
 @contextmanager

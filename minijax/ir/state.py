@@ -26,15 +26,20 @@ def current_trace() -> Any:
     return thread.trace or eval_trace[0]
 
 
-@contextmanager
-def set_current_trace(trace: Any) -> Iterator[None]:
-    """Hands operations to `trace` for a while."""
-    saved = thread.trace
-    thread.trace = trace
-    try:
-        yield
-    finally:
-        thread.trace = saved
+class set_current_trace:  # noqa: N801
+    """Context manager: hands operations to `trace` for a while."""
+
+    __slots__ = ("_trace", "_saved")
+
+    def __init__(self, trace: Any):
+        self._trace = trace
+
+    def __enter__(self):
+        self._saved = thread.trace
+        thread.trace = self._trace
+
+    def __exit__(self, *exception):
+        thread.trace = self._saved
 
 
 def is_eager() -> bool:

@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager, nullcontext
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -242,8 +243,13 @@ class JaxprTrace(Trace):
             if folded is not None:
                 return [JaxprTracer(self, folded, origin)]
         avals, effs = primitive.typed([a.aval for a in atoms], params)
+        ctx = context.current_context()
+        if len(avals) == 1:
+            var = Var(avals[0])
+            self.eqns.append(JaxprEqn(primitive, atoms, [var], params, effs, origin, ctx))
+            return [JaxprTracer(self, var, origin)]
         outvars = [Var(a) for a in avals]
-        self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, effs, origin, context.current_context()))
+        self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, effs, origin, ctx))
         return [JaxprTracer(self, v, origin) for v in outvars]
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
@@ -254,29 +260,25 @@ class JaxprTrace(Trace):
 
     def inline(self, jaxpr: ClosedJaxpr, operands: Sequence) -> list:
         """Copies the equations of a jaxpr to the end of this one."""
-        env: dict[Var, Atom] = {}
-        for v, x in zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True):
-            env[v] = self.atom(x)
-        for v, x in zip(jaxpr.jaxpr.invars, operands, strict=True):
-            env[v] = self.atom(x)
-        origin, here = source.here(), context.current_context()
-        for eqn in jaxpr.jaxpr.eqns:
-            invars = [a if type(a) is Literal else env[a] for a in eqn.invars]
-            if eqn.primitive.fold is not None and all(type(a) is Literal for a in invars):
-                folded = eqn.primitive.fold(*invars, **eqn.params)
+        body, atom = jaxpr.jaxpr, self.atom
+        env: dict[Atom, Atom] = dict(zip(body.constvars, map(atom, jaxpr.consts), strict=True))
+        env.update(zip(body.invars, map(atom, operands), strict=True))
+        find = env.get  # what is not there is a literal
+        origin, outer = source.here(), context.current_context().name_stack
+        for eqn in body.eqns:
+            primitive, ctx = eqn.primitive, eqn.ctx
+            invars = [find(a, a) for a in eqn.invars]
+            if primitive.fold is not None and all(type(a) is Literal for a in invars):
+                folded = primitive.fold(*invars, **eqn.params)
                 if folded is not None:
                     env[eqn.outvars[0]] = folded
                     continue
             outvars = [Var(v.aval) for v in eqn.outvars]
             env.update(zip(eqn.outvars, outvars, strict=True))
-            ctx = (
-                eqn.ctx._replace(name_stack=here.name_stack + eqn.ctx.name_stack)
-                if here.name_stack
-                else eqn.ctx
-            )
-            self.eqns.append(JaxprEqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, origin, ctx))
-        atoms = (a if type(a) is Literal else env[a] for a in jaxpr.jaxpr.outvars)
-        return [JaxprTracer(self, a, origin) for a in atoms]
+            if outer:
+                ctx = ctx._replace(name_stack=outer + ctx.name_stack)
+            self.eqns.append(JaxprEqn(primitive, invars, outvars, eqn.params, eqn.effects, origin, ctx))
+        return [JaxprTracer(self, find(a, a), origin) for a in body.outvars]
 
     def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
         """The finished jaxpr, and the values of its constvars (arrays, and tracers of outer traces)."""
@@ -377,7 +379,8 @@ def _record(fun, avals, debug_info):
     names = debug_info.arg_names or (None,) * len(avals)
     with deep_recursion() if state.is_eager() else nullcontext(), state.set_current_trace(trace):
         try:
-            with context.entered(context.current_context()._replace(name_stack=())):
+            outer = context.current_context()
+            with context.entered(outer._replace(name_stack=()) if outer.name_stack else outer):
                 args = [trace.new_arg(a, n) for a, n in zip(avals, names, strict=False)]
                 results = fun(*args)
                 jaxpr, consts = trace.to_jaxpr(list(results))
@@ -454,5 +457,5 @@ def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable:
     return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
 
-register_value_type(JaxprTracer, lambda x: x.aval)
-register_value_type(Tracer, lambda x: x.aval)
+register_value_type(JaxprTracer, attrgetter("aval"))
+register_value_type(Tracer, attrgetter("aval"))

@@ -261,9 +261,7 @@ def typeof(x: Any) -> AbstractValue:
     Raises TypeError if `x` is none of these.
     """
     kind = value_kinds.get(type(x))
-    if kind is not None:
-        return kind.typeof(x)
-    return _typeof_by_base(x)
+    return kind[0](x) if kind is not None else _typeof_by_base(x)
 
 
 def _typeof_by_base(x):

@@ -31,9 +31,7 @@ def _is_operand(x: Any) -> bool:
     known = _known_operands.get(kind)
     if known is None:
         is_foreign = is_value(x) and hasattr(kind, "weak_type")
-        known = isinstance(x, _OPERANDS) or is_foreign or offers_array(x)
-        if not isinstance(x, Tracer):
-            _known_operands[kind] = known
+        known = _known_operands[kind] = isinstance(x, _OPERANDS) or is_foreign or offers_array(x)
     return known
 
 
@@ -47,14 +45,18 @@ def _refused(symbol: str, left: Any, right: Any) -> Any:
 
 def _binary(symbol: str, function: Callable) -> Callable:
     def method(self, other):
-        return function(self, other) if _is_operand(other) else _refused(symbol, self, other)
+        if _known_operands.get(type(other)) or _is_operand(other):
+            return function(self, other)
+        return _refused(symbol, self, other)
 
     return method
 
 
 def _reflected(symbol: str, function: Callable) -> Callable:
     def method(self, other):
-        return function(other, self) if _is_operand(other) else _refused(symbol, other, self)
+        if _known_operands.get(type(other)) or _is_operand(other):
+            return function(other, self)
+        return _refused(symbol, other, self)
 
     return method
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import config, dtypes, errors
+from minijax.base import cache, config, dtypes, errors
 from minijax.ir.types import is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.ops.convert import convert
 from minijax.ops.shape import broadcast_shapes, broadcast_to_rank
+from minijax.run.array import Array
 
 GUIDE = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
 
@@ -97,7 +98,41 @@ def _speak_of_ranks(name: str, shapes: Sequence, mode: str) -> None:
     )
 
 
+_SCALARS = frozenset((bool, int, float, complex))
+_plans = cache.BoundedDict(16384)  # what became of operands of these types: None, or their dtype and weakness
+
+
+def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
+    """What the plan for these operands depends on; None if one is not an array, a tracer or a scalar."""
+    key = [promote, config.state()]
+    for x in args:
+        kind = type(x)
+        if kind in _SCALARS:
+            if kind is int and x.bit_length() > 31:
+                return None
+            key.append(kind)
+        elif isinstance(x, Array):
+            key.append(x.aval)
+        else:
+            return None
+    return tuple(key)
+
+
 def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
+    key = _plan_key(promote, args)
+    plan = _plans.get(key)
+    if plan is not None:
+        return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
+    found = _made_to_agree(name, promote, args)
+    if key is not None:
+        avals = [typeof(x) for x in found]
+        if len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2:
+            pairs = zip(args, found, avals, strict=True)
+            _plans[key] = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
+    return found
+
+
+def _made_to_agree(name, promote, args):
     args = arrays(name, *args)
     check_no_float0(name, *args)
     try:

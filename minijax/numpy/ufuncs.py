@@ -60,7 +60,7 @@ def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Calla
 
 
 def _unless_bool(op: Callable, on_bool: Callable) -> Callable:
-    return lambda x, y: on_bool(x, y) if typeof(x).dtype == np.bool_ else op(x, y)
+    return lambda x, y: on_bool(x, y) if typeof(x).dtype is dtypes.bool_ else op(x, y)
 
 
 add = _binary("add", _unless_bool(lax.add, lax.bitwise_or))

@@ -1,6 +1,5 @@
 """StableHLO text to programs: compiling once, running, and asking about what was compiled."""
 
-import hashlib
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from minijax.base.lazy import defer
 from minijax.run import client, host
 from minijax.run.array import ArrayImpl, Signature, signature
 
+hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
 sparse = defer("jaxlib.cpu._sparse")
 JaxRuntimeError = _jax.JaxRuntimeError

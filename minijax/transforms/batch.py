@@ -2,16 +2,22 @@
 
 import weakref
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
-from minijax.base import source
+from minijax.base import cache, source
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import Trace, Tracer, checked_for_leaks, close_over, eval_jaxpr, made_at, trace_to_jaxpr
-from minijax.ir.types import Zero, register_value_type, typeof
+from minijax.ir.types import AbstractValue, Zero, register_value_type, typeof
 from minijax.ops import moving
 from minijax.ops.moving import broadcast_axis, move_axis
+
+
+@cache.cache
+def _without_axis(aval: AbstractValue, dim: int) -> AbstractValue:
+    return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
 
 
 class BatchTracer(Tracer):
@@ -20,9 +26,8 @@ class BatchTracer(Tracer):
     __slots__ = ("val", "dim", "origin")
 
     def __init__(self, trace: "BatchTrace", val: Any, dim: int):
-        aval = typeof(val)
         self._trace = trace
-        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+        self.aval = _without_axis(typeof(val), dim)
         self.val = val
         self.dim = dim
         self.origin = source.here()
@@ -184,4 +189,4 @@ def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, dims: tuple, out_dims: tuple) -
     return close_over(jaxpr, consts)[0], tuple(found)
 
 
-register_value_type(BatchTracer, lambda x: x.aval)
+register_value_type(BatchTracer, attrgetter("aval"))

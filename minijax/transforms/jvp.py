@@ -1,6 +1,7 @@
 """Forward-mode differentiation: each operation runs with its tangent beside it."""
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from minijax.ir import state
@@ -154,4 +155,4 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...],
     return close_over(jaxpr, consts)[0], tuple(out_nonzeros)
 
 
-register_value_type(JVPTracer, lambda x: x.aval)
+register_value_type(JVPTracer, attrgetter("aval"))

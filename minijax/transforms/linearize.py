@@ -1,6 +1,7 @@
 """Linearisation: run the function, and write the linear program of its tangents as it runs."""
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from minijax.base import dtypes
@@ -100,12 +101,11 @@ class LinearizeTrace(DualTrace):
         with state.set_current_trace(self.parent):
             results, out_nonzeros, push = primitive.linearize(nonzeros, primals, **params)
         with state.set_current_trace(self.tangent_trace):
-            pushed = iter(push(*(t for t in tangents if t is not None)))
-        tangents_out = [
-            next(pushed) if nz else Zero(typeof(r).to_tangent_aval())
+            pushed = iter(push(*[t for t in tangents if t is not None]))
+        return [
+            LinearizeTracer(self, r, next(pushed)) if nz else r
             for r, nz in zip(results, out_nonzeros, strict=True)
         ]
-        return self.join(results, tangents_out)
 
 
 def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | None = None,
@@ -202,4 +202,4 @@ def _instantiated(jaxpr: Jaxpr, results: Sequence, out_nonzeros: Sequence[bool],
     return jaxpr.replace(constvars=constvars, outvars=outvars), zeros, nonzeros
 
 
-register_value_type(LinearizeTracer, lambda x: x.aval)
+register_value_type(LinearizeTracer, attrgetter("aval"))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from minijax.base import cache
 from minijax.ir import effects
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 
 
 @cache.weak_cache
@@ -13,9 +13,13 @@ def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
     """The jaxpr of the outputs wanted, and which inputs it reads; `instantiate` keeps inputs regardless."""
     keep = (instantiate,) * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
     outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    live: set[Var] = {v for v in outvars if type(v) is not Literal}
+    live = set(outvars)  # literals too, which are nobody's results
     eqns = []
     for eqn in reversed(jaxpr.eqns):
+        if len(eqn.outvars) == 1 and eqn.outvars[0] in live and not eqn.primitive.dce_inside:
+            eqns.append(eqn)
+            live.update(eqn.invars)
+            continue
         used = [v in live for v in eqn.outvars]
         if not eqn.effects and not any(used):
             continue
@@ -25,7 +29,7 @@ def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
         )  # fmt: skip
         if pruned is not None:
             eqns.append(pruned)
-            live.update(v for v, u in zip(eqn.invars, used_in, strict=True) if u and type(v) is not Literal)
+            live.update(v for v, u in zip(eqn.invars, used_in, strict=True) if u)
     eqns.reverse()
     used_inputs = tuple(v in live or k for v, k in zip(jaxpr.invars, keep, strict=True))
     info = jaxpr.debug_info
@@ -55,6 +59,8 @@ def prune_closed(
 @cache.weak_cache
 def _prune_closed(closed, used_outputs, instantiate):
     jaxpr, used = prune_jaxpr(closed.jaxpr, used_outputs, instantiate)
+    if not closed.consts:
+        return ClosedJaxpr(jaxpr), used
     read = {a for e in jaxpr.eqns for a in e.invars if type(a) is Var}
     read.update(v for v in jaxpr.outvars if type(v) is Var)
     pairs = [(v, c) for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True) if v in read]

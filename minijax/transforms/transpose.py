@@ -44,7 +44,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
         if type(v) is not Literal and v in linear and type(ct) is not Zero:
             _accumulate(cts, v, ct)
     for eqn in reversed(jaxpr.eqns):
-        if any(v in linear for v in eqn.outvars):
+        if eqn.outvars and eqn.outvars[0] in linear or any(v in linear for v in eqn.outvars):
             _transpose_eqn(eqn, env, linear, cts)
     return [
         cts.get(v, Zero(v.aval.to_ct_aval())) if is_linear else None

@@ -1,0 +1,61 @@
+"""What is measured, and how much faster than jax each part must be at least."""
+
+from typing import NamedTuple
+
+GROUPS = ["startup", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
+          "random", "seed", "train", "pmap", "memory", "host"]  # fmt: skip
+
+STAGES = ("trace", "lower", "compile", "run")
+# A closure made afresh at each call, which jax compiles anew.
+FRESH = ("eager_scan10", "eager_cond", "eager_while", "eager_fori", "jit_fresh_lambda")
+
+
+class Floor(NamedTuple):
+    """The least geometric mean of a part's ratios, and the least ratio of any of its rows."""
+
+    mean: float
+    row: float
+
+
+FLOORS = {
+    "startup": Floor(1.7, 1.2),
+    "eager": Floor(1.5, 0.8),
+    "index": Floor(3.0, 0.9),
+    "transform, fresh closures": Floor(20.0, 10.0),
+    "transform, the others": Floor(2.5, 0.9),
+    "trace": Floor(3.0, 1.5),
+    "lower": Floor(3.0, 1.5),
+    "compile": Floor(0.95, 0.8),
+    "run": Floor(0.95, 0.8),
+    "dispatch and pytree": Floor(1.0, 0.75),
+    "seed and train": Floor(0.97, 0.8),
+}
+ROW_FLOORS = {"startup/import": 2.0}
+
+_JOINED = {"dispatch": "dispatch and pytree", "pytree": "dispatch and pytree", "seed": "seed and train",
+           "train": "seed and train"}  # fmt: skip
+
+
+def part_of(row: str) -> str:
+    """The part that a row counts for."""
+    group, _, name = row.partition("/")
+    stage = name.rpartition("/")[2]
+    if group in ("stages", "chains") and stage in STAGES:
+        return stage
+    if group == "transform":
+        return "transform, fresh closures" if name in FRESH else "transform, the others"
+    return _JOINED.get(group, group)
+
+
+def floor_of_row(row: str) -> float | None:
+    """The least ratio of one row; None where its part has no floor."""
+    floor = FLOORS.get(part_of(row))
+    return ROW_FLOORS.get(row, floor and floor.row)
+
+
+def counts(row: str, unit: str) -> bool:
+    """Whether a row's ratio goes into its part's mean: not counts, nor what other rows say already."""
+    name = row.rpartition("/")[2]
+    return (
+        unit != "count" and "_per_" not in row and name != "import_in_process" and not name.startswith("ref_")
+    )

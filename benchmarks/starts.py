@@ -1,0 +1,85 @@
+"""Groups of whole processes: the first start, and the second one with warm disk caches."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measure import group, guard, options, put
+
+FIRST = {
+    "first_eager_op": "(jnp.arange(4.)+1).block_until_ready()",
+    "first_jit": "jax.jit(lambda x: jnp.sin(x)*2)(1.0).block_until_ready()",
+    "first_grad": "jax.grad(lambda x: jnp.sin(x)*x)(1.0).block_until_ready()",
+    "first_random": "jax.random.normal(jax.random.key(0),(3,)).block_until_ready()",
+    "first_mlp_step": """
+def loss(p,x,y):
+    for w,b in p: x=jnp.tanh(x@w+b)
+    return jnp.mean((x-y)**2)
+k=jax.random.key(0); p=[(jax.random.normal(k,(8,8)),jnp.zeros(8)) for _ in range(3)]
+f=jax.jit(lambda p,x,y: jax.tree.map(lambda a,g:a-.1*g,p,jax.grad(loss)(p,x,y)))
+f(p,jnp.ones((4,8)),jnp.ones((4,8)))[0][0].block_until_ready()""",
+}
+MEMORY = """
+import sys
+resident = next(line for line in open("/proc/self/status") if line.startswith("VmRSS"))
+print(resident.split()[1], len(sys.modules))"""
+
+
+def seconds_of(code: str, count: int, arguments: tuple = (), env: dict | None = None) -> list[float]:
+    """How long processes that run `code` take; by the clock on the wall, for they are other processes."""
+    found = []
+    for _ in range(count):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code, *arguments], check=True, env=env,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        found.append(time.perf_counter() - start)
+    return found
+
+
+@group
+def startup():
+    impl, count = options.impl, (3 if options.quick else 7)
+    bare = min(seconds_of("pass", count))
+    imports = f"import {impl} as jax, {impl}.numpy as jnp\n"
+    programs = {"import": f"import {impl}", "import_numpy_ns": f"import {impl}.numpy"}
+    programs |= {name: imports + code for name, code in FIRST.items()}
+    for name, code in programs.items():
+        row = f"startup/{name}"
+        guard(row, lambda: put(row, [t - bare for t in seconds_of(code, count)], "ms"))
+
+    def memory():
+        command = [sys.executable, "-c", f"import {impl}{MEMORY}"]
+        found = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        put("startup/rss_after_import", [int(found[0]) / 1024], "MiB")
+        put("startup/modules_after_import", [int(found[1])], "count")
+
+    guard("startup/rss_after_import", memory)
+
+
+@group
+def restart():
+    here = str(Path(__file__).parent)
+    with tempfile.TemporaryDirectory() as cache:
+        env = dict(
+            os.environ,
+            JAX_COMPILATION_CACHE_DIR=cache,
+            JAX_ENABLE_COMPILATION_CACHE="true",
+            JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+            JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
+        )
+
+        def warm(maker):
+            code = (
+                f"import sys; sys.path.insert(0, {here!r})\n"
+                f"import measure, models\nf, args = models.{maker}\nmeasure.sync(measure.jax.jit(f)(*args))"
+            )
+            times = seconds_of(code, 3 if options.quick else 5, ("--impl", options.impl), env)
+            return times[1:]  # the first one fills the cache
+
+        makers = {"mlp_step": "mlp_step_make()", "transformer12_step": "transformer_step_make(12)"}
+        for name, maker in makers.items():
+            row = f"restart/{name}"
+            guard(row, lambda: put(row, warm(maker), "ms"))

@@ -1,0 +1,90 @@
+"""What the import system asks about the names `jax` and `jax.*` once they stand for this package."""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import os
+import pathlib
+from collections.abc import Iterator, Sequence
+from types import CodeType, ModuleType
+
+from minijax.base.alias import ALIAS, PACKAGE, VERSION, is_under, mirror_loaded_modules
+
+
+class AliasFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules named `jax…`, and the distribution `jax`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """A spec that loads as the module of this package with the corresponding name, if there is one."""
+        if not is_under(fullname, ALIAS):
+            return None
+        real = PACKAGE + fullname.removeprefix(ALIAS)
+        found = importlib.util.find_spec(real)
+        if found is None:
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, AliasLoader(real), origin=found.origin)
+        spec.submodule_search_locations = found.submodule_search_locations
+        spec.has_location = found.has_location
+        return spec
+
+    def find_distributions(
+        self, context: importlib.metadata.DistributionFinder.Context | None = None
+    ) -> Iterator[importlib.metadata.Distribution]:
+        """The distribution `jax`, where it or every one is asked for."""
+        if context is None or context.name is None or context.name.lower() == ALIAS:
+            yield AliasDistribution()
+
+
+class AliasLoader(importlib.abc.InspectLoader):
+    """Loads an alias by importing the module that it stands for."""
+
+    def __init__(self, real: str):
+        self.real = real
+        self._spec: importlib.machinery.ModuleSpec | None = None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """The module itself, so that both names give one object."""
+        module = importlib.import_module(self.real)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Undo the import system's naming of the module after its alias; it has run already."""
+        module.__spec__ = self._spec
+        mirror_loaded_modules()
+
+    def get_source(self, fullname: str) -> str | None:
+        """The source of the module that the alias stands for."""
+        return self._inspected().get_source(self.real)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of the module that the alias stands for, for `python -m minijax -m jax.X`."""
+        return self._inspected().get_code(self.real)
+
+    def is_package(self, fullname: str) -> bool:
+        """Whether the module that the alias stands for is a package."""
+        return self._inspected().is_package(self.real)
+
+    def _inspected(self) -> importlib.abc.InspectLoader:
+        return importlib.util.find_spec(self.real).loader
+
+
+class AliasDistribution(importlib.metadata.Distribution):
+    """What `importlib.metadata` knows of the package `jax`."""
+
+    _TEXTS = {
+        "METADATA": f"Metadata-Version: 2.1\nName: {ALIAS}\nVersion: {VERSION}\n",
+        "top_level.txt": f"{ALIAS}\n",
+    }
+
+    def read_text(self, filename: str) -> str | None:
+        """The metadata file of that name, None where there is none."""
+        return self._TEXTS.get(filename)
+
+    def locate_file(self, path: str | os.PathLike[str]) -> os.PathLike[str]:
+        """Where a file of the distribution would lie: beside this package."""
+        return pathlib.Path(__file__).resolve().parents[2] / path

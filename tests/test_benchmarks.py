@@ -1,0 +1,110 @@
+"""The benchmarks compare both sides, and fail where a row is lost, a program grows or a floor breaks."""
+
+import importlib.util
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def compare(monkeypatch):
+    """benchmarks/compare.py; the tests have a module of that name too."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    spec = importlib.util.spec_from_file_location("benchmarks_compare", FOLDER / "compare.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows_of(compare, *pairs):
+    """Rows from pairs of sides, each a dict from names to (value, unit)."""
+    made = [
+        tuple({n: {"best": v, "unit": u} for n, (v, u) in side.items()} for side in pair) for pair in pairs
+    ]
+    names = dict.fromkeys(name for pair in made for side in pair for name in side)
+    return [compare.row_of(name, made) for name in names]
+
+
+def passes(compare, rows, floors=False):
+    return compare.report(rows, Namespace(a="jax", b="minijax", markdown=False, floors=floors))
+
+
+@pytest.mark.oracle
+def test_both_sides_are_measured_in_one_run():
+    command = [sys.executable, str(FOLDER / "compare.py"), "--pairs", "1", "--quick", "--groups", "pytree"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("pytree/")]
+    assert len(rows) == 10 and all(float(row[5]) > 0 for row in rows)
+
+
+def test_an_implementation_that_dies_loses_every_row():
+    command = [
+        sys.executable,
+        str(FOLDER / "compare.py"),
+        "--a",
+        "minijax",
+        "--path-a",
+        str(FOLDER.parent),
+        "--b",
+        "json",
+    ]
+    done = subprocess.run(
+        [*command, "--pairs", "1", "--quick", "--groups", "pytree"], capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "lost by json: pytree/flatten_2" in done.stdout
+
+
+def test_a_lost_row_fails_and_one_that_only_b_has_does_not(compare, capsys):
+    both = {"eager/neg": (2.0, "us")}
+    rows = rows_of(compare, ({**both, "eager/add": (1.0, "us")}, both))
+    assert not passes(compare, rows)
+    assert "lost by minijax: eager/add (absent)" in capsys.readouterr().out
+    assert passes(compare, rows_of(compare, (both, {**both, "eager/add": (1.0, "us")})))
+
+
+def test_more_instructions_than_the_other_side_fail(compare, capsys):
+    def counted(a, b):
+        return rows_of(
+            compare,
+            ({"stages/mlp/hlo_instructions": (a, "count")}, {"stages/mlp/hlo_instructions": (b, "count")}),
+        )
+
+    assert passes(compare, counted(50, 50))
+    assert not passes(compare, counted(50, 51))
+    assert "more instructions: stages/mlp/hlo_instructions, 51 > 50" in capsys.readouterr().out
+
+
+def test_floors_hold_for_means_and_for_rows(compare, capsys):
+    def eager(*ratios):
+        names = [f"eager/op{i}" for i in range(len(ratios))]
+        return rows_of(
+            compare,
+            (
+                dict.fromkeys(names, (1.0, "us")),
+                {n: (1 / r, "us") for n, r in zip(names, ratios, strict=True)},
+            ),
+        )
+
+    assert passes(compare, eager(1.6, 1.5), floors=True)
+    assert passes(compare, eager(1.0, 1.0))
+    assert not passes(compare, eager(1.4, 1.4), floors=True)
+    assert "below the floor: eager 1.40 < 1.5" in capsys.readouterr().out
+    assert not passes(compare, eager(9.0, 0.7), floors=True)
+    assert "below the floor: eager/op1 0.70 < 0.8" in capsys.readouterr().out
+
+
+def test_rates_compare_the_other_way_round_and_best_values_over_all_pairs(compare):
+    pairs = [
+        ({"train/x": (2.0, "1/s")}, {"train/x": (6.0, "1/s")}),
+        ({"train/x": (4.0, "1/s")}, {"train/x": (4.0, "1/s")}),
+    ]
+    (row,) = rows_of(compare, *pairs)
+    assert row.ratios == [3.0, 1.0] and row.best == 1.5
+    assert compare.part_of("train/x") == compare.part_of("seed/x") == "seed and train"
+    assert compare.part_of("chains/op_1000/trace") == compare.part_of("stages/mlp_step/trace") == "trace"
