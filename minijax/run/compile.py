@@ -142,7 +142,7 @@ class _Source:
 
 # Weak, since an executable takes 200 KB or more; some dead ones are kept, for programs that make functions
 # anew again and again.
-_programs = WeakValues(kept=128)
+_programs = WeakValues(kept=64)
 
 
 def _load(source: _Source) -> "Program":
