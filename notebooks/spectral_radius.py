@@ -86,7 +86,6 @@ if options.losses:
     np.asarray(losses, np.float32).tofile(options.losses)
 
 
-
 # %% The same on several devices: each has a part of the batch, and all take the mean of the gradients
 @functools.partial(jax.pmap, axis_name="devices", in_axes=(None, None, 0), out_axes=(None, None))
 def spread_step(i, state, matrices):

@@ -1,8 +1,8 @@
 """Moving values, waiting for them, and the scopes that surround operations."""
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,20 +82,37 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
-@contextmanager
-def ensure_compile_time_eval() -> Iterator[None]:
+class ensure_compile_time_eval(contextlib.ContextDecorator):
     """Runs operations on known values at once, also while a function is traced."""
-    with state.set_current_trace(None):
-        yield
+
+    def __enter__(self) -> None:
+        self._scope = state.set_current_trace(None)
+        self._scope.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        self._scope.__exit__()
+
+    def _recreate_cm(self):
+        return type(self)()
 
 
-@contextmanager
-def named_scope(name: str) -> Iterator[None]:
+class named_scope(contextlib.ContextDecorator):
     """Puts the operations inside under a name, which tools show. Also a decorator."""
-    if not isinstance(name, str):
-        raise TypeError(f"named_scope name argument must be a string, got {name!r}")
-    with context.extended_name_stack(name):
-        yield
+
+    def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise TypeError(f"named_scope name argument must be a string, got {name!r}")
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._scope = context.extended_name_stack(self._name)
+        self._scope.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        self._scope.__exit__()
+
+    def _recreate_cm(self):
+        return type(self)(self._name)
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:

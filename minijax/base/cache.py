@@ -4,6 +4,7 @@ import functools
 import struct
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -16,12 +17,13 @@ _extra_clearers: list[Callable[[], None]] = []
 class BoundedDict:
     """A registered mapping for hand-written caches; drops its least recently stored half when full."""
 
-    __slots__ = ("_items", "_maxsize", "lock", "__weakref__")
+    __slots__ = ("_items", "_maxsize", "lock", "_pending", "__weakref__")
 
     def __init__(self, maxsize: int = 4096):
         self._items: dict = {}
         self._maxsize = maxsize
         self.lock = threading.RLock()
+        self._pending = _Pending()
         _registry.add(self)
 
     def get(self, name: Hashable, default: Any = None) -> Any:
@@ -33,6 +35,15 @@ class BoundedDict:
                 for old in list(self._items)[: (self._maxsize + 1) // 2]:
                     del self._items[old]
             self._items[name] = value
+
+    def once(self, name: Hashable, compute: Callable[[], Any]) -> Any:
+        """The value of that name, computed if there is none; in one thread, if several miss together."""
+
+        def computed():
+            self[name] = found = compute()
+            return found
+
+        return self._pending.once(name, lambda: self._items.get(name, _MISS), computed)
 
     def __contains__(self, name: Hashable) -> bool:
         return name in self._items
@@ -60,19 +71,12 @@ def cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
     if function is None:
         return functools.partial(cache, maxsize=maxsize)
     items = BoundedDict(maxsize)
-    found_of, pending = items._items.get, _PerKeyLocks()
+    found_of = items._items.get
 
     def cached(*args, **kwargs):
         name = (args, tuple(sorted(kwargs.items()))) if kwargs else args
         found = found_of(name, _MISS)
-        if found is not _MISS:
-            return found
-        with pending.holding(name):
-            found = found_of(name, _MISS)
-            if found is _MISS:
-                found = function(*args, **kwargs)
-                items[name] = found
-            return found
+        return found if found is not _MISS else items.once(name, lambda: function(*args, **kwargs))
 
     return _finish(cached, function, items)
 
@@ -85,7 +89,7 @@ def weak_cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
     if function is None:
         return functools.partial(weak_cache, maxsize=maxsize)
     by_owner = _WeakOwners(maxsize)
-    pending = _PerKeyLocks()
+    pending = _Pending()
 
     def cached(owner, *args, **kwargs):
         name = (args, tuple(sorted(kwargs.items()))) if kwargs else args
@@ -93,14 +97,45 @@ def weak_cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
         found = items.get(name, _MISS)
         if found is not _MISS:
             return found
-        with pending.holding((owner, name)):
-            found = items.get(name, _MISS)
-            if found is _MISS:
-                found = function(owner, *args, **kwargs)
-                by_owner.store(items, name, found)
-            return found
+
+        def compute():
+            result = function(owner, *args, **kwargs)
+            by_owner.store(items, name, result)
+            return result
+
+        return pending.once((owner, name), lambda: items.get(name, _MISS), compute)
 
     return _finish(cached, function, by_owner)
+
+
+class WeakValues:
+    """A registered mapping whose values live as long as something else holds them, the last ones anyway."""
+
+    def __init__(self, kept: int):
+        self._items: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+        self._last: OrderedDict = OrderedDict()
+        self._kept = kept
+        self._lock = threading.RLock()
+        self._pending = _Pending()
+        _registry.add(self)
+
+    def once(self, name: Hashable, compute: Callable[[], Any]) -> Any:
+        """The value of that name, computed if there is none; in one thread, if several miss together."""
+        found = self._pending.once(name, lambda: self._items.get(name, _MISS), compute)
+        with self._lock:
+            self._items[name] = self._last[name] = found
+            self._last.move_to_end(name)
+            if len(self._last) > self._kept:
+                self._last.popitem(last=False)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def cache_clear(self) -> None:
+        with self._lock:
+            self._items.clear()
+            self._last.clear()
 
 
 def _finish(cached, function, store):
@@ -111,37 +146,65 @@ def _finish(cached, function, store):
     return cached
 
 
-class _PerKeyLocks:
-    """One reentrant lock for each key being computed now."""
+class _Running:
+    """A thread's computation; its lock is held until it is over."""
+
+    __slots__ = ("thread", "lock")
 
     def __init__(self):
-        self._lock = threading.Lock()
-        self._held: dict[Hashable, list] = {}
-
-    def holding(self, name: Hashable) -> "_Holding":
-        return _Holding(self, name)
+        self.thread = threading.get_ident()
+        self.lock = threading.Lock()
 
 
-class _Holding:
-    __slots__ = ("_locks", "_name", "_entry")
+_waiting: dict[int, _Running] = {}  # by thread: what it waits for
+_waiting_lock = threading.Lock()
 
-    def __init__(self, locks: _PerKeyLocks, name: Hashable):
-        self._locks, self._name = locks, name
 
-    def __enter__(self):
-        with self._locks._lock:
-            entry = self._locks._held.setdefault(self._name, [threading.RLock(), 0])
-            entry[1] += 1
-        self._entry = entry
-        entry[0].acquire()
+def _waited(other: _Running) -> bool:
+    """Waits until `other` is over; False at once if it waits for this thread, or is of this thread."""
+    me = threading.get_ident()
+    try:
+        with _waiting_lock:
+            at: _Running | None = other
+            while at is not None:
+                if at.thread == me:
+                    return False
+                at = _waiting.get(at.thread)
+            _waiting[me] = other
+        with other.lock:
+            return True
+    finally:
+        _waiting.pop(me, None)
 
-    def __exit__(self, *exception):
-        entry = self._entry
-        entry[0].release()
-        with self._locks._lock:
-            entry[1] -= 1
-            if not entry[1]:
-                self._locks._held.pop(self._name, None)
+
+class _Pending:
+    """The keys being computed now: one thread computes, others wait, and nobody waits in a circle."""
+
+    # The locks are held by `with` alone and no step leaves a mark that the next caller does not remove: an
+    # interrupt may come anywhere.
+    def __init__(self):
+        self._running: dict[Hashable, _Running] = {}
+
+    def once(self, name: Hashable, find: Callable[[], Any], compute: Callable[[], Any]) -> Any:
+        """What `find` finds, or what `compute` gives and stores."""
+        mine = _Running()
+        with mine.lock:
+            while True:
+                found = find()
+                if found is not _MISS:
+                    return found
+                other = self._running.setdefault(name, mine)
+                if other is mine:
+                    break
+                if not _waited(other):
+                    return compute()
+                if self._running.get(name) is other:
+                    self._running.pop(name, None)
+            try:
+                found = find()
+                return compute() if found is _MISS else found
+            finally:
+                self._running.pop(name, None)
 
 
 class _WeakOwners:

@@ -225,9 +225,10 @@ class Jitted:
         traced = self.traced(leaves, treedef, static)
         if traced.captured or traced.closed.effects:
             return self._call_traced(args, kwargs)
-        run = self._program(traced, treedef, static, leaves)
-        self.memory.programs[key] = run, traced.out_tree
-        return traced.out_tree.unflatten(run(leaves))
+        run, out_tree = self.memory.programs.once(
+            key, lambda: (self._program(traced, treedef, static, leaves), traced.out_tree)
+        )
+        return out_tree.unflatten(run(leaves))
 
     def program_options(self, treedef: Any, static: tuple, out_tree: Any) -> ProgramOptions:
         o = self.options
@@ -275,10 +276,11 @@ class Jitted:
     def traced_for(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
         key = (avals, treedef, static, state.trace_key())
         found = self.memory.traces.get(key)
-        if found is not None and (not found.captured or all(t._trace.alive for t in found.captured)):
-            return found
-        found = self.memory.traces[key] = self._trace(avals, treedef, static)
-        return found
+        if found is not None:
+            if all(t._trace.alive for t in found.captured):
+                return found
+            self.memory.traces.pop(key)
+        return self.memory.traces.once(key, lambda: self._trace(avals, treedef, static))
 
     def _leaf_type(self, x, i, treedef, static):
         try:

@@ -1,9 +1,10 @@
 """The thread state that equations carry: the name stack and what surrounds an operation."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from minijax.ir import state
 
 
 class EqnContext(NamedTuple):
@@ -30,28 +31,36 @@ def current_context() -> EqnContext:
     return _local.eqn_context
 
 
-class entered:  # noqa: N801
-    """Context manager: makes `context` the thread's for a while."""
+class entered:
+    """Makes `context` the thread's for a while."""
 
     __slots__ = ("_context", "_saved")
 
     def __init__(self, context: EqnContext):
         self._context = context
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._saved = _local.eqn_context
         _local.eqn_context = self._context
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         _local.eqn_context = self._saved
 
 
-@contextmanager
-def extended_name_stack(*names: str) -> Iterator[None]:
+def extended_name_stack(*names: str) -> entered:
     """Appends scopes to the name stack for a while."""
-    saved = _local.eqn_context
-    _local.eqn_context = saved._replace(name_stack=(*saved.name_stack, *names))
+    now = _local.eqn_context
+    return entered(now._replace(name_stack=(*now.name_stack, *names)))
+
+
+def run_under(trace: Any, fun: Callable[..., Any], *args: Any) -> Any:
+    """Calls `fun` with `trace` as the current trace, which ends with it, and puts the thread's state back."""
+    thread = state.thread
+    saved = thread.trace, thread.axes, thread.manual, _local.eqn_context
     try:
-        yield
+        thread.trace = trace
+        return fun(*args)
     finally:
-        _local.eqn_context = saved
+        # Without calls, for an interrupt may come at any call.
+        thread.trace, thread.axes, thread.manual, _local.eqn_context = saved
+        trace.alive = False

@@ -5,7 +5,7 @@ import contextlib
 import enum
 import math
 import threading
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -295,14 +295,19 @@ def manual_mesh() -> "Mesh | None":
     return _local.manual
 
 
-@contextlib.contextmanager
-def entering_manual(mesh: "Mesh") -> Iterator[None]:
+class entering_manual:  # noqa: N801
     """Makes `mesh` the manual one for a while."""
-    saved, _local.manual = _local.manual, mesh
-    try:
-        yield
-    finally:
-        _local.manual = saved
+
+    __slots__ = ("_mesh", "_saved")
+
+    def __init__(self, mesh: "Mesh"):
+        self._mesh = mesh
+
+    def __enter__(self) -> None:
+        self._saved, _local.manual = _local.manual, self._mesh
+
+    def __exit__(self, *exception: object) -> None:
+        _local.manual = self._saved
 
 
 def empty_mesh() -> "Mesh":

@@ -5,10 +5,17 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from minijax.ir import state
-from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn
+from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.types import AbstractValue, ShapedArray, varying_axes
 
 _MAX_MEMO = 4096
+
+
+def _holds_programs(value: Any) -> bool:
+    """Whether a parameter may hold alive what a user's function captured."""
+    if isinstance(value, tuple):
+        return any(map(_holds_programs, value))
+    return isinstance(value, (Jaxpr, ClosedJaxpr)) or callable(value)
 
 
 def no_rule(primitive: "Primitive", rule: str) -> NotImplementedError:
@@ -89,7 +96,8 @@ class Primitive:
             found = self._typed(avals, params)
             if len(self._memo) >= _MAX_MEMO:
                 self._memo.clear()
-            self._memo[key] = found
+            if not any(map(_holds_programs, params.values())):
+                self._memo[key] = found
         return found
 
     def _typed(self, avals, params):

@@ -2,8 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import cache, config
@@ -26,48 +25,59 @@ def current_trace() -> Any:
     return thread.trace or eval_trace[0]
 
 
-class set_current_trace:  # noqa: N801
-    """Context manager: hands operations to `trace` for a while."""
+# These are classes since an interrupt may leave a generator half-way, to go on when it is collected.
+class set_current_trace:
+    """Hands operations to `trace` for a while."""
 
     __slots__ = ("_trace", "_saved")
 
     def __init__(self, trace: Any):
         self._trace = trace
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._saved = thread.trace
         thread.trace = self._trace
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         thread.trace = self._saved
+
+
+class named_axis:
+    """Makes a named axis known for a while."""
+
+    __slots__ = ("_axis", "_saved")
+
+    def __init__(self, name: Any, size: int):
+        self._axis = (name, size)
+
+    def __enter__(self) -> None:
+        self._saved = thread.axes
+        thread.axes = (*self._saved, self._axis)
+
+    def __exit__(self, *exception: object) -> None:
+        thread.axes = self._saved
+
+
+class manual_axes:
+    """Makes the axes of a mesh known for a while; if `checked`, types say over which ones a value varies."""
+
+    __slots__ = ("_sizes", "_names", "_saved")
+
+    def __init__(self, sizes: Sequence[tuple[Any, int]], checked: bool):
+        self._sizes = sizes
+        self._names = tuple([name for name, _ in sizes]) if checked else ()
+
+    def __enter__(self) -> None:
+        self._saved = thread.axes, thread.manual
+        thread.axes, thread.manual = (*thread.axes, *self._sizes), self._names
+
+    def __exit__(self, *exception: object) -> None:
+        thread.axes, thread.manual = self._saved
 
 
 def is_eager() -> bool:
     """Whether operations are run at once."""
     return thread.trace is None or thread.trace is eval_trace[0]
-
-
-@contextmanager
-def named_axis(name: Any, size: int) -> Iterator[None]:
-    """Makes a named axis known for a while."""
-    saved = thread.axes
-    thread.axes = (*saved, (name, size))
-    try:
-        yield
-    finally:
-        thread.axes = saved
-
-
-@contextmanager
-def manual_axes(sizes: Sequence[tuple[Any, int]], checked: bool) -> Iterator[None]:
-    """Makes the axes of a mesh known for a while; if `checked`, types say over which ones a value varies."""
-    saved = thread.axes, thread.manual
-    thread.axes = (*saved[0], *sizes)
-    thread.manual = tuple([name for name, _ in sizes]) if checked else ()
-    try:
-        yield
-    finally:
-        thread.axes, thread.manual = saved
 
 
 def axis_size(name: Any) -> int:

@@ -5,7 +5,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager, nullcontext
 from operator import attrgetter
 from typing import Any
 
@@ -148,27 +147,25 @@ def made_at(x: Tracer) -> str:
 
 _MAX_DEPTH = 60_000
 _recursion_lock = threading.Lock()
-_open_traces = 0
+_deep: "weakref.WeakSet[Trace]" = weakref.WeakSet()  # weak, so that an interrupted trace cannot stay
 _saved_limit = 0
 
 
-@contextmanager
-def deep_recursion():
-    """Raises Python's recursion limit while any jaxpr is being traced."""
-    global _open_traces, _saved_limit
+def _deepen(trace: "Trace") -> None:
+    """Raises Python's recursion limit until the trace, and others that asked, are done."""
+    global _saved_limit
     with _recursion_lock:
-        if _open_traces == 0:
+        if sys.getrecursionlimit() < _MAX_DEPTH:
             _saved_limit = sys.getrecursionlimit()
-            if _saved_limit < _MAX_DEPTH:
-                sys.setrecursionlimit(_MAX_DEPTH)
-        _open_traces += 1
-    try:
-        yield
-    finally:
-        with _recursion_lock:
-            _open_traces -= 1
-            if _open_traces == 0:
-                sys.setrecursionlimit(_saved_limit)
+            sys.setrecursionlimit(_MAX_DEPTH)
+        _deep.add(trace)
+
+
+def _undeepen(trace: "Trace") -> None:
+    with _recursion_lock:
+        _deep.discard(trace)
+        if not _deep and sys.getrecursionlimit() == _MAX_DEPTH:
+            sys.setrecursionlimit(_saved_limit)
 
 
 class JaxprTrace(Trace):
@@ -376,20 +373,24 @@ def trace_to_jaxpr(fun: Callable[..., Iterable], avals: Sequence[AbstractValue],
 
 def _record(fun, avals, debug_info):
     trace = JaxprTrace(state.thread.trace, debug_info)
-    names = debug_info.arg_names or (None,) * len(avals)
-    with deep_recursion() if state.is_eager() else nullcontext(), state.set_current_trace(trace):
-        try:
-            outer = context.current_context()
-            with context.entered(outer._replace(name_stack=()) if outer.name_stack else outer):
-                args = [trace.new_arg(a, n) for a, n in zip(avals, names, strict=False)]
-                results = fun(*args)
-                jaxpr, consts = trace.to_jaxpr(list(results))
-        finally:
-            trace.finish()
-            args = results = None
+    is_outermost = state.is_eager()
+    try:
+        if is_outermost:
+            _deepen(trace)
+        jaxpr, consts = context.run_under(trace, _traced, trace, fun, avals)
+    finally:
+        if is_outermost:
+            _undeepen(trace)
     if config.enable_checks.value:
         check_jaxpr(jaxpr)
     return weakref.ref(trace), (jaxpr, consts)
+
+
+def _traced(trace, fun, avals):
+    names = trace.debug_info.arg_names or (None,) * len(avals)
+    outer = context.current_context()
+    with context.entered(outer._replace(name_stack=()) if outer.name_stack else outer):
+        return trace.to_jaxpr(list(fun(*[trace.new_arg(a, n) for a, n in zip(avals, names, strict=False)])))
 
 
 def close_over(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:

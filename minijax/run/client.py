@@ -101,6 +101,18 @@ def is_started() -> bool:
     return bool(_default)
 
 
+def _warn_of_fork() -> None:
+    if is_started():
+        warnings.warn(
+            "os.fork() was called. os.fork() is incompatible with multithreaded code, and JAX is "
+            "multithreaded, so this will likely lead to a deadlock.",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
+
+
+os.register_at_fork(before=_warn_of_fork)
+
+
 def default_client() -> Any:
     """The client of the default backend."""
     if not _default:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxlib import _jax, xla_client as xc
 
 from minijax.base import config
-from minijax.base.cache import cache
+from minijax.base.cache import WeakValues
 from minijax.base.lazy import defer
 from minijax.run import client, host
 from minijax.run.array import ArrayImpl, Signature, signature
@@ -140,15 +140,19 @@ class _Source:
         return hash(self.key)
 
 
-@cache(maxsize=8192)
-def _load(source: _Source) -> Any:
+# Weak, since an executable takes 200 KB or more; some dead ones are kept, for programs that make functions
+# anew again and again.
+_programs = WeakValues(kept=64)
+
+
+def _load(source: _Source) -> "Program":
     text, source.text = source.text, None  # the cache keeps the source, and need not keep the text
     ensure_custom_calls(text)
     devices = source.devices
     executable = devices[0].client.compile_and_load(text, client.device_list(devices), source.options)
     with _count_lock:
         _compile_total[0] += 1
-    return executable
+    return Program(executable, devices, source.name)
 
 
 def compile_text(
@@ -168,7 +172,7 @@ def compile_text(
         devices = (client.default_device() if device is None else device,)
     devices = tuple(devices)
     source = _Source(text, devices, make_options(devices, options, replicas), name)
-    return Program(_load(source), devices, name)
+    return _programs.once(source, lambda: _load(source))
 
 
 def load_serialized(data: bytes, devices: Sequence[Any], name: str = "", text: str = "") -> "Program":
@@ -222,7 +226,9 @@ class Program:
         """A function from raw inputs to arrays of the given types and shardings."""
         flags = [committed] * len(avals) if isinstance(committed, bool) else committed
         signatures = [signature(*fields) for fields in zip(avals, shardings, flags, strict=True)]
-        return _bind(self.executable.execute_sharded, signatures)
+        run = _bind(self.executable.execute_sharded, signatures)
+        run.program = self  # as long as somebody can run it, the cache finds it
+        return run
 
     # -- views
 

@@ -111,6 +111,7 @@ def bind_spread(program: Program, avals: Sequence[Any],
         outputs = launch(execute, raws, handlers)
         return [sig.wrap(raw, sig) for raw, sig in zip(outputs, signatures, strict=True)]
 
+    run.program = program  # as long as somebody can run it, the cache finds it
     return run
 
 

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from minijax.base import cache, source
-from minijax.ir import state
+from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import Trace, Tracer, checked_for_leaks, close_over, eval_jaxpr, made_at, trace_to_jaxpr
@@ -156,13 +156,12 @@ def batch_flat(
 
 def _batch(fun, axis, values, dims, tag):
     trace = BatchTrace(state.current_trace(), axis, tag)
-    args = trace.join(values, dims)
-    with state.set_current_trace(trace), state.named_axis(axis.name, axis.size):
-        try:
-            results, out_dims = trace.split(list(fun(*args)))
-        finally:
-            trace.finish()
-            args = None
+
+    def run():
+        with state.named_axis(axis.name, axis.size):
+            return trace.split(list(fun(*trace.join(values, dims))))
+
+    results, out_dims = context.run_under(trace, run)
     return weakref.ref(trace), (results, out_dims)
 
 

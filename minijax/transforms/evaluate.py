@@ -228,7 +228,7 @@ def evaluate(primitive: Any, operands: Sequence, params: dict) -> list:
     key = (primitive, named, config.state(), client.default_device(), *(x._sig for x in arrays))
     run = _operations.get(key)
     if run is None:
-        run = _operations[key] = _compile_operation(primitive, arrays, params)
+        run = _operations.once(key, lambda: _compile_operation(primitive, arrays, params))
     return run(arrays)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from minijax.ir import state
+from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import Trace, Tracer, close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
@@ -119,12 +119,7 @@ def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list
     """Results and tangents (`Zero` where known) of a flat function."""
     trace = JVPTrace(state.current_trace())
     args = trace.join(primals, tangents)
-    with state.set_current_trace(trace):
-        try:
-            primals_out, tangents_out = trace.split(list(fun(*args)))
-        finally:
-            trace.finish()
-            args = None
+    primals_out, tangents_out = context.run_under(trace, lambda: trace.split(list(fun(*args))))
     return primals_out, with_zeros(primals_out, tangents_out)
 
 

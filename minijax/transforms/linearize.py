@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from minijax.base import dtypes
-from minijax.ir import state
+from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
 from minijax.ir.trace import (
     JaxprTrace,
@@ -125,14 +125,11 @@ def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | 
         tangent = tangent_trace.new_arg(typeof(p).to_tangent_aval()) if nz else None
         moves = nz and tangent.aval.dtype != dtypes.float0
         args.append(LinearizeTracer(trace, p, tangent) if moves else p)
-    with state.set_current_trace(trace):
-        try:
-            results, tangents = trace.split(list(fun(*args)))
-            jaxpr, consts = tangent_trace.to_jaxpr([t for t in tangents if t is not None])
-        finally:
-            trace.finish()
-            tangent_trace.finish()
-            args = None
+    try:
+        results, tangents = context.run_under(trace, lambda: trace.split(list(fun(*args))))
+        jaxpr, consts = tangent_trace.to_jaxpr([t for t in tangents if t is not None])
+    finally:
+        tangent_trace.alive = False
     jaxpr, consts = _pruned(jaxpr, consts)
     return results, [t is not None for t in tangents], jaxpr, consts
 

@@ -1,0 +1,76 @@
+"""What the tests of robustness share: threads that start together, processes, and the state of the library."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from minijax.base import cache, config
+from minijax.ir import context, state
+
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 240  # seconds after which a test calls it a deadlock
+
+
+def together(work: Callable[[int], Any], count: int = 8) -> list:
+    """What `work(i)` gives in each of `count` threads that start at once; an exception is a result too."""
+    start, results = threading.Barrier(count), [None] * count
+
+    def run(i):
+        start.wait()
+        try:
+            results[i] = work(i)
+        except BaseException as error:
+            results[i] = error
+
+    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert not any(thread.is_alive() for thread in threads), "deadlock"
+    return results
+
+
+def thread_state() -> list:
+    """What of the calling thread's state is not as it is when nothing runs."""
+    found: list[Any] = []
+    if not state.is_eager():
+        found.append(state.thread.trace)
+    if state.thread.axes:
+        found.append(state.thread.axes)
+    if context.current_context() != context.EMPTY:
+        found.append(context.current_context())
+    if config._thread.overrides or config._thread.saved:
+        found.append((config._thread.overrides, config._thread.saved))
+    return found
+
+
+def left_behind(recursion_limit: int) -> list:
+    """What is not as it is when nothing runs, in the calling thread and in the process."""
+    found = thread_state()
+    if sys.getrecursionlimit() != recursion_limit:
+        found.append(f"recursion limit {sys.getrecursionlimit()}")
+    running = [store._pending._running for store in list(cache._registry) if hasattr(store, "_pending")]
+    return found + [held for held in running if held] + ([cache._waiting] if cache._waiting else [])
+
+
+def reset() -> None:
+    """Makes the calling thread's state what it is when nothing runs."""
+    state.thread.trace, state.thread.axes = None, ()
+    context._local.eqn_context = context.EMPTY
+    config._thread.overrides.clear()
+    config._thread.saved.clear()
+    config._thread.current = (None, None)
+
+
+def run_python(program: str, *args: Any, timeout: float = 600) -> str:
+    """The output of a program in a process of its own, which must end well."""
+    env = dict(os.environ, PYTHONPATH=str(ROOT), JAX_PLATFORMS="cpu")
+    done = subprocess.run([sys.executable, "-c", program, *map(str, args)], env=env, capture_output=True,
+                          text=True, timeout=timeout)  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
