@@ -196,7 +196,9 @@ class JaxprTrace(Trace):
         return self._constant(x)
 
     def _constant(self, x: Any) -> Atom:
-        found = self.const_vars.get(id(x))
+        # Several tracers may stand for one variable of an outer trace.
+        known = x.val if type(x) is JaxprTracer else x
+        found = self.const_vars.get(id(known))
         if found is not None:
             return found
         if isinstance(x, Tracer):
@@ -209,8 +211,8 @@ class JaxprTrace(Trace):
                 return literal
         kept = self._snapshot(x)
         var = Var(aval)
-        self.originals += (x, kept)
-        self.const_vars[id(x)] = self.const_vars[id(kept)] = var
+        self.originals += (known, kept)
+        self.const_vars[id(known)] = self.const_vars[id(kept)] = var
         self.consts.append(kept)
         return var
 
@@ -254,14 +256,21 @@ class JaxprTrace(Trace):
 
     def inline(self, jaxpr: ClosedJaxpr, operands: Sequence) -> list:
         """Copies the equations of a jaxpr to the end of this one."""
+        given = dict(zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True))
+        given.update(zip(jaxpr.jaxpr.invars, operands, strict=True))
         env: dict[Var, Atom] = {}
-        for v, x in zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True):
-            env[v] = self.atom(x)
-        for v, x in zip(jaxpr.jaxpr.invars, operands, strict=True):
-            env[v] = self.atom(x)
+
+        def read(a: Atom) -> Atom:
+            # What an outer trace made is captured where the first equation reads it.
+            if type(a) is Literal:
+                return a
+            if a not in env:
+                env[a] = self.atom(given[a])
+            return env[a]
+
         origin, here = source.here(), context.current_context()
         for eqn in jaxpr.jaxpr.eqns:
-            invars = [a if type(a) is Literal else env[a] for a in eqn.invars]
+            invars = list(map(read, eqn.invars))
             if eqn.primitive.fold is not None and all(type(a) is Literal for a in invars):
                 folded = eqn.primitive.fold(*invars, **eqn.params)
                 if folded is not None:
@@ -275,8 +284,10 @@ class JaxprTrace(Trace):
                 else eqn.ctx
             )
             self.eqns.append(JaxprEqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, origin, ctx))
-        atoms = (a if type(a) is Literal else env[a] for a in jaxpr.jaxpr.outvars)
-        return [JaxprTracer(self, a, origin) for a in atoms]
+        return [
+            given[a] if isinstance(given.get(a), Tracer) else JaxprTracer(self, read(a), origin)
+            for a in jaxpr.jaxpr.outvars
+        ]
 
     def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
         """The finished jaxpr, and the values of its constvars (arrays, and tracers of outer traces)."""
