@@ -548,7 +548,7 @@ class Transform:
     arguments: Callable[[tuple], tuple] = lambda args: args
 
 
-def _then(outer: Transform, inner: Transform) -> Transform:
+def then(outer: Transform, inner: Transform) -> Transform:
     """`outer` of `inner`."""
 
     def function(jax: ModuleType, f: _Function, args: tuple) -> _Function:
@@ -557,7 +557,7 @@ def _then(outer: Transform, inner: Transform) -> Transform:
     return Transform(function, lambda args: outer.arguments(inner.arguments(args)))
 
 
-def _is_inexact(leaf: Any) -> bool:
+def is_inexact(leaf: Any) -> bool:
     name = str(leaf.dtype) if hasattr(leaf, "dtype") else type(leaf).__name__
     return name.startswith(("float", "bfloat", "complex"))
 
@@ -566,9 +566,9 @@ def _map(change: Callable, args: Any) -> Any:
     return _tree_util("jax").tree_map(change, args)
 
 
-def _argnums(args: tuple) -> tuple[int, ...]:
+def inexact_argnums(args: tuple) -> tuple[int, ...]:
     """The arguments that derivatives are taken by; the first one, as jax's default is, where none will do."""
-    inexact = [i for i, arg in enumerate(args) if all(map(_is_inexact, _tree_util("jax").tree_leaves(arg)))]
+    inexact = [i for i, arg in enumerate(args) if all(map(is_inexact, _tree_util("jax").tree_leaves(arg)))]
     return tuple(inexact) or (0,)
 
 
@@ -577,7 +577,7 @@ def _loss(jax: ModuleType, f: _Function) -> _Function:
 
     def loss(*args: Any) -> Any:
         results = jax.tree_util.tree_leaves(f(*args))
-        reals = [jax.numpy.real(r) if jax.numpy.iscomplexobj(r) else r for r in results if _is_inexact(r)]
+        reals = [jax.numpy.real(r) if jax.numpy.iscomplexobj(r) else r for r in results if is_inexact(r)]
         return functools.reduce(lambda a, b: a + b, map(jax.numpy.sum, reals)) if reals else results[0]
 
     return loss
@@ -595,11 +595,11 @@ def _by_argnums(f: _Function, args: tuple, argnums: tuple[int, ...]) -> tuple[_F
 
 def _with_tangents(args: tuple) -> tuple:
     def tangent(x: Any) -> Any:
-        if not _is_inexact(x):
+        if not is_inexact(x):
             return np.zeros(np.shape(x), FLOAT0)
         return x * 0.5 + 0.25 if isinstance(x, float | complex) else (x * 0.5 + 0.25).astype(x.dtype)
 
-    return args, [_map(tangent, args[i]) for i in _argnums(args)]
+    return args, [_map(tangent, args[i]) for i in inexact_argnums(args)]
 
 
 def _batched(args: tuple) -> tuple:
@@ -609,7 +609,7 @@ def _batched(args: tuple) -> tuple:
 
 
 def _derivative(order: str) -> Transform:
-    return Transform(lambda jax, f, args: getattr(jax, order)(_loss(jax, f), argnums=_argnums(args)))
+    return Transform(lambda jax, f, args: getattr(jax, order)(_loss(jax, f), argnums=inexact_argnums(args)))
 
 
 def _jvp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
@@ -617,7 +617,7 @@ def _jvp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
         g, chosen = _by_argnums(f, args, argnums)
         return jax.jvp(g, tuple(chosen), tuple(tangents))
 
-    argnums = _argnums(args)
+    argnums = inexact_argnums(args)
     return pushed
 
 
@@ -627,25 +627,25 @@ def _linearize(jax: ModuleType, f: _Function, args: tuple) -> _Function:
         results, push = jax.linearize(g, *chosen)
         return results, push(*tangents)
 
-    argnums = _argnums(args)
+    argnums = inexact_argnums(args)
     return linearized
 
 
 def _vjp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
     def cotangent(r: Any) -> Any:
-        return jax.numpy.ones_like(r) if _is_inexact(r) else np.zeros(np.shape(r), FLOAT0)
+        return jax.numpy.ones_like(r) if is_inexact(r) else np.zeros(np.shape(r), FLOAT0)
 
     def pulled(*args: Any) -> Any:
         g, chosen = _by_argnums(f, args, argnums)
         results, pull = jax.vjp(g, *chosen)
         return results, pull(jax.tree_util.tree_map(cotangent, results))
 
-    argnums = _argnums(args)
+    argnums = inexact_argnums(args)
     return pulled
 
 
 def _jacobians(jax: ModuleType, f: _Function, args: tuple) -> _Function:
-    argnums = _argnums(args)
+    argnums = inexact_argnums(args)
     return jax.jacfwd(jax.jacrev(f, argnums=argnums), argnums=argnums)
 
 
@@ -664,16 +664,16 @@ def _transforms() -> dict[str, Transform]:
         "vjp": Transform(_vjp),
         "linearize": Transform(_linearize, _with_tangents),
         "vmap": vmap,
-        "vmap_of_grad": _then(vmap, grad),
-        "vmap_of_vmap": _then(vmap, vmap),
-        "grad_of_vmap": _then(grad, vmap),
-        "jvp_of_grad": _then(jvp, grad),
-        "jit_of_grad": _then(jit, grad),
-        "jit_of_vmap_of_jvp": _then(jit, _then(vmap, jvp)),
+        "vmap_of_grad": then(vmap, grad),
+        "vmap_of_vmap": then(vmap, vmap),
+        "grad_of_vmap": then(grad, vmap),
+        "jvp_of_grad": then(jvp, grad),
+        "jit_of_grad": then(jit, grad),
+        "jit_of_vmap_of_jvp": then(jit, then(vmap, jvp)),
         "hessian": _derivative("hessian"),
         "jacfwd_of_jacrev": Transform(_jacobians),
         "checkpoint": checkpoint,
-        "grad_of_checkpoint": _then(grad, checkpoint),
+        "grad_of_checkpoint": then(grad, checkpoint),
     }
 
 

@@ -16,9 +16,10 @@ from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert, convert_element_type_p
 from minijax.ops.elementwise import add, eq
+from minijax.ops.families import literal
 from minijax.ops.moving import held
 from minijax.ops.shape import broadcasted_iota, split
-from minijax.ops.zeros import instantiate, made_varying, zeros_like_aval
+from minijax.ops.zeros import instantiate, made_varying
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.prune import prune_closed
@@ -427,8 +428,8 @@ def _basis(value: Any) -> Any:
     sizes = [typeof(x).size for x in leaves]
     dtype = dtypes.result_type(*leaves) if leaves else np.dtype(np.float32)
     ndim = sum(sizes)
-    rows, columns = (broadcasted_iota(np.int32, (ndim, ndim), i) for i in (0, 1))
-    identity = convert(eq(add(rows, np.int32(0)), columns), dtype)
+    rows, columns = (broadcasted_iota(dtypes.default_int_dtype(), (ndim, ndim), i) for i in (0, 1))
+    identity = convert(eq(add(rows, literal(rows, 0)), columns), dtype)
     parts = []
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
@@ -472,8 +473,6 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
     leaves, treedef = tree.flatten(example)
     aval, shape = typeof(like), typeof(array).shape
     axis %= len(shape)
-    if typeof(array).dtype == dtypes.float0:
-        array = zeros_like_aval(aval.update(shape=shape))
     parts = [
         moving.reshape_to(part, (*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]))
         for x, part in zip(leaves, split(array, [typeof(x).size for x in leaves], axis), strict=True)

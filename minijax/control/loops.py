@@ -342,6 +342,7 @@ def _bind(test: Body, body: Body, leaves: Sequence) -> list:
 def _settled(body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int,
              body_consts: int) -> tuple[Parts, tuple[bool, ...]]:  # fmt: skip
     """The loop without the carry that stays, and which of it does."""
+    pruned, _ = prune_closed(cond, (True,), True)
     reads = prune_closed(cond, (True,))[1][cond_consts:]
     carry = body.invars[body_consts:]
     stays = tuple(a is b and not read for a, b, read in zip(carry, body.outvars, reads, strict=True))
@@ -351,7 +352,7 @@ def _settled(body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int,
     fixed = [body_consts + i for i, stay in enumerate(stays) if stay]
     moving = [body_consts + i for i in kept]
     inner = reordered(body, (*fixed, *range(body_consts), *moving), tuple(kept))
-    test = reordered(cond, (*range(cond_consts), *(cond_consts + i for i in kept)))
+    test = reordered(pruned, (*range(cond_consts), *(cond_consts + i for i in kept)))
     return Parts(test, inner, cond_consts, body_consts + len(fixed)), stays
 
 

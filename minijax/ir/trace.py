@@ -194,7 +194,9 @@ class JaxprTrace(Trace):
         return self._constant(x)
 
     def _constant(self, x: Any) -> Atom:
-        found = self.const_vars.get(id(x))
+        # Several tracers may stand for one variable of an outer trace.
+        known = x.val if type(x) is JaxprTracer else x
+        found = self.const_vars.get(id(known))
         if found is not None:
             return found
         if isinstance(x, Tracer):
@@ -207,8 +209,8 @@ class JaxprTrace(Trace):
                 return literal
         kept = self._snapshot(x)
         var = Var(aval)
-        self.originals += (x, kept)
-        self.const_vars[id(x)] = self.const_vars[id(kept)] = var
+        self.originals += (known, kept)
+        self.const_vars[id(known)] = self.const_vars[id(kept)] = var
         self.consts.append(kept)
         return var
 
@@ -257,14 +259,27 @@ class JaxprTrace(Trace):
 
     def inline(self, jaxpr: ClosedJaxpr, operands: Sequence) -> list:
         """Copies the equations of a jaxpr to the end of this one."""
-        body, atom = jaxpr.jaxpr, self.atom
-        env: dict[Atom, Atom] = dict(zip(body.constvars, map(atom, jaxpr.consts), strict=True))
-        env.update(zip(body.invars, map(atom, operands), strict=True))
-        find = env.get  # what is not there is a literal
+        body = jaxpr.jaxpr
+        env: dict[Atom, Atom] = {}
+        waiting: dict[
+            Atom, Any
+        ] = {}  # what an outer trace made is captured where the first equation reads it
+        for v, x in zip(body.constvars + body.invars, [*jaxpr.consts, *operands], strict=True):
+            if type(x) is JaxprTracer and x._trace is self:
+                env[v] = x.val
+            else:
+                waiting[v] = x
+
+        def read(a: Atom) -> Atom:
+            if a in waiting and a not in env:
+                env[a] = self.atom(waiting[a])
+            return env.get(a, a)
+
+        find = read if waiting else lambda a: env.get(a, a)
         origin, outer = source.here(), context.current_context().name_stack
         for eqn in body.eqns:
             primitive, ctx = eqn.primitive, eqn.ctx
-            invars = [find(a, a) for a in eqn.invars]
+            invars = list(map(find, eqn.invars))
             if primitive.fold is not None and all(type(a) is Literal for a in invars):
                 folded = primitive.fold(*invars, **eqn.params)
                 if folded is not None:
@@ -275,7 +290,10 @@ class JaxprTrace(Trace):
             if outer:
                 ctx = ctx._replace(name_stack=outer + ctx.name_stack)
             self.eqns.append(JaxprEqn(primitive, invars, outvars, eqn.params, eqn.effects, origin, ctx))
-        return [JaxprTracer(self, find(a, a), origin) for a in body.outvars]
+        return [
+            waiting[a] if isinstance(waiting.get(a), Tracer) else JaxprTracer(self, find(a), origin)
+            for a in body.outvars
+        ]
 
     def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
         """The finished jaxpr, and the values of its constvars (arrays, and tracers of outer traces)."""

@@ -6,6 +6,9 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.composed.cumulative": """
         cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p
     """,
+    "minijax.composed.index": """
+        dynamic_index_in_dim dynamic_update_index_in_dim
+    """,
     "minijax.control.cond": """
         cond cond_p switch
     """,
@@ -48,9 +51,8 @@ _FACE = Face(__name__, ('linalg',), {
         tan_p tanh tanh_p xor_p
     """,
     "minijax.ops.index": """
-        dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_slice_p
-        dynamic_update_index_in_dim dynamic_update_slice dynamic_update_slice_in_dim
-        dynamic_update_slice_p
+        dynamic_slice dynamic_slice_in_dim dynamic_slice_p dynamic_update_slice
+        dynamic_update_slice_in_dim dynamic_update_slice_p
     """,
     "minijax.ops.indexing": """
         GatherDimensionNumbers GatherScatterMode ScatterDimensionNumbers

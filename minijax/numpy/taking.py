@@ -57,15 +57,13 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     if mode == "wrap":
         indices, gather_mode = remainder(indices, np.asarray(size, indices.dtype)[()]), PROMISE_IN_BOUNDS
     elif mode in ("fill", None):
-        if not dtypes.issubdtype(indices.dtype, np.unsignedinteger):
-            n = size if indices.weak_type else np.asarray(size).astype(indices.dtype)[()]
-            indices = where(lax.lt(indices, indices.dtype.type(0)), lax.add(indices, n), indices)
+        n = size if indices.weak_type else np.asarray(size).astype(indices.dtype)[()]
+        indices = where(lax.lt(indices, indices.dtype.type(0)), lax.add(indices, n), indices)
         gather_mode = GatherScatterMode.FILL_OR_DROP
     elif mode == "clip":
         gather_mode = GatherScatterMode.CLIP
     else:
         raise ValueError(f"Invalid mode '{mode}' for np.take")
-    indices = convert(indices, np.dtype(np.int32)) if indices.dtype.itemsize != 4 else indices
     offsets = (*range(axis), *range(axis + indices.ndim, a.ndim + indices.ndim - 1))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(a.shape))
     if size == 0 and indices.size == 0:
@@ -110,6 +108,7 @@ def take_along_axis(
     axis = dims.canonical_axis(axis, a.ndim)
     gather_mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
+    indices = convert(indices, np.dtype(np.int32))
     indices = indexing.from_front(indices, a.shape[axis]) if wraps else indices
     plan = _along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))

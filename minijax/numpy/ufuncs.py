@@ -360,8 +360,10 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001
 def _round_float(x: Any, decimals: int) -> Any:
     if decimals == 0:
         return _to_even(x)
-    factor = like(x, 10**decimals)
-    return lax.div(_to_even(lax.mul(x, factor)), factor)
+    # Ten to a power soon overflows float16.
+    wide = convert(x, np.dtype(np.float32)) if x.dtype == np.float16 else x
+    factor = like(wide, 10**decimals)
+    return convert(lax.div(_to_even(lax.mul(wide, factor)), factor), x.dtype)
 
 
 @jitted(static=("decimals", "out"))

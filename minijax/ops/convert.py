@@ -169,7 +169,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 
 def stop_gradient(x: Any) -> Any:
     """The value of `x`, a constant to differentiation."""
-    if not is_value(x) or not dtypes.is_inexact(typeof(x).dtype):
+    if not is_value(x):
         return x
     return stop_gradient_p.bind(x)
 

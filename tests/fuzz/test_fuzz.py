@@ -1,0 +1,12 @@
+"""Random programs run on jax and minijax alike."""
+
+import contextlib
+import compare
+import jax
+import minijax
+from fuzz import generator
+
+
+def check(program):
+    with minijax.enable_x64(program.x64), jax.enable_x64(program.x64):
+        compare.check(program.case())
