@@ -261,9 +261,7 @@ class JaxprTrace(Trace):
         """Copies the equations of a jaxpr to the end of this one."""
         body = jaxpr.jaxpr
         env: dict[Atom, Atom] = {}
-        waiting: dict[
-            Atom, Any
-        ] = {}  # what an outer trace made is captured where the first equation reads it
+        waiting: dict[Atom, Any] = {}  # captured where the first equation reads it
         for v, x in zip(body.constvars + body.invars, [*jaxpr.consts, *operands], strict=True):
             if type(x) is JaxprTracer and x._trace is self:
                 env[v] = x.val

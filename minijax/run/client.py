@@ -10,6 +10,7 @@ from jaxlib import _hlo, _jax, utils, xla_client as xc
 
 from minijax.base import config
 from minijax.ir.shardings import GSPMDSharding, Sharding, SingleDeviceSharding, axes_of
+from minijax.run import plugins
 
 Device = xc.Device
 
@@ -54,6 +55,8 @@ def _start() -> None:
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
         utils.absl_set_min_log_level(1)
+    for name, found in plugins.discover().items():
+        _factories.setdefault(name, found)
     wanted = config.platforms.value
     if wanted:
         _clients.update(_start_wanted(wanted))
@@ -202,6 +205,14 @@ def local_device_count(backend: Any = None) -> int:
 def default_backend() -> str:
     """The name of the default platform."""
     return get_client().platform
+
+
+def lowering_platform(device: Device) -> str:
+    """The platform that programs for a device are written for: `cuda` and `rocm` are both called `gpu`."""
+    client = device.client
+    if client.platform != "gpu":
+        return client.platform
+    return "rocm" if "rocm" in client.platform_version.lower() else "cuda"
 
 
 def process_index(backend: Any = None) -> int:

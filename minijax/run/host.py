@@ -34,6 +34,8 @@ _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c
 
 def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) -> np.ndarray:
     """The value of an array on one device, as a read-only view where its memory allows one."""
+    if device.platform != "cpu":
+        return _read_only(raw._single_device_array_to_np_array_did_copy()[0])
     if dtype.isbuiltin == _BUILT_IN:
         return np.asarray(raw)
     if dtype in _PACKED:
@@ -129,6 +131,8 @@ def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: n
     """The value of the part of a sharded array that lies on its device `k`."""
     first = shard_raw(raw, k, sharding, len(shape))
     part = sharding.shard_shape(shape)
+    if sharding._device_assignment[0].platform != "cpu":
+        return _read_only(first._single_device_array_to_np_array_did_copy()[0])
     if dtype.isbuiltin == _BUILT_IN:
         return np.from_dlpack(_FirstShard(first)).reshape(part)
     if dtype in _PACKED:

@@ -64,8 +64,9 @@ def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Place
         ins = [placement.in_shardings[i] for i in kept] + [c._sig.sharding for c in hidden]
         laid = dict(in_shardings=ins, out_shardings=placement.out_shardings,
                       num_partitions=len(placement.devices))  # fmt: skip
+    platform = platform or client.lowering_platform(placement.devices[0])
     made = module.lower_jaxpr(
-        pruned, name=f"jit_{options.name}", platform=platform or placement.devices[0].platform,
+        pruned, name=f"jit_{options.name}", platform=platform,
         donated=donated, hoisted=hoisted, arg_names=info.arg_names,
         result_names=_result_names(info, pruned), locate=locate, **laid,
     )  # fmt: skip

@@ -11,8 +11,7 @@ import random
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 

@@ -1,10 +1,9 @@
 """Random programs run on jax and minijax alike."""
 
-import contextlib
 import compare
 import jax
+
 import minijax
-from fuzz import generator
 
 
 def check(program):

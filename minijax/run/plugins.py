@@ -1,0 +1,142 @@
+"""Accelerator plugins: where they are installed, and the clients they make.
+
+A plugin's own `__init__` imports jax, so it is never imported: its library is found by its path.
+"""
+
+import contextlib
+import ctypes
+import functools
+import importlib
+import importlib.util
+import logging
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jaxlib import _jax, _profiler, xla_client as xc
+
+from minijax.base import config
+from minijax.base.lazy import defer
+
+_LINALG = tuple([defer(f"jaxlib.{name}") for name in ("gpu_linalg", "gpu_prng", "gpu_solver", "gpu_sparse")])
+_libtpu = defer("libtpu")
+_visible = config.option("cuda_visible_devices")
+_logger = logging.getLogger("jax._src.xla_bridge")  # the name under which programs silence it
+
+# In the order in which one needs the other; {v} is the version of CUDA, {s} that of its solvers.
+_CUDA_LIBRARIES = (
+    "cudart.so.{v}", "nvrtc.so.{v}", "cublas.so.{v}", "cublasLt.so.{v}", "nccl.so.2", "cupti.so.{v}",
+    "cusparse.so.12", "cusolver.so.{s}", "cufft.so.{s}", "nvshmem_host.so.3", "cudnn.so.9",
+)  # fmt: skip
+_GPU_PRIORITY, _TPU_PRIORITY = 200, 300
+_GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
+
+
+def discover() -> dict[str, tuple[int, Callable[[], Any]]]:
+    """The platforms whose plugins are installed: priority, and what makes a client."""
+    found: dict[str, tuple[int, Callable[[], Any]]] = {}
+    cuda = find_cuda()
+    if cuda is not None:
+        found["cuda"] = _GPU_PRIORITY, functools.partial(_make_cuda_client, *cuda)
+    elif os.path.exists("/dev/nvidiactl") and "cpu" not in (config.platforms.value or ""):
+        _logger.warning(
+            "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. "
+            "Falling back to cpu."
+        )
+    library = find_tpu()
+    if library is not None:
+        found["tpu"] = _TPU_PRIORITY, functools.partial(_make_tpu_client, library)
+    return found
+
+
+def _folders(package: str) -> Iterator[pathlib.Path]:
+    spec = importlib.util.find_spec(package)
+    return map(pathlib.Path, (spec and spec.submodule_search_locations) or ())
+
+
+# ---- CUDA -------------------------------------------------------------------------------------------
+
+
+def find_cuda() -> tuple[int, str] | None:
+    """The version of the installed CUDA plugin and its library; the newest, where there are several."""
+    for version in (13, 12):
+        for folder in _folders("jax_plugins"):
+            library = folder / f"xla_cuda{version}" / "xla_cuda_plugin.so"
+            if library.exists():
+                return version, str(library)
+    return None
+
+
+def _load_cuda_libraries(version: int) -> None:
+    """Loads NVIDIA's libraries from where pip puts them; those not there the system's loader finds."""
+    for pattern in _CUDA_LIBRARIES:
+        name = "lib" + pattern.format(v=version, s="12" if version == 13 else "11")
+        for folder in _folders("nvidia"):
+            for path in sorted(folder.glob(f"*/lib/{name}"))[:1]:
+                with contextlib.suppress(OSError):
+                    ctypes.CDLL(str(path))
+
+
+def _make_cuda_client(version: int, library: str) -> Any:
+    _load_cuda_libraries(version)
+    if not _jax.pjrt_plugin_loaded("cuda"):
+        plugin = xc.load_pjrt_plugin_dynamically("cuda", library)
+        _profiler.register_plugin_profiler(plugin)
+        _register_cuda_calls(version, plugin)
+    if not xc.pjrt_plugin_initialized("cuda"):
+        xc.initialize_pjrt_plugin("cuda")
+    options = dict(xc.generate_pjrt_gpu_plugin_options())
+    if _visible.value != "all":
+        options["visible_devices"] = [int(i) for i in _visible.value.split(",")]
+    return xc.make_c_api_client("cuda", options, None)
+
+
+def _register_cuda_calls(version: int, plugin: Any) -> None:
+    extension = importlib.import_module(f"jax_cuda{version}_plugin.cuda_plugin_extension")
+    # The handlers come first: what was registered before waits for them.
+    xc.register_custom_type_handler("CUDA", functools.partial(extension.register_custom_type, plugin))
+    xc.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, plugin))
+    for name, value in extension.ffi_types().items():
+        xc.register_custom_type(name, value, platform="CUDA")
+    for name, value in extension.ffi_handlers().items():
+        xc.register_custom_call_target(name, value, platform="CUDA", api_version=1)
+    for module in _LINALG:
+        for name, value, api_version in module.registrations().get("CUDA", ()):
+            xc.register_custom_call_target(name, value, platform="CUDA", api_version=api_version)
+
+
+# ---- TPU --------------------------------------------------------------------------------------------
+
+
+def find_tpu() -> str | None:
+    """The TPU library, if it is installed and there is a TPU or one was asked for."""
+    path = os.environ.get("TPU_LIBRARY_PATH")
+    if path is None and importlib.util.find_spec("libtpu") is not None:
+        path = _libtpu.get_library_path()
+    if path is None or not (_has_tpu() or "tpu" in (config.platforms.value or "")):
+        return None
+    return path
+
+
+def _has_tpu() -> bool:
+    for vendor in pathlib.Path("/sys/bus/pci/devices").glob("*/vendor"):
+        with contextlib.suppress(OSError):
+            if vendor.read_text().strip() == _GOOGLE:
+                return True
+    return False
+
+
+def _make_tpu_client(library: str) -> Any:
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    os.environ.setdefault("TPU_ML_PLATFORM", "JAX")
+    os.environ.setdefault("ENABLE_RUNTIME_UPTIME_TELEMETRY", "1")
+    arguments = os.environ.get("LIBTPU_INIT_ARGS", "")
+    barrier = "--xla_tpu_use_enhanced_launch_barrier"
+    if barrier not in arguments:
+        os.environ["LIBTPU_INIT_ARGS"] = f"{arguments} {barrier}=true".strip()
+    if not _jax.pjrt_plugin_loaded("tpu"):
+        _profiler.register_plugin_profiler(xc.load_pjrt_plugin_dynamically("tpu", library))
+    if not _jax.pjrt_plugin_initialized("tpu"):
+        _jax.initialize_pjrt_plugin("tpu")
+    return _jax.get_c_api_client("tpu", {"ml_framework_name": "JAX"}, None)
