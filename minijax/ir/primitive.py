@@ -1,6 +1,6 @@
 """What one operation is: a class whose methods are its rules."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -11,11 +11,13 @@ from minijax.ir.types import AbstractValue, ShapedArray, varying_axes
 _MAX_MEMO = 4096
 
 
-def _holds_programs(value: Any) -> bool:
-    """Whether a parameter may hold alive what a user's function captured."""
-    if isinstance(value, tuple):
-        return any(map(_holds_programs, value))
-    return isinstance(value, (Jaxpr, ClosedJaxpr)) or callable(value)
+def programs_in(values: Iterable) -> Iterator[Any]:
+    """The jaxprs and functions among parameters, which may hold alive what a user's function captured."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from programs_in(value)
+        elif isinstance(value, (Jaxpr, ClosedJaxpr)) or callable(value):
+            yield value
 
 
 def no_rule(primitive: "Primitive", rule: str) -> NotImplementedError:
@@ -96,7 +98,7 @@ class Primitive:
             found = self._typed(avals, params)
             if len(self._memo) >= _MAX_MEMO:
                 self._memo.clear()
-            if not any(map(_holds_programs, params.values())):
+            if next(programs_in(params.values()), None) is None:
                 self._memo[key] = found
         return found
 

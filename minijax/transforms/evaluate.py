@@ -7,6 +7,7 @@ from minijax.base import cache, config, errors
 from minijax.hlo import module
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
+from minijax.ir.primitive import programs_in
 from minijax.ir.shardings import GSPMDSharding, NamedSharding, P
 from minijax.ir.trace import EvalTrace, Tracer, escaped_message
 from minijax.ir.types import ShapedArray
@@ -91,11 +92,12 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 class Runner:
     """A compiled program on one device: call it with arrays, in the order of the jaxpr's inputs."""
 
-    __slots__ = ("lowered", "program", "run", "device", "committed", "kept", "hidden", "deleted",
+    __slots__ = ("placement", "program", "run", "device", "committed", "kept", "hidden", "deleted",
                  "out_shardings")  # fmt: skip
 
+    # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
     def __init__(self, lowered: Lowered, program: compile.Program):
-        self.lowered, self.program, self.kept = lowered, program, lowered.kept
+        self.placement, self.program, self.kept = lowered.placement, program, lowered.kept
         self.device, self.committed = program.devices[0], lowered.placement.committed
         # The user may donate or delete an array that a function captured: the program has its own.
         self.hidden = [transfer.to_device(c, self.device, copy=True)._raw for c in lowered.hidden]
@@ -111,7 +113,7 @@ class Runner:
     @property
     def in_shardings(self) -> list:
         """How the arguments that are read lie."""
-        return self.lowered.placement.argument_shardings(self.kept)
+        return self.placement.argument_shardings(self.kept)
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         device = self.device
@@ -131,12 +133,12 @@ class Runner:
 class SpreadRunner:
     """A compiled program on several devices: call it with arrays, which are laid out as it wants them."""
 
-    __slots__ = ("lowered", "program", "run", "kept", "hidden", "deleted", "in_shardings", "out_shardings",
+    __slots__ = ("program", "run", "kept", "hidden", "deleted", "in_shardings", "out_shardings",
                  "placed")  # fmt: skip
     device = None
 
     def __init__(self, lowered: Lowered, program: compile.Program):
-        self.lowered, self.program, self.kept = lowered, program, lowered.kept
+        self.program, self.kept = program, lowered.kept
         closed, placement, mesh = lowered.closed, lowered.placement, lowered.placement.mesh
         ins, outs = spread.chosen_shardings(program, len(closed.in_avals), len(closed.out_avals))
         given = [placement.in_shardings[i] for i in self.kept]
@@ -229,8 +231,27 @@ def evaluate(primitive: Any, operands: Sequence, params: dict) -> list:
     key = (primitive, named, config.state(), client.default_device(), *(x._sig for x in arrays))
     run = _operations.get(key)
     if run is None:
-        run = _operations.once(key, lambda: _compile_operation(primitive, arrays, params))
+        run = _first_run(primitive, arrays, params, key)
     return run(arrays)
+
+
+def _first_run(primitive, arrays, params, key):
+    make = lambda: _compile_operation(primitive, arrays, params)  # noqa: E731
+    owner = next(programs_in(params.values()), None)
+    if owner is None:
+        return _operations.once(key, make)
+    named = (*params, cache.key(_without(owner, tuple(params.values()))))
+    return _operations_of(owner).once((primitive, named, *key[2:]), make)
+
+
+@cache.weak_cache
+def _operations_of(program: Any) -> cache.BoundedDict:
+    """The operations whose parameters hold a jaxpr or a function; they die with it."""
+    return cache.BoundedDict(256)
+
+
+def _without(owner: Any, values: tuple) -> tuple:
+    return tuple([None if v is owner else _without(owner, v) if isinstance(v, tuple) else v for v in values])
 
 
 def _compile_operation(primitive, arrays, params) -> Callable[[Sequence[ArrayImpl]], list]:

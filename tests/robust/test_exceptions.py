@@ -155,21 +155,28 @@ def test_an_exception_leaves_nothing_and_the_same_call_works_afterwards(program)
 
 
 def _remembered(jax, fuse):
-    f = lambda y: fuse(y * 2)  # noqa: E731
-    rule = _custom_vjp(jax, _identity, fuse)
+    def f(y):
+        return fuse(y * 2)
+
+    def step(c, a):
+        return f(c), a
+
+    rule, jitted = _custom_vjp(jax, _identity, fuse), jax.jit(f)
+    static = jax.jit(lambda y, n: f(y) * n, static_argnums=1)
+    donating, saving = jax.jit(f, donate_argnums=0), jax.checkpoint(f)
     return {
-        "jit": jax.jit(f),
+        "jit": jitted,
         "jit of grad": jax.jit(jax.grad(lambda y: f(y).sum())),
-        "jit with static": lambda x, g=jax.jit(lambda y, n: f(y) * n, static_argnums=1): g(x, 2),
-        "jit with donation": lambda x, g=jax.jit(f, donate_argnums=0): g(jax.numpy.array(x)),
-        "jit inside": lambda x, g=jax.jit(f): jax.jit(lambda y: g(y) + 1)(x),
-        "scan": lambda x, g=lambda c, a: (f(c), a): jax.lax.scan(g, x, x),
+        "jit with static": lambda x: static(x, 2),
+        "jit with donation": lambda x: donating(jax.numpy.array(x)),
+        "jit inside": lambda x: jax.jit(lambda y: jitted(y) + 1)(x),
+        "scan": lambda x: jax.lax.scan(step, x, x),
         "cond": lambda x: jax.lax.cond(True, f, _identity, x),
-        "while": lambda x, g=lambda y: y.sum() < 90: jax.lax.while_loop(g, f, x),
-        "checkpoint": jax.grad(lambda y, g=jax.checkpoint(f): g(y).sum()),
+        "while": lambda x: jax.lax.while_loop(lambda y: y.sum() < 90, f, x),
+        "checkpoint": jax.grad(lambda y: saving(y).sum()),
         "a rule in jit": jax.jit(jax.grad(lambda y: rule(y).sum())),
-        "a pulled-back jit": lambda x, g=jax.jit(f): jax.vjp(g, x)[1](x),
-        "vmap of jit": jax.vmap(jax.jit(f)),
+        "a pulled-back jit": lambda x: jax.vjp(jitted, x)[1](x),
+        "vmap of jit": jax.vmap(jitted),
     }
 
 
