@@ -6,7 +6,6 @@ A plugin's own `__init__` imports jax, so it is never imported: its library is f
 import contextlib
 import ctypes
 import functools
-import importlib
 import importlib.util
 import logging
 import os
@@ -19,7 +18,13 @@ from jaxlib import _jax, _profiler, xla_client as xc
 from minijax.base import config
 from minijax.base.lazy import defer
 
-_LINALG = tuple([defer(f"jaxlib.{name}") for name in ("gpu_linalg", "gpu_prng", "gpu_solver", "gpu_sparse")])
+_LINALG = (
+    defer("jaxlib.gpu_linalg"), defer("jaxlib.gpu_prng"), defer("jaxlib.gpu_solver"), defer("jaxlib.gpu_sparse")
+)  # fmt: skip
+_EXTENSIONS = {
+    13: defer("jax_cuda13_plugin.cuda_plugin_extension"),
+    12: defer("jax_cuda12_plugin.cuda_plugin_extension"),
+}
 _libtpu = defer("libtpu")
 _visible = config.option("cuda_visible_devices")
 _logger = logging.getLogger("jax._src.xla_bridge")  # the name under which programs silence it
@@ -60,7 +65,7 @@ def _folders(package: str) -> Iterator[pathlib.Path]:
 
 def find_cuda() -> tuple[int, str] | None:
     """The version of the installed CUDA plugin and its library; the newest, where there are several."""
-    for version in (13, 12):
+    for version in _EXTENSIONS:
         for folder in _folders("jax_plugins"):
             library = folder / f"xla_cuda{version}" / "xla_cuda_plugin.so"
             if library.exists():
@@ -93,7 +98,7 @@ def _make_cuda_client(version: int, library: str) -> Any:
 
 
 def _register_cuda_calls(version: int, plugin: Any) -> None:
-    extension = importlib.import_module(f"jax_cuda{version}_plugin.cuda_plugin_extension")
+    extension = _EXTENSIONS[version]
     # The handlers come first: what was registered before waits for them.
     xc.register_custom_type_handler("CUDA", functools.partial(extension.register_custom_type, plugin))
     xc.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, plugin))
