@@ -10,7 +10,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.shardings import GSPMDSharding, NamedSharding, P
 from minijax.ir.trace import EvalTrace, Tracer, escaped_message
 from minijax.ir.types import ShapedArray
-from minijax.run import client, compile, spread, transfer
+from minijax.run import compile, spread, transfer
 from minijax.run.array import ArrayImpl, copied
 from minijax.transforms.placement import Placement, ProgramOptions, choose_placement
 from minijax.transforms.prune import prune_closed
@@ -90,7 +90,7 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 class Runner:
     """A compiled program on one device: call it with arrays, in the order of the jaxpr's inputs."""
 
-    __slots__ = ("lowered", "program", "run", "device", "committed", "kept", "hidden", "deleted",
+    __slots__ = ("lowered", "program", "run", "one", "device", "committed", "kept", "hidden", "deleted",
                  "out_shardings")  # fmt: skip
 
     def __init__(self, lowered: Lowered, program: compile.Program):
@@ -99,8 +99,9 @@ class Runner:
         # The user may donate or delete an array that a function captured: the program has its own.
         self.hidden = [transfer.to_device(c, self.device, copy=True)._raw for c in lowered.hidden]
         avals = lowered.closed.out_avals
-        self.out_shardings = lowered.placement.result_shardings(len(avals))
-        self.run = program.bind_outputs(avals, self.out_shardings, self.committed)
+        self.out_shardings = outs = lowered.placement.result_shardings(len(avals))
+        self.run = program.bind_outputs(avals, outs, self.committed)
+        self.one = program.bind_output(avals[0], outs[0], self.committed) if len(avals) == 1 else None
         self.deleted = [self.kept[n] for n in lowered.module.aliases]
         lost = [n for n, donated in enumerate(lowered.donated) if donated and n not in lowered.module.aliases]
         if lost:
@@ -125,6 +126,44 @@ class Runner:
             if not operands[i].is_deleted():
                 operands[i].delete()
         return results
+
+    def shortcut(self, places: Sequence[int], count: int, rebuild: Callable | None) -> Callable:
+        """A function of `count` values that runs the program on those at `places`, arrays on its device.
+
+        `rebuild` makes the result of the arrays that come out; None: there is one, which is the result.
+        """
+        raws_of = _raws_at([places[i] for i in self.kept], count)
+        run, hidden = self.run if rebuild else self.one, self.hidden
+        donated = [n for n, i in enumerate(self.kept) if i in self.deleted]
+        if not hidden and not donated:
+            return (
+                (lambda values: rebuild(run(raws_of(values))))
+                if rebuild
+                else lambda values: run(raws_of(values))
+            )
+
+        def call(values):
+            raws = raws_of(values)
+            result = run(raws + hidden) if hidden else run(raws)
+            for n in donated:
+                if not raws[n].is_deleted():
+                    raws[n].delete()
+            return rebuild(result) if rebuild else result
+
+        return call
+
+
+def _raws_at(places: list[int], count: int) -> Callable[[Sequence], list]:
+    """A function of `count` values that gives the raw arrays of those at `places`."""
+    if len(places) == 1:
+        (i,) = places
+        return lambda values: [values[i]._raw]
+    if len(places) == 2:
+        i, j = places
+        return lambda values: [values[i]._raw, values[j]._raw]
+    if places == list(range(count)):
+        return lambda values: [x._raw for x in values]
+    return lambda values: [values[i]._raw for i in places]
 
 
 class SpreadRunner:
@@ -221,15 +260,24 @@ def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
 def evaluate(primitive: Any, operands: Sequence, params: dict) -> list:
     """Runs one operation at once."""
     if primitive.impl is not None:
+        for x in operands:
+            if isinstance(x, Tracer):
+                raise errors.UnexpectedTracerError(escaped_message(x))
         return primitive.impl(*operands, **params)
-    arrays = [x if type(x) is ArrayImpl else operand(x) for x in operands]
-    # With the names: rules bind the same parameters in other orders.
-    named = (*params, cache.key(tuple(params.values()))) if params else ()
-    key = (primitive, named, config.state(), client.default_device(), *(x._sig for x in arrays))
+    try:
+        sigs = [x._sig for x in operands]
+    except AttributeError:
+        operands = [operand(x) for x in operands]
+        sigs = [x._sig for x in operands]
+    if params:
+        # With the names: rules bind the same parameters in other orders.
+        key = (primitive, config.state(), *params, cache.key(tuple(params.values())), *sigs)
+    else:
+        key = (primitive, config.state(), *sigs)
     run = _operations.get(key)
     if run is None:
-        run = _operations.once(key, lambda: _compile_operation(primitive, arrays, params))
-    return run(arrays)
+        run = _operations.once(key, lambda: _compile_operation(primitive, operands, params))
+    return run(operands)
 
 
 def _compile_operation(primitive, arrays, params) -> Callable[[Sequence[ArrayImpl]], list]:
