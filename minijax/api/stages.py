@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
-from minijax.base import source, tree
-from minijax.control.jitted import Jitted, Traced as TracedCall
+from minijax.base import cache, source, tree
+from minijax.control.jitted import Jitted, Traced as TracedCall, arrays_on, shortcut
 from minijax.ir.meshes import PartitionSpec
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
@@ -141,6 +141,7 @@ class Compiled(Stage):
         self._flat_avals = lowered._traced._flat_avals
         self._donated, self._out_avals = lowered._donated, lowered._out_avals
         self._static_names = {k for k, _ in lowered._traced._static if isinstance(k, str)}
+        self._recalled = cache.BoundedDict(64)  # by the signatures of arguments that are arrays
 
     def as_text(self) -> str:
         """The optimized HLO."""
@@ -178,6 +179,14 @@ class Compiled(Stage):
         return self(*args, **kwargs)
 
     def __call__(self, *args, **kwargs):
+        try:
+            short_key = None if kwargs else (*[x._sig for x in args],)
+        except AttributeError:
+            short_key = None
+        run = short_key and self._recalled.get(short_key)
+        return run(args) if run else self._checked_call(short_key, args, kwargs)
+
+    def _checked_call(self, short_key, args, kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
         if treedef != self.in_tree:
             raise TypeError(
@@ -199,6 +208,9 @@ class Compiled(Stage):
                 )
         arrays = [operand(x) for x in leaves]
         self._check_shardings(arrays)
+        if short_key and arrays_on(leaves, self._runner.device):
+            n = len(leaves)
+            self._recalled[short_key] = shortcut(self._runner, leaves, self.out_tree, range(n), n)
         return self.out_tree.unflatten(self._runner(arrays))
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
@@ -251,8 +263,7 @@ class JitWrapped(Jitted):
 
     def clear_cache(self) -> None:
         """Forgets the traces and programs of this function."""
-        self.memory.traces.cache_clear()
-        self.memory.programs.cache_clear()
+        self.memory.clear()
 
     def _cache_size(self) -> int:
         return len(self.memory.programs)

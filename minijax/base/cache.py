@@ -17,17 +17,16 @@ _extra_clearers: list[Callable[[], None]] = []
 class BoundedDict:
     """A registered mapping for hand-written caches; drops its least recently stored half when full."""
 
-    __slots__ = ("_items", "_maxsize", "lock", "_pending", "__weakref__")
+    # `get` is the method of the dict itself, for speed.
+    __slots__ = ("_items", "_maxsize", "get", "lock", "_pending", "__weakref__")
 
     def __init__(self, maxsize: int = 4096):
         self._items: dict = {}
         self._maxsize = maxsize
+        self.get = self._items.get
         self.lock = threading.RLock()
         self._pending = _Pending()
         _registry.add(self)
-
-    def get(self, name: Hashable, default: Any = None) -> Any:
-        return self._items.get(name, default)
 
     def __setitem__(self, name: Hashable, value: Any) -> None:
         with self.lock:

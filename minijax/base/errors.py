@@ -1,7 +1,10 @@
 """The exceptions that users see, and warnings that point at the user's own line."""
 
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from minijax.base import source
@@ -105,8 +108,27 @@ class ShardingTypeError(Exception):
     """Raised where shardings in types do not fit together."""
 
 
+class _Local(threading.local):
+    raises = False
+
+
+_local = _Local()
+
+
+@contextmanager
+def warnings_raised() -> Iterator[None]:
+    """Makes `warn` raise in this thread for a while, for who may do the same again aloud."""
+    saved, _local.raises = _local.raises, True
+    try:
+        yield
+    finally:
+        _local.raises = saved
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, however deep in the library this is called."""
+    if _local.raises:
+        raise category(message)
     frame, level = sys._getframe(1), 2
     while frame is not None and not source.is_user_file(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1

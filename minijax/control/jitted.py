@@ -16,12 +16,13 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import Tracer, close_over, trace_to_jaxpr
 from minijax.ir.types import is_value, typeof
-from minijax.run import client
-from minijax.run.array import ArrayImpl
+from minijax.run import client, transfer
+from minijax.run.array import ArrayImpl, array_types
 from minijax.transforms.evaluate import Runner, SpreadRunner, compile_program, operand
 from minijax.transforms.placement import ProgramOptions, choose_placement
 
 _disable_jit = config.option("disable_jit")
+_thread, _config_state = state.thread, config.state
 
 
 class Static:
@@ -52,13 +53,21 @@ class Traced(NamedTuple):
 
 
 class Memory:
-    """What is remembered of one callable and one set of options: its traces and its programs."""
+    """What is remembered of one callable and one set of options: its traces and its programs.
 
-    __slots__ = ("traces", "programs", "__weakref__")
+    `calls` are programs too, by arguments that need no flattening: arrays, None and static values.
+    """
+
+    __slots__ = ("traces", "programs", "calls", "__weakref__")
 
     def __init__(self):
+        self.calls = cache.BoundedDict(4096)
         self.traces = cache.BoundedDict(4096)
         self.programs = cache.BoundedDict(4096)
+
+    def clear(self) -> None:
+        for store in (self.calls, self.traces, self.programs):
+            store.cache_clear()
 
 
 @cache.weak_cache
@@ -124,6 +133,9 @@ class Jitted:
         "memory",
         "signature",
         "purpose",
+        "has_static",
+        "takes_trees",
+        "recall",
         "__dict__",
         "__weakref__",
     )
@@ -137,6 +149,9 @@ class Jitted:
         self.resolved = resolved
         self.signature = signature
         self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
+        self.has_static = bool(resolved.static_nums or resolved.static_names)
+        self.takes_trees = False  # whether some call had arguments that must be flattened
+        self.recall = self.memory.calls.get
         functools.update_wrapper(self, fun, updated=())
 
     def __repr__(self):
@@ -151,22 +166,92 @@ class Jitted:
 
     def __call__(self, *args, **kwargs):
         try:
-            if _disable_jit.value:
-                return self.fun(*args, **kwargs)
-            if not state.is_eager():
-                if self.options.inline and hasattr(state.thread.trace, "inline"):
-                    return self.fun(*args, **kwargs)
-                return self._call_traced(args, kwargs)
-            leaves, treedef, static = self.flatten(args, kwargs)
-            key = (treedef, static, config.state(), client.default_device(), *map(_leaf_key, leaves))
-            found = self.memory.programs.get(key)
-            if found is None:
-                return self._first_call(key, args, kwargs, leaves, treedef, static)
-            run, out_tree = found
-            return out_tree.unflatten(run(leaves))
+            if _thread.trace is not None:
+                return self._call_under_trace(args, kwargs)
+            values, run = args, None
+            # Only in states in which jit is not disabled are calls remembered.
+            if len(args) == 1 and not kwargs:
+                x = args[0]
+                if type(x) is ArrayImpl:
+                    run = self.recall((_config_state(), x._sig))
+            elif kwargs or self.has_static:
+                values = (*args, *kwargs.values()) if kwargs else args
+                try:
+                    run = self.recall((_config_state(), *kwargs, *[
+                        x._sig if type(x) in array_types else (type(x), x) for x in values]))  # fmt: skip
+                except TypeError:
+                    pass  # something has no hash
+            elif not self.takes_trees:
+                try:
+                    run = self.recall((_config_state(), *[x._sig for x in args]))
+                except AttributeError:
+                    pass  # a tree or a host value
+            return run(values) if run is not None else self._call(args, kwargs, values)
         except Exception as error:
             source.hide_frames(error)
             raise
+
+    def _call_under_trace(self, args, kwargs):
+        if _disable_jit.value or self.options.inline and hasattr(_thread.trace, "inline"):
+            return self.fun(*args, **kwargs)
+        return self._call_traced(args, kwargs)
+
+    def _call(self, args, kwargs, values):
+        short_key = None
+        if not self.takes_trees:
+            try:
+                if kwargs or self.has_static:
+                    values = self._with_arrays(args, kwargs, values)
+                    short_key = (_config_state(), *kwargs, *[
+                        x._sig if type(x) in array_types else (type(x), x) for x in values])  # fmt: skip
+                else:
+                    values = [_TO_ARRAY[type(x)](x) for x in values]
+                    short_key = (_config_state(), *[x._sig for x in values])
+                run = self.recall(short_key)
+            except KeyError:
+                self.takes_trees = True
+            except (TypeError, AttributeError):
+                pass  # None, or what `flatten` and `traced` complain of
+            else:
+                if run is not None:
+                    return run(values)
+        leaves, treedef, static = self.flatten(args, kwargs)
+        places = short_key and _places(len(args), kwargs, values, leaves, static)
+        if places is not None:
+            leaves = [values[i] for i in places]
+        try:
+            sigs = [x._sig for x in leaves]
+        except AttributeError:
+            self.traced(leaves, treedef, static)  # which complains of what is no value
+            leaves = [operand(x) for x in leaves]
+            sigs = [x._sig for x in leaves]
+        key = (_config_state(), treedef, static, *sigs)
+        run = self.memory.programs.get(key)
+        if run is None:
+            if _disable_jit.value:
+                return self.fun(*args, **kwargs)
+            traced = self.traced(leaves, treedef, static)
+            if traced.captured or traced.closed.effects:
+                return self._call_traced(args, kwargs)
+
+            def made():
+                runner = self._program(traced, treedef, static, leaves)
+                if places is not None:
+                    call = shortcut(runner, leaves, traced.out_tree, places, len(values))
+                    self.memory.calls[short_key] = call
+                return shortcut(runner, leaves, traced.out_tree, range(len(leaves)), len(leaves))
+
+            run = self.memory.programs.once(key, made)
+        return run(leaves)
+
+    def _with_arrays(self, args, kwargs, values):
+        """The values with arrays for host values that are not static. Raises KeyError for other things."""
+        made = list(values)
+        for i in _dynamic(self.resolved, len(args), *kwargs):
+            x = made[i]
+            if type(x) is not ArrayImpl:
+                made[i] = _TO_ARRAY[type(x)](x)
+        return made
 
     def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:
         """The leaves of the dynamic arguments, their tree, and the static arguments as a key."""
@@ -174,8 +259,7 @@ class Jitted:
         if not nums and not (names and kwargs):
             leaves, treedef = tree.flatten((args, kwargs))
             return leaves, treedef, ()
-        n = len(args)
-        at = sorted({i + n if i < 0 else i for i in nums if -n <= i < n})
+        at = _in_range(nums, len(args))
         static = [(i, self._static(args[i], i)) for i in at]
         static += [(k, self._static(kwargs[k], k)) for k in sorted(names) if k in kwargs]
         dynamic = tuple(a for i, a in enumerate(args) if i not in at)
@@ -221,15 +305,6 @@ class Jitted:
             spread_over("out_shardings", given.out_shardings, out_tree),
         )
 
-    def _first_call(self, key, args, kwargs, leaves, treedef, static):
-        traced = self.traced(leaves, treedef, static)
-        if traced.captured or traced.closed.effects:
-            return self._call_traced(args, kwargs)
-        run, out_tree = self.memory.programs.once(
-            key, lambda: (self._program(traced, treedef, static, leaves), traced.out_tree)
-        )
-        return out_tree.unflatten(run(leaves))
-
     def program_options(self, treedef: Any, static: tuple, out_tree: Any) -> ProgramOptions:
         o = self.options
         device = o.device
@@ -240,12 +315,10 @@ class Jitted:
         return ProgramOptions(self.name, tuple(donated) if any(donated) else (), o.keep_unused, device,
                               o.compiler_options, specified(ins), specified(outs))  # fmt: skip
 
-    def _program(self, traced: Traced, treedef, static, leaves) -> Callable[[Sequence], list]:
+    def _program(self, traced: Traced, treedef, static, leaves) -> Runner | SpreadRunner:
         options = self.program_options(treedef, static, traced.out_tree)
-        arrays = [operand(x) for x in leaves]
-        placement = choose_placement([x._sig for x in arrays], options, traced.closed)
-        runner = compile_program(traced.closed, options, placement)
-        return _fast(runner, leaves) or (lambda leaves: runner([operand(x) for x in leaves]))
+        placement = choose_placement([x._sig for x in leaves], options, traced.closed)
+        return compile_program(traced.closed, options, placement)
 
     # ---- tracing ------------------------------------------------------------------------------------
 
@@ -379,39 +452,74 @@ def check_results(name: str, leaves: Sequence, out_tree: Any) -> None:
             )
 
 
-def _leaf_key(x: Any) -> Any:
-    kind = type(x)
-    if kind is ArrayImpl:
-        return x._sig
-    if kind in (int, float, bool, complex):
-        return kind
-    sig = getattr(x, "_sig", None)
-    if sig is not None:
-        return sig
-    if kind is np.ndarray:
-        return x.shape, x.dtype
-    if not is_value(x):
-        return kind
-    return typeof(x), kind if isinstance(x, np.generic) else None
+class _ToArray(dict):
+    """By the type of an argument, what makes an array of it; KeyError for trees."""
+
+    def __missing__(self, kind):
+        if kind not in array_types and not issubclass(kind, np.generic):
+            raise KeyError(kind)
+        found = self[kind] = _unchanged if kind in array_types else transfer.to_device
+        return found
 
 
-def _fast(runner: Runner | SpreadRunner, leaves: Sequence) -> Callable[[Sequence], list] | None:
-    """The shortest way to run a program: all arguments arrays where they belong, none donated or dropped."""
-    device = runner.device
-    if (
-        device is None
-        or runner.deleted
-        or not all(isinstance(x, ArrayImpl) and x._sig.device is device for x in leaves)
-    ):
+def _unchanged(x):
+    return x
+
+
+_TO_ARRAY = _ToArray(dict.fromkeys((bool, int, float, complex), transfer.scalar_operand))
+_TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfer.to_device}
+
+
+def _places(n: int, kwargs: dict, values: Sequence, leaves: Sequence, static: tuple) -> list[int] | None:
+    """Where the leaves are among the values of a call with `n` positional arguments.
+
+    None if they, None and static values that their keys tell apart are not all that there is.
+    """
+    by_name = [n + i for _, i in sorted(zip(kwargs, range(len(kwargs)), strict=True))]
+    places = [i for i in (*range(n), *by_name) if isinstance(values[i], ArrayImpl)]
+    if len(places) != len(leaves):
         return None
-    run, hidden, kept = runner.run, runner.hidden, runner.kept
-    if len(kept) < len(leaves):
-        return lambda leaves: run([leaves[i]._raw for i in kept] + hidden)
-    if hidden:
-        return lambda leaves: run([x._raw for x in leaves] + hidden)
-    if len(kept) == 1:
-        return lambda leaves: run([leaves[0]._raw])
-    return lambda leaves: run([x._raw for x in leaves])
+    others = [v for i, v in enumerate(values) if v is not None and i not in places]
+    fixed = {id(s.value) for _, s in static if _is_key_of_itself(s)}
+    return places if all(id(v) in fixed for v in others) else None
+
+
+def _is_key_of_itself(static: Static) -> bool:
+    """Whether a static value and its type tell it from others; 0.0 and -0.0, (0,) and (False,) need more."""
+    value, key = static.value, static.key
+    return key is value or type(key) is tuple and len(key) == 2 and key[0] is type(value) and key[1] is value
+
+
+@cache.cache
+def _in_range(nums: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Which of `count` arguments are meant, from the front and in order."""
+    return tuple(sorted({i + count if i < 0 else i for i in nums if -count <= i < count}))
+
+
+@cache.cache
+def _dynamic(resolved: Resolved, count: int, *names: str) -> tuple[int, ...]:
+    """Which values are not static, of `count` positional ones and others by name."""
+    fixed = _in_range(resolved.static_nums, count)
+    by_name = [count + i for i, name in enumerate(names) if name not in resolved.static_names]
+    return (*[i for i in range(count) if i not in fixed], *by_name)
+
+
+def arrays_on(leaves: Sequence, device: Any) -> bool:
+    """Whether all of these are arrays on that one device."""
+    return device is not None and all(isinstance(x, ArrayImpl) and x._sig.device is device for x in leaves)
+
+
+def shortcut(runner: Runner | SpreadRunner, arrays: Sequence, out_tree: Any, places: Sequence[int],
+             count: int) -> Callable[[Sequence], Any]:  # fmt: skip
+    """A function of `count` values to the program's result; the arrays are those at `places`."""
+    rebuild = out_tree.unflatten
+    of_one = None if tree.treedef_is_strict_leaf(out_tree) else rebuild
+    if isinstance(runner, SpreadRunner):
+        if runner.takes(arrays):
+            return runner.shortcut(places, of_one)
+    elif arrays_on(arrays, runner.device):
+        return runner.shortcut(places, count, of_one)
+    return lambda values: rebuild(runner([values[i] for i in places]))
 
 
 def jitted(name: str | None = None, *, static: Sequence[str] = (), inline: bool = False,

@@ -69,14 +69,14 @@ class Primitive:
         """Runs or records the operation; the result, or a list if `multiple_results`."""
         if state.thread.manual and self.unites:
             operands = state.unite[0](operands)
-        results = state.current_trace().process(self, operands, params)
+        results = (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
         return results if self.multiple_results else results[0]
 
     def bind_all(self, operands: Sequence, params: dict) -> list:
         """As `bind`; always a list."""
         if state.thread.manual and self.unites:
             operands = state.unite[0](operands)
-        return state.current_trace().process(self, operands, params)
+        return (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
 
     def rebind(self, trace: Any, operands: Sequence, params: dict) -> list:
         """Hands a recorded equation to a trace again."""

@@ -32,7 +32,7 @@ class set_current_trace:
     __slots__ = ("_trace", "_saved")
 
     def __init__(self, trace: Any):
-        self._trace = trace
+        self._trace = None if trace is eval_trace[0] else trace
 
     def __enter__(self) -> None:
         self._saved = thread.trace
@@ -77,7 +77,7 @@ class manual_axes:
 
 def is_eager() -> bool:
     """Whether operations are run at once."""
-    return thread.trace is None or thread.trace is eval_trace[0]
+    return thread.trace is None
 
 
 def axis_size(name: Any) -> int:

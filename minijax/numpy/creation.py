@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
+from minijax.control.fused import fused
 from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
@@ -182,6 +183,7 @@ def copy(a: Any, order: str | None = None) -> Any:
     return array(value("copy", a), copy=True, order=order)
 
 
+@fused()
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """The array as another dtype; complex numbers lose their imaginary part with a warning, floats their
     fraction.
@@ -251,11 +253,13 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False) -> Any:
     return fill if isinstance(fill, Array) else held(fill)
 
 
+@fused(0)
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.zeros`."""
     return _filled("zeros", shape, 0, dtype, device if out_sharding is None else out_sharding)
 
 
+@fused(0)
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.ones`."""
     return _filled("ones", shape, 1, dtype, device if out_sharding is None else out_sharding)
@@ -308,6 +312,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any) -> 
     return placed_like(found, a) if device is None else _place(found, device)
 
 
+@fused()
 def zeros_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
@@ -315,6 +320,7 @@ def zeros_like(
     return _like("zeros_like", a, 0, dtype, shape, device if out_sharding is None else out_sharding)
 
 
+@fused()
 def ones_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
@@ -337,6 +343,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 # ---- ranges ------------------------------------------------------------------------------------------
 
 
+@fused(0)
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None,
            out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.arange`; the arguments must be known when the program is traced."""
@@ -506,6 +513,7 @@ def _on_diagonal(n: int, m: int, k: Any) -> Any:
     return lax.eq(lax.add(rows, _literal(k, int_type)), columns)
 
 
+@fused(0)
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """As `numpy.eye`."""
     dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")

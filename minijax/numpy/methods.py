@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base import dtypes, errors, lazy
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array
-from minijax.numpy import creation, indexing, products, reductions, ufuncs
+from minijax.numpy import creation, indexing, products, reductions, shaping, ufuncs
 from minijax.numpy.promote import is_complex
 from minijax.ops import elementwise as lax, shape as lax_shape
 from minijax.ops.convert import bitcast_convert_type, convert
@@ -134,8 +134,12 @@ def _array_namespace(self, /, *, api_version: str | None = None) -> Any:
 def _method(name: str) -> Callable:
     """The method that calls the function `name` of the public namespace."""
 
+    found: list[Callable] = []
+
     def method(self, *args, **kwargs):
-        return getattr(_jnp, name)(self, *args, **kwargs)
+        if not found:
+            found.append(getattr(_jnp, name))
+        return found[0](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As `jax.numpy.{name}`."
@@ -253,7 +257,7 @@ def _flat(self):
 
 
 def _transposed(self):
-    return transpose(self, range(self.ndim)[::-1])
+    return shaping.transpose(self)
 
 
 def _matrix_transposed(self):

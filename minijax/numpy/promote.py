@@ -23,8 +23,11 @@ def check_arraylike(name: str, *args: Any) -> None:
 
 def arrays(name: str, *args: Any) -> list:
     """The arguments, checked, those with `__jax_array__` turned into what it gives."""
-    check_arraylike(name, *args)
-    return [unwrapped(x) for x in args]
+    for x in args:
+        if type(x) not in value_kinds:
+            check_arraylike(name, *args)
+            return [unwrapped(x) for x in args]
+    return list(args)
 
 
 def check_no_float0(name: str, *args: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.control.fused import fused
 from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
@@ -34,6 +35,7 @@ def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
 # ---- reshaping ---------------------------------------------------------------------------------------
 
 
+@fused()
 def reshape(
     a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Any:
@@ -80,6 +82,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return reshape(a, (a.size,), "C" if order == "K" else order)
 
 
+@fused()
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     """As `numpy.transpose`."""
     a = value("transpose", a)
@@ -110,6 +113,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return moving.transpose(a, order)
 
 
+@fused()
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
     """As `numpy.moveaxis`."""
     a = value("moveaxis", a)
@@ -137,6 +141,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     return moveaxis(a, i, to - 1 if to > i else to)
 
 
+@fused()
 def squeeze(a: Any, axis: Axes = None) -> Any:
     """As `numpy.squeeze`."""
     a = value("squeeze", a)
@@ -144,12 +149,14 @@ def squeeze(a: Any, axis: Axes = None) -> Any:
     return lax_shape.squeeze(a, axes) if axes else a
 
 
+@fused()
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
     """As `numpy.expand_dims`."""
     axis = concrete(axis, "expand_dims", "axis")
     return moving.expand_dims(value("expand_dims", a), (axis,) if np.ndim(axis) == 0 else tuple(axis))
 
 
+@fused()
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """As `numpy.broadcast_to`."""
     array = value("broadcast_to", array)
@@ -204,6 +211,7 @@ atleast_3d = _at_least("atleast_3d", 3, _to_3d)
 # ---- joining -----------------------------------------------------------------------------------------
 
 
+@fused()
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     """As `numpy.concatenate`."""
     dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "concatenate")
@@ -246,6 +254,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
     return concatenate(arrays, axis)
 
 
+@fused()
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
     """As `numpy.stack`; `out` is not supported."""
     if out is not None:

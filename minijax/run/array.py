@@ -29,6 +29,7 @@ class Signature:
 
 _signatures: dict[tuple, Signature] = {}
 extended_arrays: dict[type, type["ArrayImpl"]] = {}  # by the kind of their extended dtype
+array_types: set[type] = set()  # `ArrayImpl` and its subclasses
 _MAX_SIGNATURES = 1 << 17
 
 
@@ -175,6 +176,9 @@ class ArrayImpl(Array):
     """The one concrete kind of `Array`."""
 
     __slots__ = ("_raw", "_sig")
+
+    def __init_subclass__(cls):
+        array_types.add(cls)
 
     def __init__(self, raw, sig):
         self._raw = raw
@@ -491,4 +495,5 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     return [raw.aval.wrap(raw, raw.aval) for raw in raws if not raw.is_deleted()]
 
 
+array_types.add(ArrayImpl)
 types.register_value_type(ArrayImpl, lambda x: x._sig.aval)

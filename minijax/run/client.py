@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxlib import _hlo, _jax, utils, xla_client as xc
 
-from minijax.base import config
+from minijax.base import cache, config
 from minijax.ir.shardings import GSPMDSharding, Sharding, SingleDeviceSharding, axes_of
 from minijax.run import plugins
 
@@ -156,6 +156,7 @@ def clear_backends() -> None:
     with _lock:
         for store in (_clients, _failures, _default, _device_lists, _natives, _single):
             store.clear()
+    cache.clear_caches()
 
 
 def _check_not_started(value: Any, thread_only: bool) -> None:

@@ -226,8 +226,17 @@ class Program:
         """A function from raw inputs to arrays of the given types and shardings."""
         flags = [committed] * len(avals) if isinstance(committed, bool) else committed
         signatures = [signature(*fields) for fields in zip(avals, shardings, flags, strict=True)]
+        if len(signatures) == 1:
+            run_one = self.bind_output(avals[0], shardings[0], flags[0])
+            return lambda raws: [run_one(raws)]
         run = _bind(self.executable.execute_sharded, signatures)
         run.program = self  # as long as somebody can run it, the cache finds it
+        return run
+
+    def bind_output(self, aval: Any, sharding: Any, committed: bool = False) -> Callable[[list], ArrayImpl]:
+        """As `bind_outputs` for a program with one result, which comes without a list around it."""
+        run = _bind_one(self.executable.execute_sharded, signature(aval, sharding, committed))
+        run.program = self
         return run
 
     # -- views
@@ -254,21 +263,21 @@ def result_handler(sig: Signature) -> Any:
     return _jax.array_result_handler(sig, sig.native, committed=sig.committed, _skip_checks=True)
 
 
+def _bind_one(execute, sig):
+    handlers, wrap = [result_handler(sig)], sig.wrap
+
+    def run_one(raws):
+        try:
+            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
+        except JaxRuntimeError:
+            check_alive(raws)
+            raise
+
+    return run_one
+
+
 def _bind(execute, signatures):
     handlers = [result_handler(sig) for sig in signatures]
-    if len(signatures) == 1:
-        sig = signatures[0]
-        wrap = sig.wrap
-
-        def run_one(raws):
-            try:
-                return [wrap(execute(raws).consume_with_handlers(handlers)[0], sig)]
-            except JaxRuntimeError:
-                check_alive(raws)
-                raise
-
-        return run_one
-
     plain = all(sig.wrap is ArrayImpl for sig in signatures)
     wrap_each = ArrayImpl if plain else lambda raw, sig: sig.wrap(raw, sig)
 

@@ -19,7 +19,8 @@ from minijax.base import config
 from minijax.base.lazy import defer
 
 _LINALG = (
-    defer("jaxlib.gpu_linalg"), defer("jaxlib.gpu_prng"), defer("jaxlib.gpu_solver"), defer("jaxlib.gpu_sparse")
+    defer("jaxlib.gpu_linalg"), defer("jaxlib.gpu_prng"), defer("jaxlib.gpu_solver"),
+    defer("jaxlib.gpu_sparse"),
 )  # fmt: skip
 _EXTENSIONS = {
     13: defer("jax_cuda13_plugin.cuda_plugin_extension"),

@@ -10,7 +10,7 @@ import numpy as np
 from jaxlib import _jax, xla_client as xc
 
 from minijax.base import config, dtypes
-from minijax.base.cache import cache
+from minijax.base.cache import BoundedDict
 from minijax.ir import types
 from minijax.ir.shardings import Sharding
 from minijax.ir.types import ShapedArray
@@ -38,6 +38,8 @@ def to_device(
     Raises TypeError for what is no array, OverflowError for an int that its type cannot hold.
     """
     kind = type(x)
+    if kind is np.ndarray and device is sharding is committed is aval is None:
+        return _from_numpy(x)
     if kind is ArrayImpl or isinstance(x, ArrayImpl):
         found = _from_array(x, device, sharding, committed, aval)
         return copied(found) if copy and found._sig.device is x._sig.device else found
@@ -47,17 +49,33 @@ def to_device(
             x, weak = x
             aval = aval or ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), weak)
         kind = type(x)
-    if kind not in _SCALARS and x.dtype not in _VALID_DTYPES:
-        raise TypeError(
-            f"Dtype {x.dtype} is not a valid JAX array type. "
-            "Only arrays of numeric types are supported by JAX."
-        )
+    if kind not in _SCALARS:
+        _check_dtype(x.dtype)
     if aval is None:
         aval = types.typeof(x)
         if kind in _SCALARS and sharding is None and not isinstance(device, Sharding | Format):
             return _from_scalar(x, aval, device, committed)
     sig = _target(aval, device, sharding, committed)
     return ArrayImpl(put_host(_as_dtype(x, aval), sig), sig)
+
+
+def _check_dtype(dtype):
+    if dtype not in _VALID_DTYPES:
+        raise TypeError(
+            f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric types are supported by JAX."
+        )
+
+
+_of_numpy = BoundedDict(4096)
+
+
+def _from_numpy(x):
+    key = x.shape, x.dtype, config.state()
+    sig = _of_numpy.get(key)
+    if sig is None:
+        _check_dtype(x.dtype)
+        sig = _of_numpy[key] = _target(types.typeof(x), None, None, None)
+    return ArrayImpl(put_host(x if x.dtype is sig.dtype else _as_dtype(x, sig.aval), sig), sig)
 
 
 def _from_scalar(x, aval, device, committed):
@@ -154,20 +172,14 @@ def scalar_operand(x: Any) -> ArrayImpl:
     """A Python scalar as an uncommitted array, remembered; not for users, who could delete it."""
     kind = type(x)
     key = _bits(x) if kind is float else (_bits(x.real), _bits(x.imag)) if kind is complex else x
-    found = _scalar(kind, key, config.state(), client.default_device())
-    if found._raw.is_deleted():
-        _scalar.cache_clear()
-        found = _scalar(kind, key, config.state(), client.default_device())
+    name = kind, key, config.state()
+    found = _scalars.get(name)
+    if found is None or found._raw.is_deleted():
+        found = _scalars[name] = to_device(x, committed=False)
     return found
 
 
-@cache(maxsize=4096)
-def _scalar(kind, key, state, device):
-    if kind is float:
-        key = struct.unpack("<d", key)[0]
-    elif kind is complex:
-        key = complex(*(struct.unpack("<d", part)[0] for part in key))
-    return to_device(key, device, committed=False)
+_scalars = BoundedDict(4096)
 
 
 # ---- to the host ------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Evaluation: programs compiled and run, single operations among them."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -92,7 +93,7 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 class Runner:
     """A compiled program on one device: call it with arrays, in the order of the jaxpr's inputs."""
 
-    __slots__ = ("placement", "program", "run", "device", "committed", "kept", "hidden", "deleted",
+    __slots__ = ("placement", "program", "run", "one", "device", "committed", "kept", "hidden", "deleted",
                  "out_shardings")  # fmt: skip
 
     # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
@@ -102,8 +103,9 @@ class Runner:
         # The user may donate or delete an array that a function captured: the program has its own.
         self.hidden = [transfer.to_device(c, self.device, copy=True)._raw for c in lowered.hidden]
         avals = lowered.closed.out_avals
-        self.out_shardings = lowered.placement.result_shardings(len(avals))
-        self.run = program.bind_outputs(avals, self.out_shardings, self.committed)
+        self.out_shardings = outs = lowered.placement.result_shardings(len(avals))
+        self.run = program.bind_outputs(avals, outs, self.committed)
+        self.one = program.bind_output(avals[0], outs[0], self.committed) if len(avals) == 1 else None
         self.deleted = [self.kept[n] for n in lowered.module.aliases]
         lost = [n for n, donated in enumerate(lowered.donated) if donated and n not in lowered.module.aliases]
         if lost:
@@ -129,6 +131,44 @@ class Runner:
                 operands[i].delete()
         return results
 
+    def shortcut(self, places: Sequence[int], count: int, rebuild: Callable | None) -> Callable:
+        """A function of `count` values that runs the program on those at `places`, arrays on its device.
+
+        `rebuild` makes the result of the arrays that come out; None: there is one, which is the result.
+        """
+        raws_of = _raws_at([places[i] for i in self.kept], count)
+        run, hidden = self.run if rebuild else self.one, self.hidden
+        donated = [n for n, i in enumerate(self.kept) if i in self.deleted]
+        if not hidden and not donated:
+            return (
+                (lambda values: rebuild(run(raws_of(values))))
+                if rebuild
+                else lambda values: run(raws_of(values))
+            )
+
+        def call(values):
+            raws = raws_of(values)
+            result = run(raws + hidden) if hidden else run(raws)
+            for n in donated:
+                if not raws[n].is_deleted():
+                    raws[n].delete()
+            return rebuild(result) if rebuild else result
+
+        return call
+
+
+def _raws_at(places: list[int], count: int) -> Callable[[Sequence], list]:
+    """A function of `count` values that gives the raw arrays of those at `places`."""
+    if len(places) == 1:
+        (i,) = places
+        return lambda values: [values[i]._raw]
+    if len(places) == 2:
+        i, j = places
+        return lambda values: [values[i]._raw, values[j]._raw]
+    if places == list(range(count)):
+        return lambda values: [x._raw for x in values]
+    return lambda values: [values[i]._raw for i in places]
+
 
 class SpreadRunner:
     """A compiled program on several devices: call it with arrays, which are laid out as it wants them."""
@@ -151,6 +191,17 @@ class SpreadRunner:
         self.placed: list[set] = [set() for _ in self.kept]
         self.run = spread.bind_spread(program, closed.out_avals, self.out_shardings)
         self.deleted = [*lowered.module.aliases, *lowered.module.donors]
+
+    def takes(self, operands: Sequence[ArrayImpl]) -> bool:
+        """Whether operands with these signatures are run as they lie, and none is donated."""
+        pairs = zip(self.kept, self.in_shardings, strict=True)
+        return not self.deleted and all(spread.is_placed(operands[i]._sig, wanted) for i, wanted in pairs)
+
+    def shortcut(self, places: Sequence[int], rebuild: Callable | None) -> Callable[[Sequence], Any]:
+        """A function of values, those at `places` operands that the program takes, to its result."""
+        run, hidden, at = self.run, self.hidden, [places[i] for i in self.kept]
+        finish = rebuild or operator.itemgetter(0)
+        return lambda values: finish(run([*[values[i]._raw for i in at], *hidden]))
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         raws = []
@@ -224,24 +275,33 @@ def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
 def evaluate(primitive: Any, operands: Sequence, params: dict) -> list:
     """Runs one operation at once."""
     if primitive.impl is not None:
+        for x in operands:
+            if isinstance(x, Tracer):
+                raise errors.UnexpectedTracerError(escaped_message(x))
         return primitive.impl(*operands, **params)
-    arrays = [x if type(x) is ArrayImpl else operand(x) for x in operands]
-    # With the names: rules bind the same parameters in other orders.
-    named = (*params, cache.key(tuple(params.values()))) if params else ()
-    key = (primitive, named, config.state(), client.default_device(), *(x._sig for x in arrays))
+    try:
+        sigs = [x._sig for x in operands]
+    except AttributeError:
+        operands = [operand(x) for x in operands]
+        sigs = [x._sig for x in operands]
+    if params:
+        # With the names: rules bind the same parameters in other orders.
+        key = (primitive, config.state(), *params, cache.key(tuple(params.values())), *sigs)
+    else:
+        key = (primitive, config.state(), *sigs)
     run = _operations.get(key)
     if run is None:
-        run = _first_run(primitive, arrays, params, key)
-    return run(arrays)
+        run = _first_run(primitive, operands, params, sigs, key)
+    return run(operands)
 
 
-def _first_run(primitive, arrays, params, key):
+def _first_run(primitive, arrays, params, sigs, key):
     make = lambda: _compile_operation(primitive, arrays, params)  # noqa: E731
     owner = next(programs_in(params.values()), None)
     if owner is None:
         return _operations.once(key, make)
-    named = (*params, cache.key(_without(owner, tuple(params.values()))))
-    return _operations_of(owner).once((primitive, named, *key[2:]), make)
+    values = cache.key(_without(owner, tuple(params.values())))
+    return _operations_of(owner).once((primitive, config.state(), *params, values, *sigs), make)
 
 
 @cache.weak_cache

@@ -1,0 +1,134 @@
+"""Eager calls of functions that only move data: each is one program, found by its arguments alone."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache, config, dtypes, errors, tree
+from minijax.control.jitted import arrays_on, shortcut
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.run.array import ArrayImpl, array_types
+from minijax.transforms.evaluate import compile_program
+from minijax.transforms.placement import ProgramOptions, choose_placement
+
+_programs = cache.BoundedDict(8192)
+_PLAIN = frozenset((int, str, bool, type(None)))
+
+
+def fused(data: int = 1) -> Callable[[Callable], Callable]:
+    """Decorator: an eager call runs one program where the function moves, indexes or compares data only.
+
+    The first `data` arguments are arrays or sequences of arrays, the others plain values and tuples of
+    them; other calls run operation by operation, and so do calls that warn, raise or give back an argument.
+    """
+
+    def wrap(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            if state.thread.trace is not None:
+                return function(*args, **kwargs)
+            arrays: list[ArrayImpl] = []
+            try:
+                key = (function, config.state(), *_key(args, kwargs, data, arrays))
+                run = _programs.get(key)
+            except (TypeError, AttributeError):
+                return function(*args, **kwargs)
+            if run is None:
+                run = _programs.once(key, lambda: _program(function, args, kwargs, data, arrays) or _DIRECT)
+            return function(*args, **kwargs) if run is _DIRECT else run(arrays)
+
+        return call
+
+    return wrap
+
+
+_DIRECT = object()  # in place of a program: the function is to be called
+
+
+def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
+    """What tells a call from others; fills `arrays` with its data.
+
+    Raises TypeError or AttributeError for a call that only the function itself can make.
+    """
+    parts: list[Any] = []
+    for x in args[:data]:
+        if type(x) in array_types:
+            arrays.append(x)
+            parts.append(x._sig)
+        elif type(x) is list or type(x) is tuple:
+            arrays += x
+            parts.append((type(x), *[y._sig for y in x]))
+        else:
+            raise TypeError
+    for x in args[data:]:
+        parts.append(x if type(x) is int else _plain(x))
+    for name, x in kwargs.items():
+        parts += (name, _plain(x))
+    return parts
+
+
+def _plain(x: Any) -> Any:
+    """A key for a plain value. Raises TypeError for what may hold data."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return (kind, *map(_plain, x))
+    if kind in _PLAIN or issubclass(kind, type | np.dtype):
+        return x if kind is int else (kind, x)
+    raise TypeError
+
+
+def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence) -> Callable | None:
+    """The function as a program of its arrays; None where it must be called itself."""
+    trees: list[Any] = []
+
+    def flat(*tracers):
+        rest = iter(tracers)
+        given = [
+            next(rest) if type(x) in array_types else type(x)([next(rest) for _ in x]) for x in args[:data]
+        ]
+        leaves, out_tree = tree.flatten(function(*given, *args[data:], **kwargs))
+        trees.append(out_tree)
+        return leaves
+
+    try:
+        with errors.warnings_raised():
+            avals = [x._sig.aval for x in arrays]
+            jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("jit", function.__name__))
+    except Exception:
+        return None  # called again, it raises or warns for the user
+    if consts or not _is_movement(jaxpr):
+        return None
+    # A single operation is the program that it is by itself.
+    name = jaxpr.eqns[0].primitive.name if len(jaxpr.eqns) == 1 else function.__name__
+    options = ProgramOptions(name, keep_unused=True)
+    closed = ClosedJaxpr(jaxpr, consts)
+    placement = choose_placement([x._sig for x in arrays], options, closed)
+    if placement.is_spread or not arrays_on(arrays, placement.devices[0]):
+        return None
+    runner = compile_program(closed, options, placement)
+    return shortcut(runner, arrays, trees[0], range(len(arrays)), len(arrays))
+
+
+_MOVES = frozenset(
+    """
+    broadcast_in_dim reshape transpose squeeze expand_dims concatenate slice dynamic_slice gather pad rev iota
+    select_n copy copy_p split eq ne lt le gt ge
+""".split()
+)
+
+
+def _is_movement(jaxpr: Jaxpr) -> bool:
+    """Whether there is a result to compute, and one program gives the bits of one for each operation."""
+    inputs = set(jaxpr.invars)
+    if jaxpr.effects or any(type(v) is not Var or v in inputs for v in jaxpr.outvars):
+        return False
+    computing = [eqn for eqn in jaxpr.eqns if eqn.primitive.name not in _MOVES and _is_inexact(eqn)]
+    return len(jaxpr.eqns) == 1 or len(computing) < 2 and not any("jaxpr" in eqn.params for eqn in computing)
+
+
+def _is_inexact(eqn: JaxprEqn) -> bool:
+    return any(dtypes.is_inexact(v.aval.dtype) for v in (*eqn.invars, *eqn.outvars))
