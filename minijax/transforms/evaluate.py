@@ -104,7 +104,8 @@ class Runner:
         self.out_shardings = lowered.placement.result_shardings(len(avals))
         self.run = program.bind_outputs(avals, self.out_shardings, self.committed)
         self.deleted = [self.kept[n] for n in lowered.module.aliases]
-        lost = [n for n, donated in enumerate(lowered.donated) if donated and n not in lowered.module.aliases]
+        used = (*lowered.module.aliases, *lowered.module.donors)
+        lost = [n for n, donated in enumerate(lowered.donated) if donated and n not in used]
         if lost:
             kinds = ", ".join(lowered.closed.in_avals[n].str_short() for n in lost)
             errors.warn(f"Some donated buffers were not usable: {kinds}.")
