@@ -35,6 +35,18 @@ def match_donated(donated: Sequence[bool], ins: Sequence[AbstractValue],
     return aliases
 
 
+def other_donors(donated: Sequence[bool], aliases: Mapping[int, int], ins: Sequence[AbstractValue],
+                 outs: Sequence[AbstractValue]) -> tuple[int, ...]:  # fmt: skip
+    """The other donated arguments that have as many elements as a result without a buffer: XLA may use them."""
+    sizes = [getattr(aval, "size", None) for i, aval in enumerate(outs) if i not in aliases.values()]
+    found = []
+    for i, (aval, given) in enumerate(zip(ins, donated, strict=False)):
+        if given and i not in aliases and getattr(aval, "size", None) in sizes:
+            sizes.remove(aval.size)
+            found.append(i)
+    return tuple(found)
+
+
 def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donated: Sequence[bool] = (),
                 arg_names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
                 arg_attrs: Sequence[Mapping[str, str]] | None = None,
@@ -54,7 +66,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases = match_donated(donated, jaxpr.in_avals, jaxpr.out_avals) if any(donated) else {}
-    donors: tuple[int, ...] = ()
+    donors = other_donors(donated, aliases, jaxpr.in_avals, jaxpr.out_avals)
     if num_partitions > 1:
         aliases, donors = _placed_donations(donated, aliases, in_shardings, out_shardings)
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings)

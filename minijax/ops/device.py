@@ -71,8 +71,8 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
     if type(x) is ArrayImpl and (device is None or device is x._sig.device and x._sig.committed):
         return x if copy is not ALWAYS_COPY else transfer.to_device(x, copy=True)
     moved = transfer.to_device(x, device, copy=copy is ALWAYS_COPY)
-    if copy is DONATE_INPUT and type(x) is ArrayImpl and moved._raw is not x._raw:
-        x.delete()
+    if copy is DONATE_INPUT and type(x) is ArrayImpl and moved._sig.device is not x._sig.device:
+        x.delete()  # on one device they share their memory
     return moved
 
 

@@ -107,7 +107,8 @@ class Runner:
         self.run = program.bind_outputs(avals, outs, self.committed)
         self.one = program.bind_output(avals[0], outs[0], self.committed) if len(avals) == 1 else None
         self.deleted = [self.kept[n] for n in lowered.module.aliases]
-        lost = [n for n, donated in enumerate(lowered.donated) if donated and n not in lowered.module.aliases]
+        used = (*lowered.module.aliases, *lowered.module.donors)
+        lost = [n for n, donated in enumerate(lowered.donated) if donated and n not in used]
         if lost:
             kinds = ", ".join(lowered.closed.in_avals[n].str_short() for n in lost)
             errors.warn(f"Some donated buffers were not usable: {kinds}.")
