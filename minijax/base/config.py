@@ -78,6 +78,7 @@ class _Thread(threading.local):
         self.overrides: dict[Option, Any] = {}
         self.saved: list[tuple[Override, list[Any]]] = []
         self.current: tuple[State | None, object] = (None, None)
+        self.pinned: dict[Option, Any] | None = None  # see `run_as_of`
 
 
 _thread = _Thread()
@@ -107,6 +108,22 @@ def _refresh() -> State:
                 found = _states[key] = State(dict(zip(names, key, strict=True)))
     _thread.current = (found, epoch)
     return found
+
+
+def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
+    """Calls `fun` with the options of a cache key, whatever other threads set meanwhile."""
+    thread = _thread
+    if thread.pinned is not None:
+        return fun(*args)
+    saved = thread.overrides
+    pinned = {
+        o: getattr(state, o.attribute) for o in _traced if o not in saved and hasattr(state, o.attribute)
+    }
+    try:
+        thread.pinned, thread.overrides, thread.current = pinned, {**saved, **pinned}, (None, None)
+        return fun(*args)
+    finally:
+        thread.pinned, thread.overrides, thread.current = None, saved, (None, None)
 
 
 def _bump() -> None:
@@ -168,6 +185,11 @@ class Option:
         with _lock:
             self.default = value
             _bump()
+        pinned = _thread.pinned
+        if pinned is not None and self in pinned:
+            if _thread.overrides.get(self) is pinned[self]:
+                _thread.overrides[self] = value
+            pinned[self] = value
 
     def on_change(self, callback: Callable[[Any, bool], None]) -> Callable[[Any, bool], None]:
         """Have `callback(value, thread_only)` called before each change; raising there forbids the change."""
@@ -178,6 +200,8 @@ class Option:
         """Set (or with UNSET drop) this thread's own value."""
         for callback in self._callbacks:
             callback(self.default if value is UNSET else value, True)
+        if value is UNSET and self in (_thread.pinned or ()):
+            value = _thread.pinned[self]
         if value is UNSET:
             _thread.overrides.pop(self, None)
         else:
@@ -244,7 +268,11 @@ class Override:
 
     # What to go back to is kept per thread, since threads may share this object.
     def __enter__(self) -> None:
-        _thread.saved.append((self, [_thread.overrides.get(option, UNSET) for option, _ in self._changes]))
+        pinned = _thread.pinned or {}
+        before = [
+            UNSET if option in pinned else _thread.overrides.get(option, UNSET) for option, _ in self._changes
+        ]
+        _thread.saved.append((self, before))
         try:
             for option, value in self._changes:
                 option.override(value)

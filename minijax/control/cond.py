@@ -282,7 +282,7 @@ def trace_body(fun: Callable, avals: Sequence, treedef: Any, traced_for: str) ->
     key = tuple(avals), treedef, traced_for, state.trace_key()
     found = known.get(key)
     if found is None or not all(x._trace.alive for x in found.captured if isinstance(x, Tracer)):
-        found = known[key] = _trace_body(fun, key[0], treedef, traced_for)
+        found = known[key] = config.run_as_of(key[3][0], _trace_body, fun, key[0], treedef, traced_for)
     return found
 
 

@@ -228,21 +228,27 @@ class Jitted:
         key = (_config_state(), treedef, static, *sigs)
         run = self.memory.programs.get(key)
         if run is None:
-            if _disable_jit.value:
-                return self.fun(*args, **kwargs)
-            traced = self.traced(leaves, treedef, static)
-            if traced.captured or traced.closed.effects:
-                return self._call_traced(args, kwargs)
-
-            def made():
-                runner = self._program(traced, treedef, static, leaves)
-                if places is not None:
-                    call = shortcut(runner, leaves, traced.out_tree, places, len(values))
-                    self.memory.calls[short_key] = call
-                return shortcut(runner, leaves, traced.out_tree, range(len(leaves)), len(leaves))
-
-            run = self.memory.programs.once(key, made)
+            return config.run_as_of(
+                key[0], self._first_call, key, args, kwargs, leaves, values, short_key, places
+            )
         return run(leaves)
+
+    def _first_call(self, key, args, kwargs, leaves, values, short_key, places):
+        if _disable_jit.value:
+            return self.fun(*args, **kwargs)
+        options, treedef, static = key[:3]
+        traced = self.traced(leaves, treedef, static)
+        if traced.captured or traced.closed.effects:
+            return self._call_traced(args, kwargs)
+
+        def made():
+            runner = self._program(traced, treedef, static, leaves)
+            if places is not None and short_key[0] is options:
+                call = shortcut(runner, leaves, traced.out_tree, places, len(values))
+                self.memory.calls[short_key] = call
+            return shortcut(runner, leaves, traced.out_tree, range(len(leaves)), len(leaves))
+
+        return self.memory.programs.once(key, made)(leaves)
 
     def _with_arrays(self, args, kwargs, values):
         """The values with arrays for host values that are not static. Raises KeyError for other things."""
@@ -353,7 +359,9 @@ class Jitted:
             if all(t._trace.alive for t in found.captured):
                 return found
             self.memory.traces.pop(key)
-        return self.memory.traces.once(key, lambda: self._trace(avals, treedef, static))
+        return self.memory.traces.once(
+            key, lambda: config.run_as_of(key[3][0], self._trace, avals, treedef, static)
+        )
 
     def _leaf_type(self, x, i, treedef, static):
         try:

@@ -610,7 +610,7 @@ def _trace(f: Callable, avals: tuple, treedef: Any) -> TracedLoop:
     key = avals, treedef, state.trace_key()
     found = known.get(key)
     if found is None or not all(x._trace.alive for x in found.captured if isinstance(x, Tracer)):
-        found = known[key] = _trace_anew(f, avals, treedef)
+        found = known[key] = config.run_as_of(key[2][0], _trace_anew, f, avals, treedef)
     return found
 
 

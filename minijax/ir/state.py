@@ -103,7 +103,7 @@ def traced_cache(function: Callable) -> Callable:
 
     @cache.weak_cache
     def cached(first, key, *args):
-        return function(first, *args)
+        return config.run_as_of(key[0], function, first, *args)
 
     @functools.wraps(function)
     def call(first, *args):

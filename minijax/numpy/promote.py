@@ -126,12 +126,13 @@ def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
     plan = _plans.get(key)
     if plan is not None:
         return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
-    found = _made_to_agree(name, promote, args)
-    if key is not None:
-        avals = [typeof(x) for x in found]
-        if len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2:
-            pairs = zip(args, found, avals, strict=True)
-            _plans[key] = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
+    if key is None:
+        return _made_to_agree(name, promote, args)
+    found = config.run_as_of(key[1], _made_to_agree, name, promote, args)
+    avals = [typeof(x) for x in found]
+    if len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2:
+        pairs = zip(args, found, avals, strict=True)
+        _plans[key] = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
     return found
 
 

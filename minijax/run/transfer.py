@@ -19,6 +19,7 @@ from minijax.run.array import ArrayImpl, Format, Signature, copied, put_host, si
 
 _COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _SCALARS = frozenset((bool, int, float, complex))
+_WIDE = frozenset(map(np.dtype, ("int64", "float64", "complex128")))
 _VALID_DTYPES = frozenset(dtypes.BY_NAME.values())
 
 
@@ -74,7 +75,7 @@ def _from_numpy(x):
     sig = _of_numpy.get(key)
     if sig is None:
         _check_dtype(x.dtype)
-        sig = _of_numpy[key] = _target(types.typeof(x), None, None, None)
+        sig = _of_numpy[key] = config.run_as_of(key[2], lambda: _target(types.typeof(x), None, None, None))
     return ArrayImpl(put_host(x if x.dtype is sig.dtype else _as_dtype(x, sig.aval), sig), sig)
 
 
@@ -82,7 +83,7 @@ def _from_scalar(x, aval, device, committed):
     sig = _target(aval, device, None, committed)
     if type(x) is int:
         dtypes.check_int_fits(x, aval.dtype)
-    wide = config.state().enable_x64
+    wide = aval.dtype in _WIDE  # and not as the switch is: another thread may have moved it
     raw = _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False,
                                   _COPY_DURING_CALL, wide)  # fmt: skip
     return ArrayImpl(raw, sig)
@@ -175,7 +176,7 @@ def scalar_operand(x: Any) -> ArrayImpl:
     name = kind, key, config.state()
     found = _scalars.get(name)
     if found is None or found._raw.is_deleted():
-        found = _scalars[name] = to_device(x, committed=False)
+        found = _scalars[name] = config.run_as_of(name[2], lambda: to_device(x, committed=False))
     return found
 
 

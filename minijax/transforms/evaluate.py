@@ -246,8 +246,8 @@ def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Runner | Sprea
 
 
 @cache.weak_cache
-def _runner(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, key: Any) -> Any:
-    return compile_program(closed, options, placement)
+def _runner(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, key: config.State) -> Any:
+    return config.run_as_of(key, compile_program, closed, options, placement)
 
 
 def run_closed(closed: ClosedJaxpr, operands: Sequence, options: ProgramOptions) -> list[ArrayImpl]:
@@ -297,12 +297,12 @@ def evaluate(primitive: Any, operands: Sequence, params: dict) -> list:
 
 
 def _first_run(primitive, arrays, params, sigs, key):
-    make = lambda: _compile_operation(primitive, arrays, params)  # noqa: E731
+    make = lambda: config.run_as_of(key[1], _compile_operation, primitive, arrays, params)  # noqa: E731
     owner = next(programs_in(params.values()), None)
     if owner is None:
         return _operations.once(key, make)
     values = cache.key(_without(owner, tuple(params.values())))
-    return _operations_of(owner).once((primitive, config.state(), *params, values, *sigs), make)
+    return _operations_of(owner).once((primitive, key[1], *params, values, *sigs), make)
 
 
 @cache.weak_cache
