@@ -214,8 +214,6 @@ class Compiled(Stage):
         return self.out_tree.unflatten(self._runner(arrays))
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
-        if self._runner.device is not None:
-            return
         wrong = [
             f"Argument {i} of {self._lowered._traced.fun_name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {wanted}"
