@@ -168,6 +168,8 @@ class Jit(Primitive):
     def dce(self, used, eqn):
         closed, used_inputs = prune_closed(eqn.params["jaxpr"], used)
         params = eqn.params
+        if closed is params["jaxpr"]:
+            return list(used_inputs), eqn
         donated = chosen(params["donated_invars"], used_inputs)
         new = eqn.replace(
             params=self._rebuilt(params, closed, donated, chosen(params["in_shardings"], used_inputs),

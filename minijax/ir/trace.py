@@ -1,8 +1,6 @@
 """Traces and tracers; recording a function as a jaxpr, and running a jaxpr."""
 
 import gc
-import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
@@ -10,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import config, dtypes, errors, source
+from minijax.base import config, dtypes, errors, source, stack
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
@@ -143,29 +141,6 @@ def made_at(x: Tracer) -> str:
     """The user's line that made a tracer, or the argument that it is."""
     origin = getattr(x, "origin", None)
     return f"argument {origin}" if isinstance(origin, str) else source.summary(origin)
-
-
-_MAX_DEPTH = 60_000
-_recursion_lock = threading.Lock()
-_deep: "weakref.WeakSet[Trace]" = weakref.WeakSet()  # weak, so that an interrupted trace cannot stay
-_saved_limit = 0
-
-
-def _deepen(trace: "Trace") -> None:
-    """Raises Python's recursion limit until the trace, and others that asked, are done."""
-    global _saved_limit
-    with _recursion_lock:
-        if sys.getrecursionlimit() < _MAX_DEPTH:
-            _saved_limit = sys.getrecursionlimit()
-            sys.setrecursionlimit(_MAX_DEPTH)
-        _deep.add(trace)
-
-
-def _undeepen(trace: "Trace") -> None:
-    with _recursion_lock:
-        _deep.discard(trace)
-        if not _deep and sys.getrecursionlimit() == _MAX_DEPTH:
-            sys.setrecursionlimit(_saved_limit)
 
 
 class JaxprTrace(Trace):
@@ -385,14 +360,8 @@ def trace_to_jaxpr(fun: Callable[..., Iterable], avals: Sequence[AbstractValue],
 
 def _record(fun, avals, debug_info):
     trace = JaxprTrace(state.thread.trace, debug_info)
-    is_outermost = state.is_eager()
-    try:
-        if is_outermost:
-            _deepen(trace)
-        jaxpr, consts = context.run_under(trace, _traced, trace, fun, avals)
-    finally:
-        if is_outermost:
-            _undeepen(trace)
+    traced = _deeply_traced if state.is_eager() else _traced
+    jaxpr, consts = context.run_under(trace, traced, trace, fun, avals)
     if config.enable_checks.value:
         check_jaxpr(jaxpr)
     return weakref.ref(trace), (jaxpr, consts)
@@ -403,6 +372,9 @@ def _traced(trace, fun, avals):
     outer = context.current_context()
     with context.entered(outer._replace(name_stack=()) if outer.name_stack else outer):
         return trace.to_jaxpr(list(fun(*[trace.new_arg(a, n) for a, n in zip(avals, names, strict=False)])))
+
+
+_deeply_traced = stack.deep(_traced)
 
 
 def close_over(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:

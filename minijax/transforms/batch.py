@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from minijax.base import cache, source
+from minijax.base import cache, source, stack
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
@@ -154,6 +154,7 @@ def batch_flat(
     return checked_for_leaks(*_batch(fun, axis, values, dims, tag))
 
 
+@stack.deep
 def _batch(fun, axis, values, dims, tag):
     trace = BatchTrace(state.current_trace(), axis, tag)
 

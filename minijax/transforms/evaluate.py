@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base import cache, config, errors
+from minijax.base import cache, config, errors, stack
 from minijax.hlo import module
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
@@ -44,6 +44,7 @@ def operand(x: Any) -> ArrayImpl:
     return transfer.to_device(x)
 
 
+@stack.deep
 def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, platform: str = "",
                   locate: Callable | None = None) -> Lowered:  # fmt: skip
     """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`; `locate`: see hlo.module."""

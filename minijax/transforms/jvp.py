@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from minijax.base import stack
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import Trace, Tracer, close_over, eval_jaxpr, trace_to_jaxpr
@@ -115,6 +116,7 @@ def with_zeros(primals: Sequence, tangents: Sequence) -> list:
     ]
 
 
+@stack.deep
 def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list, list]:
     """Results and tangents (`Zero` where known) of a flat function."""
     trace = JVPTrace(state.current_trace())

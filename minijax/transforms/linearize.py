@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from minijax.base import dtypes
+from minijax.base import dtypes, stack
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
 from minijax.ir.trace import (
@@ -108,6 +108,7 @@ class LinearizeTrace(DualTrace):
         ]
 
 
+@stack.deep
 def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | None = None,
                    debug_info: DebugInfo | None = None) -> tuple[list, list[bool], Jaxpr, list]:  # fmt: skip
     """Runs a flat function at `primals`.

@@ -7,10 +7,21 @@ from minijax.ir import effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 
 
-@cache.weak_cache
 def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
                 instantiate: bool | tuple[bool, ...] = False) -> tuple[Jaxpr, tuple[bool, ...]]:  # fmt: skip
-    """The jaxpr of the outputs wanted, and which inputs it reads; `instantiate` keeps inputs regardless."""
+    """The jaxpr of the outputs wanted, and which inputs it reads; `instantiate` keeps inputs regardless.
+
+    The jaxpr itself if there is nothing to drop.
+    """
+    pruned, used_inputs = _prune_jaxpr(jaxpr, used_outputs, instantiate)
+    return pruned or jaxpr, used_inputs
+
+
+# The caches hold None for a jaxpr that stays as it is: holding it would keep it alive.
+
+
+@cache.weak_cache
+def _prune_jaxpr(jaxpr, used_outputs, instantiate):
     keep = (instantiate,) * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
     outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
     live = set(outvars)  # literals too, which are nobody's results
@@ -32,6 +43,8 @@ def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
             live.update(v for v, u in zip(eqn.invars, used_in, strict=True) if u)
     eqns.reverse()
     used_inputs = tuple(v in live or k for v, k in zip(jaxpr.invars, keep, strict=True))
+    if all(used_outputs) and all(used_inputs) and eqns == jaxpr.eqns:
+        return None, used_inputs
     info = jaxpr.debug_info
     new_info = info._replace(
         arg_names=_chosen(info.arg_names, used_inputs), result_paths=_chosen(info.result_paths, used_outputs)
@@ -53,17 +66,20 @@ def prune_closed(
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     """As `prune_jaxpr`; constants that nothing reads go too. The same jaxpr gives the same one again."""
     kept = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
-    return _prune_closed(closed, tuple(used_outputs), kept)
+    pruned, used_inputs = _prune_closed(closed, tuple(used_outputs), kept)
+    return pruned or closed, used_inputs
 
 
 @cache.weak_cache
 def _prune_closed(closed, used_outputs, instantiate):
     jaxpr, used = prune_jaxpr(closed.jaxpr, used_outputs, instantiate)
     if not closed.consts:
-        return ClosedJaxpr(jaxpr), used
+        return (None if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr)), used
     read = {a for e in jaxpr.eqns for a in e.invars if type(a) is Var}
     read.update(v for v in jaxpr.outvars if type(v) is Var)
     pairs = [(v, c) for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True) if v in read]
     if len(pairs) < len(closed.consts):
         jaxpr = jaxpr.replace(constvars=[v for v, _ in pairs])
+    elif jaxpr is closed.jaxpr:
+        return None, used
     return ClosedJaxpr(jaxpr, [c for _, c in pairs]), used

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from minijax.base import stack
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Linear
@@ -24,6 +25,7 @@ def _rebind(eqn: JaxprEqn, operands: Sequence) -> list:
     return eqn.primitive.rebind(state.current_trace(), operands, eqn.params)
 
 
+@stack.deep
 def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) -> list:
     """Cotangents of the inputs that are `Linear` (None for the others), given those of the results.
 

@@ -1,0 +1,61 @@
+"""Room for deep programs: Python's recursion limit, raised for a while as far as the C stack allows."""
+
+import functools
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None
+
+_BYTES_PER_CALL = 800  # of C stack, for a Python function called from C, such as `__add__`
+_DEFAULT_STACK = 8 << 20
+
+_lock = threading.Lock()
+_limits = {"before": 0, "raised": 0}
+
+
+def _stack_size() -> int:
+    """The smaller of the stacks of the main thread and of threads started now, in bytes."""
+    limit = resource.getrlimit(resource.RLIMIT_STACK)[0] if resource is not None else -1
+    return min(size for size in (limit, threading.stack_size(), _DEFAULT_STACK) if size > 0)
+
+
+class room:
+    """Context manager: lets Python recurse as deep as the stack holds, then raises RecursionError as ever."""
+
+    __slots__ = ("__weakref__",)
+
+    def __enter__(self) -> None:
+        with _lock:
+            wanted, now = _stack_size() // _BYTES_PER_CALL, sys.getrecursionlimit()
+            if now < wanted:
+                _limits.update(before=now, raised=wanted)
+                sys.setrecursionlimit(wanted)
+            _rooms.add(self)
+
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: object) -> None:
+        with _lock:
+            _rooms.discard(self)
+            if not _rooms and sys.getrecursionlimit() == _limits["raised"]:
+                sys.setrecursionlimit(_limits["before"])
+        # jaxlib's trees return a result although Python has run out of frames.
+        if kind is SystemError and isinstance(error.__cause__, RecursionError):
+            raise error.__cause__ from None
+
+
+_rooms: "weakref.WeakSet[room]" = weakref.WeakSet()  # weak, so that an interrupted one cannot stay
+
+
+def deep(function: Callable) -> Callable:
+    """Decorator for what may recurse over nested programs: runs it with room."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        with room():
+            return function(*args, **kwargs)
+
+    return call
