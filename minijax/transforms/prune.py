@@ -7,8 +7,7 @@ from minijax.ir import effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 
 
-@cache.weak_cache
-def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
+def prune_fresh(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
                 instantiate: bool | tuple[bool, ...] = False) -> tuple[Jaxpr, tuple[bool, ...]]:  # fmt: skip
     """The jaxpr of the outputs wanted, and which inputs it reads; `instantiate` keeps inputs regardless."""
     keep = (instantiate,) * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
@@ -40,6 +39,13 @@ def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
         invars=[v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u], outvars=outvars, eqns=eqns,
         effects=effects.join(*(e.effects for e in eqns if e.effects)), debug_info=new_info,
     ), used_inputs  # fmt: skip
+
+
+@cache.weak_cache
+def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
+                instantiate: bool | tuple[bool, ...] = False) -> tuple[Jaxpr, tuple[bool, ...]]:  # fmt: skip
+    """As `prune_fresh`, remembered."""
+    return prune_fresh(jaxpr, used_outputs, instantiate)
 
 
 def _chosen(names: Sequence | None, used: Sequence[bool]) -> tuple | None:
