@@ -21,6 +21,7 @@ from minijax.ops.families import literal
 from minijax.ops.moving import held
 from minijax.ops.shape import broadcasted_iota, split
 from minijax.ops.zeros import instantiate, made_varying
+from minijax.run import transfer
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.prune import prune_closed
@@ -296,10 +297,11 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
 
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
-    kind, one = dtypes.scalar_type_of(aval.dtype), np.ones((), aval.dtype)[()]
+    kind, one = dtypes.scalar_type_of(aval.dtype), np.ones((), aval.dtype)
     is_weak = aval.weak_type and dtypes.scalar_dtype(kind) == aval.dtype
-    one = kind(1) if is_weak and state.is_eager() else convert(one, aval.dtype, is_weak)
-    return held(made_varying(one, aval))
+    if state.is_eager():
+        return transfer.to_device(kind(1) if is_weak else one)
+    return held(made_varying(convert(one[()], aval.dtype, is_weak), aval))
 
 
 def _of_chosen(fun: Callable, positions: Sequence[int], args: Sequence, kwargs: dict) -> Callable:

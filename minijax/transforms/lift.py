@@ -5,6 +5,7 @@ lifted that stand alone.
 """
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,8 @@ def lift_constants(closed: ClosedJaxpr, exactly: bool) -> Lifted:
 
 def _lift(closed: ClosedJaxpr, fixed: Sequence[bool], exactly: bool) -> Lifted:
     """Of the inputs, those that are `fixed` are constants already; the new variables are left free."""
+    if not _has_constants(closed):
+        return Lifted(closed, {})
     flat = _without_moved_literals(inlined(closed))
     lifter = _Lifter(flat, fixed, exactly)
     eqns = [lifter.rewritten(eqn) for eqn in flat.eqns]
@@ -204,7 +207,17 @@ def _is_small(aval: AbstractValue) -> bool:
 def _is_plain(value: Any) -> bool:
     """Whether no element is a number that XLA treats as a case of its own."""
     value = np.asarray(value)
-    return value.dtype.kind in "fiu" and bool(np.isfinite(value).all() and not np.isin(value, _SPECIAL).any())
+    elements = value.ravel().tolist() if value.dtype.kind in "fiu" else [0]
+    return all(isfinite(v) and v not in _SPECIAL for v in elements)
+
+
+def _has_constants(closed: ClosedJaxpr) -> bool:
+    """Whether there is a constant that could be lifted, were it for its value alone."""
+    return bool(closed.consts) or any(
+        any(type(a) is Literal and _is_plain(a.val) for a in eqn.invars)
+        if eqn.primitive.lift is None and not eqn.primitive.inlinable else True
+        for eqn in closed.eqns
+    )  # fmt: skip
 
 
 def inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
