@@ -9,6 +9,7 @@ import numpy as np
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.control.jitted import argument_names, function_name, signature_of, source_of
+from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
@@ -20,6 +21,7 @@ from minijax.ops.families import literal
 from minijax.ops.moving import held
 from minijax.ops.shape import broadcasted_iota, split
 from minijax.ops.zeros import instantiate, made_varying
+from minijax.run import transfer
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.prune import prune_closed
@@ -107,18 +109,13 @@ def _check_tangent(x: Any, t: Any) -> None:
         )
 
 
-def _info(fun: Callable, in_tree: Any, purpose: str) -> DebugInfo:
-    both = tree.treedef_tuple([in_tree, tree.tree_structure({})])
-    return DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), both, ()))
-
-
 @source.boundary
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
     _check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     flat = Flat(fun, in_tree, has_aux)
-    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, _info(fun, in_tree, "linearize"))
+    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, DebugInfo("linearize", source_of(fun)))
     n = flat.count
     if has_aux:
         jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
@@ -217,7 +214,7 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
     for x in xs:
         _check_value("vjp", x)
     flat = Flat(fun, in_tree, has_aux)
-    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, _info(fun, in_tree, "vjp"))
+    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, DebugInfo("vjp", source_of(fun)))
     n = flat.count
     if has_aux:
         jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
@@ -235,16 +232,24 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     result that is no real scalar (or, with `holomorphic`, no complex one) and for integer arguments
     (unless `allow_int`).
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    both = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @functools.wraps(fun, assigned=("__name__", "__qualname__", "__module__"))
-    @source.boundary
     def gradient(*args, **kwargs):
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    gradient.__doc__ = f"Gradient of {function_name(fun)} with respect to positional argument(s) {argnums}."
-    return gradient
+    return _named(
+        gradient, fun, f"Gradient of {function_name(fun)} with respect to positional argument(s) {argnums}."
+    )
+
+
+def _named(function: Callable, fun: Callable, doc: str) -> Callable:
+    """`function` as users call it: under the name of the `fun` that it was made of."""
+    made = functools.update_wrapper(
+        source.boundary(function), fun, assigned=("__name__", "__qualname__", "__module__")
+    )
+    made.__doc__ = doc
+    return made
 
 
 def value_and_grad(
@@ -256,13 +261,18 @@ def value_and_grad(
     reduce_axes: Sequence = (),
 ) -> Callable:
     """The value of a scalar-valued `fun` and its gradient, as one function; see `grad`."""
+    evaluate = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    return _named(
+        evaluate, fun, f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}."
+    )
+
+
+def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Callable:
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to grad is deprecated")
     _check_callable(fun)
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
-    @functools.wraps(fun, assigned=("__name__", "__qualname__", "__module__"))
-    @source.boundary
     def evaluate(*args, **kwargs):
         if nums and max(nums) >= len(args):
             raise TypeError(
@@ -278,22 +288,27 @@ def value_and_grad(
         value, pullback, *aux = _vjp(partial, chosen, has_aux)
         _check_scalar(value)
         _check_output("grad", value, holomorphic)
-        cts = pullback(held(_one(typeof(value))))
+        cts = pullback(_one(typeof(value)))
         g = cts[0] if not isinstance(argnums, Sequence) else tuple(cts)
         return ((value, *aux) if has_aux else value), g
 
-    evaluate.__doc__ = f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}."
     return evaluate
 
 
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
-    is_weak = aval.weak_type and dtypes.scalar_dtype(dtypes.scalar_type_of(aval.dtype)) == aval.dtype
-    return made_varying(convert(np.ones((), aval.dtype)[()], aval.dtype, is_weak), aval)
+    kind, one = dtypes.scalar_type_of(aval.dtype), np.ones((), aval.dtype)
+    is_weak = aval.weak_type and dtypes.scalar_dtype(kind) == aval.dtype
+    if state.is_eager():
+        return transfer.to_device(kind(1) if is_weak else one)
+    return held(made_varying(convert(one[()], aval.dtype, is_weak), aval))
 
 
 def _of_chosen(fun: Callable, positions: Sequence[int], args: Sequence, kwargs: dict) -> Callable:
     """`fun` as a function of its arguments at `positions`."""
+
+    if not kwargs and len(args) == len(positions) and list(positions) == list(range(len(args))):
+        return fun
 
     def partial(*xs):
         full = list(args)
@@ -391,8 +406,6 @@ def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
     _check_callable(fun)
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
-    @functools.wraps(fun, assigned=("__name__", "__qualname__", "__module__"))
-    @source.boundary
     def jacobian_of(*args, **kwargs):
         positions = _positions(nums, len(args))
         chosen = tuple(args[i] for i in positions)
@@ -407,8 +420,9 @@ def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
         jac, aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
         return (jac, aux) if has_aux else jac
 
-    jacobian_of.__doc__ = f"Jacobian of {function_name(fun)} with respect to argument(s) {argnums}."
-    return jacobian_of
+    return _named(
+        jacobian_of, fun, f"Jacobian of {function_name(fun)} with respect to argument(s) {argnums}."
+    )
 
 
 def _check_forward_input(x: Any) -> None:
@@ -498,7 +512,9 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     xs, in_tree = tree.flatten(primals)
     avals = [ShapedArray(tuple(x.shape), x.dtype) if hasattr(x, "shape") else typeof(x) for x in xs]
     flat = Flat(fun, in_tree)
-    jaxpr, consts = trace_to_jaxpr(flat, avals, _info(fun, in_tree, "linear_transpose"))
+    both = tree.treedef_tuple([in_tree, tree.tree_structure({})])
+    info = DebugInfo("linear_transpose", source_of(fun), argument_names(signature_of(fun), both, ()))
+    jaxpr, consts = trace_to_jaxpr(flat, avals, info)
     out_tree = flat.out_tree
 
     def transposed(consts, ct):

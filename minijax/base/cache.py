@@ -128,6 +128,9 @@ class WeakValues:
                 self._last.popitem(last=False)
         return found
 
+    def __contains__(self, name: Hashable) -> bool:
+        return name in self._items
+
     def __len__(self) -> int:
         return len(self._items)
 

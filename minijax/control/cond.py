@@ -1,6 +1,7 @@
 """`cond` and `switch`: one of several functions, chosen by a number."""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,6 +163,17 @@ class Cond(Primitive):
         pruned = tuple(prune_closed(b, used, reads)[0] for b in branches)
         invars = [eqn.invars[0], *picked(eqn.invars[1:], reads)]
         return [True, *reads], _resumed(eqn, pruned, invars, picked(eqn.outvars, used))
+
+    def lift(self, eqn, fixed, lift):
+        index, *rest = eqn.invars
+        found = [lift(b, fixed[1:]) for b in eqn.params["branches"]]
+        passed = [v for _, own in found for v in own]
+        slots, ends = tuple(v.aval for v in passed), accumulate(len(own) for _, own in found)
+        branches = tuple(
+            widened(closed, tuple(range(end - len(own), end)), slots)
+            for (closed, own), end in zip(found, ends, strict=True)
+        )
+        return eqn.replace(params=dict(branches=branches), invars=[index, *passed, *rest])
 
 
 cond_p = Cond()

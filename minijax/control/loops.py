@@ -153,6 +153,16 @@ class While(Primitive):
     def names_axis(self, params):
         return tuple(dict.fromkeys((*names_in(params["cond_jaxpr"]), *names_in(params["body_jaxpr"]))))
 
+    def lift(self, eqn, fixed, lift):
+        loop = parts_of(eqn.params)
+        of_cond, of_body, carry = loop.split(fixed)
+        cond, to_cond = lift(loop.cond, (*of_cond, *(False,) * len(carry)))
+        body, to_body = lift(loop.body, (*of_body, *(False,) * len(carry)))
+        made = Parts(cond, body, loop.cond_consts + len(to_cond), loop.body_consts + len(to_body))
+        n = loop.cond_consts
+        return eqn.replace(params=made.params(),
+                           invars=[*to_cond, *eqn.invars[:n], *to_body, *eqn.invars[n:]])  # fmt: skip
+
 
 while_p = While()
 

@@ -262,6 +262,15 @@ class Scan(Primitive):
         )  # fmt: skip
         return list(used_in), new
 
+    def lift(self, eqn, fixed, lift):
+        closed, slots = _body(eqn.params)
+        if eqn.params["unroll"] != 1 or eqn.params["length"] < 2:  # XLA sees several steps at once, or none
+            return eqn
+        consts, carry, xs = slots.operands(fixed)
+        closed, passed = lift(closed, (*consts, *(False,) * len(carry), *xs))
+        params = _with(eqn.params, closed, slots._replace(consts=slots.consts + len(passed)))
+        return eqn.replace(params=params, invars=[*passed, *eqn.invars])
+
 
 scan_p = Scan()
 

@@ -167,6 +167,10 @@ class Primitive:
     # trace of the late part, operands, which are late -> results; None: the whole equation is late
     hoist = None
 
+    # equation, which operands are constants, lift -> the equation with more operands, the constants of its
+    # jaxprs: lift(jaxpr, which inputs are constants) -> the jaxpr with more inputs in front, what to pass
+    lift = None
+
     # literals, params -> the result as a literal, where an inlined equation need not be written; None:
     # write it
     fold = None

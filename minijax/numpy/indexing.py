@@ -1,597 +1,200 @@
-"""Reading and updating by index: `x[...]` and `x.at[...]`."""
+"""Indexing as users write it, `x[...]` and `x.at[...]`; an eager call is one remembered program."""
 
-from collections.abc import Callable
-from math import prod
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, dtypes, errors, lazy, tree
+from minijax.base import cache, config, dtypes, errors, lazy
 from minijax.control.jitted import jitted
 from minijax.ir import state
 from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, is_value, typeof, unwrapped
+from minijax.ir.types import is_value, typeof
 from minijax.numpy import creation
-from minijax.numpy.promote import as_type
-from minijax.ops import moving, scatter as lax_scatter, shape as lax_shape
-from minijax.ops.convert import convert
-from minijax.ops.elementwise import add, lt, mul, select_n
-from minijax.ops.index import dynamic_slice
-from minijax.ops.scatter import FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
+from minijax.numpy.index_plans import PLAIN, Index, Options, Slot, Span, Window, parse, read, scatter
+from minijax.ops import scatter as lax_scatter, shape as lax_shape
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
+from minijax.transforms.evaluate import compile_function, operand
 
 _ufuncs = lazy.defer("minijax.numpy.ufuncs")
 _LARGEST_INT32 = np.iinfo(np.int32).max
-
-
-# ---- what an index says ------------------------------------------------------------------------------
-
-
-class Span(NamedTuple):
-    """A slice resolved against its axis: `size` elements from `start`, by `step`."""
-
-    start: int
-    size: int
-    step: int
-    limit: int
-
-    def positive(self, size: int) -> tuple[int, int, int]:
-        """Start, limit and stride of the same elements in ascending order, on an axis of `size`."""
-        if self.step > 0:
-            return self.start, max(self.start, self.limit), self.step
-        low = min(self.limit + 1 + (self.start - self.limit - 1) % -self.step, size)
-        return low, max(self.start + 1, low), -self.step
-
-
-class Slot(NamedTuple):
-    """An operand of the index; a `ready` one is known to lie in bounds."""
-
-    place: int
-    shape: tuple[int, ...]
-    ready: bool = False
-
-
-class Options(NamedTuple):
-    """How a user wants an index to be taken."""
-
-    mode: Any = None
-    fill_value: Any = None
-    indices_are_sorted: bool = False
-    unique_indices: bool = False
-    wrap_negative_indices: bool = True
-
-
-PLAIN = Options()
-Entry = int | Span | Slot | None
-
-
-class Index(NamedTuple):
-    """The static part of an index on an array of `shape`, with axes of size 1 put in at `expanded`."""
-
-    shape: tuple[int, ...]
-    entries: tuple
-    expanded: tuple[int, ...] = ()
-
-    def on_axes(self) -> list[tuple[int, Any]]:
-        """The entries that stand for an axis each, with its number."""
-        return list(enumerate(e for e in self.entries if e is not None and e is not Ellipsis))
-
-
-def _items(index: Any) -> tuple:
-    if isinstance(index, list):
-        raise TypeError(
-            "Using a non-tuple sequence for multidimensional indexing is not allowed; use `arr[array(seq)]` "
-            "instead of `arr[seq]`. See https://github.com/jax-ml/jax/issues/4564 for more information."
-        )
-    return index if isinstance(index, tuple) else (index,)
-
-
-def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
-    """An index on an array of `shape` as its static part and its array operands.
-
-    Raises IndexError or TypeError for what is no index, or does not fit the shape.
-    """
-    items, expanded, operands = [], [], []
-    for i, item in enumerate(_items(index)):
-        found = _read(item)
-        if type(found) is bool:
-            expanded.append(i)
-            found = np.arange(int(found))
-        is_mask = isinstance(found, np.ndarray) and found.dtype == np.bool_
-        items += _nonzero(found, i) if is_mask else [found]
-    for i in expanded:
-        shape = (*shape[:i], 1, *shape[i:])
-    used = sum(x is not None and x is not Ellipsis for x in items)
-    if used > len(shape):
-        raise IndexError(
-            f"Too many indices: array is {len(shape) - len(expanded)}-dimensional, but "
-            f"{used - len(expanded)} were indexed"
-        )
-    dots = [i for i, x in enumerate(items) if x is Ellipsis]
-    if len(dots) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    at = dots[0] + 1 if dots else len(items)
-    items[at:at] = [slice(None)] * (len(shape) - used)
-    entries, axis = [], 0
-    for item in items:
-        entries.append(_entry(item, axis, shape, operands))
-        axis += item is not None and item is not Ellipsis
-    return Index(shape, tuple(entries), tuple(expanded)), operands
-
-
-class _MaskAxis(NamedTuple):
-    """Where a mask is true along one of its axes; the axis is number `k` of the mask, item `at` of the
-    index.
-    """
-
-    indices: np.ndarray
-    mask_shape: tuple
-    k: int
-    at: int
-
-
-def _nonzero(mask: np.ndarray, at: int) -> list:
-    return [_MaskAxis(found, mask.shape, k, at) for k, found in enumerate(np.nonzero(mask))]
-
-
-def _read(item: Any) -> Any:
-    """One item of an index: None, Ellipsis, a slice, an int, a bool, a mask or an array of integers."""
-    if item is None or item is Ellipsis or type(item) in (int, bool, slice):
-        return item
-    if isinstance(item, np.bool_):
-        return bool(item)
-    if isinstance(item, int | np.integer):
-        return int(item)
-    if isinstance(item, str):
-        raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
-    if isinstance(item, list | tuple):
-        item = _listed(item)
-    item = unwrapped(item)
-    if isinstance(item, Array | np.ndarray | float | complex | np.generic):
-        return _array(item)
-    if is_value(item):
-        return _array(creation.asarray(item))
-    if hasattr(item, "__index__"):
-        return item.__index__()
-    raise IndexError(
-        "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean arrays are "
-        f"valid indices. Got {item!r}"
-    )
-
-
-def _listed(item: Any) -> Any:
-    """A list inside an index as an array; a mask stays on the host."""
-    leaves = tree.tree_leaves(item)
-    if leaves and not all(type(x) in (bool, np.bool_) for x in leaves):
-        return creation.asarray(item)
-    return np.asarray(item, np.int32 if not leaves else np.bool_)
-
-
-def _array(item: Any) -> Any:
-    dtype = np.dtype(type(item)) if isinstance(item, float | complex) else item.dtype
-    if dtype == np.bool_:
-        value = _concrete(item)
-        return value if value.ndim else bool(value)
-    if not dtypes.issubdtype(dtype, np.integer):
-        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtype}")
-    if isinstance(item, np.ndarray):
-        return item.astype(dtypes.canonicalize_dtype(dtype))
-    return item
-
-
-def _concrete(mask: Any) -> np.ndarray:
-    """The value of a boolean index, which decides the result's shape."""
-    if isinstance(mask, Tracer):
-        value = mask.concrete_value()
-        if value is None:
-            raise errors.NonConcreteBooleanIndexError(typeof(mask).str_short(True))
-        mask = value
-    return np.asarray(mask)
-
-
-def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
-    if item is None or item is Ellipsis:
-        return item
-    if type(item) is slice:
-        return _span(item, shape[axis], axis)
-    if type(item) is _MaskAxis:
-        first = axis - item.k
-        if item.mask_shape[item.k] != shape[axis]:
-            raise IndexError(
-                f"boolean index did not match shape of indexed array in index {item.at}: got "
-                f"{item.mask_shape}, expected {list(shape[first : first + len(item.mask_shape)])}"
-            )
-        item = item.indices.astype(np.int32)
-    if not isinstance(item, int):
-        operands.append(item)
-        item = Slot(len(operands) - 1, typeof(item).shape)
-    if shape[axis] == 0 and (type(item) is int or item.shape == ()):
-        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-    return item
-
-
-def _span(s: slice, size: int, axis: int) -> Span:
-    parts = []
-    for v in (s.start, s.stop, s.step):
-        if isinstance(v, Tracer) and v.concrete_value() is None:
-            raise IndexError(
-                f"Slice entries must be static integers. Got slice({s.start}, {s.stop}, {s.step}) at "
-                f"position {axis}"
-            )
-        if isinstance(v, float):
-            raise TypeError(f"{type(v).__name__!r} object cannot be interpreted as an integer")
-        if isinstance(v, str):
-            raise TypeError(f"slices must be of integers, got {v!r}")
-        parts.append(v if v is None else v.__index__())
-    start, stop, step = slice(*parts).indices(size)
-    return Span(start, len(range(start, stop, step)), step, stop)
-
-
-# ---- reading -----------------------------------------------------------------------------------------
-
-
-def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
-    """`x[index]`: by a slice, a dynamic slice or a gather, as the index allows."""
-    ind, operands = parse(index, typeof(x).shape)
-    if options.fill_value is not None and isinstance(options.fill_value, Tracer):
-        raise errors.ConcretizationTypeError(options.fill_value, "fill_value argument to indexed get()")
-    if _can_fuse(x, operands):
-        ind, operands = _ints_as_operands(ind, operands, options)
-        return _take_fused(x, operands, index=ind, options=_hashable(options))
-    return read(x, operands, ind, options)
-
-
-def read(x: Any, operands: list, index: Index, options: Options) -> Any:
-    """The elements of `x` that a parsed index names."""
-    filling = options.mode is not None and GatherScatterMode.from_any(options.mode) is FILL_OR_DROP
-    on_axes = index.on_axes()
-    if all(type(e) is Span and (e.start, e.size, e.step) == (0, index.shape[a], 1) for a, e in on_axes):
-        return _finished(x if isinstance(x, Array) else creation.asarray(x), index)
-    if filling or any(type(e) is Slot and e.shape for _, e in on_axes):
-        return _gathered(x, operands, index, options)
-    if all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
-        return _finished(_sliced(x, index), index)
-    if any(type(e) is Span and abs(e.step) != 1 for _, e in on_axes):
-        return _gathered(x, operands, index, options)
-    return _finished(_slid(x, operands, index, options), index)
-
-
-def _is_static(entry: Any, size: int, wraps: bool) -> bool:
-    if type(entry) is int:
-        return (-size if wraps else 0) <= entry < size
-    return type(entry) is Span
-
-
-def _sliced(x: Any, index: Index) -> Any:
-    windows = [
-        e.positive(index.shape[a]) if type(e) is Span else (e % index.shape[a], e % index.shape[a] + 1, 1)
-        for a, e in index.on_axes()
-    ]
-    if all(w == (0, n, 1) for w, n in zip(windows, index.shape, strict=True)):
-        return x
-    starts, limits, strides = zip(*windows, strict=True)
-    return lax_shape.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
-
-
-def _slid(x: Any, operands: list, index: Index, options: Options) -> Any:
-    only = index.on_axes()[0][1] if len(index.shape) == 1 else None
-    if type(only) is Slot:
-        wraps = options.wrap_negative_indices and not only.ready
-        return dynamic_slice(x, [operands[only.place]], [1], allow_negative_indices=wraps)
-    dtype = _index_dtype(index.shape)
-    starts: list[Any] = []
-    sizes: list[int] = []
-    for a, e in index.on_axes():
-        if type(e) is Slot:
-            starts.append(as_type(operands[e.place], dtype))
-        else:
-            starts.append(
-                np.asarray(e if type(e) is int else e.positive(index.shape[a])[0]).astype(dtype)[()]
-            )
-        sizes.append(e.size if type(e) is Span else 1)
-    ready = all(type(e) is not Slot or e.ready for _, e in index.on_axes())
-    if options.wrap_negative_indices and not (ready and all(type(e) is not int for _, e in index.on_axes())):
-        starts = [from_front(s, n) for s, n in zip(starts, index.shape, strict=True)]
-    return dynamic_slice(x, starts, sizes, allow_negative_indices=False)
-
-
-def _finished(x: Any, index: Index) -> Any:
-    """What is left to do after a slice: turn axes round, drop those of ints, add those of None."""
-    on_axes = index.on_axes()
-    turned = tuple(a for a, e in on_axes if type(e) is Span and e.step < 0)
-    dropped = tuple(a for a, e in on_axes if type(e) is not Span)
-    x = lax_shape.rev(x, turned) if turned else x
-    x = lax_shape.squeeze(x, dropped) if dropped else x
-    kept = [e for e in index.entries if e is None or type(e) is Span]
-    return moving.expand_dims(x, tuple(i for i, e in enumerate(kept) if e is None))
-
-
-def from_front(i: Any, size: int) -> Any:
-    """An index counted from the front, by operations; a numpy value is compared at once."""
-    dtype = typeof(i).dtype
-    if dtypes.issubdtype(dtype, np.unsignedinteger):
-        return i
-    if size > dtypes.iinfo(dtype).max:
-        i, dtype = convert(i, np.dtype(np.int32)), np.dtype(np.int32)
-    below = i < 0 if isinstance(i, np.ndarray) else lt(i, dtype.type(0))
-    return select_n(below, i, add(i, size if typeof(i).weak_type else dtype.type(size)))
-
-
-def _index_dtype(shape: tuple[int, ...]) -> np.dtype:
-    return np.dtype(np.int64 if any(n > _LARGEST_INT32 for n in shape) else np.int32)
-
-
-# ---- gather and scatter ------------------------------------------------------------------------------
-
-
-class Part(NamedTuple):
-    """One column of the index vectors: the axis it is for, where its values come from, and their axes."""
-
-    axis: int
-    source: Any
-    dims: tuple[int, ...]
-
-
-class Plan(NamedTuple):
-    """How an index is written as one gather."""
-
-    group: tuple[tuple[int, Any], ...]
-    group_shape: tuple[int, ...]
-    parts: tuple[Part, ...]
-    index_shape: tuple[int, ...]
-    slice_sizes: tuple[int, ...]
-    offset_dims: tuple[int, ...]
-    collapsed: tuple[int, ...]
-    gathered: tuple[int, ...]
-    turned: tuple[int, ...]
-    added: tuple[int, ...]
-
-    @property
-    def numbers(self) -> GatherDimensionNumbers:
-        return GatherDimensionNumbers(self.offset_dims, self.collapsed, tuple(p.axis for p in self.parts))
-
-    @property
-    def result(self) -> tuple[int, ...]:
-        """The shape of what the index names, axes of None included."""
-        sizes = iter(self.gathered)
-        return tuple(
-            1 if i in self.added else next(sizes) for i in range(len(self.gathered) + len(self.added))
-        )
-
-
-class _Layout:
-    """A plan in the making: the axes of the result, in order."""
-
-    def __init__(self):
-        self.parts: list[Part] = []
-        self.out: list[tuple[str, int]] = []
-        self.turned: list[int] = []
-
-    def index_axes(self) -> int:
-        return sum(kind == "index" for kind, _ in self.out)
-
-    def put_group(self, group: list, shape: tuple) -> None:
-        first = self.index_axes()
-        self.parts += [Part(a, e, tuple(range(first, first + len(shape)))) for a, e in group]
-        self.out += [("index", n) for n in shape]
-
-    def put_span(self, axis: int, e: Span, size: int) -> None:
-        if e.step == 1:
-            if (e.start, e.size) != (0, size):
-                self.parts.append(Part(axis, e.start, ()))
-            self.out.append(("window", e.size))
-            return
-        if e.step < 0:
-            self.turned.append(sum(kind != "new" for kind, _ in self.out))
-        self.parts.append(Part(axis, e, (self.index_axes(),)))
-        self.out.append(("index", e.size))
-
-
-@cache.cache
-def plan(index: Index) -> Plan:
-    """The gather that an index means; arrays, with the ints beside them, broadcast together."""
-    entries = index.entries
-    members = [i for i, e in enumerate(entries) if type(e) in (int, Slot)]
-    grouped = any(type(e) is Slot and e.shape for e in entries)
-    axes = np.cumsum([e is not None and e is not Ellipsis for e in entries]) - 1
-    group = [(int(axes[i]), entries[i]) for i in members] if grouped else []
-    group_shape = lax_shape.broadcast_shapes(*(e.shape for _, e in group if type(e) is Slot)) if group else ()
-    in_front = grouped and members[-1] - members[0] != len(members) - 1
-    layout = _Layout()
-    if in_front:
-        layout.put_group(group, group_shape)
-    for i, e in enumerate(entries):
-        axis = int(axes[i])
-        if e is None:
-            layout.out.append(("new", 1))
-        elif type(e) is Span:
-            layout.put_span(axis, e, index.shape[axis])
-        elif type(e) in (int, Slot) and not grouped:
-            layout.parts.append(Part(axis, e, ()))
-        elif grouped and not in_front and i == members[0]:
-            layout.put_group(group, group_shape)
-    windows = {int(axes[i]): e.size for i, e in enumerate(entries) if type(e) is Span and e.step == 1}
-    gathered = [(kind, n) for kind, n in layout.out if kind != "new"]
-    return Plan(
-        tuple(group), group_shape, tuple(layout.parts),
-        index_shape=tuple(n for kind, n in gathered if kind == "index"),
-        slice_sizes=tuple(windows.get(a, 1) for a in range(len(index.shape))),
-        offset_dims=tuple(i for i, (kind, _) in enumerate(gathered) if kind == "window"),
-        collapsed=tuple(a for a in range(len(index.shape)) if a not in windows),
-        gathered=tuple(n for _, n in gathered),
-        turned=tuple(layout.turned),
-        added=tuple(i for i, (kind, _) in enumerate(layout.out) if kind == "new"),
-    )  # fmt: skip
-
-
-def _index_vectors(p: Plan, shape: tuple, operands: list, wraps: bool) -> Any:
-    """The index vectors of a plan, along the last axis of one array."""
-    dtype = _index_dtype(shape)
-    pairs = p.group or [(part.axis, part.source) for part in p.parts if type(part.source) is Slot]
-    values = [_member(e, shape[a], operands, wraps) for a, e in pairs]
-    queue, columns = iter(values), []
-    for part in p.parts:
-        if p.group and part.axis == p.group[0][0]:
-            spread = [_spread(v, p.group_shape) for v in values]
-            queue = iter([as_type(v, dtype) for v in spread])
-        columns.append(as_type(_column(part, p, shape, queue, dtype, wraps), dtype))
-    if not columns:
-        return np.zeros(0, dtype)
-    wide = (*p.index_shape, 1)
-    columns = [moving.broadcast_in_dim(c, wide, part.dims) for c, part in zip(columns, p.parts, strict=True)]
-    return lax_shape.concatenate(columns, len(p.index_shape))
-
-
-def _member(e: Any, size: int, operands: list, wraps: bool) -> Any:
-    if type(e) is int:
-        return e + size if wraps and e < 0 else e
-    return from_front(operands[e.place], size) if wraps and not e.ready else operands[e.place]
-
-
-def _spread(value: Any, shape: tuple) -> Any:
-    have = typeof(value).shape
-    if have == shape:
-        return value
-    kept = [i for i in range(len(shape) - len(have), len(shape))]
-    return moving.broadcast_in_dim(value, shape, kept)
-
-
-def _column(part: Part, p: Plan, shape: tuple, values: Any, dtype: np.dtype, wraps: bool) -> Any:
-    e = part.source
-    if type(e) is Span:
-        steps = mul(dtype.type(e.step), lax_shape.iota(dtype, e.size))
-        found = add(dtype.type(e.start), steps)
-        return lax_shape.rev(found, (0,)) if e.step < 0 else found
-    if type(e) is int and (not p.group or part.dims == ()):
-        return dtype.type(_member(e, shape[part.axis], [], wraps and not p.group))
-    return next(values)
-
-
-def _flags(p: Plan, options: Options) -> dict:
-    """Index vectors made of scalars and slices alone are sorted and unique."""
-    return dict(
-        indices_are_sorted=not p.group or options.indices_are_sorted,
-        unique_indices=not p.group or options.unique_indices,
-    )
-
-
-def _gathered(x: Any, operands: list, index: Index, options: Options) -> Any:
-    p = plan(index)
-    vectors = _index_vectors(p, index.shape, operands, options.wrap_negative_indices)
-    x = moving.expand_dims(x, index.expanded)
-    if prod(p.gathered) == 0:
-        aval = typeof(x)
-        return moving.full(p.result, np.zeros((), aval.dtype)[()], aval.weak_type)
-    mode = PROMISE_IN_BOUNDS if options.mode is None else options.mode
-    found = lax_scatter.gather(x, vectors, p.numbers, p.slice_sizes, mode=mode, fill_value=options.fill_value,
-                               **_flags(p, options))  # fmt: skip
-    found = lax_shape.rev(found, p.turned) if p.turned else found
-    return moving.expand_dims(found, p.added)
-
-
-def scatter(x: Any, operands: list, values: Any, index: Index, options: Options, update: Callable) -> Any:
-    """`x` with what an index names updated by `update`, a scatter of lax."""
-    aval, p = typeof(x), plan(index)
-    vectors = _index_vectors(p, index.shape, operands, options.wrap_negative_indices)
-    if prod(p.gathered) == 0:
-        return x
-    mode = FILL_OR_DROP if options.mode is None else GatherScatterMode.from_any(options.mode)
-    values = moving.full(p.result, np.zeros((), aval.dtype)[()]) if values is None else values
-    x, values = _one_type(x, values)
-    values = _broadcast_values(values, p.result)
-    values = lax_shape.squeeze(values, p.added) if p.added else values
-    values = lax_shape.rev(values, p.turned) if p.turned else values
-    numbers = lax_scatter.scatter_numbers(p.numbers)
-    x = moving.expand_dims(x, index.expanded)
-    found = update(x, vectors, values, numbers, mode=mode, **_flags(p, options))
-    found = lax_shape.squeeze(found, index.expanded) if index.expanded else found
-    return convert(found, aval.dtype, aval.weak_type)
-
-
-def _one_type(x: Any, values: Any) -> tuple[Any, Any]:
-    aval, given = typeof(x), typeof(values)
-    if dtypes.is_extended(aval.dtype):
-        if given.dtype != aval.dtype:
-            raise TypeError(f"at[].set: an array of {aval.dtype} cannot take values of {given.dtype}")
-        return x, values
-    dtype, weak = dtypes.promote((aval.dtype, aval.weak_type), (given.dtype, given.weak_type))
-    if dtype != aval.dtype:
-        errors.warn(
-            f"scatter inputs have incompatible types: cannot safely cast value from dtype={given.dtype} to "
-            f"dtype={aval.dtype} with "
-            f"jax_numpy_dtype_promotion={dtypes.config.state().numpy_dtype_promotion}. In "
-            "future JAX releases this will result in an error.",
-            FutureWarning,
-        )
-    return as_type(x, dtype, weak), as_type(values, dtype, weak)
-
-
-def _broadcast_values(values: Any, shape: tuple) -> Any:
-    have = typeof(values).shape
-    if len(have) > len(shape):
-        raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}")
-    if any(n not in (1, m) for n, m in zip(have, shape[len(shape) - len(have) :], strict=True)):
-        raise ValueError(
-            "Incompatible types for broadcasting: at[] was given values of "
-            f"type={typeof(values).str_short()} and "
-            f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}"
-        )
-    return creation.broadcast_shape_to(values, shape)
-
-
-# ---- eager calls, fused ------------------------------------------------------------------------------
-
-
-def _can_fuse(x: Any, operands: list) -> bool:
-    return type(x) is ArrayImpl and state.is_eager() and not any(isinstance(o, Tracer) for o in operands)
-
-
-def _ints_as_operands(index: Index, operands: list, options: Options) -> tuple[Index, list]:
-    """The index with ints as operands, so that one program serves them all."""
-    operands, entries, axis = list(operands), [], 0
-    for e in index.entries:
-        if type(e) is int and -index.shape[axis] <= e < index.shape[axis]:
-            if e >= 0 or options.wrap_negative_indices:
-                operands.append(np.int32(e % index.shape[axis]) if index.shape[axis] <= _LARGEST_INT32 else e)
-                e = Slot(len(operands) - 1, (), True)
-        entries.append(e)
-        axis += e is not None and e is not Ellipsis
-    return index._replace(entries=tuple(entries)), operands
-
-
-def _hashable(options: Options) -> Options:
-    fill = options.fill_value
-    return options._replace(fill_value=fill.item() if hasattr(fill, "item") else fill)
-
-
-@jitted("getitem", static=("index", "options"))
-def _take_fused(x, operands, index, options):
-    return read(x, operands, index, options)
-
-
-@jitted("scatter", static=("index", "options", "name"))
-def _scatter_fused(x, operands, values, index, options, name):
-    return scatter(x, operands, values, index, options, _UPDATES[name])
-
-
 _UPDATES = {
     "set": lax_scatter.scatter, "add": lax_scatter.scatter_add, "subtract": lax_scatter.scatter_sub,
     "multiply": lax_scatter.scatter_mul, "min": lax_scatter.scatter_min, "max": lax_scatter.scatter_max,
 }  # fmt: skip
 
 
+def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
+    """`x[index]`: by a slice, a dynamic slice or a gather, as the index allows."""
+    if options.fill_value is not None:
+        options = options._replace(fill_value=_fill_value(options.fill_value))
+    if type(x) is ArrayImpl and state.is_eager():
+        found = _at_once(x, index, options, None, ())
+        if found is not None:
+            return found
+    ind, operands = parse(index, typeof(x).shape)
+    return read(x, operands, ind, options)
+
+
+def _fill_value(value: Any) -> Any:
+    if isinstance(value, Tracer):
+        raise errors.ConcretizationTypeError(value, "fill_value argument to indexed get()")
+    return value.item() if hasattr(value, "item") else value
+
+
 def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN) -> Any:
     """`x` with what an index names set, added to, ... (`name` is that of the method of `x.at[index]`)."""
     x = x if isinstance(x, Array) else creation.asarray(x)
-    ind, operands = parse(index, typeof(x).shape)
     if not is_value(values):
         values = creation.asarray(values)
-    fused = _can_fuse(x, operands) and not isinstance(values, Tracer)
-    if fused and dtypes.promote(dtypes.typed(x), dtypes.typed(values))[0] == x.dtype:
-        ind, operands = _ints_as_operands(ind, operands, options)
-        return _scatter_fused(x, operands, values, index=ind, options=options, name=name)
+    if type(x) is ArrayImpl and state.is_eager() and not isinstance(values, Tracer):
+        found = _at_once(x, index, options, name, (operand(values),))
+        if found is not None:
+            return found
+    ind, operands = parse(index, typeof(x).shape)
     return scatter(x, operands, values, ind, options, _UPDATES[name])
+
+
+# ---- eager calls -------------------------------------------------------------------------------------
+
+
+class _Known(NamedTuple):
+    """The program for one kind of index; the axes that its ints are for, and where its slices start."""
+
+    run: Callable[[Sequence], Any]
+    sizes: tuple[int, ...]
+    starts: tuple[ArrayImpl, ...]
+
+
+_known = cache.BoundedDict(16384)
+_programs = cache.BoundedDict(4096)
+
+
+def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, given: tuple) -> Any:
+    """The index taken, or the update `name` with `given` made, by one program; None where that cannot be."""
+    parts = _split(index, x._sig.shape)
+    if parts is None:
+        return None
+    kinds, ints, arrays = parts
+    how = options if options.fill_value is None else cache.key(options)
+    key = (x._sig, config.state(), how, name, *[a._sig for a in given], *kinds)
+    known = _known.get(key)
+    if known is None:
+        known = _learned(x, index, options, name, given, ints, arrays)
+        if known is None:
+            return None
+        _known[key] = known
+    run, sizes, starts = known
+    leaves = [x, *given, *arrays]
+    for i, n in zip(ints, sizes, strict=True):
+        if i < 0 and options.wrap_negative_indices:
+            i += n
+        if not 0 <= i < n:
+            return None
+        leaves.append(transfer.scalar_operand(i))
+    return run([*leaves, *starts] if starts else leaves)
+
+
+def _split(index: Any, shape: tuple[int, ...]) -> tuple[list, list, list] | None:
+    """What is static in an index, as a key, its ints, and its arrays; None for an index of a rare kind."""
+    kinds: list[Any] = []
+    ints: list[int] = []
+    arrays: list[ArrayImpl] = []
+    for item in index if type(index) is tuple else (index,):
+        kind = type(item)
+        if kind is int:
+            kinds.append(int)
+            ints.append(item)
+        elif kind is slice:
+            ends = (item.start, item.stop, item.step)
+            for end in ends:
+                if end is not None and type(end) is not int:
+                    return None
+            kinds += (slice, *ends)
+        elif item is None or item is Ellipsis:
+            kinds.append(item)
+        elif isinstance(item, np.integer):
+            kinds.append(int)
+            ints.append(int(item))
+        else:
+            found = _index_arrays(item, () if kinds else shape)
+            if found is None:
+                return None
+            arrays += found
+            kinds += [a._sig for a in found]
+    return kinds, ints, arrays
+
+
+def _index_arrays(item: Any, shape: tuple[int, ...]) -> list[ArrayImpl] | None:
+    """The arrays of integers that an array in an index stands for; a mask must fit the first axes of
+    `shape`.
+    """
+    if type(item) is not ArrayImpl and type(item) is not np.ndarray:
+        return None
+    if item.dtype == np.bool_ and item.shape and item.shape == shape[: item.ndim]:
+        return [transfer.to_device(found.astype(np.int32)) for found in np.nonzero(np.asarray(item))]
+    if item.dtype.kind not in "iu":
+        return None
+    return [item if type(item) is ArrayImpl else transfer.to_device(item)]
+
+
+def _learned(x: ArrayImpl, index: Any, options: Options, name: str | None, given: tuple, ints: list,
+             arrays: list) -> _Known | None:  # fmt: skip
+    """The program for an index, with ints and the starts of slices as operands, so that it serves others."""
+    if x._sig.device is None or given and not _keeps_type(x, given[0]):
+        return None
+    ind = parse(index, x._sig.shape)[0]
+    found = _as_operands(ind, options, len(arrays), len(ints))
+    if found is None or name is None and ind.is_whole() and None not in ind.entries:
+        return None
+    ind, sizes, starts = found
+    leaves = [x, *given, *arrays, *[transfer.scalar_operand(0)] * len(sizes)]
+    leaves += [transfer.scalar_operand(i) for i in starts]
+    how = cache.key(options)
+    key = (ind, how, name, config.state(), *[a._sig for a in leaves])
+    run = _programs.get(key)
+    if run is None:
+        run = _programs[key] = compile_function(_flat(ind, options, name), leaves, name or "getitem")
+    return _Known(run, tuple(sizes), tuple(leaves[len(leaves) - len(starts) :]))
+
+
+def _keeps_type(x: Array, values: Array) -> bool:
+    return dtypes.promote(dtypes.typed(x), dtypes.typed(values))[0] == x.dtype
+
+
+def _as_operands(index: Index, options: Options, first: int, ints: int) -> tuple[Index, list, list] | None:
+    """The index with operands, from number `first` on, for its `ints` ints and then for the starts of its
+    slices; the sizes of the ints' axes, and the starts. None for an int out of bounds.
+    """
+    on_axes = index.on_axes()
+    slides = all(abs(e.step) == 1 if type(e) is Span else type(e) is int or not e.shape for _, e in on_axes)
+    sizes: list[int] = []
+    starts: list[int] = []
+
+    def entry(e, n):
+        if type(e) is int:
+            sizes.append(n)
+            return Slot(first + len(sizes) - 1, (), True)
+        if slides and type(e) is Span and e.step == 1 and 0 < e.size < n <= _LARGEST_INT32:
+            starts.append(e.start)
+            return Window(first + ints + len(starts) - 1, e.size)
+        return e
+
+    for a, e in on_axes:
+        n = index.shape[a]
+        lowest = -n if options.wrap_negative_indices else 0
+        if type(e) is int and not (lowest <= e < n and n <= _LARGEST_INT32):
+            return None
+    found = iter([entry(e, index.shape[a]) for a, e in on_axes])
+    entries = tuple(e if e is None or e is Ellipsis else next(found) for e in index.entries)
+    return index._replace(entries=entries), sizes, starts
+
+
+def _flat(index: Index, options: Options, name: str | None) -> Callable:
+    if name is None:
+        return lambda x, *operands: [read(x, operands, index, options)]
+    return lambda x, values, *operands: [scatter(x, operands, values, index, options, _UPDATES[name])]
 
 
 # ---- x.at --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from minijax.composed.cumulative import cumsum
 from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import creation, indexing, shaping
+from minijax.numpy import creation, index_plans, indexing, shaping
 from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.selecting import where
 from minijax.numpy.ufuncs import clip, floor_divide, remainder
@@ -20,7 +20,7 @@ from minijax.ops import elementwise as lax, moving, scatter as lax_scatter, shap
 from minijax.ops.convert import convert
 from minijax.ops.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 
-_PROMISED = indexing.PLAIN._replace(mode=PROMISE_IN_BOUNDS)
+_PROMISED = index_plans.PLAIN._replace(mode=PROMISE_IN_BOUNDS)
 
 # ---- take --------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ def take_along_axis(
     gather_mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
     indices = convert(indices, np.dtype(np.int32))
-    indices = indexing.from_front(indices, a.shape[axis]) if wraps else indices
+    indices = index_plans.from_front(indices, a.shape[axis]) if wraps else indices
     plan = _along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
     return lax_scatter.gather(
@@ -172,7 +172,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
         for i, n in enumerate(a.shape)
     ]
     places[axis] = indices
-    found = indexing.update(a, tuple(places), put, "set", indexing.Options(mode))
+    found = indexing.update(a, tuple(places), put, "set", index_plans.Options(mode))
     return shaping.reshape(found, shape)
 
 

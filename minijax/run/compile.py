@@ -9,7 +9,7 @@ import numpy as np
 from jaxlib import _jax, xla_client as xc
 
 from minijax.base import config
-from minijax.base.cache import WeakValues
+from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.run import client, host
 from minijax.run.array import ArrayImpl, Signature, signature
@@ -123,15 +123,30 @@ def strip_locations(text: str) -> str:
     return text.strip()
 
 
+def digest(text: str) -> bytes:
+    """The hash of what a program computes."""
+    return hashlib.sha256(strip_locations(text).encode()).digest()
+
+
+@cache(maxsize=256)
+def _prepared_options(devices, options, key, replicas, state, unoptimized) -> tuple[Any, bytes]:
+    """The options of a compilation and their bytes; `key` tells equal values of different kinds apart."""
+    made = make_options(devices, dict(options), replicas)
+    return made, made.SerializeAsString()
+
+
 class _Source:
     """A program to compile: equal if the text without locations, the devices and the options are."""
 
     __slots__ = ("key", "text", "devices", "options", "name")
 
-    def __init__(self, text, devices, options, name):
-        digest = hashlib.sha256(strip_locations(text).encode()).digest()
-        self.key = (digest, devices, options.SerializeAsString())
-        self.text, self.devices, self.options, self.name = text, devices, options, name
+    def __init__(self, text, devices, options=None, replicas=1, name=""):
+        given = tuple((options or {}).items())
+        self.options, serialized = _prepared_options(
+            devices, given, key(given), replicas, config.state(), config.disable_most_optimizations.value
+        )
+        self.key = (digest(text), devices, serialized)
+        self.text, self.devices, self.name = text, devices, name
 
     def __eq__(self, other):
         return self.key == other.key
@@ -171,8 +186,13 @@ def compile_text(
     if devices is None:
         devices = (client.default_device() if device is None else device,)
     devices = tuple(devices)
-    source = _Source(text, devices, make_options(devices, options, replicas), name)
+    source = _Source(text, devices, options, replicas, name)
     return _programs.once(source, lambda: _load(source))
+
+
+def is_compiled(text: str, devices: tuple) -> bool:
+    """Whether the executable of an equal module is at hand."""
+    return _Source(text, devices) in _programs
 
 
 def load_serialized(data: bytes, devices: Sequence[Any], name: str = "", text: str = "") -> "Program":

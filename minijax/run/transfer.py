@@ -170,9 +170,14 @@ _bits = struct.Struct("<d").pack
 
 
 def scalar_operand(x: Any) -> ArrayImpl:
-    """A Python scalar as an uncommitted array, remembered; not for users, who could delete it."""
+    """A Python or NumPy number as an uncommitted array, remembered; not for users, who could delete it."""
     kind = type(x)
-    key = _bits(x) if kind is float else (_bits(x.real), _bits(x.imag)) if kind is complex else x
+    if kind is float:
+        key = _bits(x)
+    elif kind is complex:
+        key = _bits(x.real), _bits(x.imag)
+    else:
+        key = x.tobytes() if isinstance(x, np.generic) else x
     name = kind, key, config.state()
     found = _scalars.get(name)
     if found is None or found._raw.is_deleted():

@@ -1,8 +1,10 @@
 """Evaluation: programs compiled and run, single operations among them."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from minijax.base import cache, config, errors, stack
 from minijax.hlo import module
@@ -10,10 +12,11 @@ from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.primitive import programs_in
 from minijax.ir.shardings import GSPMDSharding, NamedSharding, P
-from minijax.ir.trace import EvalTrace, Tracer, escaped_message
+from minijax.ir.trace import EvalTrace, Tracer, escaped_message, trace_to_jaxpr
 from minijax.ir.types import ShapedArray
 from minijax.run import client, compile, spread, transfer
 from minijax.run.array import ArrayImpl, copied
+from minijax.transforms.lift import lift_constants
 from minijax.transforms.placement import Placement, ProgramOptions, choose_placement
 from minijax.transforms.prune import prune_closed
 
@@ -39,6 +42,8 @@ def operand(x: Any) -> ArrayImpl:
         return x
     if kind in _SCALARS:
         return transfer.scalar_operand(x)
+    if isinstance(x, np.number):
+        return transfer.scalar_operand(x)
     if isinstance(x, Tracer):
         raise errors.UnexpectedTracerError(escaped_message(x))
     return transfer.to_device(x)
@@ -46,14 +51,17 @@ def operand(x: Any) -> ArrayImpl:
 
 @stack.deep
 def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, platform: str = "",
-                  locate: Callable | None = None) -> Lowered:  # fmt: skip
-    """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`; `locate`: see hlo.module."""
+                  locate: Callable | None = None, lifted: Collection[Var] = ()) -> Lowered:  # fmt: skip
+    """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`; `locate`: see hlo.module.
+
+    Large constants, and those that are `lifted`, are arguments.
+    """
     pruned, used = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)
     kept = tuple(i for i, u in enumerate(used) if u)
     donated = tuple(options.donated[i] for i in kept) if options.donated else ()
     hoisted, hidden = [], []
     for v, c in zip(pruned.jaxpr.constvars, pruned.consts, strict=True):
-        if (
+        if v in lifted or (
             isinstance(v.aval, ShapedArray)
             and v.aval.shape
             and v.aval.size * v.aval.dtype.itemsize > _SMALL_CONSTANT
@@ -232,10 +240,46 @@ def _settled(given: Sequence, chosen: Sequence, avals: Sequence, mesh: Any) -> l
     ]  # fmt: skip
 
 
-def compile_program(closed: ClosedJaxpr, options: ProgramOptions,
-                    placement: Placement) -> Runner | SpreadRunner:  # fmt: skip
-    """Lowers and compiles a jaxpr for the devices of its placement."""
-    return compile_lowered(lower_program(closed, options, placement), options)
+def compile_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement,
+                    lift: bool = False) -> Runner | SpreadRunner:  # fmt: skip
+    """Lowers and compiles a jaxpr for the devices of its placement.
+
+    Constants become operands if `lift`, or if an earlier program differs from this one in constants alone.
+    """
+    lowered = None if lift else lower_program(closed, options, placement)
+    if lowered is None or _is_worth_sharing(lowered, options):
+        lowered = _lifted(closed, options, placement, lowered)
+    return compile_lowered(lowered, options)
+
+
+_LARGEST_SHARED = 1 << 16  # the length of a text that is cheap to write twice
+_shared_texts = cache.BoundedDict(8192)
+
+
+def _is_worth_sharing(lowered: Lowered, options: ProgramOptions) -> bool:
+    made, placement = lowered.module, lowered.placement
+    return (
+        len(made.text) <= _LARGEST_SHARED
+        and not (lowered.closed.effects or placement.is_spread or options.compiler_options)
+        and not compile.is_compiled(made.text, placement.devices)
+    )
+
+
+def _lifted(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement,
+            plain: Lowered | None) -> Lowered:  # fmt: skip
+    """The program with constants as operands, unless there is a plain one and this one is new."""
+    found = lift_constants(closed, plain is not None)
+    if not found.values:
+        return plain or lower_program(closed, options, placement)
+    lowered = lower_program(found.closed, options, placement, lifted=found.values)
+    if plain is None:
+        is_small = len(lowered.module.text) <= _LARGEST_SHARED
+        return lowered if is_small else lower_program(closed, options, placement)
+    key = compile.digest(lowered.module.text), placement, config.state()
+    if key in _shared_texts:
+        return lowered
+    _shared_texts[key] = None
+    return plain
 
 
 def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Runner | SpreadRunner:
@@ -317,16 +361,34 @@ def _without(owner: Any, values: tuple) -> tuple:
 
 
 def _compile_operation(primitive, arrays, params) -> Callable[[Sequence[ArrayImpl]], list]:
-    options = ProgramOptions(primitive.name, keep_unused=True)
     with state.set_current_trace(None):
         closed = one_equation(primitive, [x._sig.aval for x in arrays], params)
-        placement = choose_placement([x._sig for x in arrays], options, closed)
-        runner = compile_program(closed, options, placement)
-    device = runner.device
-    if device is not None and all(x._sig.device is device for x in arrays):
-        run = runner.run
-        return lambda arrays: run([x._raw for x in arrays])
-    return runner
+        runner = _compile_for(closed, primitive.name, arrays, primitive.lift is not None)
+    run, hidden = runner.run, runner.hidden
+    if not _all_on(runner.device, arrays):
+        return runner
+    if hidden:
+        return lambda arrays: run([x._raw for x in arrays] + hidden)
+    return lambda arrays: run([x._raw for x in arrays])
+
+
+def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> Callable[[Sequence], Any]:
+    """What runs a flat function of one result, as one program, on arrays with the signatures of these."""
+    jaxpr, consts = trace_to_jaxpr(fun, [x._sig.aval for x in arrays], DebugInfo("jit", name))
+    runner = _compile_for(ClosedJaxpr(jaxpr, consts), name, arrays)
+    if _all_on(runner.device, arrays):
+        return runner.shortcut(range(len(arrays)), len(arrays), None)
+    return lambda arrays: runner(arrays)[0]
+
+
+def _compile_for(closed, name, arrays, lift=False):
+    options = ProgramOptions(name, keep_unused=True)
+    placement = choose_placement([x._sig for x in arrays], options, closed)
+    return compile_program(closed, options, placement, lift and not (placement.is_spread or closed.effects))
+
+
+def _all_on(device, arrays):
+    return device is not None and all(x._sig.device is device for x in arrays)
 
 
 EvalTrace.evaluate = staticmethod(evaluate)

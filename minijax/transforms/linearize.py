@@ -20,7 +20,7 @@ from minijax.ir.trace import (
 from minijax.ir.types import Zero, register_value_type, typeof
 from minijax.ops.zeros import instantiate
 from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
-from minijax.transforms.prune import prune_closed, prune_jaxpr
+from minijax.transforms.prune import prune_closed, prune_fresh
 
 
 class LinearizeTracer(JVPTracer):
@@ -137,7 +137,7 @@ def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | 
 
 def _pruned(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:
     """Drops what does not reach the results, and the residuals that only it read; orders by first use."""
-    jaxpr, _ = prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)
+    jaxpr, _ = prune_fresh(jaxpr, (True,) * len(jaxpr.outvars), True)
     values = dict(zip(jaxpr.constvars, consts, strict=True))
     order: dict[Var, None] = {}
     for eqn in jaxpr.eqns:

@@ -17,11 +17,22 @@ def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
     return pruned or jaxpr, used_inputs
 
 
+def prune_fresh(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
+                instantiate: bool | tuple[bool, ...] = False) -> tuple[Jaxpr, tuple[bool, ...]]:  # fmt: skip
+    """As `prune_jaxpr`, for a jaxpr that nobody will ask about again."""
+    pruned, used_inputs = _pruned(jaxpr, used_outputs, instantiate)
+    return pruned or jaxpr, used_inputs
+
+
 # The caches hold None for a jaxpr that stays as it is: holding it would keep it alive.
 
 
 @cache.weak_cache
 def _prune_jaxpr(jaxpr, used_outputs, instantiate):
+    return _pruned(jaxpr, used_outputs, instantiate)
+
+
+def _pruned(jaxpr, used_outputs, instantiate):
     keep = (instantiate,) * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
     outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
     live = set(outvars)  # literals too, which are nobody's results

@@ -298,10 +298,10 @@ def test_a_stage_raises_what_jax_raises(name):
 
 def test_stages_share_the_traces_and_programs_of_calls():
     seen = []
-    f = minijax.jit(lambda x: (seen.append(1), x * 41.0)[1])
+    f = minijax.jit(lambda x: (seen.append(1), x * x * x / 8.0)[1])
     f(1.0)
     before = compile_count()
-    assert float(f.trace(2.0).lower().compile()(2.0)) == 82.0
+    assert float(f.trace(2.0).lower().compile()(2.0)) == 1.0
     f.eval_shape(3.0)
     assert len(seen) == 1
     assert compile_count() == before

@@ -175,13 +175,72 @@ def test_the_repr_of_at_shows_array_and_index():
     same(lambda jnp: repr(jnp.arange(3).at))
 
 
+def compiles(call):
+    """How many programs XLA compiles for a call."""
+    before = minijax.run.compile.compile_count()
+    call()
+    return minijax.run.compile.compile_count() - before
+
+
+def test_eager_reads_and_updates_give_what_jitted_ones_do():
+    cases = table(READS + "; " + UPDATES)
+    args = {name: jnp.asarray(value) for name, value in VALUES.items()}
+    texts = [case.name for case in cases]
+    with warnings.catch_warnings(action="ignore"):
+        programs = [eval(f"lambda {', '.join(args)}: {t}", {"jnp": jnp, "np": np}) for t in texts]
+        wanted = minijax.jit(lambda *xs: [program(*xs) for program in programs])(*args.values())
+        for text, program, want in zip(texts, programs, wanted, strict=True):
+            for found in (program(*args.values()), program(*args.values())):
+                assert found.aval == want.aval, text
+                assert found.tobytes() == want.tobytes(), text
+
+
 def test_ints_share_one_program():
-    x = jnp.arange(7.0)
+    x, m = jnp.arange(7.0), jnp.ones((5, 6))
     assert float(x[2]) == 2
     before = minijax.run.compile.compile_count()
-    assert [float(x[i]) for i in (0, 3, -1)] == [0, 3, 6]
+    assert [float(x[i]) for i in (0, 3, -1, np.int64(-7))] == [0, 3, 6, 0]
+    assert minijax.run.compile.compile_count() == before
     assert [float(x.at[i].set(9.0)[i]) for i in (1, -2)] == [9, 9]
     assert minijax.run.compile.compile_count() - before <= 1
+    assert compiles(lambda: [m[i, -j] for i in range(5) for j in range(1, 6)]) <= 1
+    assert compiles(lambda: [m[:, j] for j in range(6)]) <= 1
+    assert compiles(lambda: [m.at[i, 2:].add(float(i)) for i in range(5)]) <= 1
+
+
+def test_slices_of_one_size_share_one_program():
+    x, m = jnp.arange(20.0), jnp.arange(40.0).reshape(10, 4)
+    assert compiles(lambda: [x[i : i + 3] for i in range(16)]) <= 1
+    assert compiles(lambda: [m[i : i + 2, j] for i in range(7) for j in range(4)]) <= 1
+    assert compiles(lambda: [m.at[i : i + 2].set(1.0) for i in range(7)]) <= 1
+    assert x[17:20].tolist() == [17, 18, 19] and x[-3:-1].tolist() == [17, 18]
+    assert m[2:4, 1].tolist() == [9, 13]
+    assert m.at[8:10].set(0.0)[7:].tolist() == [[28, 29, 30, 31], [0] * 4, [0] * 4]
+
+
+def test_arrays_and_masks_of_one_shape_share_one_program():
+    x = jnp.arange(7.0)
+    assert compiles(lambda: [x[jnp.array([i, 2])] for i in range(4)]) <= 1
+    assert compiles(lambda: [x[np.array([i, -2])] for i in range(4)]) <= 0
+    assert compiles(lambda: [x.at[jnp.array([i, 2])].set(i) for i in range(4)]) <= 1
+    masks = [np.isin(np.arange(7), kept) for kept in ([0, 2], [1, 6], [3, 4])]
+    assert [x[mask].tolist() for mask in masks] == [[0, 2], [1, 6], [3, 4]]
+    assert compiles(lambda: [x[jnp.asarray(mask)] for mask in masks]) <= 0
+
+
+def test_signed_zeros_and_kinds_of_fill_values_are_kept_apart():
+    x = jnp.arange(3.0)
+    fills = [x.at[jnp.array([5])].get(mode="fill", fill_value=v) for v in (0.0, -0.0, 1, True)]
+    assert [str(f[0]) for f in fills] == ["0.0", "-0.0", "1.0", "1.0"]
+
+
+def test_indexing_a_deleted_array_raises():
+    x = jnp.arange(5.0)
+    x[1], x[2:4]
+    x.delete()
+    for call in (lambda: x[1], lambda: x[2:4], lambda: x.at[0].set(1.0)):
+        with pytest.raises(RuntimeError, match="deleted"):
+            call()
 
 
 def test_arrays_iterate_over_their_first_axis():

@@ -1,0 +1,254 @@
+"""Constants as operands, so that programs that differ only in constants share an executable.
+
+XLA folds neighbouring constants, which rounds differently: `x * a * b` is `x * (a * b)`. So only those are
+lifted that stand alone.
+"""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.ir.context import EMPTY
+from minijax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.types import AbstractValue, ShapedArray
+
+_SUMS, _PRODUCTS = frozenset(("add", "sub")), frozenset(("mul", "div"))
+_SCALING = frozenset(("add", "sub", "mul"))
+_CHOOSING = frozenset("max min lt le gt ge eq ne select_n clamp and or xor".split())
+_MOVING = frozenset(
+    "broadcast_in_dim reshape transpose squeeze expand_dims rev slice convert_element_type neg copy "
+    "stop_gradient reduce_precision".split()
+)
+# What XLA computes without constants of its own, and of that, what it computes without sums.
+_PURE = _SUMS | _PRODUCTS | _CHOOSING | frozenset(
+    "exp log sin cos tanh sqrt rsqrt abs sign floor ceil square not reduce_sum reduce_max reduce_min "
+    "reduce_and reduce_or argmax argmin dot_general gather dynamic_slice dynamic_update_slice concatenate "
+    "iota sort scan while cond add_any".split()
+)  # fmt: skip
+_SUMLESS = _PRODUCTS | _CHOOSING | frozenset(
+    "abs sign floor ceil square reduce_max reduce_min argmax argmin gather dynamic_slice concatenate sort "
+    "while cond scan".split()
+)  # fmt: skip
+_LARGEST = 32
+_SPECIAL = (-1, 0, 1)  # with which an operation is another one, or none
+
+
+class Lifted(NamedTuple):
+    """A jaxpr, and the values of new variables that stand in it for what were constants."""
+
+    closed: ClosedJaxpr
+    values: dict[Var, Any]
+
+
+def lift_constants(closed: ClosedJaxpr, exactly: bool) -> Lifted:
+    """The jaxpr with those constants in variables, which are constvars, that may as well be operands.
+
+    If `exactly`, those stay that meet both a product and a sum: whether the two are rounded as one is up to
+    the compiler, and may depend on what it knows of the constant.
+    """
+    found = _lift(closed, (False,) * len(closed.invars), exactly)
+    jaxpr, consts = found.closed.jaxpr, found.closed.consts
+    opened = jaxpr.replace(constvars=[*jaxpr.constvars, *found.values])
+    return Lifted(ClosedJaxpr(opened, [*consts, *found.values.values()]), found.values)
+
+
+def _lift(closed: ClosedJaxpr, fixed: Sequence[bool], exactly: bool) -> Lifted:
+    """Of the inputs, those that are `fixed` are constants already; the new variables are left free."""
+    if not _has_constants(closed):
+        return Lifted(closed, {})
+    flat = _without_moved_literals(inlined(closed))
+    lifter = _Lifter(flat, fixed, exactly)
+    eqns = [lifter.rewritten(eqn) for eqn in flat.eqns]
+    if not lifter.lifted:
+        return Lifted(closed, {})
+    pairs = zip(flat.constvars, flat.consts, strict=True)
+    kept = [(v, c) for v, c in pairs if v not in lifter.lifted]
+    jaxpr = flat.jaxpr.replace(constvars=[v for v, _ in kept], eqns=eqns)
+    return Lifted(ClosedJaxpr(jaxpr, [c for _, c in kept]), lifter.lifted)
+
+
+def _without_moved_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr with constvars for the literals that are moved before they are read."""
+    consts = dict(zip(closed.constvars, closed.consts, strict=True))
+    eqns = []
+    for eqn in closed.eqns:
+        a = eqn.invars[0] if eqn.primitive.name in _MOVING else None
+        if type(a) is Literal:
+            v = Var(a.aval)
+            consts[v] = np.asarray(a.val, a.aval.dtype)
+            eqn = eqn.replace(invars=[v])
+        eqns.append(eqn)
+    return ClosedJaxpr(closed.jaxpr.replace(eqns=eqns, constvars=list(consts)), list(consts.values()))
+
+
+class _Lifter:
+    """What is known of the constants of one jaxpr."""
+
+    def __init__(self, closed: ClosedJaxpr, fixed: Sequence[bool], exactly: bool):
+        self.exactly = exactly
+        self.lifted: dict[Var, Any] = {}
+        self.roots: dict[Var, Atom] = {}  # of what was only moved
+        self.folders: dict[Var, list[JaxprEqn]] = {}  # that a value comes from
+        self.makers: dict[Var, JaxprEqn] = {}
+        self.consts = dict(zip(closed.constvars, closed.consts, strict=True))
+        self.fixed = {v for v, f in zip(closed.invars, fixed, strict=True) if f}
+        self.chained: set[int] = set()
+        for eqn in closed.eqns:
+            self._follow(eqn)
+            self._note_sum_of_product(eqn)
+        self.free = self._find_free(closed.jaxpr)
+
+    def root(self, a: Atom) -> Atom:
+        return a if type(a) is Literal else self.roots.get(a, a)
+
+    def is_constant(self, a: Atom) -> bool:
+        r = self.root(a)
+        return type(r) is Literal or r in self.consts or r in self.fixed
+
+    def _follow(self, eqn: JaxprEqn) -> None:
+        """Notes what the results come from, and marks equations whose constants XLA may put together."""
+        name, out = eqn.primitive.name, eqn.outvars[0] if eqn.outvars else None
+        before = [e for a in eqn.invars if type(a) is Var for e in self.folders.get(a, ())]
+        if name in _MOVING:
+            self.roots[out], self.folders[out] = self.root(eqn.invars[0]), before
+        elif name == "select_n":
+            self.folders[out] = [*before, eqn] if any(map(self.is_constant, eqn.invars)) else before
+        elif self._folds(eqn):
+            near = [e for e in before if not _is_other_kind(e.primitive.name, name)]
+            self.chained.update(id(e) for e in (*near, eqn) if near)
+            self.folders.update((v, [eqn]) for v in eqn.outvars)
+
+    def _folds(self, eqn: JaxprEqn) -> bool:
+        """Whether XLA may move a constant into, or out of, the operation."""
+        name = eqn.primitive.name
+        if name in _SUMS or name in _PRODUCTS:
+            return any(map(self.is_constant, eqn.invars)) or name == "mul" and self._spreads(eqn)
+        if name == "scan":
+            return eqn.params["length"] < 2 or eqn.params["unroll"] != 1
+        return name not in _PURE and (name != "integer_pow" or eqn.params["y"] < 0)
+
+    def _spreads(self, eqn: JaxprEqn) -> bool:
+        """Whether an operand is smaller than the result: XLA prefers to scale that one."""
+        size = eqn.outvars[0].aval.size
+        return any(a.aval.size < size or self.root(a).aval.size < size for a in eqn.invars)
+
+    def _note_sum_of_product(self, eqn: JaxprEqn) -> None:
+        self.makers.update(dict.fromkeys(eqn.outvars, eqn))
+        if not self.exactly or eqn.primitive.name in _MOVING or eqn.primitive.name in _SUMLESS:
+            return
+        for a in eqn.invars:
+            maker = None if self.is_constant(a) else self.makers.get(self.root(a))
+            if maker is not None and maker.primitive.name not in _SUMS | _CHOOSING:
+                self.chained |= {id(maker), id(eqn)}
+
+    def _find_free(self, jaxpr: Jaxpr) -> set[Var]:
+        """The constants in variables that may be lifted at each of their uses."""
+        bound = {self.root(v) for v in jaxpr.outvars if type(v) is Var}
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.name not in _MOVING and not self._allows(eqn):
+                bound.update(r for r in map(self.root, eqn.invars) if type(r) is Var)
+        return {v for v, c in self.consts.items() if v not in bound and _is_small(v.aval) and _is_plain(c)}
+
+    def _allows(self, eqn: JaxprEqn) -> bool:
+        """Whether the result has the same bits when the constants that the equation reads are operands."""
+        name = eqn.primitive.name
+        constant = list(map(self.is_constant, eqn.invars))
+        if all(constant) or name not in _CHOOSING and (name not in _SCALING or sum(constant) != 1):
+            return False
+        return eqn.outvars[0].aval.dtype.kind in "iub" or id(eqn) not in self.chained
+
+    def rewritten(self, eqn: JaxprEqn) -> JaxprEqn:
+        """The equation, with variables for the constants that are lifted."""
+        if eqn.primitive.lift is not None:
+            return eqn.primitive.lift(eqn, list(map(self.is_constant, eqn.invars)), self.lift_inside)
+        for a in eqn.invars:
+            if type(a) is Var and self.root(a) in self.free:
+                self.lifted[self.root(a)] = self.consts[self.root(a)]
+        if not any(type(a) is Literal for a in eqn.invars) or not self._allows(eqn):
+            return eqn
+        return eqn.replace(invars=[
+            self.variable(np.asarray(a.val, a.aval.dtype), a.aval)
+            if type(a) is Literal and _is_plain(a.val) else a
+            for a in eqn.invars
+        ])  # fmt: skip
+
+    def variable(self, value: Any, aval: AbstractValue) -> Var:
+        new = Var(aval)
+        self.lifted[new] = value
+        return new
+
+    def lift_inside(self, closed: ClosedJaxpr, fixed: Sequence[bool]) -> tuple[ClosedJaxpr, list[Var]]:
+        """A jaxpr in an equation with constants as leading inputs, and the variables to pass for them."""
+        found = _lift(closed, fixed, self.exactly)
+        if not found.values:
+            return closed, []
+        jaxpr = found.closed.jaxpr
+        info = jaxpr.debug_info._replace(arg_names=None)
+        opened = jaxpr.replace(invars=[*found.values, *jaxpr.invars], debug_info=info)
+        passed = [self.variable(c, v.aval) for v, c in found.values.items()]
+        return ClosedJaxpr(opened, found.closed.consts), passed
+
+
+def _is_other_kind(name: str, other: str) -> bool:
+    """Whether one is of a sum and the other of a product, between which constants are not moved."""
+    return name in _SUMS and other in _PRODUCTS or name in _PRODUCTS and other in _SUMS
+
+
+def _is_small(aval: AbstractValue) -> bool:
+    return (
+        type(aval) is ShapedArray
+        and aval.dtype.kind in "fiu"
+        and (aval.size * aval.dtype.itemsize <= _LARGEST)
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether no element is a number that XLA treats as a case of its own."""
+    value = np.asarray(value)
+    elements = value.ravel().tolist() if value.dtype.kind in "fiu" else [0]
+    return all(isfinite(v) and v not in _SPECIAL for v in elements)
+
+
+def _has_constants(closed: ClosedJaxpr) -> bool:
+    """Whether there is a constant that could be lifted, were it for its value alone."""
+    return bool(closed.consts) or any(
+        any(type(a) is Literal and _is_plain(a.val) for a in eqn.invars)
+        if eqn.primitive.lift is None and not eqn.primitive.inlinable else True
+        for eqn in closed.eqns
+    )  # fmt: skip
+
+
+def inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr with the equations of nested jitted functions in place of the calls."""
+    if not any(map(_is_call, closed.eqns)):
+        return closed
+    consts = dict(zip(closed.constvars, closed.consts, strict=True))
+    eqns: list[JaxprEqn] = []
+    names: dict[Var, Atom] = {}
+    _inline(closed.eqns, names, eqns, consts)
+    outvars = [names.get(v, v) if type(v) is Var else v for v in closed.outvars]
+    jaxpr = closed.jaxpr.replace(eqns=eqns, outvars=outvars, constvars=list(consts))
+    return ClosedJaxpr(jaxpr, list(consts.values()))
+
+
+def _is_call(eqn: JaxprEqn) -> bool:
+    return eqn.primitive.inlinable and eqn.ctx[1:] == EMPTY[1:]
+
+
+def _inline(eqns: Sequence[JaxprEqn], names: dict, done: list, consts: dict) -> None:
+    for eqn in eqns:
+        invars = [names.get(a, a) if type(a) is Var else a for a in eqn.invars]
+        if not _is_call(eqn):
+            outvars = [names.setdefault(v, Var(v.aval)) for v in eqn.outvars]
+            done.append(eqn.replace(invars=invars, outvars=outvars))
+            continue
+        inner = eqn.params["jaxpr"]
+        own = dict(zip(inner.invars, invars, strict=True))
+        for v, c in zip(inner.constvars, inner.consts, strict=True):
+            own[v] = Var(v.aval)
+            consts[own[v]] = c
+        _inline(inner.eqns, own, done, consts)
+        for v, a in zip(eqn.outvars, inner.outvars, strict=True):
+            names[v] = own.get(a, a) if type(a) is Var else a
