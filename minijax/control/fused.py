@@ -104,7 +104,7 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
         return None
     # A single operation is the program that it is by itself.
     name = jaxpr.eqns[0].primitive.name if len(jaxpr.eqns) == 1 else function.__name__
-    options = ProgramOptions(name, keep_unused=True)
+    options = ProgramOptions(name)
     closed = ClosedJaxpr(jaxpr, consts)
     placement = choose_placement([x._sig for x in arrays], options, closed)
     if placement.is_spread or not arrays_on(arrays, placement.devices[0]):

@@ -37,7 +37,7 @@ def match_donated(donated: Sequence[bool], ins: Sequence[AbstractValue],
 
 def other_donors(donated: Sequence[bool], aliases: Mapping[int, int], ins: Sequence[AbstractValue],
                  outs: Sequence[AbstractValue]) -> tuple[int, ...]:  # fmt: skip
-    """The other donated arguments that have as many elements as a result without a buffer: XLA may use them."""
+    """The other donated arguments as large as a result that has no buffer: XLA may use them."""
     sizes = [getattr(aval, "size", None) for i, aval in enumerate(outs) if i not in aliases.values()]
     found = []
     for i, (aval, given) in enumerate(zip(ins, donated, strict=False)):
