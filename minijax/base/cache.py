@@ -151,11 +151,12 @@ def _finish(cached, function, store):
 class _Running:
     """A thread's computation; its lock is held until it is over."""
 
-    __slots__ = ("thread", "lock")
+    __slots__ = ("thread", "lock", "depth")
 
     def __init__(self):
         self.thread = threading.get_ident()
         self.lock = threading.Lock()
+        self.depth = 0
 
 
 _waiting: dict[int, _Running] = {}  # by thread: what it waits for
@@ -179,6 +180,9 @@ def _waited(other: _Running) -> bool:
         _waiting.pop(me, None)
 
 
+_MAX_DEPTH = 200
+
+
 class _Pending:
     """The keys being computed now: one thread computes, others wait, and nobody waits in a circle."""
 
@@ -199,7 +203,7 @@ class _Pending:
                 if other is mine:
                     break
                 if not _waited(other):
-                    return compute()
+                    return self._again(other, compute)
                 if self._running.get(name) is other:
                     self._running.pop(name, None)
             try:
@@ -207,6 +211,18 @@ class _Pending:
                 return compute() if found is _MISS else found
             finally:
                 self._running.pop(name, None)
+
+    def _again(self, other, compute):
+        """Computes what is being computed already, by this thread or by one that waits for it."""
+        other.depth += 1
+        try:
+            if other.depth > _MAX_DEPTH:
+                raise RecursionError(
+                    "maximum recursion depth exceeded: a function calls itself with equal arguments"
+                )
+            return compute()
+        finally:
+            other.depth -= 1
 
 
 class _WeakOwners:

@@ -307,7 +307,7 @@ def _trace_body(fun: Callable, avals: tuple, treedef: Any, traced_for: str) -> B
         check_results(source_of(fun), results, out_tree)
         return results
 
-    arguments = tree.tree_structure((treedef.unflatten([0] * len(avals)), {}))
+    arguments = tree.treedef_tuple((treedef, tree.tree_structure({})))
     names = argument_names(signature_of(fun), arguments, ())
     jaxpr, captured = trace_to_jaxpr(flat, avals, DebugInfo(traced_for, source_of(fun), names))
     opened = constants_to_inputs(jaxpr)

@@ -36,7 +36,15 @@ class Static:
         self.key = cache.key(value)
 
     def __eq__(self, other):
-        return type(other) is Static and self.key == other.key
+        if self is other:
+            return True
+        try:
+            return type(other) is Static and self.key == other.key
+        except Exception as error:
+            raise ValueError(
+                "static arguments should be comparable using __eq__. Comparing two of the types "
+                f"{type(self.value)} and {type(other.value)} raised {error!r}"
+            ) from error
 
     def __hash__(self):
         return hash((type(self.value), self.key))
@@ -179,8 +187,8 @@ class Jitted:
                 try:
                     run = self.recall((_config_state(), *kwargs, *[
                         x._sig if type(x) in array_types else (type(x), x) for x in values]))  # fmt: skip
-                except TypeError:
-                    pass  # something has no hash
+                except Exception:
+                    pass  # something has no hash, or cannot be compared: `flatten` and `Static` complain
             elif not self.takes_trees:
                 try:
                     run = self.recall((_config_state(), *[x._sig for x in args]))
@@ -210,8 +218,8 @@ class Jitted:
                 run = self.recall(short_key)
             except KeyError:
                 self.takes_trees = True
-            except (TypeError, AttributeError):
-                pass  # None, or what `flatten` and `traced` complain of
+            except Exception:
+                pass  # None, or what `flatten`, `traced` and `Static` complain of
             else:
                 if run is not None:
                     return run(values)
@@ -397,8 +405,6 @@ class Jitted:
         return args, kwargs
 
     def debug_info(self, treedef: Any, static: tuple) -> DebugInfo:
-        args, kwargs = self.rebuild(treedef.unflatten([None] * treedef.num_leaves), ())
-        del args, kwargs
         return DebugInfo(self.purpose, source_of(self.fun), argument_names(self.signature, treedef, static))
 
 
@@ -414,21 +420,28 @@ def argument_error(fun: Callable, path: str, x: Any) -> TypeError:
 
 def argument_names(signature: inspect.Signature | None, treedef: Any, static: tuple) -> tuple[str, ...]:
     """A name for each leaf: the parameter's, and the path inside the argument."""
-    indices = treedef.unflatten(list(range(treedef.num_leaves)))
+    args, kwargs = treedef.children()
     fixed = {i for i, _ in static if isinstance(i, int)}
-    args = list(indices[0])
-    for i in sorted(fixed):
-        args.insert(i, None)
-    named: list[str] = list(_positional_names(signature, len(args)))
-    names = []
-    for path, _ in tree.tree_leaves_with_path((tuple(indices[0]), indices[1])):
-        where, rest = path[1], tree.keystr(path[2:])
-        if path[0].idx == 0:
-            place = [i for i in range(len(args)) if i not in fixed][where.idx]
-            names.append(named[place] + rest)
-        else:
-            names.append(str(where.key) + rest)
-    return tuple(names)
+    count = len(args.children()) + len(fixed)
+    named = _positional_names(signature, count)
+    owners = [named[i] for i in range(count) if i not in fixed]
+    children = [*args.children(), *kwargs.children()]
+    owners += [str(k) for k in kwargs.node_data()[1]]
+    return tuple([o + path for o, child in zip(owners, children, strict=True) for path in _leaf_paths(child)])
+
+
+def _leaf_paths(treedef: Any) -> list[str]:
+    """How each leaf is reached; its number where the user's class cannot be made of placeholders."""
+    count = treedef.num_leaves
+    if count == treedef.num_nodes:
+        return [""]
+    try:
+        paths = tree.tree_leaves_with_path(treedef.unflatten(list(range(count))))
+    except Exception:
+        paths = []
+    return (
+        [tree.keystr(path) for path, _ in paths] if len(paths) == count else [f"[{i}]" for i in range(count)]
+    )
 
 
 def _positional_names(signature: inspect.Signature | None, count: int) -> list[str]:
@@ -446,8 +459,7 @@ def _positional_names(signature: inspect.Signature | None, count: int) -> list[s
 @cache.cache
 def result_paths(out_tree: Any) -> tuple[str, ...]:
     """How the text of a program names each result."""
-    indices = out_tree.unflatten(list(range(out_tree.num_leaves)))
-    return tuple("result" + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(indices))
+    return tuple(["result" + path for path in _leaf_paths(out_tree)])
 
 
 def check_results(name: str, leaves: Sequence, out_tree: Any) -> None:

@@ -632,7 +632,7 @@ def _trace_anew(f: Callable, avals: tuple, treedef: Any) -> TracedLoop:
         check_results(source_of(f), results, out_tree)
         return results
 
-    arguments = tree.tree_structure((treedef.unflatten([0] * len(avals)), {}))
+    arguments = tree.treedef_tuple((treedef, tree.tree_structure({})))
     names = argument_names(signature_of(f), arguments, ())
     jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("scan", source_of(f), names))
     jaxpr.debug_info = jaxpr.debug_info._replace(result_paths=result_paths(outs[0]))

@@ -1,0 +1,522 @@
+"""Objects that misbehave: recursion, re-entrancy, hashes and trees that raise, odd equality, changing constants."""
+
+import functools
+import gc
+import sys
+import types
+import warnings
+
+import compare
+import numpy as np
+import pytest
+from probes import left_behind
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax
+
+X = np.arange(1, 4, dtype=np.float32)
+
+
+class Boom(Exception):
+    """What the objects raise."""
+
+
+def _both(program):
+    """What a program gives on each side: a value, or the classes of its error."""
+    results = []
+    for jax in (compare.ours(), compare.theirs()):
+        limit = sys.getrecursionlimit()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results.append(compare.outcome(lambda jax=jax: program(jax)))
+        assert left_behind(limit) == []
+    return results
+
+
+def _same(program):
+    ours, theirs = _both(program)
+    if ours.error or theirs.error:
+        compare._same_raised(ours, theirs)
+    else:
+        compare.same_value(ours.value, theirs.value)
+
+
+# Recursion
+
+
+def _factorial(jax):
+    @functools.partial(jax.jit, static_argnums=1)
+    def f(x, n):
+        return x if n == 0 else f(x * n, n - 1)
+
+    return f(1.0, 6), str(jax.make_jaxpr(f, static_argnums=1)(1.0, 0)).count("f")
+
+
+def _mutual(jax):
+    @functools.partial(jax.jit, static_argnums=1)
+    def even(x, n):
+        return x if n == 0 else odd(x + 1, n - 1)
+
+    @functools.partial(jax.jit, static_argnums=1)
+    def odd(x, n):
+        return -x if n == 0 else even(x * 2, n - 1)
+
+    return even(1.0, 5), even(1.0, 4), odd(1.0, 5), jax.grad(even)(1.0, 5)
+
+
+def _by_shape(jax):
+    @jax.jit
+    def total(x):
+        return x[0] if x.shape[0] == 1 else x[0] + total(x[1:])
+
+    return total(np.arange(7.0)), jax.grad(total)(np.arange(4.0))
+
+
+def _endless(jax):
+    @jax.jit
+    def f(x):
+        return f(x)
+
+    before = sys.getrecursionlimit()
+    # Ours raises the limit while it traces, and would go far.
+    with pytest.raises(RecursionError):
+        f(1.0)
+    return sys.getrecursionlimit() == before
+
+
+def _recursive_custom_rule(jax):
+    @jax.custom_jvp
+    def f(x):
+        return jax.numpy.sin(x)
+
+    f.defjvp(lambda primals, tangents: (f(primals[0]), jax.jvp(jax.numpy.sin, primals, tangents)[1]))
+    return jax.jit(jax.grad(jax.grad(f)))(1.0), jax.hessian(f)(1.0)
+
+
+RECURSION = {"factorial": _factorial, "mutual": _mutual, "by shape": _by_shape, "endless": _endless,
+             "a rule that calls its function": _recursive_custom_rule}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("program", RECURSION.values(), ids=RECURSION)
+def test_functions_may_call_themselves(program):
+    _same(program)
+
+
+# Re-entrancy
+
+
+class Offers:
+    """An object whose array is computed when it is asked for."""
+
+    def __init__(self, make):
+        self.make = make
+
+    def __jax_array__(self):
+        return self.make()
+
+
+REENTRANT = {
+    "an array that is differentiated": lambda jax: (
+        jax.numpy.ones(3) + Offers(lambda: jax.grad(lambda x: (x**2).sum())(X))
+    ),
+    "an array in a trace": lambda jax: jax.jit(lambda x: x + jax.numpy.sum(jax.numpy.asarray(Offers(lambda: X))))(X),
+    "jit in a static argument's hash": lambda jax: jax.jit(lambda x, s: x + s.n, static_argnums=1)(
+        X, _Hashing(lambda: int(jax.jit(lambda y: y + 1)(2)))
+    ),
+    "clear_caches in a trace": lambda jax: jax.jit(lambda x: jax.numpy.sin(x) + (jax.clear_caches() or 1))(X),
+    "clear_caches in a body": lambda jax: jax.lax.scan(lambda c, a: (c + a, (jax.clear_caches(), c)[1]), 0.0, X),
+    "clear_caches in a nested jit": lambda jax: jax.jit(
+        lambda x: jax.jit(lambda y: jax.clear_caches() or jax.numpy.cos(y))(x) + jax.jit(jax.numpy.cos)(x)
+    )(X),
+    "gc in a trace": lambda jax: jax.jit(lambda x: jax.numpy.sin(x) + (gc.collect() * 0))(X),
+    "lower in a trace": lambda jax: jax.jit(
+        lambda x: x + len(jax.jit(lambda y: y + 1).lower(1.0).as_text()) * 0
+    )(X),
+    "item of a constant in jit": lambda jax: jax.jit(lambda x: x + np.asarray(CONSTANT[jax.__name__]).sum())(X),
+}  # fmt: skip
+CONSTANT = {"minijax": np.ones(3, np.float32), "jax": np.ones(3, np.float32)}
+
+
+def _boom():
+    raise Boom
+
+
+class _Hashing:
+    def __init__(self, make):
+        self.make, self.n = make, 5
+
+    def __hash__(self):
+        return self.make()
+
+    def __eq__(self, other):
+        return isinstance(other, _Hashing)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("program", REENTRANT.values(), ids=REENTRANT)
+def test_tracing_may_start_anywhere(program):
+    _same(program)
+
+
+def test_objects_that_stand_for_arrays_are_taken_also_where_jax_no_longer_does():
+    limit = sys.getrecursionlimit()
+    assert np.allclose(jnp.sin(Offers(lambda: minijax.jit(lambda x: x * 2)(X))), np.sin(2 * X))
+    assert minijax.jit(lambda x: x + 1)(Offers(lambda: jnp.ones(3))).tolist() == [2, 2, 2]
+    assert minijax.jit(lambda x: jnp.add(x, Offers(lambda: x * 2)))(X).tolist() == [3, 6, 9]
+    for call in (jnp.sin, minijax.jit(lambda x: x), lambda x: minijax.jit(lambda y: y + jnp.cos(x))(X)):
+        with pytest.raises(Boom):
+            call(Offers(_boom))
+        with pytest.raises(TypeError):
+            call(Offers(lambda: "text"))
+        assert left_behind(limit) == []
+
+
+# Static arguments
+
+
+class Raising:
+    """Raises in the methods that are named."""
+
+    def __init__(self, *where):
+        self.where = where
+
+    def __hash__(self):
+        if "hash" in self.where:
+            raise Boom
+        return 1
+
+    def __eq__(self, other):
+        if "eq" in self.where:
+            raise Boom
+        return self is other
+
+
+class NeverEqual:
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        return False
+
+
+class AlwaysEqual:
+    def __init__(self, n):
+        self.n = n
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        return True
+
+
+class ArrayEqual:
+    """Answers a comparison with an array, which has no truth value."""
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        return np.ones(2) == 1
+
+
+def _static(*values, **options):
+    def program(jax):
+        f = jax.jit(lambda s, x: x + 1, static_argnums=0)
+        return [f(v() if isinstance(v, type) else v, X) for v in values]
+
+    return program
+
+
+def _counted(*values):
+    """How often a function is traced for static values."""
+
+    def program(jax):
+        traced = []
+        f = jax.jit(lambda s, x: traced.append(1) or x, static_argnums=0)
+        for v in values:
+            f(v, X)
+        return len(traced)
+
+    return program
+
+
+STATICS = {
+    "a list": _static([1]),
+    "a dict": _static({}),
+    "a set": _static({1}),
+    "numpy": _static(X),
+    "a tuple with a list": _static((1, [2])),
+    "an array": lambda jax: jax.jit(lambda s, x: x, static_argnums=0)(jax.numpy.ones(2), X),
+    "by name": lambda jax: jax.jit(lambda x, s: x, static_argnames="s")(X, s=[1]),
+    "a hash that raises": _static(Raising("hash")),
+    "an equality that raises": _static(Raising("eq"), Raising("eq")),
+    "an equality of arrays": _static(ArrayEqual, ArrayEqual),
+    "never equal": _static(NeverEqual, NeverEqual, NeverEqual()),
+    "nothing": _static(None, None),
+    "functions": _static(len, print, _boom),
+    "types": _static(int, float),
+    "a slice": _static(slice(1)),
+    "a bound method": _static([].append),
+    "nan": _static(float("nan")),
+    "always equal": _counted(AlwaysEqual(1), AlwaysEqual(2), AlwaysEqual(1)),
+    "two equal strings": _counted("ab", "".join(["a", "b"])),
+    "a partial": _static(functools.partial(_boom)),
+    "a namespace": _static(types.SimpleNamespace(a=1)),
+}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", STATICS)
+def test_static_arguments_of_any_kind(name):
+    _same(STATICS[name])
+
+
+def test_static_values_that_are_equal_and_not_the_same_are_kept_apart():
+    f = minijax.jit(lambda s: jnp.asarray(s), static_argnums=0)
+    for v in (1, 1.0, True, 1, 1.0):
+        assert f(v).dtype == jnp.asarray(v).dtype
+    signs = [np.signbit(f(v)) for v in (0.0, -0.0, 0.0)]
+    assert signs == [False, True, False]
+
+
+# Functions
+
+
+class Callable_:
+    """Callable, without a hash."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return True
+
+    def __call__(self, x):
+        return x + 1
+
+
+class RaisingCallable(Raising):
+    def __call__(self, x):
+        return x + 1
+
+
+class Slotted:
+    """Callable, and takes no weak reference."""
+
+    __slots__ = ()
+
+    def __call__(self, x):
+        return x + 1
+
+
+def _bodies(jax, f):
+    return (
+        jax.jit(f)(X), jax.vmap(f)(X), jax.grad(lambda x: f(x).sum())(X), jax.lax.fori_loop(0, 2, lambda i, c: f(c), X),
+        jax.lax.cond(True, f, f, X), jax.lax.map(f, X), jax.eval_shape(f, X).shape, jax.checkpoint(f)(X),
+    )  # fmt: skip
+
+
+FUNCTIONS = {
+    "with a hash that raises": lambda jax: _bodies(jax, RaisingCallable("hash")),
+    "with an equality that raises": lambda jax: [_bodies(jax, RaisingCallable("eq")) for _ in range(2)],
+    "a partial": lambda jax: _bodies(jax, functools.partial(jax.numpy.add, 1)),
+    "a partial of a list": lambda jax: _bodies(jax, functools.partial(lambda some, x: x + len(some), [1])),
+    "a bound method": lambda jax: _bodies(jax, Slotted().__call__),
+    "a builtin": lambda jax: _bodies(jax, abs),
+    "a class": lambda jax: jax.jit(lambda x: types.SimpleNamespace)(X),
+    "a generator": lambda jax: jax.jit(_generator)(X),
+    "one that returns a generator": lambda jax: jax.jit(lambda x: (y for y in [x]))(X),
+    "a coroutine": lambda jax: jax.jit(_coroutine)(X),
+    "a generator consumed inside": lambda jax: jax.jit(lambda x: sum(y * 2 for y in _generator(x)))(X),
+    "a generator that outlives its trace": lambda jax: _late(jax),
+    "a static method": lambda jax: jax.jit(staticmethod(abs))(X),
+    "a class method": lambda jax: jax.jit(_Methods.of_class)(X),
+    "a property's": lambda jax: _Methods().jitted(jax)(X),
+    "nothing": lambda jax: jax.jit(None)(X),
+    "a number": lambda jax: jax.jit(3)(X),
+    "map's": lambda jax: jax.jit(lambda x: list(map(lambda y: y * 2, x)))(X),
+    "an iterator as an argument": lambda jax: jax.jit(lambda x: x)(iter([1, 2])),
+    "print": lambda jax: jax.jit(lambda x: print(end="") or x)(X),
+}
+
+
+def _generator(x):
+    yield x
+    yield x + 1
+
+
+async def _coroutine(x):
+    return x
+
+
+def _late(jax):
+    kept = []
+
+    @jax.jit
+    def f(x):
+        kept.append(_generator(x))
+        return next(kept[0])
+
+    f(X)
+    return next(kept[0])
+
+
+class _Methods:
+    @classmethod
+    def of_class(cls, x):
+        return x + 1
+
+    def jitted(self, jax):
+        return jax.jit(lambda x: x + (self is not None))
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:coroutine")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_any_kind(name):
+    _same(FUNCTIONS[name])
+
+
+@pytest.mark.parametrize("f", [Callable_(), Slotted()], ids=["no hash", "no weak references"])
+def test_functions_that_cannot_be_remembered_work(f):
+    # jax refuses them.
+    for result in _bodies(minijax, f)[:2]:
+        assert result.tolist() == [2, 3, 4]
+    jitted = minijax.jit(f)
+    assert (
+        jitted(X).tolist() == [2, 3, 4] and jitted._cache_size() == 1 == (jitted(X), jitted._cache_size())[1]
+    )
+
+
+# Trees
+
+
+def _node(jax, flatten=None, unflatten=None):
+    class Node:
+        def __init__(self, x):
+            self.x = x
+
+    jax.tree_util.register_pytree_node(
+        Node, flatten or (lambda n: ((n.x,), None)), unflatten or (lambda aux, children: Node(*children))
+    )
+    return Node
+
+
+class RaisingAux(Raising):
+    pass
+
+
+def _called_twice(f, node):
+    return f(node(X)), f(node(X))
+
+
+TREES = {
+    "flatten raises": lambda jax: jax.jit(lambda n: n.x)(_node(jax, flatten=lambda n: _boom())(X)),
+    "flatten of the result raises": lambda jax: jax.jit(_node(jax, flatten=lambda n: _boom()))(X),
+    "unflatten raises": lambda jax: jax.jit(lambda n: 1)(_node(jax, unflatten=lambda aux, c: _boom())(X)),
+    "unflatten of the result raises": lambda jax: jax.jit(_node(jax, unflatten=lambda aux, c: _boom()))(X),
+    "flatten gives no pair": lambda jax: jax.jit(lambda n: n.x)(_node(jax, flatten=lambda n: 3)(X)),
+    "aux has no hash": lambda jax: jax.jit(lambda n: n.x)(_node(jax, flatten=lambda n: ((n.x,), [1]))(X)),
+    "aux's hash raises": lambda jax: jax.jit(lambda n: n.x)(
+        _node(jax, flatten=lambda n: ((n.x,), RaisingAux("hash")))(X)
+    ),
+    "aux's equality raises": lambda jax: _called_twice(
+        jax.jit(lambda n: n.x), _node(jax, flatten=lambda n: ((n.x,), RaisingAux("eq")))
+    ),
+    "flatten traces": lambda jax: jax.jit(lambda n: n.x)(
+        _node(jax, flatten=lambda n: ((jax.jit(lambda y: y * 2)(n.x),), None))(X)
+    ),
+    "unflatten traces": lambda jax: jax.jit(lambda n: n * 1)(
+        _node(jax, unflatten=lambda aux, c: jax.numpy.sin(c[0]))(X)
+    ),
+    "keys of two kinds": lambda jax: jax.jit(lambda t: t)({1: X, "a": X}),
+    "scan's carry changes its tree": lambda jax: jax.lax.scan(lambda c, x: ((c, c), x), 1.0, X),
+    "cond's trees differ": lambda jax: jax.lax.cond(True, lambda: (1, 2), lambda: [1, 2]),
+    "no leaves": lambda jax: jax.jit(lambda t: t)(((), [], {}, None)),
+    "result is no value": lambda jax: jax.jit(lambda x: {"a": object()})(X),
+    "result is a string": lambda jax: jax.jit(lambda x: "text")(X),
+}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", TREES)
+def test_trees_of_any_kind(name):
+    _same(TREES[name])
+
+
+@pytest.mark.oracle
+def test_classes_that_check_their_leaves_may_be_arguments_and_results():
+    def program(jax):
+        def checked(aux, children):
+            if not all(hasattr(c, "shape") for c in children):
+                raise TypeError("not arrays")
+            return node(children)
+
+        node = _node(jax, flatten=lambda n: (tuple(n.x), None), unflatten=checked)
+        f = jax.jit(lambda n, *rest, k: node([n.x[0] + 1, n.x[1] * k.x[0]]))
+        result = f(node([X, X]), k=node([X]))
+        looped = jax.lax.fori_loop(0, 2, lambda i, n: node([n.x[0] + 1]), node([X]))
+        scanned, _ = jax.lax.scan(lambda n, a: (node([n.x[0] + a]), a), node([X]), X)
+        chosen = jax.lax.cond(True, lambda n: node([n.x[0]]), lambda n: n, node([X]))
+        return (
+            result.x,
+            looped.x,
+            scanned.x,
+            chosen.x,
+            len(str(jax.make_jaxpr(f)(node([X, X]), k=node([X])))) > 0,
+        )
+
+    _same(program)
+
+
+# Constants that change
+
+
+def test_captured_numpy_arrays_are_snapshots_wherever_they_are_captured():
+    wraps = {
+        "jit": lambda f: minijax.jit(f),
+        "jit of grad": lambda f: minijax.jit(minijax.grad(lambda x: f(x).sum())),
+        "jit of jit": lambda f: minijax.jit(minijax.jit(f)),
+        "jit of scan": lambda f: minijax.jit(lambda x: lax.scan(lambda c, a: (f(c), a), x, X)[0]),
+        "jit of cond": lambda f: minijax.jit(lambda x: lax.cond(x.sum() > 0, f, f, x)),
+        "jit of vmap": lambda f: minijax.jit(minijax.vmap(f)),
+        "compiled": lambda f: minijax.jit(f).lower(X).compile(),
+        "jit of checkpoint": lambda f: minijax.jit(minijax.checkpoint(f)),
+    }
+    for size in (1, 3000):
+        for name, wrap in wraps.items():
+            a = np.ones(size, np.float32)
+            g = wrap(lambda x, a=a: x * jnp.sum(jnp.asarray(a)) + a[0])
+            first = np.asarray(g(X)).tolist()
+            a[:] = 7
+            assert np.asarray(g(X)).tolist() == first, (name, size)
+
+
+def test_linear_functions_keep_what_they_captured():
+    a = np.ones(300, np.float32)
+    linear = minijax.linearize(lambda x: x * a, jnp.ones(300))[1]
+    pull = minijax.vjp(lambda x: x * a, jnp.ones(300))[1]
+    first = linear(jnp.ones(300)), pull(jnp.ones(300))[0]
+    a[:] = 7
+    assert (linear(jnp.ones(300)) == first[0]).all() and (pull(jnp.ones(300))[0] == first[1]).all()
+    closed = minijax.make_jaxpr(lambda x: x * a)(jnp.ones(300))
+    a[:] = 9
+    assert (minijax.core.jaxpr_as_fun(closed)(jnp.ones(300))[0] == 7).all()
+
+
+def test_eager_functions_see_the_present_value():
+    a = np.ones(300, np.float32)
+    run = lambda: lax.scan(lambda c, x: (c + a.sum() * x, None), 0.0, X)[0]  # noqa: E731
+    first = run()
+    a[:] = 2
+    assert run() == 2 * first
+
+
+def test_a_result_does_not_change_with_the_argument():
+    for size in (3, 5000):
+        a = np.ones(size, np.float32)
+        results = [minijax.jit(lambda x: x)(a), minijax.jit(lambda x: (x, x + 0))(a)[1], jnp.asarray(a) + 0]
+        a[:] = 7
+        assert all((r == 1).all() for r in results)
