@@ -95,16 +95,41 @@ def weak_cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
         items = by_owner.of(owner)
         found = items.get(name, _MISS)
         if found is not _MISS:
-            return found
+            return found if type(found) is not _WithoutOwner else found.completed(owner)
+
+        def find():
+            found = items.get(name, _MISS)
+            return found if type(found) is not _WithoutOwner else found.completed(owner)
 
         def compute():
             result = function(owner, *args, **kwargs)
-            by_owner.store(items, name, result)
+            by_owner.store(items, name, _without(owner, result))
             return result
 
-        return pending.once((owner, name), lambda: items.get(name, _MISS), compute)
+        return pending.once((owner, name), find, compute)
 
     return _finish(cached, function, by_owner)
+
+
+class _WithoutOwner:
+    """A result that holds the owner, with a gap in its place: the whole would keep the owner alive."""
+
+    __slots__ = ("kind", "parts")
+
+    def __init__(self, kind: Callable[..., Any], parts: list):
+        self.kind, self.parts = kind, parts
+
+    def completed(self, owner: Any) -> Any:
+        return self.kind(owner if part is _MISS else part for part in self.parts)
+
+
+def _without(owner, result):
+    if result is owner:
+        return _WithoutOwner(next, [_MISS])
+    if isinstance(result, tuple) and any(part is owner for part in result):
+        kind = getattr(type(result), "_make", type(result))
+        return _WithoutOwner(kind, [_MISS if part is owner else part for part in result])
+    return result
 
 
 class WeakValues:

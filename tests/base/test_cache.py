@@ -119,6 +119,21 @@ def test_weak_owners_are_compared_by_equality_and_not_kept_alive():
     assert function.cache_size() == 0
 
 
+def test_results_that_hold_their_owner_do_not_keep_it():
+    function = cache.weak_cache(lambda owner, make: make(owner))
+    makers = [lambda o: o, lambda o: (1, o, o), lambda o: Pair(o, 2)]
+    owner = Owner("a")
+    for make in makers:
+        first = function(owner, make)
+        assert first == make(owner) and type(first) is type(make(owner))
+        again = function(owner, make)
+        assert again == first and type(again) is type(first)
+    assert function(owner, makers[0]) is owner is function(owner, makers[1])[2]
+    del owner, first, again
+    gc.collect()
+    assert function.cache_size() == 0
+
+
 def test_owners_without_weak_references_are_held():
     function, _ = counted(cache.weak_cache)
     assert function((1, 2)) is function((1, 2))
