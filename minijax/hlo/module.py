@@ -97,7 +97,8 @@ def donations(donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence,
               out_shardings: Sequence) -> tuple[dict[int, int], tuple[int, ...]]:  # fmt: skip
     """Which donated argument gives its buffer to which result, and which ones to whatever XLA likes.
 
-    What counts is each device's part. Results that XLA lays out may take any buffer, others one of their size.
+    What counts is each device's part. A result that XLA lays out may take any buffer, others one of their
+    size.
     """
     if not any(donated):
         return {}, ()

@@ -187,7 +187,7 @@ def _warn_of_lost(lowered: Lowered, parts: Sequence) -> None:
 class SpreadRunner:
     """A compiled program on several devices: call it with arrays, which are laid out as it wants them."""
 
-    __slots__ = ("program", "run", "kept", "hidden", "deleted", "in_shardings", "out_shardings",
+    __slots__ = ("program", "run", "kept", "hidden", "deleted", "donated", "in_shardings", "out_shardings",
                  "placed")  # fmt: skip
     device = None
 
@@ -205,7 +205,8 @@ class SpreadRunner:
         self.placed: list[set] = [set() for _ in self.kept]
         self.run = spread.bind_spread(program, closed.out_avals, self.out_shardings)
         self.deleted = [*lowered.module.aliases]
-        if len(self.deleted) < sum(lowered.donated):
+        self.donated = [*self.deleted, *lowered.module.donors]
+        if len(self.donated) < sum(lowered.donated):
             _warn_of_lost(lowered, list(map(module.on_one_device, closed.in_avals, given)))
 
     def takes(self, operands: Sequence[ArrayImpl]) -> bool:
@@ -229,6 +230,8 @@ class SpreadRunner:
                 else:
                     x = transfer.to_device(x, wanted)
             raws.append(x._raw)
+        if self.donated:
+            spread.check_donated(raws, self.donated)
         results = self.run([*raws, *self.hidden] if self.hidden else raws)
         for n in self.deleted:
             x = operands[self.kept[n]]

@@ -57,7 +57,7 @@ def test_parts_equal_jax_s():
 
 def test_reading_and_printing_equal_jax_s():
     same("""
-        [repr(a), str(a), repr(v), str(put(2.)), f'{put(2.5):.2f}', f'{a[0, 1]:.3f}', repr(put(np.ones((0, 2))))]
+        [repr(a[:4, 0]), str(a), repr(v[:4]), str(put(2.)), f'{put(2.5):.2f}', f'{a[0, 1]:.3f}', repr(put(np.ones((0, 2))))]
         [repr(put(jax.random.split(jax.random.key(0), 8), 'x')), str(put(jax.random.key(1)))]
         [a.tolist(), a[1, 2].item(), float(a[0, 0]), int(a[0, 3]), bool(a[0, 1] > 0), complex(v[1]), v.tobytes()]
         [np.asarray(a), np.asarray(a, dtype=np.float64), np.array(v), np.sum(a), np.add(v, 1), jax.device_get(a)]
@@ -74,7 +74,6 @@ def test_reading_and_printing_equal_jax_s():
 def test_copies_lie_as_jax_s():
     same("""
         [copy.copy(a), copy.deepcopy(a), copy.deepcopy({'a': v})['a'], pickle.loads(pickle.dumps(a))]
-        [pickle.loads(pickle.dumps(on('x', 'y'))) == on('x', 'y'), pickle.loads(pickle.dumps(m)) == m]
         [copy.deepcopy(on('x')) == on('x'), hash(on('x')) == hash(on('x')), a.sharding == on('x', 'y')]
         [a.clone() if hasattr(a, 'clone') else a, jnp.copy(a)]
     """, copy=lambda s: copy, pickle=lambda s: pickle)  # fmt: skip
@@ -82,7 +81,7 @@ def test_copies_lie_as_jax_s():
 
 def test_a_layout_no_spec_can_express_is_kept():
     same("""
-        [q, q + 1, q.sum(), q[0], np.asarray(q), jax.device_put(q, on('i', mesh=m8)), jnp.sin(q).T]
+        [q, q + 1, q.sum(), q[0], np.asarray(q), jax.device_put(q, on('y', 'x')), jnp.sin(q).T]
         [q.sharding.shard_shape((2, 4)), q.sharding.is_fully_replicated, q.sharding.num_devices, q.sharding.memory_kind]
         [(s.index, s.data) for s in q.addressable_shards]
     """, q=lambda s: s.jax.jit(lambda p: p.reshape(2, 4))(s.put(numbers(8), "i", mesh=s.m8)))  # fmt: skip
