@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.ir.shardings import NamedSharding, PartitionSpec, Sharding
+from minijax.ir.shardings import PartitionSpec, Sharding
 from minijax.ir.types import ShapedArray, is_value, typeof
 
 
@@ -44,7 +44,7 @@ class ShapeDtypeStruct:
         return hash((self.shape, self.dtype, self.weak_type))
 
     def __repr__(self):
-        sharding = f", sharding={self.sharding}" if isinstance(self.sharding, NamedSharding) else ""
+        sharding = "" if self.sharding is None else f", sharding={self.sharding}"
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
 

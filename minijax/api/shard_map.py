@@ -102,7 +102,8 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
         )
     if not isinstance(axis_names, (set, frozenset)):
         raise TypeError(
-            f"`axis_names` argument of shard_map should be of type `set`. Got type: {type(axis_names)}"
+            "`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: "
+            f"{type(axis_names)}"
         )
     unknown = set(axis_names) - set(chosen.axis_names)
     if unknown:
@@ -162,6 +163,8 @@ def _traced(told: _Mapped, avals: Sequence, specs: tuple, treedef: Any) -> tuple
 
 def _specs(what: str, told: _Mapped, treedef: Any, given: Any) -> tuple:
     found = tree.flatten_axes(f"shard_map {what}", treedef, given)
+    if what == "in_specs":
+        found = [P() if spec is None else spec for spec in found]
     for spec in found:
         if not isinstance(spec, P):
             raise TypeError(

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import cache, source, tree
+from minijax.control.call import specified
 from minijax.control.jitted import Jitted, Traced as TracedCall, arrays_on, shortcut
 from minijax.ir.meshes import PartitionSpec
 from minijax.ir.trace import Tracer
@@ -39,6 +40,7 @@ class Stage:
     in_avals: Any
     _donated: Sequence[bool]
     _out_avals: Sequence[ShapedArray]
+    _out_shardings: Sequence = ()
 
     @property
     def args_info(self) -> Any:
@@ -48,8 +50,10 @@ class Stage:
 
     @property
     def out_info(self) -> Any:
-        """The results' tree of shapes and dtypes."""
-        return self.out_tree.unflatten([described(a) for a in self._out_avals])
+        """The results' tree of shapes and dtypes, and of the shardings that were asked for."""
+        shapes = [described(a) for a in self._out_avals]
+        laid = zip(shapes, self._out_shardings or (None,) * len(shapes), strict=True)
+        return self.out_tree.unflatten([x.update(sharding=s) if s else x for x, s in laid])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -69,6 +73,7 @@ class Traced(Stage):
         self._donated = wrapped.donated(treedef, static)
         self._flat_avals = call.closed.in_avals[len(call.captured) :]
         self._out_avals = call.closed.out_avals
+        self._out_shardings = specified(wrapped.shardings(treedef, call.out_tree)[1])
 
     in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
     out_avals = property(lambda self: self.out_tree.unflatten(self._out_avals))
@@ -96,6 +101,7 @@ class Lowered(Stage):
         self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
         self.in_avals = traced.in_avals
         self._donated, self._out_avals = traced._donated, traced._out_avals
+        self._out_shardings = traced._out_shardings
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module, as "stablehlo" or "hlo"."""
@@ -162,7 +168,8 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes, dtypes and shardings."""
-        return tree.tree_map(lambda x, s: x.update(sharding=s), super().out_info, self.output_shardings)
+        laid = zip(self._out_avals, self._runner.out_shardings, strict=True)
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in laid])
 
     @property
     def input_shardings(self) -> Any:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from minijax.base import tree
-from minijax.ir import context, state
+from minijax.ir import context, meshes, state
 from minijax.ir.meshes import PartitionSpec
-from minijax.ir.shardings import Sharding
+from minijax.ir.shardings import NamedSharding, Sharding
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.ops.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
-from minijax.ops.sharding import concrete_sharding
 from minijax.run import client
 from minijax.run.array import Format
 from minijax.transforms.placement import check_fits
@@ -33,9 +32,7 @@ def device_put(
         if not is_value(leaf) and not hasattr(leaf, "__array__"):
             raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
     devices = _spread("device_put device", treedef, device)
-    devices = [
-        concrete_sharding("device_put", "device", d) if isinstance(d, PartitionSpec) else d for d in devices
-    ]
+    devices = [_on_mesh(d) if isinstance(d, PartitionSpec) else d for d in devices]
     for leaf, target in zip(leaves, devices, strict=True):
         if not isinstance(target, Sharding | Format | client.Device | None):
             raise ValueError(
@@ -52,6 +49,13 @@ def device_put(
         for d, alias in zip(donated, aliases, strict=True)
     ]
     return treedef.unflatten(put_values(leaves, devices, sources, copies))
+
+
+def _on_mesh(spec: PartitionSpec) -> NamedSharding:
+    mesh = meshes.context_mesh()
+    if mesh is None:
+        raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put")
+    return NamedSharding(mesh, spec)
 
 
 def _spread(name: str, treedef: Any, value: Any) -> list:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax.base import cache
 from minijax.control.call import chosen, forwarded, names_in, split_tangents
@@ -11,7 +11,7 @@ from minijax.control.checkpoint import closed_of, opened
 from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.writer import Region
 from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.meshes import P, axes_of
 from minijax.ir.primitive import Axis, Primitive, is_linear
 from minijax.ir.shardings import NamedSharding
@@ -24,11 +24,12 @@ from minijax.ops.moving import expand_dims
 from minijax.ops.shape import squeeze
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.evaluate import one_equation, run_closed
-from minijax.transforms.hoist import reordered
+from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.placement import ProgramOptions
 from minijax.transforms.prune import prune_jaxpr
+from minijax.transforms.split import EqnParts, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
@@ -90,14 +91,16 @@ class ShardMap(Primitive):
             [NamedSharding(mesh, s) for s in out_specs], mesh, mesh.axis_names, body,
         )  # fmt: skip
 
-    def _bound(self, params, jaxpr: Jaxpr | ClosedJaxpr, operands: Sequence, ins: Sequence, outs: Sequence):
+    def _called(self, params: dict, jaxpr: Jaxpr | ClosedJaxpr, operands: Sequence, ins: Sequence,
+                outs: Sequence) -> tuple[list, dict]:  # fmt: skip
         consts: list = []
         if isinstance(jaxpr, ClosedJaxpr):
             jaxpr, consts = opened(jaxpr)
         specs = (*(P(),) * len(consts), *ins)
-        return self.bind_all(
-            [*consts, *operands], {**params, "jaxpr": jaxpr, "in_specs": specs, "out_specs": tuple(outs)}
-        )
+        return [*consts, *operands], {**params, "jaxpr": jaxpr, "in_specs": specs, "out_specs": tuple(outs)}
+
+    def _bound(self, *call):
+        return self.bind_all(*self._called(*call))
 
     def jvp(self, primals, tangents, **params):
         nonzeros = tuple(type(t) is not Zero for t in tangents)
@@ -114,24 +117,62 @@ class ShardMap(Primitive):
         ins, outs = params["in_specs"], params["out_specs"]
         with self.surroundings(params):
             split = linearize_jaxpr(closed_of(params["jaxpr"]), tuple(nonzeros))
-            n = len(split.out_nonzeros)
-            primal, sources = forwarded(split.primal, n, (True,) * n)
-            specs = [_residual_spec(a, params) for a in primal.out_avals[n:]]
-            lifted, tangent = _lifting_scalars(primal, split.tangent, n, tuple(sources), tuple(specs))
-        k = len(specs)
-        lifted = reordered(lifted, tuple(range(len(primals))), (*range(n, n + k), *range(n)))
-        results = self._bound(params, lifted, primals, ins, (*specs, *outs))
-        saved = [
-            (primals[i], ins[i]) if kind == "in" else (results[i - n], specs[i - n])
-            for kind, i in sources[n:]
-        ]
+            halves = _halved(split.primal, split.tangent, ins, outs, params)
+        results = self._bound(params, halves.early, primals, ins, (*halves.specs, *outs))
+        k = len(halves.specs)
+        saved = halves.saved(primals, results[:k], results[k:])
 
         def push(*tangents):
-            laid = [s for _, s in saved] + list(chosen(ins, nonzeros))
-            return self._bound(params, tangent, [*(x for x, _ in saved), *tangents], laid,
+            laid = (*halves.saved_specs, *chosen(ins, nonzeros))
+            return self._bound(params, halves.late, [*saved, *tangents], laid,
                                chosen(outs, split.out_nonzeros))  # fmt: skip
 
         return results[k:], split.out_nonzeros, push
+
+    def hoist(self, late, operands, is_late, **params):
+        at_once = [not wait for wait in is_late]
+        ins = chosen(params["in_specs"], at_once)
+        with self.surroundings(params):
+            parts = hoist_jaxpr(
+                closed_of(params["jaxpr"]), tuple(is_late), (False,) * len(params["out_specs"])
+            )
+            outs = chosen(params["out_specs"], [not wait for wait in parts.out_late])
+            halves = _halved(parts.early, parts.late, ins, outs, params)
+        known = chosen(operands, at_once)
+        results = self._bound(params, halves.early, known, ins, (*halves.specs, *outs))
+        k = len(halves.specs)
+        waiting = [*halves.saved(known, results[:k], results[k:]), *chosen(operands, is_late)]
+        laid = (*halves.saved_specs, *chosen(params["in_specs"], is_late))
+        late_outs = iter(late.process(self, *self._called(
+            params, halves.late, waiting, laid, chosen(params["out_specs"], parts.out_late)
+        )))  # fmt: skip
+        rest = iter(results[k:])
+        return [next(late_outs) if wait else next(rest) for wait in parts.out_late]
+
+    def split(self, eqn, unknown_in, policy):
+        params, at_once = eqn.params, [not u for u in unknown_in]
+        ins = chosen(params["in_specs"], at_once)
+        with self.surroundings(params):
+            parts = split_jaxpr(closed_of(params["jaxpr"]), tuple(unknown_in), policy,
+                                (True,) * len(eqn.outvars))  # fmt: skip
+            outs = chosen(params["out_specs"], [not u for u in parts.out_unknown])
+            halves = _halved(parts.known, parts.late, ins, outs, params)
+        known_in = chosen(eqn.invars, at_once)
+        known_out = chosen(eqn.outvars, [not u for u in parts.out_unknown])
+        early = halves.early.jaxpr
+        fresh = [Var(global_aval(v.aval, s, params["mesh"]))
+                 for v, s in zip(early.outvars, halves.specs, strict=False)]  # fmt: skip
+        waiting = [*halves.saved(known_in, fresh, known_out), *[known_in[i] for i in parts.needed]]
+        laid = (*halves.saved_specs, *[ins[i] for i in parts.needed], *chosen(params["in_specs"], unknown_in))
+        first = eqn.replace(
+            params={**params, "jaxpr": early, "in_specs": ins, "out_specs": (*halves.specs, *outs)},
+            invars=list(known_in), outvars=[*fresh, *known_out],
+        )  # fmt: skip
+        second = eqn.replace(
+            params={**params, "jaxpr": halves.late.jaxpr, "in_specs": laid},
+            invars=[*waiting, *chosen(eqn.invars, unknown_in)],
+        )  # fmt: skip
+        return EqnParts([first], [second], chosen(eqn.outvars, parts.out_unknown), fresh, False)
 
     def transpose(self, cts, *operands, **params):
         ins, outs = params["in_specs"], params["out_specs"]
@@ -213,6 +254,33 @@ def _residual_spec(aval: ShapedArray, params: dict) -> P:
     return P(names) if names else P()
 
 
+class _Halves(NamedTuple):
+    """A body in two: `early` gives the residuals, laid out as `specs` say, then its results; `late` takes
+    what was saved, which are the operands, residuals and results that `sources` name.
+    """
+
+    early: ClosedJaxpr
+    late: ClosedJaxpr
+    specs: tuple[P, ...]
+    sources: tuple[tuple[str, int], ...]
+    saved_specs: tuple[P, ...]
+
+    def saved(self, operands: Sequence, residuals: Sequence, results: Sequence) -> list:
+        found = [*results, *residuals]
+        return [operands[i] if kind == "in" else found[i] for kind, i in self.sources]
+
+
+def _halved(early: ClosedJaxpr, late: ClosedJaxpr, ins: Sequence, outs: Sequence, params: dict) -> _Halves:
+    n = len(outs)
+    early, sources = forwarded(early, n, (True,) * n)
+    specs = tuple([_residual_spec(a, params) for a in early.out_avals[n:]])
+    lifted, late = _lifting_scalars(early, late, n, tuple(sources), specs)
+    k = len(specs)
+    lifted = reordered(lifted, tuple(range(len(ins))), (*range(n, n + k), *range(n)))
+    saved_specs = tuple([ins[i] if kind == "in" else (*outs, *specs)[i] for kind, i in sources[n:]])
+    return _Halves(lifted, late, specs, tuple(sources[n:]), saved_specs)
+
+
 @state.traced_cache
 def _lifting_scalars(primal: ClosedJaxpr, tangent: ClosedJaxpr, n: int, sources: tuple,
                      specs: tuple) -> tuple[ClosedJaxpr, ClosedJaxpr]:  # fmt: skip
@@ -227,7 +295,7 @@ def _lifting_scalars(primal: ClosedJaxpr, tangent: ClosedJaxpr, n: int, sources:
             expand_dims(r, (0,)) if up else r for r, up in zip(results[n:], lifted, strict=True)
         ]
 
-    waiting = [kind == "out" and lifted[i - n] for kind, i in sources[n:]]
+    waiting = [kind == "out" and i >= n and lifted[i - n] for kind, i in sources[n:]]
 
     def push(*xs):
         down = [squeeze(x, (0,)) if up else x for x, up in zip(xs, waiting, strict=False)]

@@ -1,12 +1,13 @@
 """From a jaxpr to the text of a module."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.spell import type_of
-from minijax.ir.jaxpr import ClosedJaxpr, Var
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import AbstractValue, token_type
 
 
@@ -35,18 +36,6 @@ def match_donated(donated: Sequence[bool], ins: Sequence[AbstractValue],
     return aliases
 
 
-def other_donors(donated: Sequence[bool], aliases: Mapping[int, int], ins: Sequence[AbstractValue],
-                 outs: Sequence[AbstractValue]) -> tuple[int, ...]:  # fmt: skip
-    """The other donated arguments as large as a result that has no buffer: XLA may use them."""
-    sizes = [getattr(aval, "size", None) for i, aval in enumerate(outs) if i not in aliases.values()]
-    found = []
-    for i, (aval, given) in enumerate(zip(ins, donated, strict=False)):
-        if given and i not in aliases and getattr(aval, "size", None) in sizes:
-            sizes.remove(aval.size)
-            found.append(i)
-    return tuple(found)
-
-
 def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donated: Sequence[bool] = (),
                 arg_names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
                 arg_attrs: Sequence[Mapping[str, str]] | None = None,
@@ -65,10 +54,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     e.scope = scope
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
-    aliases = match_donated(donated, jaxpr.in_avals, jaxpr.out_avals) if any(donated) else {}
-    donors = other_donors(donated, aliases, jaxpr.in_avals, jaxpr.out_avals)
-    if num_partitions > 1:
-        aliases, donors = _placed_donations(donated, aliases, in_shardings, out_shardings)
+    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings)
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens = [token_type] * len(ordered)
@@ -107,13 +93,37 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     return Module(name, e.text(name, {**sizes, **(attributes or {})}), e.callbacks, ordered, aliases, donors)
 
 
-def _placed_donations(donated, aliases, in_shardings, out_shardings):
-    """A result can take an argument's buffer by itself only where both are known to lie alike."""
-    kept = {
-        i: out for i, out in aliases.items()
-        if in_shardings[i] is not None and in_shardings[i] == out_shardings[out]
-    }  # fmt: skip
-    return kept, tuple([i for i, given in enumerate(donated) if given and i not in kept])
+def donations(donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence,
+              out_shardings: Sequence) -> tuple[dict[int, int], tuple[int, ...]]:  # fmt: skip
+    """Which donated argument gives its buffer to which result, and which ones to whatever XLA likes.
+
+    What counts is each device's part. A result that XLA lays out may take any buffer, others one of their
+    size.
+    """
+    if not any(donated):
+        return {}, ()
+    wanted = [i for i, s in enumerate(out_shardings) if s is not None]
+    if not in_shardings:
+        wanted, in_shardings = range(len(jaxpr.outvars)), (None,) * len(donated)
+        out_shardings = (None,) * len(wanted)
+    outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in wanted]
+    ins = [on_one_device(a, s) for a, s in zip(jaxpr.in_avals, in_shardings, strict=False)]
+    aliases = match_donated(donated, ins, outs)
+    taken = set(aliases.values())
+    sizes = Counter(out.size for n, out in enumerate(outs) if n not in taken)
+    donors = []
+    for i, given in enumerate(donated):
+        if given and i not in aliases:
+            fits = sizes[ins[i].size] > 0
+            sizes[ins[i].size] -= fits
+            if fits or len(wanted) < len(jaxpr.outvars):
+                donors.append(i)
+    return {i: wanted[n] for i, n in aliases.items()}, tuple(donors)
+
+
+def on_one_device(aval: AbstractValue, sharding: Any) -> AbstractValue:
+    """The type of each device's part."""
+    return aval if sharding is None else aval.update(shape=sharding.shard_shape(aval.shape))
 
 
 def _with_shardings(e, attrs, avals, shardings):

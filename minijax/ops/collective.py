@@ -18,7 +18,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, div, eq, mul, select
-from minijax.ops.families import literal
+from minijax.ops.families import alike, literal
 from minijax.ops.index import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.ops.moving import Linear1, move_axis, reduced_aval
 from minijax.ops.reduce import lowest
@@ -71,7 +71,8 @@ class AllReduce(Linear1):
         self.repeated = repeated
 
     def infer(self, x, *, axes, axis_index_groups):
-        return [reduced_aval(self.name, x, _positions(axes))]
+        weak = x.weak_type and bool(varying_axes(x))
+        return [reduced_aval(self.name, x, _positions(axes)).update(weak_type=weak)]
 
     def names_axis(self, params):
         return tuple(a for a in params["axes"] if not isinstance(a, int))
@@ -225,7 +226,7 @@ class AllToAll(Named, Linear1):
         shape = list(x.shape)
         shape[split_axis] //= size
         shape[concat_axis] *= size
-        return [x.update(shape=tuple(shape))]
+        return [x.update(shape=tuple(shape), weak_type=False)]
 
     def lower(self, e, ins, outs, x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
         groups = device_groups(e, self, axis_name, axis_index_groups)
@@ -444,7 +445,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
         if isinstance(total, (np.ndarray, np.generic)):
             return np.asarray(total / size, dtype)
         total = convert(total, dtype, typeof(total).weak_type)
-        return div(total, literal(total, size))
+        return div(total, alike(total, size))
 
     return tree.tree_map(mean, psum(x, axis_name, axis_index_groups=axis_index_groups))
 

@@ -68,7 +68,9 @@ device_put_p = DevicePut()
 
 def place(x: Any, device: Any, copy: CopySemantics) -> Any:
     """An eager value on a device (or by a sharding)."""
-    if type(x) is ArrayImpl and (device is None or device is x._sig.device and x._sig.committed):
+    if type(x) is ArrayImpl and (
+        device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)
+    ):
         return x if copy is not ALWAYS_COPY else transfer.to_device(x, copy=True)
     moved = transfer.to_device(x, device, copy=copy is ALWAYS_COPY)
     if copy is DONATE_INPUT and type(x) is ArrayImpl and moved._sig.device is not x._sig.device:

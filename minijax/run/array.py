@@ -300,7 +300,7 @@ class ArrayImpl(Array):
     def addressable_data(self, index: int):
         """The part of the array on device number `index` of this process."""
         self._check_alive()
-        return self if self.is_fully_replicated and self._sig.device is not None else self._shard(index)
+        return self._shard(0 if self.is_fully_replicated else index)
 
     # -- its value
 
@@ -430,8 +430,10 @@ class ArrayImpl(Array):
     # -- copies
 
     def clone(self):
-        """Another array on the same memory."""
+        """Another array on the same memory, or where that is on several devices on a copy of it."""
         self._check_alive()
+        if self._sig.device is None:
+            return copied(self)
         return self._sig.wrap(self._raw.clone(), self._sig)
 
     def __reduce__(self):

@@ -42,7 +42,8 @@ def _distributed(raw, old, new):
     cut, order, devices = _distribution(old, new)
     pieces = [raw] if cut is None else cut([raw])
     parts = [pieces[k] for k in order]
-    return _jax.batched_device_put(new, new.native, parts, devices, new.committed, enable_x64=True)
+    return _jax.batched_device_put(new, new.native, parts, devices, new.committed, force_copy=True,
+                                   enable_x64=True)  # fmt: skip
 
 
 @cache(maxsize=1024)

@@ -115,6 +115,21 @@ def bind_spread(program: Program, avals: Sequence[Any],
     return run
 
 
+def check_donated(raws: Sequence[Any], donated: Sequence[int]) -> None:
+    """Raises JaxRuntimeError if a program is given an array twice and may take its memory."""
+    found = [id(raw) for raw in raws]
+    if len(set(found)) == len(found):
+        return
+    for n in donated:
+        if found.count(found[n]) > 1:
+            again = next(k for k, same in enumerate(found) if same == found[n] and k != n)
+            raise JaxRuntimeError(
+                "INVALID_ARGUMENT: Attempt to use a buffer that was previously donated in the same call to "
+                f"Execute() (flattened argument {again}, first use: {n}). Toy example for this bug: "
+                "`f(donate(a), a)`."
+            )
+
+
 def _type_text(kind: Any) -> str:
     return kind.aval.str_short() if type(kind) is Signature else str(kind)
 

@@ -152,7 +152,9 @@ def _from_array(x, device, sharding, committed, aval):
 def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
     """A raw array of the same value where `new` wants it; shares memory if it is there already."""
     if old.native is new.native:
-        return raw if old is new else raw._rewrap_with_aval_and_sharding(new, new.native)
+        # One raw array for what lies on several devices: so a program sees that it is given one buffer twice.
+        same = old is new or old.device is None
+        return raw if same else raw._rewrap_with_aval_and_sharding(new, new.native)
     if old.device is None or new.device is None:
         found = reshard.moved(raw, old, new)
         return put_host(ArrayImpl(raw, old)._value, new) if found is None else found

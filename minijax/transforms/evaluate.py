@@ -116,11 +116,7 @@ class Runner:
         self.run = program.bind_outputs(avals, outs, self.committed)
         self.one = program.bind_output(avals[0], outs[0], self.committed) if len(avals) == 1 else None
         self.deleted = [self.kept[n] for n in lowered.module.aliases]
-        used = (*lowered.module.aliases, *lowered.module.donors)
-        lost = [n for n, donated in enumerate(lowered.donated) if donated and n not in used]
-        if lost:
-            kinds = ", ".join(lowered.closed.in_avals[n].str_short() for n in lost)
-            errors.warn(f"Some donated buffers were not usable: {kinds}.")
+        _warn_of_lost(lowered, lowered.closed.in_avals)
 
     @property
     def in_shardings(self) -> list:
@@ -180,10 +176,18 @@ def _raws_at(places: list[int], count: int) -> Callable[[Sequence], list]:
     return lambda values: [values[i]._raw for i in places]
 
 
+def _warn_of_lost(lowered: Lowered, parts: Sequence) -> None:
+    given, made = lowered.donated, lowered.module
+    lost = [n for n, d in enumerate(given) if d and n not in made.aliases and n not in made.donors]
+    if lost:
+        kinds = ", ".join(parts[n].str_short() for n in lost)
+        errors.warn(f"Some donated buffers were not usable: {kinds}.")
+
+
 class SpreadRunner:
     """A compiled program on several devices: call it with arrays, which are laid out as it wants them."""
 
-    __slots__ = ("program", "run", "kept", "hidden", "deleted", "in_shardings", "out_shardings",
+    __slots__ = ("program", "run", "kept", "hidden", "deleted", "donated", "in_shardings", "out_shardings",
                  "placed")  # fmt: skip
     device = None
 
@@ -200,12 +204,15 @@ class SpreadRunner:
         # For each argument, the signatures of arrays that need not be moved.
         self.placed: list[set] = [set() for _ in self.kept]
         self.run = spread.bind_spread(program, closed.out_avals, self.out_shardings)
-        self.deleted = [*lowered.module.aliases, *lowered.module.donors]
+        self.deleted = [*lowered.module.aliases]
+        self.donated = [*self.deleted, *lowered.module.donors]
+        if len(self.donated) < sum(lowered.donated):
+            _warn_of_lost(lowered, list(map(module.on_one_device, closed.in_avals, given)))
 
     def takes(self, operands: Sequence[ArrayImpl]) -> bool:
         """Whether operands with these signatures are run as they lie, and none is donated."""
         pairs = zip(self.kept, self.in_shardings, strict=True)
-        return not self.deleted and all(spread.is_placed(operands[i]._sig, wanted) for i, wanted in pairs)
+        return not self.donated and all(spread.is_placed(operands[i]._sig, wanted) for i, wanted in pairs)
 
     def shortcut(self, places: Sequence[int], rebuild: Callable | None) -> Callable[[Sequence], Any]:
         """A function of values, those at `places` operands that the program takes, to its result."""
@@ -223,6 +230,8 @@ class SpreadRunner:
                 else:
                     x = transfer.to_device(x, wanted)
             raws.append(x._raw)
+        if self.donated:
+            spread.check_donated(raws, self.donated)
         results = self.run([*raws, *self.hidden] if self.hidden else raws)
         for n in self.deleted:
             x = operands[self.kept[n]]
