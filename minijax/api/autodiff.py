@@ -487,6 +487,8 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
     leaves, treedef = tree.flatten(example)
     aval, shape = typeof(like), typeof(array).shape
     axis %= len(shape)
+    if typeof(array).dtype == dtypes.float0:
+        array = zeros_like_aval(ShapedArray(shape, aval.dtype, aval.weak_type))
     parts = [
         moving.reshape_to(part, (*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]))
         for x, part in zip(leaves, split(array, [typeof(x).size for x in leaves], axis), strict=True)

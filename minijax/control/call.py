@@ -75,10 +75,8 @@ class Jit(Primitive):
              out_shardings, **params):  # fmt: skip
         if _disable_jit.value:
             return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *operands)
-        donated = donated_invars if any(donated_invars) else ()
-        options = ProgramOptions(name, donated, keep_unused, None, compiler_options_kvs,
-                                 specified(in_shardings), specified(out_shardings))  # fmt: skip
-        return run_closed(jaxpr, operands, options)
+        how = (name, donated_invars, keep_unused, compiler_options_kvs, in_shardings, out_shardings)
+        return run_closed(jaxpr, operands, how, _program_options)
 
     def lower(self, e, ins, outs, *operands, jaxpr, name, in_shardings, out_shardings, **params):
         return e.call_jaxpr(jaxpr, name, operands, specified(in_shardings), specified(out_shardings))
@@ -254,6 +252,11 @@ def specified(shardings: Sequence) -> tuple:
     if all(s is UNSPECIFIED for s in shardings):
         return ()
     return tuple([None if s is UNSPECIFIED else s for s in shardings])
+
+
+def _program_options(name, donated, keep_unused, compiler_options, in_shardings, out_shardings):
+    return ProgramOptions(name, donated if any(donated) else (), keep_unused, None, compiler_options,
+                          specified(in_shardings), specified(out_shardings))  # fmt: skip
 
 
 def _held(shardings: Sequence) -> tuple[bool, ...]:

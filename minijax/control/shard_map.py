@@ -27,7 +27,6 @@ from minijax.transforms.evaluate import one_equation, run_closed
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.placement import ProgramOptions
 from minijax.transforms.prune import prune_jaxpr
 from minijax.transforms.split import EqnParts, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
@@ -82,7 +81,7 @@ class ShardMap(Primitive):
     def impl(self, *operands, **params):
         avals = tuple([typeof(x) for x in operands])
         rest = tuple([(k, v) for k, v in params.items() if k != "jaxpr"])
-        return run_closed(_program(params["jaxpr"], avals, rest), operands, ProgramOptions(self.name))
+        return run_closed(_program(params["jaxpr"], avals, rest), operands, (self.name,))
 
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
         body = Region(jaxpr.in_avals, jaxpr.out_avals, lambda *names: jaxpr_body(e, jaxpr, (), names))

@@ -81,7 +81,7 @@ def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, given
     key = (x._sig, config.state(), how, name, *[a._sig for a in given], *kinds)
     known = _known.get(key)
     if known is None:
-        known = _learned(x, index, options, name, given, ints, arrays)
+        known = config.run_as_of(key[1], _learned, x, index, options, name, given, ints, arrays)
         if known is None:
             return None
         _known[key] = known
@@ -151,11 +151,8 @@ def _learned(x: ArrayImpl, index: Any, options: Options, name: str | None, given
     ind, sizes, starts = found
     leaves = [x, *given, *arrays, *[transfer.scalar_operand(0)] * len(sizes)]
     leaves += [transfer.scalar_operand(i) for i in starts]
-    how = cache.key(options)
-    key = (ind, how, name, config.state(), *[a._sig for a in leaves])
-    run = _programs.get(key)
-    if run is None:
-        run = _programs[key] = compile_function(_flat(ind, options, name), leaves, name or "getitem")
+    key = (ind, cache.key(options), name, config.state(), *[a._sig for a in leaves])
+    run = _programs.once(key, lambda: compile_function(_flat(ind, options, name), leaves, name or "getitem"))
     return _Known(run, tuple(sizes), tuple(leaves[len(leaves) - len(starts) :]))
 
 

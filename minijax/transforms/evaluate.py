@@ -300,15 +300,39 @@ def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Runner | Sprea
 
 
 @cache.weak_cache
-def _runner(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, key: config.State) -> Any:
-    return config.run_as_of(key, compile_program, closed, options, placement)
+def _runs_of(closed: ClosedJaxpr) -> cache.BoundedDict:
+    """What runs a jaxpr, by how it is compiled and the signatures of its operands."""
+    return cache.BoundedDict(256)
 
 
-def run_closed(closed: ClosedJaxpr, operands: Sequence, options: ProgramOptions) -> list[ArrayImpl]:
-    """Compiles a jaxpr once per placement, and runs it."""
-    arrays = [operand(x) for x in operands]
-    placement = choose_placement([x._sig for x in arrays], options, closed)
-    return _runner(closed, options, placement, config.state())(arrays)
+def run_closed(closed: ClosedJaxpr, operands: Sequence, how: tuple,
+               options_of: Callable[..., ProgramOptions] = ProgramOptions) -> list[ArrayImpl]:  # fmt: skip
+    """Compiles a jaxpr, with the options of `how`, once per kind of operands, and runs it."""
+    arrays = [x if type(x) is ArrayImpl else operand(x) for x in operands]
+    sigs = [x._sig for x in arrays]
+    key = (config.state(), *how, *sigs)
+    runs = _runs_of(closed)
+    run = runs.get(key)
+    if run is None:
+        run = runs.once(
+            key, lambda: config.run_as_of(key[0], _compile_closed, closed, arrays, options_of(*how))
+        )
+    return run(arrays)
+
+
+def _compile_closed(closed, arrays, options):
+    runner = compile_program(closed, options, choose_placement([x._sig for x in arrays], options, closed))
+    return _direct(runner, arrays)
+
+
+def _direct(runner, arrays) -> Callable[[Sequence[ArrayImpl]], list]:
+    """The shortest way from arrays with these signatures to all results."""
+    if not _all_on(runner.device, arrays) or runner.deleted or len(runner.kept) < len(arrays):
+        return runner
+    run, hidden = runner.run, runner.hidden
+    if hidden:
+        return lambda arrays: run([x._raw for x in arrays] + hidden)
+    return lambda arrays: run([x._raw for x in arrays])
 
 
 # ---- single operations ------------------------------------------------------------------------------
@@ -372,13 +396,7 @@ def _without(owner: Any, values: tuple) -> tuple:
 def _compile_operation(primitive, arrays, params) -> Callable[[Sequence[ArrayImpl]], list]:
     with state.set_current_trace(None):
         closed = one_equation(primitive, [x._sig.aval for x in arrays], params)
-        runner = _compile_for(closed, primitive.name, arrays, primitive.lift is not None)
-    run, hidden = runner.run, runner.hidden
-    if not _all_on(runner.device, arrays):
-        return runner
-    if hidden:
-        return lambda arrays: run([x._raw for x in arrays] + hidden)
-    return lambda arrays: run([x._raw for x in arrays])
+        return _direct(_compile_for(closed, primitive.name, arrays, primitive.lift is not None), arrays)
 
 
 def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> Callable[[Sequence], Any]:

@@ -135,12 +135,15 @@ class _Lifter:
         return any(a.aval.size < size or self.root(a).aval.size < size for a in eqn.invars)
 
     def _note_sum_of_product(self, eqn: JaxprEqn) -> None:
+        """Marks what may be contracted: products and what may end with one, and the sums that read them."""
         self.makers.update(dict.fromkeys(eqn.outvars, eqn))
-        if not self.exactly or eqn.primitive.name in _MOVING or eqn.primitive.name in _SUMLESS:
+        name = eqn.primitive.name
+        if not self.exactly or name in _MOVING or name in _SUMLESS:
             return
+        harmless = _CHOOSING if name in _SUMS else _CHOOSING | _SUMS
         for a in eqn.invars:
             maker = None if self.is_constant(a) else self.makers.get(self.root(a))
-            if maker is not None and maker.primitive.name not in _SUMS | _CHOOSING:
+            if maker is not None and maker.primitive.name not in harmless:
                 self.chained |= {id(maker), id(eqn)}
 
     def _find_free(self, jaxpr: Jaxpr) -> set[Var]:
