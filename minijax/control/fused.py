@@ -36,7 +36,7 @@ def fused(data: int = 1) -> Callable[[Callable], Callable]:
                 key = (function, config.state(), *_key(args, kwargs, data, arrays))
                 run = _programs.get(key)
             except (TypeError, AttributeError):
-                return function(*args, **kwargs)
+                run = _DIRECT
             if run is None:
                 run = _programs.once(key, lambda: _program(function, args, kwargs, data, arrays) or _DIRECT)
             return function(*args, **kwargs) if run is _DIRECT else run(arrays)

@@ -227,13 +227,10 @@ class Jitted:
         places = short_key and _places(len(args), kwargs, values, leaves, static)
         if places is not None:
             leaves = [values[i] for i in places]
-        try:
-            sigs = [x._sig for x in leaves]
-        except AttributeError:
+        if not array_types.issuperset(map(type, leaves)):
             self.traced(leaves, treedef, static)  # which complains of what is no value
             leaves = [operand(x) for x in leaves]
-            sigs = [x._sig for x in leaves]
-        key = (_config_state(), treedef, static, *sigs)
+        key = (_config_state(), treedef, static, *[x._sig for x in leaves])
         run = self.memory.programs.get(key)
         if run is None:
             return config.run_as_of(

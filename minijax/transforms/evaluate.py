@@ -358,11 +358,11 @@ def evaluate(primitive: Any, operands: Sequence, params: dict) -> list:
             if isinstance(x, Tracer):
                 raise errors.UnexpectedTracerError(escaped_message(x))
         return primitive.impl(*operands, **params)
-    try:
-        sigs = [x._sig for x in operands]
-    except AttributeError:
-        operands = [operand(x) for x in operands]
-        sigs = [x._sig for x in operands]
+    for x in operands:
+        if type(x) is not ArrayImpl:
+            operands = [operand(x) for x in operands]
+            break
+    sigs = [x._sig for x in operands]
     if params:
         # With the names: rules bind the same parameters in other orders.
         key = (primitive, config.state(), *params, cache.key(tuple(params.values())), *sigs)

@@ -554,3 +554,90 @@ def test_a_trace_of_the_same_types_is_made_anew_under_another_flag():
         wide = f.trace(x)
     assert [a.dtype.name for a in narrow.jaxpr.out_avals] == ["float32"]
     assert [a.dtype.name for a in wide.jaxpr.out_avals] == ["float64"]
+
+
+def _kept_apart(jax, jnp):
+    f = jax.jit(lambda x, n: x * n, static_argnums=1)
+    named = jax.jit(lambda x, *, n=2: x * n, static_argnames="n")
+    x = jnp.arange(3)
+    return [
+        [f(x, n) for n in (1, 1.0, True, 1)],
+        [named(x, n=n) for n in (1, 1.0, True)] + [named(x), named(x, n=2)],
+    ]
+
+
+def _kinds_of_arguments(jax, jnp):
+    f = jax.jit(lambda x, y=None: x * 2 if y is None else x + y)
+    x, n = jnp.arange(3.0), np.arange(3.0, dtype=np.float32)
+    calls = [(x,), (1,), (1.0,), (True,), (n,), (np.float32(2),), (np.int64(3),), (x, None), (x, 1), (2.0, n)]
+    return [f(*args) for args in calls], [f(x, y=y) for y in (x, 1, n, None)], f(y=x, x=n), f(x=1, y=2)
+
+
+def _trees_and_arrays(jax, jnp):
+    f = jax.jit(lambda p: jax.tree_util.tree_map(lambda v: v + 1, p))
+    x = jnp.arange(2)
+    return [f(p) for p in (x, [x, 1], {"a": (x,)}, x, 2, (), None, [x], x)]
+
+
+def _named_by_order(jax, jnp):
+    f = jax.jit(lambda a, b, c: (a - b) * c)
+    x, y = jnp.asarray(5.0), jnp.asarray(3.0)
+    return f(a=x, b=y, c=2), f(b=y, c=2, a=x), f(c=x, b=x, a=y), f(x, c=y, b=x)
+
+
+REPEATED = {
+    "static values that are equal and differ": _kept_apart,
+    "kinds of arguments": _kinds_of_arguments,
+    "trees and arrays": _trees_and_arrays,
+    "keywords in any order": _named_by_order,
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", REPEATED)
+def test_repeated_calls_give_what_jax_gives(name):
+    compare.same(lambda jax, jnp: (REPEATED[name](jax, jnp), REPEATED[name](jax, jnp)))
+
+
+def test_static_values_that_print_differently_have_programs_of_their_own():
+    text = []
+    f = minijax.jit(lambda x, s: text.append(str(s)) or x + len(text), static_argnums=1)
+    values = [(0,), (False,), (0.0,), 0.0, -0.0, 0, False, "0", None]
+    for _ in range(2):
+        assert [int(f(0, v)) for v in values] == list(range(1, 10))
+    assert text == list(map(str, values))
+
+
+def test_scalars_host_values_and_arrays_of_a_type_share_a_trace():
+    assert traced_times(minijax.jit, (1.0,), (2.0,), (minijax.numpy.asarray(3.0),)) == [1, 1, 1]
+    host = np.ones(3, np.float32)
+    assert traced_times(minijax.jit, (host,), (host * 2,), (minijax.numpy.asarray(host),)) == [1, 1, 1]
+
+
+def test_a_remembered_call_sees_the_configuration_of_its_thread():
+    seen = []
+
+    @minijax.jit
+    def f(x):
+        seen.append(1)
+        return x + 1
+
+    x = minijax.numpy.arange(3)
+    f(x), f(x)
+    with minijax.disable_jit():
+        f(x)
+    assert len(seen) == 2
+    with minijax.default_matmul_precision("highest"):
+        f(x), f(x)
+    assert len(seen) == 3
+    f(x)
+    assert len(seen) == 3
+
+
+def test_donated_arguments_are_deleted_by_each_call():
+    f = minijax.jit(lambda x, y: (x + y, x * 2), donate_argnums=0)
+    y = minijax.numpy.ones(3)
+    for _ in range(3):
+        x = minijax.numpy.arange(3.0)
+        assert f(x, y)[0].tolist() == [1, 2, 3]
+        assert x.is_deleted() and not y.is_deleted()

@@ -1,0 +1,147 @@
+"""Eager calls: how many programs a repeated one runs, and that it gives what the function itself gives."""
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax.base import cache
+from minijax.run import compile
+from minijax.run.compile import compile_count
+
+X, M, INTS = np.arange(4, dtype=np.float32) + 1, np.ones((1, 8), np.float32), np.arange(3)
+
+MOVES = {
+    "zeros": lambda x, m, i: jnp.zeros((3, 3)),
+    "zeros of ints": lambda x, m, i: jnp.zeros(3, jnp.int32),
+    "ones": lambda x, m, i: jnp.ones((2,), dtype="int8"),
+    "arange": lambda x, m, i: jnp.arange(2, 11, 3),
+    "eye": lambda x, m, i: jnp.eye(3),
+    "zeros_like": lambda x, m, i: jnp.zeros_like(x),
+    "ones_like": lambda x, m, i: jnp.ones_like(i, dtype=bool),
+    "reshape": lambda x, m, i: x.reshape(2, -1),
+    "reshape in Fortran's order": lambda x, m, i: jnp.reshape(x, (2, 2), order="F"),
+    "transpose": lambda x, m, i: m.T,
+    "moveaxis": lambda x, m, i: jnp.moveaxis(m, 0, 1),
+    "squeeze": lambda x, m, i: jnp.squeeze(m),
+    "expand_dims": lambda x, m, i: jnp.expand_dims(x, (0, 2)),
+    "broadcast_to": lambda x, m, i: jnp.broadcast_to(x, (2, 4)),
+    "concatenate": lambda x, m, i: jnp.concatenate([x, x, x]),
+    "concatenate along an axis": lambda x, m, i: jnp.concatenate((m, m), axis=0),
+    "stack": lambda x, m, i: jnp.stack([x, x], axis=1),
+    "astype": lambda x, m, i: x.astype(jnp.int32),
+    "astype from int": lambda x, m, i: i.astype("float32"),
+}
+OPERATIONS = {
+    "operator": lambda x, m, i: x + x,
+    "operator with a scalar": lambda x, m, i: x * 2.5,
+    "power": lambda x, m, i: x**2,
+    "comparison": lambda x, m, i: x > x,
+    "unary": lambda x, m, i: -x,
+    "function": lambda x, m, i: jnp.sin(x),
+    "where": lambda x, m, i: jnp.where(x > 0, x, x),
+    "sum": lambda x, m, i: jnp.sum(m),
+    "method with an axis": lambda x, m, i: m.sum(0),
+    "keyword": lambda x, m, i: jnp.max(m, axis=1),
+    "var": lambda x, m, i: jnp.var(x),
+    "matmul": lambda x, m, i: m @ m.T,
+    "clip": lambda x, m, i: jnp.clip(x, 0.0, 1.0),
+    "linspace": lambda x, m, i: jnp.linspace(0.0, 1.0, 10),
+    "one_hot": lambda x, m, i: minijax.nn.one_hot(i, 4),
+    "lax": lambda x, m, i: minijax.lax.add(x, x),
+}
+TWO = {"where": 2, "matmul": 2}  # these compute an operand, or transpose it, by themselves
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """A list that grows by an element with each program that is run."""
+    seen = []
+
+    def counting(bind):
+        def bound(execute, *rest):
+            return bind(lambda raws: seen.append(1) or execute(raws), *rest)
+
+        return bound
+
+    monkeypatch.setattr(compile, "_bind_one", counting(compile._bind_one))
+    monkeypatch.setattr(compile, "_bind", counting(compile._bind))
+    cache.clear_caches()
+    yield seen
+    cache.clear_caches()
+
+
+def test_a_repeated_eager_call_compiles_nothing_and_runs_one_program(runs):
+    operands = [jnp.asarray(v) for v in (X, M, INTS)]
+    for name, call in {**MOVES, **OPERATIONS}.items():
+        call(*operands)
+        before = compile_count()
+        del runs[:]
+        call(*operands)
+        assert (compile_count() - before, len(runs)) == (0, TWO.get(name, 1)), name
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_call_gives_what_its_operations_give_one_by_one(name):
+    operands = [jnp.asarray(v) for v in (X, M, INTS)]
+    with minijax.disable_jit():
+        wanted = MOVES[name](*operands)
+    for _ in range(2):
+        found = MOVES[name](*operands)
+        assert (found.aval, found.committed) == (wanted.aval, wanted.committed)
+        assert np.asarray(found).tobytes() == np.asarray(wanted).tobytes()
+
+
+def test_a_call_that_changes_nothing_gives_its_argument():
+    x = jnp.asarray(X)
+    for call in (lambda: x.reshape(4), lambda: jnp.squeeze(x), lambda: x.astype(x.dtype)):
+        assert call() is x and call() is x
+
+
+def test_a_call_that_warns_or_raises_does_so_each_time():
+    z = jnp.asarray([1 + 2j, 3j])
+    for _ in range(3):
+        with pytest.warns(UserWarning, match="imaginary"):
+            assert z.astype(jnp.float32).tolist() == [1, 0]
+        with pytest.raises(TypeError, match="reshape"):
+            z.reshape(3)
+
+
+def test_values_that_are_equal_and_not_the_same_are_kept_apart():
+    x = jnp.asarray(X)
+    for _ in range(2):
+        assert x.astype(bool).dtype == bool and x.astype(int).dtype == np.int32
+        assert jnp.zeros((1, 2)).shape == (1, 2)
+        with pytest.raises(TypeError):
+            jnp.zeros((1.0, 2.0))
+        assert jnp.stack([x, x]).shape == (2, 4) and jnp.stack([x]).shape == (1, 4)
+        assert jnp.concatenate([x, jnp.asarray(INTS)]).dtype == np.float32
+
+
+def test_data_that_is_no_array_is_no_part_of_a_program():
+    x = jnp.asarray(X[:1])
+    jnp.concatenate([x, X[:1]])
+    before = compile_count()
+    assert [jnp.concatenate([x, X[k : k + 1]]).tolist() for k in range(3)] == [[1, 1], [1, 2], [1, 3]]
+    assert compile_count() == before
+
+
+def test_deleted_arrays_are_refused_by_remembered_calls():
+    x, y = jnp.asarray(X), jnp.asarray(X)
+    for call in (lambda v: v.reshape(2, 2), lambda v: v + v, minijax.jit(lambda v: v * 3)):
+        call(x)
+    y.delete()
+    for call in (lambda v: v.reshape(2, 2), lambda v: v + v, minijax.jit(lambda v: v * 3)):
+        with pytest.raises(RuntimeError, match="deleted"):
+            call(y)
+
+
+def test_moves_follow_the_default_device():
+    if len(minijax.devices()) < 2:
+        pytest.skip("needs two devices")
+    x = jnp.asarray(X)
+    for device in minijax.devices()[:2] * 2:
+        with minijax.default_device(device):
+            assert jnp.zeros((3,)).devices() == {device}
+            assert jnp.sin(2.0).devices() == {device}
+        assert x.reshape(2, 2).devices() == x.devices()
