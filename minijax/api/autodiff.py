@@ -20,7 +20,7 @@ from minijax.ops.elementwise import add, eq
 from minijax.ops.families import literal
 from minijax.ops.moving import held
 from minijax.ops.shape import broadcasted_iota, split
-from minijax.ops.zeros import instantiate, made_varying
+from minijax.ops.zeros import instantiate, made_varying, zeros_like_aval
 from minijax.run import transfer
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat

@@ -115,15 +115,22 @@ def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
     thread = _thread
     if thread.pinned is not None:
         return fun(*args)
-    saved = thread.overrides
-    pinned = {
-        o: getattr(state, o.attribute) for o in _traced if o not in saved and hasattr(state, o.attribute)
-    }
+    saved, before = thread.overrides, thread.current
+    pinned = dict(_values_of(state, len(_traced)))
+    for option in saved:
+        pinned.pop(option, None)
     try:
-        thread.pinned, thread.overrides, thread.current = pinned, {**saved, **pinned}, (None, None)
+        thread.pinned, thread.overrides = pinned, {**saved, **pinned}
+        thread.current = before if before[0] is state else (None, None)
         return fun(*args)
     finally:
-        thread.pinned, thread.overrides, thread.current = None, saved, (None, None)
+        thread.pinned, thread.overrides, thread.current = None, saved, before
+
+
+@functools.lru_cache(maxsize=16)
+def _values_of(state: State, count: int) -> dict["Option", Any]:
+    """The values of those options, of the first `count`, that the state knows."""
+    return {o: getattr(state, o.attribute) for o in _traced[:count] if hasattr(state, o.attribute)}
 
 
 def _bump() -> None:

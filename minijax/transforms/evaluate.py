@@ -110,7 +110,7 @@ class Runner:
         self.placement, self.program, self.kept = lowered.placement, program, lowered.kept
         self.device, self.committed = program.devices[0], lowered.placement.committed
         # The user may donate or delete an array that a function captured: the program has its own.
-        self.hidden = [transfer.to_device(c, self.device, copy=True)._raw for c in lowered.hidden]
+        self.hidden = [_own(c, self.device)._raw for c in lowered.hidden]
         avals = lowered.closed.out_avals
         self.out_shardings = outs = lowered.placement.result_shardings(len(avals))
         self.run = program.bind_outputs(avals, outs, self.committed)
@@ -182,6 +182,13 @@ def _warn_of_lost(lowered: Lowered, parts: Sequence) -> None:
     if lost:
         kinds = ", ".join(parts[n].str_short() for n in lost)
         errors.warn(f"Some donated buffers were not usable: {kinds}.")
+
+
+def _own(constant: Any, device: Any) -> ArrayImpl:
+    """A captured value in memory that is no user's."""
+    if type(constant) is np.ndarray and not constant.ndim and device is client.default_device():
+        return transfer.scalar_operand(constant[()])
+    return transfer.to_device(constant, device, copy=True)
 
 
 class SpreadRunner:

@@ -140,7 +140,7 @@ class _Lifter:
         name = eqn.primitive.name
         if not self.exactly or name in _MOVING or name in _SUMLESS:
             return
-        harmless = _CHOOSING if name in _SUMS else _CHOOSING | _SUMS
+        harmless = () if name in _SUMS else _SUMS
         for a in eqn.invars:
             maker = None if self.is_constant(a) else self.makers.get(self.root(a))
             if maker is not None and maker.primitive.name not in harmless:

@@ -81,7 +81,7 @@ def test_jit_of_a_function_with_other_captured_values_compiles_at_most_twice(kin
 def test_nested_functions_and_loops_share_their_programs():
     def call(c):
         inner = jax.jit(lambda v: jnp.where(v > c, v, c))
-        step = lambda a, b: (inner(a) + b, lax.cond(b > 1, lambda: a + c, lambda: a))  # noqa: E731
+        step = lambda a, b: (inner(a), lax.cond(b > 1, lambda: a + c, lambda: a))  # noqa: E731
         return jax.jit(lambda x: lax.scan(step, x, jnp.arange(3.0))[1])(X)
 
     _, counts = values_and_compiles(call, [0.21, 0.43, 0.77, 0.93])
@@ -155,6 +155,7 @@ TOGETHER = {
 CONTRACTIBLE = {
     "scaled, then shifted": lambda x: x * 2.5 + x[:1],
     "product, then shifted": lambda x: x * x - 2.5,
+    "product, chosen, then shifted": lambda x: jnp.where(x > x[0, 0], x * x, x) - 2.5,
     "scaled, then summed": lambda x: jnp.sum(x * 2.5, 0),
     "scaled, then contracted": lambda x: (x * 2.5) @ x.T,
     "scaled in a loop": lambda x: lax.fori_loop(0, 4, lambda i, s: s * 2.5 - x, x),
