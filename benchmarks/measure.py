@@ -17,7 +17,7 @@ parser.add_argument("--groups", default="all", help="which groups of rows, with 
 parser.add_argument("--quick", action="store_true", help="fewer repetitions, no large programs")
 parser.add_argument("--out", help="where the results go as JSON; standard output if left out")
 parser.add_argument("--clock", default="wall", choices=["wall", "cpu"],
-                    help="cpu: the process's own time, for a busy machine; not for start-up")  # fmt: skip
+                    help="cpu: the time that processes use, for a busy machine")  # fmt: skip
 options = parser.parse_args()
 
 _began = time.perf_counter()
