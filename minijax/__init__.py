@@ -25,7 +25,7 @@ from minijax.api.custom import (
     custom_vjp as custom_vjp,
 )
 from minijax.api.jit import eval_shape as eval_shape, jit as jit, make_jaxpr as make_jaxpr
-from minijax.api.meshes import make_mesh as make_mesh
+from minijax.api.meshes import make_mesh as make_mesh, reshard as reshard
 from minijax.api.pmap import pmap as pmap
 from minijax.api.shapes import ShapeDtypeStruct as ShapeDtypeStruct
 from minijax.api.shard_map import shard_map as shard_map

@@ -1,6 +1,12 @@
 """jax.sharding: meshes and shardings."""
 
-from minijax.api.meshes import get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh
+from minijax.api.meshes import (
+    auto_axes as auto_axes,
+    get_abstract_mesh as get_abstract_mesh,
+    get_mesh as get_mesh,
+    make_single_device_sharding as make_single_device_sharding,
+    reshard as reshard,
+)
 from minijax.ir.meshes import (
     AbstractDevice as AbstractDevice,
     AbstractMesh as AbstractMesh,

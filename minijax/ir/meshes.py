@@ -5,6 +5,7 @@ import contextlib
 import enum
 import math
 import threading
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -222,12 +223,12 @@ def _axis_types(axis_types: Any, axis_names: tuple, what: str) -> tuple[AxisType
 
 
 class _Local(threading.local):
-    def __init__(self):
-        self.entered: list[Any] = []
-        self.manual: Any = None
+    manual: Any = None
 
 
 _local = _Local()
+_context_mesh = config.make_user_context(None)
+_entered_meshes = config.make_user_context(())
 
 
 class _AxesOfMesh(contextlib.ContextDecorator):
@@ -274,15 +275,17 @@ class _AxesOfMesh(contextlib.ContextDecorator):
         return self
 
     def __enter__(self):
-        _local.entered.append(self)
+        warnings.warn(
+            "`with mesh:` context manager has been deprecated. Please use `with jax.set_mesh(mesh):` instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        _entered_meshes.override((*_entered_meshes.value, self))
         return self
 
     def __exit__(self, *exception):
-        _local.entered.pop()
+        _entered_meshes.override(_entered_meshes.value[:-1])
         return False
-
-
-_context_mesh = config.make_user_context(None)
 
 
 def context_mesh() -> "Mesh | None":
@@ -334,7 +337,7 @@ class set_mesh(contextlib.ContextDecorator):  # noqa: N801
 
 def entered_mesh() -> Any:
     """The mesh that `with mesh:` entered last in this thread, or None."""
-    return _local.entered[-1] if _local.entered else None
+    return _entered_meshes.value[-1] if _entered_meshes.value else None
 
 
 class AbstractMesh(_AxesOfMesh):

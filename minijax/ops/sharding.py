@@ -55,7 +55,7 @@ sharding_constraint_p = ShardingConstraint()
 
 
 def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
-    """A sharding, or a partition spec on the mesh that is set, as a sharding.
+    """A sharding, or a partition spec on the mesh that is set (a constraint also: entered), as a sharding.
 
     Raises TypeError for anything else, RuntimeError for a spec where no mesh is set.
     """
@@ -67,6 +67,8 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
             f"{spec}"
         )
     mesh = meshes.context_mesh()
+    if mesh is None and function == "with_sharding_constraint":
+        mesh = meshes.entered_mesh()
     if mesh is None:
         raise RuntimeError(
             f"{function} requires a non-empty mesh in context if you are passing `PartitionSpec`s to "

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sides import numbers, same
+from sides import numbers, same, same_errors
 
 import minijax
 from minijax.run import compile as compiling
@@ -76,6 +76,58 @@ def test_a_mesh_that_is_set_is_used():
         text(lambda p: p + 1, SDS((8,), 'float32', sharding=P('x')))
         jax.jit(lambda p: p + 1).lower(SDS((8,), 'float32', sharding=P('x'))).compile().output_shardings
     """, setting="m")  # fmt: skip
+
+
+def test_a_mesh_that_is_entered_serves_constraints_alone():
+    def inside(s, call):
+        with pytest.warns(DeprecationWarning, match="context manager has been deprecated"), s.m as entered:
+            assert entered is s.m
+            return call()
+
+    same(
+        """
+        inside(lambda: lax.with_sharding_constraint(numbers(8), P('x')))
+        inside(lambda: jax.jit(lambda p: lax.with_sharding_constraint(p + 1, P('y')))(numbers(8)))
+        inside(lambda: [jax.sharding.get_mesh(), jax.sharding.get_abstract_mesh(), jnp.ones(8) + 1])
+    """,
+        inside=lambda s: lambda call: inside(s, call),
+    )
+    same_errors(
+        [
+            (
+                "inside(lambda: jax.jit(lambda p: p, in_shardings=P('x'))(numbers(8)))",
+                "requires a non-empty mesh",
+            ),
+            ("inside(lambda: jax.device_put(numbers(8), P('x')))", "Please set a mesh via `jax.set_mesh`"),
+            (
+                "inside(lambda: jax.shard_map(sum, in_specs=P('x'), out_specs=P('x'))(v))",
+                "The context mesh cannot be",
+            ),
+        ],
+        inside=lambda s: lambda call: inside(s, call),
+    )
+
+
+def test_reshard_moves_over_explicit_axes_alone():
+    explicit = dict(
+        e=lambda s: s.jax.make_mesh((4, 2), ("x", "y")),
+        q=lambda s: s.put(numbers(8, 8), "x", "y", mesh=s.jax.make_mesh((4, 2), ("x", "y"))),
+    )
+    same("""
+        [jax.reshard(q, on('y', mesh=e)), jax.reshard(numbers(8), on('x', mesh=e)), jax.reshard(a, on())]
+        jax.reshard({'a': q, 'b': q}, {'a': on('y', mesh=e), 'b': on(mesh=e)})
+        np.asarray(jax.jit(lambda p: jax.sharding.reshard(p, on('y', mesh=e)))(q))
+        jax.sharding.auto_axes(lambda p: p + 1, out_sharding=on('y'))(a)
+        [jax.sharding.make_single_device_sharding(d[1]), jax.sharding.make_single_device_sharding(d[1]) == One(d[1])]
+    """, **explicit)  # fmt: skip
+    same_errors([
+        ("jax.reshard(a, on('y'))", "with axis name: y of type: AxisType.Auto"),
+        ("jax.jit(lambda p: jax.reshard(p, on('y')))(a)", "with axis name: y of type: AxisType.Auto"),
+        ("jax.reshard(a, P('y'))", "Using PartitionSpec when you are not under a mesh context"),
+        ("jax.reshard(q, None)", "Got sharding None"),
+        ("jax.reshard(q, 3)", "only supports instances of `NamedSharding` or `PartitionSpec`"),
+        ("jax.sharding.auto_axes(lambda p: p)(a)", "Missing required keyword argument: 'out_sharding'"),
+    ], **explicit)  # fmt: skip
 
 
 def test_texts_equal_jax_s():

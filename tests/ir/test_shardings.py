@@ -116,6 +116,6 @@ def test_types_without_a_mesh_report_the_empty_one():
 def test_meshes_are_entered_and_left(scopes):
     mesh = scopes[0]["m"]
     assert meshes.entered_mesh() is None
-    with mesh as entered:
+    with pytest.warns(DeprecationWarning, match="has been deprecated"), mesh as entered:
         assert entered is mesh and meshes.entered_mesh() is mesh
     assert meshes.entered_mesh() is None
