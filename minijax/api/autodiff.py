@@ -489,11 +489,12 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
     axis %= len(shape)
     if typeof(array).dtype == dtypes.float0:
         array = zeros_like_aval(ShapedArray(shape, aval.dtype, aval.weak_type))
-    parts = [
-        moving.reshape_to(part, (*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]))
-        for x, part in zip(leaves, split(array, [typeof(x).size for x in leaves], axis), strict=True)
-    ]
-    return treedef.unflatten([convert(part, aval.dtype, aval.weak_type) for part in parts])
+    parts = split(array, [typeof(x).size for x in leaves], axis)
+    shapes = [(*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]) for x in leaves]
+    return treedef.unflatten([
+        convert(moving.reshape_to(part, s), aval.dtype, aval.weak_type)
+        for part, s in zip(parts, shapes, strict=True)
+    ])  # fmt: skip
 
 
 def hessian(

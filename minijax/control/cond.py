@@ -1,5 +1,6 @@
 """`cond` and `switch`: one of several functions, chosen by a number."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -321,18 +322,28 @@ def _trace_body(fun: Callable, avals: tuple, treedef: Any, traced_for: str) -> B
 def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
     """The jaxprs of bodies over the union of what they captured, and its values in order of first use."""
     values: dict[Any, Any] = {}
-    for body in bodies:
-        for x in body.captured:
-            values.setdefault(_identity(x), x)
+    keys = [_identities(body.captured) for body in bodies]
+    for body, own in zip(bodies, keys, strict=True):
+        for key, x in zip(own, body.captured, strict=True):
+            values.setdefault(key, x)
     place = {key: i for i, key in enumerate(values)}
     slots = tuple(typeof(x) for x in values.values())
-    merged = [widened(b.closed, tuple(place[_identity(x)] for x in b.captured), slots) for b in bodies]
+    merged = [
+        widened(body.closed, tuple(place[key] for key in own), slots)
+        for body, own in zip(bodies, keys, strict=True)
+    ]
     return merged, list(values.values())
 
 
-def _identity(x: Any) -> Any:
-    """What tells captured values apart; each trace has its own copy of a NumPy array."""
-    return (x.dtype, x.shape, x.tobytes()) if isinstance(x, np.ndarray) else id(x)
+def _identities(captured: Sequence) -> list:
+    """What tells the captured values of one trace apart; each trace has its own copy of a NumPy array."""
+    seen: Counter = Counter()
+    keys = []
+    for x in captured:
+        key = (x.dtype, x.shape, x.tobytes()) if isinstance(x, np.ndarray) else id(x)
+        keys.append((key, seen[key]))
+        seen[key] += 1
+    return keys
 
 
 # ---- the public functions ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from minijax.ir.primitive import Primitive
-from minijax.ir.trace import JaxprTrace, Trace, close_over, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, Trace, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.ops.zeros import instantiate
 from minijax.transforms.hoist import run_in_parts
@@ -38,10 +38,11 @@ class CustomCall(Primitive):
         return run_in_parts(late, call_jaxpr, operands)
 
     def _record(self, trace: JaxprTrace, fun: Callable, operands: Sequence, params: Callable) -> list:
+        trace.capture(operands)
         info = DebugInfo(f"{self.name}", getattr(fun, "__name__", "fun"))
         jaxpr, consts = trace_to_jaxpr(fun, [typeof(x) for x in operands], info)
-        closed, captured = close_over(jaxpr, consts)
-        return trace.process(self, [*captured, *operands], params(closed, len(captured)))
+        closed = ClosedJaxpr(constants_to_inputs(jaxpr), [])
+        return trace.process(self, [*consts, *operands], params(closed, len(consts)))
 
 
 class CustomJVPCall(CustomCall):
@@ -193,9 +194,6 @@ class CustomLin(Primitive):
         raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
 
     def lower(self, e, ins, outs, *operands, **params):
-        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
-
-    def jvp(self, primals, tangents, **params):
         raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
 
     def transpose(self, cts, *operands, num_res, bwd, in_zeros, symbolic_zeros, out_avals):

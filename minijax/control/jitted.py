@@ -14,7 +14,7 @@ from minijax.control.laid_out import spread_over
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.shardings import UNSPECIFIED
-from minijax.ir.trace import Tracer, close_over, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, trace_to_jaxpr
 from minijax.ir.types import is_value, typeof
 from minijax.run import client, transfer
 from minijax.run.array import ArrayImpl, array_types
@@ -54,7 +54,7 @@ class Traced(NamedTuple):
     """A function's jaxpr for one kind of arguments."""
 
     closed: ClosedJaxpr
-    captured: list[Tracer]
+    captured: list  # values of the leading inputs: what the function captured, if any of it is traced
     out_tree: Any
     info: DebugInfo
     params: dict[str, Any]  # of the equation that a call makes; filled in by the first
@@ -200,7 +200,10 @@ class Jitted:
             raise
 
     def _call_under_trace(self, args, kwargs):
-        if _disable_jit.value or self.options.inline and hasattr(_thread.trace, "inline"):
+        inlined = self.options.inline and type(_thread.trace) is JaxprTrace
+        if inlined:
+            _thread.trace.capture(args)
+        if inlined or _disable_jit.value:
             return self.fun(*args, **kwargs)
         return self._call_traced(args, kwargs)
 
@@ -361,7 +364,7 @@ class Jitted:
         key = (avals, treedef, static, state.trace_key())
         found = self.memory.traces.get(key)
         if found is not None:
-            if all(t._trace.alive for t in found.captured):
+            if all(c._trace.alive for c in found.captured if isinstance(c, Tracer)):
                 return found
             self.memory.traces.pop(key)
         return self.memory.traces.once(
@@ -386,7 +389,8 @@ class Jitted:
             return leaves
 
         jaxpr, consts = trace_to_jaxpr(flat, avals, info)
-        closed, captured = close_over(jaxpr, consts)
+        captured = consts if any(isinstance(c, Tracer) for c in consts) else []
+        closed = ClosedJaxpr(constants_to_inputs(jaxpr), []) if captured else ClosedJaxpr(jaxpr, consts)
         paths = result_paths(outs[0])
         closed.jaxpr.debug_info = closed.jaxpr.debug_info._replace(result_paths=paths)
         return Traced(closed, captured, outs[0], info, {})

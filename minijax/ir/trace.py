@@ -168,6 +168,12 @@ class JaxprTrace(Trace):
             return x.val
         return self._constant(x)
 
+    def capture(self, operands: Sequence) -> None:
+        """Takes in what outer traces made, in the order of the operands and whatever becomes of it."""
+        for x in operands:
+            if isinstance(x, Tracer) and x._trace is not self:
+                self._constant(x)
+
     def _constant(self, x: Any) -> Atom:
         # Several tracers may stand for one variable of an outer trace.
         known = x.val if type(x) is JaxprTracer else x
@@ -236,23 +242,12 @@ class JaxprTrace(Trace):
         """Copies the equations of a jaxpr to the end of this one."""
         body = jaxpr.jaxpr
         env: dict[Atom, Atom] = {}
-        waiting: dict[Atom, Any] = {}  # captured where the first equation reads it
         for v, x in zip(body.constvars + body.invars, [*jaxpr.consts, *operands], strict=True):
-            if type(x) is JaxprTracer and x._trace is self:
-                env[v] = x.val
-            else:
-                waiting[v] = x
-
-        def read(a: Atom) -> Atom:
-            if a in waiting and a not in env:
-                env[a] = self.atom(waiting[a])
-            return env.get(a, a)
-
-        find = read if waiting else lambda a: env.get(a, a)
+            env[v] = x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x)
         origin, outer = source.here(), context.current_context().name_stack
         for eqn in body.eqns:
             primitive, ctx = eqn.primitive, eqn.ctx
-            invars = list(map(find, eqn.invars))
+            invars = [env.get(a, a) for a in eqn.invars]
             if primitive.fold is not None and all(type(a) is Literal for a in invars):
                 folded = primitive.fold(*invars, **eqn.params)
                 if folded is not None:
@@ -263,10 +258,7 @@ class JaxprTrace(Trace):
             if outer:
                 ctx = ctx._replace(name_stack=outer + ctx.name_stack)
             self.eqns.append(JaxprEqn(primitive, invars, outvars, eqn.params, eqn.effects, origin, ctx))
-        return [
-            waiting[a] if isinstance(waiting.get(a), Tracer) else JaxprTracer(self, find(a), origin)
-            for a in body.outvars
-        ]
+        return [JaxprTracer(self, env.get(a, a), origin) for a in body.outvars]
 
     def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
         """The finished jaxpr, and the values of its constvars (arrays, and tracers of outer traces)."""

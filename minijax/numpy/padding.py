@@ -115,7 +115,9 @@ def _outside(array: Any, axis: int, pair: tuple, mode: str, lengths: Any, ends: 
 
 def _constant(array: Any, widths: Widths, constants: Any) -> Any:
     if not isinstance(constants, Sequence | np.ndarray) and typeof(constants).ndim == 0:
-        fill = convert(constants, array.dtype)
+        if not array.ndim:
+            return array
+        fill = convert(constants, array.dtype, array.weak_type)
         return lax_shape.pad(array, fill, [(a, b, 0) for a, b in widths])
     fills = convert(asarray(constants), array.dtype)
     fills = broadcast_shape_to(fills, (array.ndim, 2))

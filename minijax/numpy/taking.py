@@ -66,8 +66,10 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
         raise ValueError(f"Invalid mode '{mode}' for np.take")
     offsets = (*range(axis), *range(axis + indices.ndim, a.ndim + indices.ndim - 1))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(a.shape))
-    if size == 0 and indices.size == 0:
-        sizes = tuple(0 if i == axis else n for i, n in enumerate(a.shape))
+    if not indices.size:
+        # Of nothing nothing is taken, whatever the shape of the indices.
+        none = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
+        return a if not size else moving.full(none, a.dtype.type(0))
     return lax_scatter.gather(
         a,
         moving.expand_dims(indices, (indices.ndim,)),
@@ -106,6 +108,10 @@ def take_along_axis(
             f"vs. {a.ndim}"
         )
     axis = dims.canonical_axis(axis, a.ndim)
+    if not a.shape[axis]:
+        others = (a.shape[:axis], a.shape[axis + 1 :]), (indices.shape[:axis], indices.shape[axis + 1 :])
+        before, after = (shaping.broadcast_shapes(x, y) for x, y in zip(*others, strict=True))
+        return moving.full((*before, indices.shape[axis], *after), a.dtype.type(0))
     gather_mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
     indices = convert(indices, np.dtype(np.int32))
@@ -140,7 +146,7 @@ def _along(shape: tuple, index_shape: tuple, axis: int) -> _Along:
             batched.append(i)
             index_batched.append(len(kept))
             kept.append(m)
-            sizes.append(1)
+            sizes.append(min(n, 1))
         else:
             offsets.append(i)
             sizes.append(n)

@@ -352,6 +352,8 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001
         if decimals < 0:
             raise NotImplementedError("integer np.round not implemented for decimals < 0")
         return a
+    if decimals > 0 and 10**decimals > float(dtypes.finfo(a.dtype).max):
+        return a
     if is_complex(a):
         return lax.complex(_round_float(lax.real(a), decimals), _round_float(lax.imag(a), decimals))
     return _round_float(a, decimals)

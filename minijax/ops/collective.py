@@ -212,7 +212,10 @@ class ReduceScatter(LinearNamed):
             result = self.bind(x, scatter_dimension=at + (d <= at), **params)
             return [result], [d - (d > at and not tiled)]
         _no_groups(self.name, params["axis_index_groups"])
-        x = mul(x, literal(x, axis.size)) if d is None else moving.sum_axis(x, d)
+        if d is None and typeof(x).dtype == np.bool_:
+            x = mul(convert(x, np.dtype(np.int32), True), axis.size)
+        else:
+            x = mul(x, literal(x, axis.size)) if d is None else moving.sum_axis(x, d)
         return [_divide(x, at, axis.size) if tiled else x], [at]
 
 

@@ -130,6 +130,8 @@ def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
     """A host scalar is converted on the host."""
+    if weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype:
+        return operand
     value = np.asarray(operand).astype(dtype)[()]
     if not weak_type:
         return value

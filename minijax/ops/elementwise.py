@@ -64,7 +64,7 @@ class Sub(LinearElementwise):
     def __init__(self):
         super().__init__("sub", "subtract", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: neg(ct))
 
-    def alone(self, i, tangent):
+    def alone(self, i, tangent, primals):
         return neg(tangent) if i else tangent
 
 
@@ -226,10 +226,8 @@ def _pow_jvp_base(t, ans, x, y):
         one = moving.full(typeof(y).shape, alike(y, 1))
         return mul(t, mul(y, pow(x, sub(y, one))))
     shape = typeof(ans).shape
-    if typeof(y).ndim:
-        y = convert_element_type(y, typeof(x).dtype)
-    else:
-        y = moving.broadcast_to_shape(convert_element_type(y, typeof(x).dtype), shape)
+    y = convert_element_type(y, typeof(x).dtype)
+    x, y = moving.spread_to_shape(x, shape), moving.spread_to_shape(y, shape)
     one = alike(x, 1)
     at_zero = _at(y, 0, y)
     zeros = moving.full(shape, alike(x, 0))
@@ -425,8 +423,8 @@ class MakeComplex(LinearElementwise):
         check_same_dtypes(self.name, x, y)
         return np.result_type(x.dtype, np.complex64)
 
-    def alone(self, i, tangent):
-        zero = alike(tangent, 0)
+    def alone(self, i, tangent, primals):
+        zero = moving.full(typeof(primals[1 - i]).shape, alike(tangent, 0))
         return complex(zero, tangent) if i else complex(tangent, zero)
 
 
@@ -608,6 +606,8 @@ class Clamp(Primitive):
     def batch(self, axis, operands, dims):
         low, x, high = operands
         if dims[0] is None and dims[2] is None and typeof(low).ndim == 0 and typeof(high).ndim == 0:
+            return self.bind_all(operands, {}), [dims[1]]
+        if dims[0] == dims[1] == dims[2] and typeof(low).shape == typeof(x).shape == typeof(high).shape:
             return self.bind_all(operands, {}), [dims[1]]
         fronted = [
             moving.axis_to_front(v, d, axis.size) if d is not None or typeof(v).ndim else v

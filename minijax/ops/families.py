@@ -200,7 +200,7 @@ class Elementwise(SameShape):
         if self.rules[0] is ZERO:
             return [out], [Zero(typeof(out).to_tangent_aval())]
         terms = [
-            moving.broadcast_to_shape(rule(t, out, *primals, **params), typeof(out).shape)
+            moving.spread_to_shape(rule(t, out, *primals, **params), typeof(out).shape)
             for rule, t in zip(self.rules, tangents, strict=True)
             if type(t) is not Zero
         ]
@@ -225,10 +225,9 @@ class LinearElementwise(Elementwise):
         if len(tangents) == 1 or all(type(t) is not Zero for t in tangents):
             return [out], self.bind_all([instantiate(t) for t in tangents], params)
         i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
-        t = self.alone(i, tangents[i])
-        return [out], [moving.broadcast_to_shape(t, typeof(out).shape)]
+        return [out], [moving.spread_to_shape(self.alone(i, tangents[i], primals), typeof(out).shape)]
 
-    def alone(self, i: int, tangent: Any) -> Any:
+    def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:
         """The result's tangent where operand `i` alone has one."""
         return tangent
 

@@ -113,15 +113,16 @@ def check_batching(op: str, names: tuple[str, ...], numbers: Sequence, x: Shaped
         raise TypeError(f"{op}: batching dimensions of indices and operand differ in size: {shapes}")
 
 
-def check_slices(numbers: GatherDimensionNumbers, sizes: Sequence[int], x: ShapedArray) -> None:
-    """Checks the slice sizes of a gather."""
+def check_slices(numbers: GatherDimensionNumbers, sizes: Sequence[int], x: ShapedArray,
+                 indices: ShapedArray) -> None:  # fmt: skip
+    """Checks the slice sizes of a gather; where nothing is gathered, slices may be larger than the array."""
     if len(sizes) != x.ndim:
         raise TypeError(f"gather: {len(sizes)} slice sizes for an operand of rank {x.ndim}")
     left_out = len(numbers.collapsed_slice_dims) + len(numbers.operand_batching_dims)
     if len(sizes) != len(numbers.offset_dims) + left_out:
         raise TypeError(f"gather: slice sizes {sizes} do not fit {numbers}")
     for i, (size, bound) in enumerate(zip(sizes, x.shape, strict=True)):
-        if not 0 <= size <= bound:
+        if not 0 <= size <= bound and 0 not in indices.shape[:-1]:
             raise TypeError(f"gather: slice size {size} at index {i} is out of range for size {bound}")
     batching = numbers.operand_batching_dims
     for kind, axes, most in (("collapse", numbers.collapsed_slice_dims, (1,)), ("batch", batching, (0, 1))):

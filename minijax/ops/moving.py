@@ -213,6 +213,15 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(x, shape, tuple(range(len(shape) - len(have), len(shape))))
 
 
+def spread_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """As `broadcast_to_shape`, for what an elementwise operation broadcasts: without its sizes of 1 first."""
+    have = typeof(x).shape
+    if have == shape:
+        return x
+    kept = tuple(i for i, (n, m) in enumerate(zip(have, shape, strict=False)) if n == m)
+    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in kept)), shape, kept)
+
+
 def recorder() -> JaxprTrace | None:
     """The trace that writes down what is run now, None if it is run at once."""
     trace = state.thread.trace

@@ -59,7 +59,7 @@ class Gather(Primitive):
         check_axes("gather", "collapsed_slice_dims", numbers.collapsed_slice_dims, rank)
         names = ("collapsed_slice_dims", "start_index_map", "start_indices_batching_dims")
         check_batching("gather", names, numbers, x, indices)
-        check_slices(numbers, slice_sizes, x)
+        check_slices(numbers, slice_sizes, x, indices)
         dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
         windows = iter(s for i, s in enumerate(slice_sizes) if i not in dropped)
         batches = iter(indices.shape[:-1])
@@ -68,6 +68,8 @@ class Gather(Primitive):
 
     def lower(self, e, ins, outs, x, indices, *, mode, fill_value, unique_indices, **how):
         assert mode is not ONE_HOT, mode
+        if 0 in outs[0].shape:
+            return [e.full(0, outs[0])]
         if mode is not FILL_OR_DROP:
             return [self._emit(e, ins, outs, x, indices, **how)]
         numbers, (out,) = how["dimension_numbers"], outs

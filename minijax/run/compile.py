@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax, xla_client as xc
 
-from minijax.base import config
+from minijax.base import config, dtypes
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.run import client, host
@@ -284,7 +284,7 @@ def result_handler(sig: Signature) -> Any:
 
 
 def _bind_one(execute, sig):
-    handlers, wrap = [result_handler(sig)], sig.wrap
+    handlers, wrap = [result_handler(sig)], _wrapper(sig)
 
     def run_one(raws):
         try:
@@ -298,8 +298,8 @@ def _bind_one(execute, sig):
 
 def _bind(execute, signatures):
     handlers = [result_handler(sig) for sig in signatures]
-    plain = all(sig.wrap is ArrayImpl for sig in signatures)
-    wrap_each = ArrayImpl if plain else lambda raw, sig: sig.wrap(raw, sig)
+    wraps = list(map(_wrapper, signatures))
+    plain = all(wrap is ArrayImpl for wrap in wraps)
 
     def run(raws):
         try:
@@ -307,9 +307,18 @@ def _bind(execute, signatures):
         except JaxRuntimeError:
             check_alive(raws)
             raise
-        return list(map(wrap_each, outputs, signatures))
+        if plain:
+            return list(map(ArrayImpl, outputs, signatures))
+        return [wrap(raw, sig) for wrap, raw, sig in zip(wraps, outputs, signatures, strict=True)]
 
     return run
+
+
+def _wrapper(sig: Signature) -> Callable:
+    """What makes a result of a raw array: users get zeros of no numbers from NumPy."""
+    if sig.aval.dtype == dtypes.float0:
+        return lambda raw, sig: np.zeros(sig.shape, dtypes.float0)
+    return sig.wrap
 
 
 def check_alive(raws: Sequence[Any]) -> None:

@@ -79,6 +79,11 @@ def _from_numpy(x):
     return ArrayImpl(put_host(x if x.dtype is sig.dtype else _as_dtype(x, sig.aval), sig), sig)
 
 
+def no_numbers(x: np.ndarray) -> ArrayImpl:
+    """An array of float0 for a program to take, where it stands for bytes that nothing reads."""
+    return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, None, False))
+
+
 def _from_scalar(x, aval, device, committed):
     sig = _target(aval, device, None, committed)
     if type(x) is int:

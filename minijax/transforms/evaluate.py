@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, config, errors, stack
+from minijax.base import cache, config, dtypes, errors, stack
 from minijax.hlo import module
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
@@ -46,6 +46,8 @@ def operand(x: Any) -> ArrayImpl:
         return transfer.scalar_operand(x)
     if isinstance(x, Tracer):
         raise errors.UnexpectedTracerError(escaped_message(x))
+    if kind is np.ndarray and x.dtype == dtypes.float0:
+        return transfer.no_numbers(x)
     return transfer.to_device(x)
 
 

@@ -19,6 +19,7 @@ from minijax.ir.trace import (
 )
 from minijax.ir.types import Zero, register_value_type, typeof
 from minijax.ops.zeros import instantiate
+from minijax.transforms.hoist import hoist_jaxpr
 from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
 from minijax.transforms.prune import prune_closed, prune_fresh
 
@@ -41,14 +42,21 @@ class RuleTrace(Trace):
         super().__init__(parent)
         self.tangent_trace = tangent_trace
 
+    def _touches(self, x: Any) -> bool:
+        return type(x) is JaxprTracer and x._trace is self.tangent_trace
+
     def _home(self, operands: Sequence) -> Trace:
-        for x in operands:
-            if type(x) is JaxprTracer and x._trace is self.tangent_trace:
-                return self.tangent_trace
-        return self.parent
+        return self.tangent_trace if any(map(self._touches, operands)) else self.parent
 
     def process(self, primitive, operands, params):
         home = self._home(operands)
+        if home is not self.parent and primitive.hoist is not None:
+            touched = [self._touches(x) for x in operands]
+            inlined = primitive.inlinable and params["inline"]
+            if not inlined or not all(_depends(params["jaxpr"], touched)):
+                # A call may compute primals too, which the parent must know.
+                with state.set_current_trace(self.parent):
+                    return primitive.hoist(self.tangent_trace, operands, touched, **params)
         with state.set_current_trace(home):
             return home.process(primitive, operands, params)
 
@@ -65,6 +73,11 @@ class RuleTrace(Trace):
             return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, operands, params)
 
 
+def _depends(closed: ClosedJaxpr, touched: Sequence[bool]) -> tuple[bool, ...]:
+    """Which results depend on the inputs that are touched."""
+    return hoist_jaxpr(closed, tuple(touched), (False,) * len(closed.outvars)).out_late
+
+
 class LinearizeTrace(DualTrace):
     """Runs primals in its parent and records tangents in `tangent_trace`."""
 
@@ -78,12 +91,9 @@ class LinearizeTrace(DualTrace):
     def join(self, primals, tangents):
         joined = []
         for p, t in zip(primals, tangents, strict=True):
-            if type(t) is Zero:
-                joined.append(p)
-                continue
-            if not (type(t) is JaxprTracer and t._trace is self.tangent_trace):
-                t = JaxprTracer(self.tangent_trace, self.tangent_trace.atom(t), None)
-            joined.append(LinearizeTracer(self, p, t))
+            # A tangent that does not depend on those of the inputs counts as zero.
+            moves = type(t) is JaxprTracer and t._trace is self.tangent_trace
+            joined.append(LinearizeTracer(self, p, t) if moves else p)
         return joined
 
     def process(self, primitive, operands, params):

@@ -473,3 +473,26 @@ def test_a_tracer_of_grad_may_not_escape():
     minijax.grad(lambda x: (held.append(x), x)[1])(1.0)
     with pytest.raises(minijax.errors.UnexpectedTracerError):
         held[0] + 1
+
+
+WIDE = {
+    "jacfwd": lambda jax: jax.jacfwd(lambda x: x * x),
+    "jacrev": lambda jax: jax.jacrev(lambda x: x * x),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", WIDE)
+def test_jacobians_of_wide_numbers_are_those_of_jax(name):
+    jax = pytest.importorskip("jax")
+    with minijax.enable_x64(True), jax.enable_x64(True):
+        compare.same_jaxpr(WIDE[name], np.ones(3))
+
+
+@pytest.mark.oracle
+def test_float0_passes_through_jit():
+    zeros = np.zeros(3, compare.FLOAT0)
+    compare.same(lambda jax: jax.jit(lambda x, z: (x, z))(np.ones(3, np.float32), zeros))
+    compare.same(
+        lambda jax, jnp: jax.jit(lambda x: jax.jvp(lambda x: (x, jnp.argsort(x)), (x,), (x,)))(np.ones(3))
+    )

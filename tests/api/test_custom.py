@@ -508,3 +508,41 @@ def test_custom_rules_raise_what_they_raise_in_jax(name):
         lambda: compare.run_on(compare.theirs(), program),
         phrases,
     )
+
+
+LINEARIZED = {
+    "a constant tangent": lambda jax, jnp: lambda p, t: (p[0], jnp.full(3, 3.0, jnp.float32)),
+    "a tangent of primals": lambda jax, jnp: lambda p, t: (p[0], jnp.sin(p[0])),
+    "a jitted function of both": lambda jax, jnp: (
+        lambda p, t: jax.jvp(lambda x: jax.jit(lambda y, z: y)(x, x)[1] * x, p, t)
+    ),
+    "an inlined function of both": lambda jax, jnp: (
+        lambda p, t: jax.jvp(jax.jit(lambda x: x * 2, inline=True), p, t)
+    ),
+    "a jitted choice": lambda jax, jnp: lambda p, t: jax.jvp(jnp.nan_to_num, p, t),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", LINEARIZED)
+def test_rules_are_linearized_as_by_jax(name):
+    def program(jax, jnp):
+        def f(x):
+            g = jax.custom_jvp(lambda x: x * 1.0)
+            g.defjvp(LINEARIZED[name](jax, jnp))
+            value, push = jax.linearize(lambda x: jnp.sum(jnp.sin(g(x))), x)
+            return value, push(x), jax.grad(lambda x: jnp.sum(g(x)))(x)
+
+        return f
+
+    compare.check(compare.Case(name, program, (np.arange(3, dtype=np.float32),)), "full")
+
+
+@pytest.mark.oracle
+def test_constants_of_a_custom_function_are_its_operands():
+    def program(jax):
+        f = jax.custom_vjp(lambda x: jax.jit(lambda y: y[np.array([0, 1])] * x.sum())(x))
+        f.defvjp(lambda x: (f(x), x), lambda x, ct: (x,))
+        return f
+
+    compare.same_jaxpr(program, np.arange(3, dtype=np.float32))

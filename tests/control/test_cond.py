@@ -248,3 +248,28 @@ def test_only_what_is_read_stays_in_the_branches():
 
     _, pull = minijax.vjp(lambda x: f(YES, x), X)
     np.testing.assert_array_equal(np.asarray(pull(our_jnp.ones(3))[0]), np.asarray(our_jnp.cos(X)))
+
+
+CAPTURING = {
+    "equal arrays": lambda lax: (
+        lambda x: lax.cond(x[0] > 0, lambda: x[np.array([0, 1])] + x[np.array([0, 1]) + 0], lambda: x[:2])
+    ),
+    "operands of an operator": lambda lax: lambda x, n: lax.cond(x[0] > 0, lambda: x + n, lambda: x * n),
+    "one value twice": lambda jnp, lax: lambda x: lax.cond(x[0] > 0, lambda: jnp.conj(x) * x, lambda: x),
+    "constants of a jitted function": lambda jax, lax: (
+        lambda x, n: lax.cond(x[0] > 0, lambda: jax.jit(lambda y: y[np.array([0, 1])] * n)(x), lambda: x[:2])
+    ),
+    "stop_gradient": lambda lax: lambda n: lax.cond(n > 0, lambda: n, lambda: lax.stop_gradient(n)),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", CAPTURING)
+def test_what_branches_capture_is_what_jax_captures(name):
+    x = np.arange(3, dtype=np.float32)
+    args = {
+        "operands of an operator": (x, 2),
+        "constants of a jitted function": (x, 2),
+        "stop_gradient": (2,),
+    }
+    check(Case(name, CAPTURING[name], args.get(name, (x,))), "full")

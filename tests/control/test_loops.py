@@ -265,3 +265,27 @@ def test_tangents_of_a_loop_are_those_of_differences():
     slope = (np.asarray(f(X + np.float32(eps))) - np.asarray(f(X - np.float32(eps)))) / (2 * eps)
     # A quotient of float32 differences holds two digits here.
     np.testing.assert_allclose(np.asarray(t), slope, rtol=2e-2)
+
+
+UNREAD = {
+    "operations": lambda jax: lambda a, x: x * 2 - a.sum(),
+    "a jitted function": lambda jax: lambda a, x: jax.numpy.searchsorted(a, x[0]),
+    "a scan": lambda jax: lambda a, x: jax.lax.scan(lambda c, _: (c + x, c), x, None, length=2),
+    "a custom function": lambda jax: lambda a, x: jax.nn.relu(x * a.sum()),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_predicate_may_compute_what_it_does_not_read(name):
+    def program(jax):
+        def f(a, x):
+            def test(carry):
+                UNREAD[name](jax)(a, carry[1])
+                return carry[0] < 3
+
+            return jax.lax.while_loop(test, lambda carry: (carry[0] + 1, carry[1]), (0, x))
+
+        return f
+
+    check(Case(name, program, (X, X)), "full")

@@ -4,16 +4,21 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator
 
-from fuzz.generator import Program, without_unused
+from fuzz.generator import Program, _indent, without_unused
 
 
-def shrunk(program: Program, fails: Callable[[Program], bool]) -> Program:
+def shrunk(program: Program, fails: Callable[[Program], object], tries: int = 200) -> Program:
     """The program with every transform, statement and result left out that it fails without."""
     while True:
-        smaller = next(filter(fails, smaller_programs(program)), None)
-        if smaller is None:
+        for smaller in smaller_programs(program):
+            tries -= 1
+            if tries < 0:
+                return program
+            if fails(smaller):
+                program = smaller
+                break
+        else:
             return program
-        program = smaller
 
 
 def smaller_programs(program: Program) -> Iterator[Program]:
@@ -26,17 +31,25 @@ def smaller_programs(program: Program) -> Iterator[Program]:
 
 
 def _fewer_lines(lines: list[str]) -> Iterator[list[str]]:
-    names: list[str] = []
     for i, line in enumerate(lines[1:], 1):
         if line.lstrip().startswith("return "):
             for shorter in _fewer_results(line):
                 yield [*lines[:i], shorter, *lines[i + 1 :]]
         assigned = re.match(r" +(v\d+) = ", line)
         if assigned:
-            for name in [*re.findall(r"\w+", lines[0])[2:], *names]:
+            for name in _near(lines, i):
                 # Another value in its place, wherever it is read.
                 yield [re.sub(rf"\b{assigned[1]}\b", name, x) for x in [*lines[:i], *lines[i + 1 :]]]
-            names = [*names[-1:], assigned[1]]
+
+
+def _near(lines: list[str], i: int) -> list[str]:
+    """The parameters of the function around a line, and the value assigned last in it."""
+    indent = _indent(lines[i])
+    before = next(j for j in range(i - 1, -1, -1) if _indent(lines[j]) < indent)
+    assigned = [
+        m[1] for m in (re.match(r" +(v\d+) = ", x) for x in lines[before:i] if _indent(x) == indent) if m
+    ]
+    return [*re.findall(r"\b[ap]\d+\b", lines[before]), *assigned[-1:]]
 
 
 def _fewer_results(line: str) -> Iterator[str]:

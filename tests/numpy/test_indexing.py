@@ -247,3 +247,34 @@ def test_arrays_iterate_over_their_first_axis():
     same(lambda jnp: list(jnp.arange(6).reshape(3, 2)))
     assert len(list(jnp.zeros(250))) == 250
     same_error(*both(lambda jnp: lambda: list(jnp.float32(1))), phrases=["iteration over a 0-d array"])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64"])
+def test_indices_of_every_width_are_taken_as_by_jax(dtype, x64):
+    values = {
+        "x": np.ones((2, 3), np.float32),
+        "i": np.array([0, 1], dtype),
+        "k": np.array([[0], [1]], dtype),
+    }
+    texts = (
+        "jnp.take(x, i, axis=0)",
+        "jnp.take(x, i, axis=1, mode='clip')",
+        "jnp.take_along_axis(x, k, axis=1)",
+    )
+    with minijax.enable_x64(x64), pytest.importorskip("jax").enable_x64(x64):
+        sweep([expression_case(values, text) for text in texts])
+
+
+@pytest.mark.oracle
+def test_nothing_is_taken_as_by_jax():
+    values = {"x": np.ones((2, 3), np.float32), "e": np.ones((0, 3), np.float32),
+              "i": np.zeros(0, np.int32), "k": np.zeros((0, 2), np.int32), "j": np.zeros((2, 3), np.int32)}  # fmt: skip
+    texts = [f"jnp.take({x}, {i}, axis={a})" for x in "xe" for i in ("i", "i[:, None]") for a in (0, 1)]
+    texts += [
+        "jnp.take_along_axis(e, j, 0)",
+        "jnp.take_along_axis(e, k, 1)",
+        "jnp.take_along_axis(e, e.astype(int), 0)",
+    ]
+    sweep([expression_case(values, text) for text in texts])

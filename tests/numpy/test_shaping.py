@@ -120,3 +120,9 @@ MISUSES = {
 @pytest.mark.parametrize("text", MISUSES)
 def test_misuse_raises_the_error_of_jax(text):
     same_misuse(text, VALUES, MISUSES[text])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", ["jnp.pad(n, 1)", "jnp.pad(jnp.expand_dims(n, 0), 1)"])
+def test_padding_keeps_a_weak_type(text):
+    sweep([expression_case({"n": 2}, text)])

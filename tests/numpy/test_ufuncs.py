@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import Case, check_eager, same, same_error, sweep, transformed
+from compare import Case, check, check_eager, expression_case, same, same_error, sweep, transformed
 
 import minijax
 
@@ -213,3 +213,16 @@ def test_dtype_promotion_can_be_strict():
         with pytest.raises(minijax.dtypes.TypePromotionError):
             x + minijax.numpy.ones(3, int)
         assert (x + 1).dtype == np.float32
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_numbers_are_rounded_to_decimals_as_by_jax(dtype):
+    x = np.array([1.05, 2.35, 12.345, 6e4], dtype)
+    sweep([expression_case({"x": x}, f"jnp.round(x, {n})") for n in (-1, 1, 3, 5)], "full")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", ["jnp.full(3, 1e-3)", "x + 1e-3", "x * 1e-3j", "jnp.maximum(1e-3, 2e-3)"])
+def test_a_python_scalar_keeps_its_digits_in_a_jaxpr(text):
+    check(expression_case({"x": np.arange(3, dtype=np.int32)}, text))

@@ -199,3 +199,14 @@ def test_a_collective_without_a_mesh_says_so():
     send = minijax.jit(lambda x: minijax.lax.ppermute_p.bind(x, axis_name=("i",), perm=((0, 1),)))
     with pytest.raises(NotImplementedError, match="bound to no mesh"):
         send(X)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["pmax", "pmin", "psum", "psum_scatter"])
+def test_collectives_of_booleans_have_the_dtype_of_jax(name):
+    def program(jax, lax):
+        return jax.vmap(
+            lambda x, y: getattr(lax, name)(y if name == "psum_scatter" else x, "i"), (0, None), axis_name="i"
+        )
+
+    sweep([Case(name, program, (np.arange(3) > 1, np.arange(3) > 0))])

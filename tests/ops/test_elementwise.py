@@ -66,3 +66,36 @@ def test_select_n_takes_any_integer(dtype, tier):
     more = Case("three", op("select_n"), (which, array(3), array(3) * 2, array(3) * 3), True)
     scalar = Case("scalar", op("select_n"), (which[1], array(3), array(3) * 2), True)
     sweep([transformed(c, t) for c in (case, more, scalar) for t in ("plain", "vmap", "vjp")], tier)
+
+
+SPREAD = ("add", "sub", "rem", "complex", "mul", "div", "atan2", "max", "pow")
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_tangents_are_spread_with_the_operands(name, tier):
+    def left(y):
+        return lambda lax: lambda x: getattr(lax, name)(x, y)
+
+    def right(y):
+        return lambda lax: lambda x: getattr(lax, name)(y, x)
+
+    shapes = [((1, 3), (2, 3)), ((2, 3), (2, 1)), ((), (2, 3)), ((2, 1), (1, 3))]
+    cases = [
+        Case(f"{name}-{n}-{side.__name__}", side(array(*b) + 2), (array(*a) + 2,), True)
+        for n, (a, b) in enumerate(shapes)
+        for side in (left, right)
+    ]
+    sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp", "vmap_of_grad")], tier)
+
+
+def test_powers_with_integers_are_spread(tier):
+    shapes = [((1, 3), (2, 3)), ((2, 3), (2, 1)), ((), (2, 3)), ((2, 3), ())]
+    cases = [
+        Case(f"{n}", op("pow"), (array(*a) + 2, array(*b, dtype=np.int32))) for n, (a, b) in enumerate(shapes)
+    ]
+    sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp", "vmap_of_grad")], tier)
+
+
+def test_clamp_stays_where_all_its_operands_are_mapped(tier):
+    last = Case("last", lambda jax, lax: jax.vmap(lambda x: lax.clamp(x, x, x), 1), (array(2, 3),))
+    sweep([last], tier)

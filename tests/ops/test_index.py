@@ -251,3 +251,29 @@ def test_mode_names_are_jaxs():
     words = ("clip", "fill", "drop", "promise_in_bounds", "one_hot", None)
     same(lambda lax: [repr(lax.GatherScatterMode.from_any(w)) for w in words])
     same(lambda lax: lax.GatherScatterMode.from_any("CLIP"), may_raise=True)
+
+
+def test_gathers_of_nothing_may_have_slices_larger_than_the_array():
+    def gather(size):
+        return lambda lax: lambda x, i: lax.gather(x, i, lax.GatherDimensionNumbers((1,), (0,), (0,)), size)
+
+    x, indices = np.ones((0, 3), np.float32), [np.zeros((n, 1), np.int32) for n in (0, 2)]
+    sizes = ((1, 3), (1, 0), (1, 5), (0, 3))
+    sweep([Case(f"{size}-{len(i)}", gather(size), (x, i), True) for size in sizes for i in indices])
+    empty = Case(
+        "sort", lambda lax: lambda x: lax.sort((x, x), num_keys=1)[1], (np.ones((0, 3), np.float32),)
+    )
+    sweep([transformed(empty, t) for t in ("jvp", "vjp", "vmap_of_grad")])
+
+
+def test_slices_along_an_axis_are_jitted_as_jax_s():
+    rows = array(3, 4)
+    sweep([
+        Case("index", lambda lax: lambda x: lax.dynamic_index_in_dim(x, -1, 1), (rows,)),
+        Case("dropped", lambda lax: lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False), (rows, 1)),
+        Case("update", lambda lax: lambda x, i: lax.dynamic_update_index_in_dim(x, x[0], i, 0), (rows, np.int8(1))),
+    ])  # fmt: skip
+
+
+def test_stop_gradient_is_recorded_for_integers_too():
+    sweep([Case("int", lambda lax: lax.stop_gradient, (np.arange(3, dtype=np.int32),))])
