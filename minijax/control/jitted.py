@@ -178,10 +178,9 @@ class Jitted:
                 return self._call_under_trace(args, kwargs)
             values, run = args, None
             # Only in states in which jit is not disabled are calls remembered.
-            if len(args) == 1 and not kwargs:
-                x = args[0]
-                if type(x) is ArrayImpl:
-                    run = self.recall((_config_state(), x._sig))
+            alone = len(args) == 1 and not kwargs
+            if alone and type(args[0]) is ArrayImpl:
+                run = self.recall((_config_state(), args[0]._sig))
             elif kwargs or self.has_static:
                 values = (*args, *kwargs.values()) if kwargs else args
                 try:
@@ -189,7 +188,7 @@ class Jitted:
                         x._sig if type(x) in array_types else (type(x), x) for x in values]))  # fmt: skip
                 except Exception:
                     pass  # something has no hash, or cannot be compared: `flatten` and `Static` complain
-            elif not self.takes_trees:
+            elif not alone and not self.takes_trees:
                 try:
                     run = self.recall((_config_state(), *[x._sig for x in args]))
                 except AttributeError:
@@ -230,10 +229,15 @@ class Jitted:
         places = short_key and _places(len(args), kwargs, values, leaves, static)
         if places is not None:
             leaves = [values[i] for i in places]
-        if not array_types.issuperset(map(type, leaves)):
+        try:
+            sigs = [x._sig for x in leaves]
+        except AttributeError:
+            sigs = None
+        if sigs is None:
             self.traced(leaves, treedef, static)  # which complains of what is no value
             leaves = [operand(x) for x in leaves]
-        key = (_config_state(), treedef, static, *[x._sig for x in leaves])
+            sigs = [x._sig for x in leaves]
+        key = (_config_state(), treedef, static, *sigs)
         run = self.memory.programs.get(key)
         if run is None:
             return config.run_as_of(
