@@ -393,7 +393,8 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """As `numpy.linspace`."""
-    num = operator.index(concrete(num, "linspace", "num"))
+    if type(num) is not int:
+        num = operator.index(concrete(num, "linspace", "num"))
     if num < 0:
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = arraylike("linspace", start, stop)

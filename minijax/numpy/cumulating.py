@@ -22,7 +22,7 @@ def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: 
     """The jitted core of a cumulative function."""
 
     @jitted(name, static=("axis", "dtype"))
-    def core(a, axis, dtype):
+    def core(a, axis=None, dtype=None):
         if axis is None:
             a, axis = reshape(a, (typeof(a).size,)), 0
         axis = dims.canonical_axis(axis, typeof(a).ndim)
@@ -50,7 +50,9 @@ def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) ->
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         check_out(name, out)
         wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
-        return core(*arrays(name, a), static_axis(axis), wanted)
+        (a,) = arrays(name, a)
+        # One argument alone makes the shortest key.
+        return core(a) if axis is None and wanted is None else core(a, static_axis(axis), wanted)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `numpy.{name}`; integers keep their dtype."
