@@ -116,7 +116,7 @@ class _Lifter:
         elif name == "select_n":
             self.folders[out] = [*before, eqn] if any(map(self.is_constant, eqn.invars)) else before
         elif self._folds(eqn):
-            near = [e for e in before if not _is_other_kind(e.primitive.name, name)]
+            near = [e for e in before if self.exactly or not _is_other_kind(e.primitive.name, name)]
             self.chained.update(id(e) for e in (*near, eqn) if near)
             self.folders.update((v, [eqn]) for v in eqn.outvars)
 

@@ -156,6 +156,7 @@ CONTRACTIBLE = {
     "scaled, then shifted": lambda x: x * 2.5 + x[:1],
     "product, then shifted": lambda x: x * x - 2.5,
     "product, chosen, then shifted": lambda x: jnp.where(x > x[0, 0], x * x, x) - 2.5,
+    "shifted, then scaled by another": lambda x: (x + 2.5) / 2.0,
     "scaled, then summed": lambda x: jnp.sum(x * 2.5, 0),
     "scaled, then contracted": lambda x: (x * 2.5) @ x.T,
     "scaled in a loop": lambda x: lax.fori_loop(0, 4, lambda i, s: s * 2.5 - x, x),
