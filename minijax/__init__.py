@@ -2,6 +2,11 @@
 
 import importlib
 
+from minijax.api.assembly import (
+    make_array_from_callback as make_array_from_callback,
+    make_array_from_process_local_data as make_array_from_process_local_data,
+    make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+)
 from minijax.api.autodiff import (
     grad as grad,
     hessian as hessian,

@@ -93,13 +93,13 @@ def _named(sharding: Any) -> NamedSharding:
         return NamedSharding(mesh, sharding)
     if sharding is None:
         raise ValueError(
-            "Reshard should only be used with out_shardings which are non-None and have a non-empty mesh. Got "
-            "sharding None."
+            "Reshard should only be used with out_shardings which are non-None and have a non-empty mesh. "
+            "Got sharding None."
         )
     if not isinstance(sharding, NamedSharding):
         raise TypeError(
-            "`out_sharding` argument of reshard only supports instances of `NamedSharding` or `PartitionSpec`. "
-            f"Got {sharding} of type: {type(sharding)}"
+            "`out_sharding` argument of reshard only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`. Got {sharding} of type: {type(sharding)}"
         )
     return sharding
 

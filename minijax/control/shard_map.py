@@ -27,6 +27,7 @@ from minijax.transforms.evaluate import one_equation, run_closed
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.placement import ProgramOptions
 from minijax.transforms.prune import prune_jaxpr
 from minijax.transforms.split import EqnParts, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
@@ -81,7 +82,8 @@ class ShardMap(Primitive):
     def impl(self, *operands, **params):
         avals = tuple([typeof(x) for x in operands])
         rest = tuple([(k, v) for k, v in params.items() if k != "jaxpr"])
-        return run_closed(_program(params["jaxpr"], avals, rest), operands, (self.name,))
+        how = (self.name, params["mesh"], params["out_specs"])
+        return run_closed(_program(params["jaxpr"], avals, rest), operands, how, _options)
 
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
         body = Region(jaxpr.in_avals, jaxpr.out_avals, lambda *names: jaxpr_body(e, jaxpr, (), names))
@@ -233,6 +235,10 @@ class ShardMap(Primitive):
 
 
 shard_map_p = ShardMap()
+
+
+def _options(name: str, mesh: Any, out_specs: Sequence) -> ProgramOptions:
+    return ProgramOptions(name, out_shardings=tuple([NamedSharding(mesh, s) for s in out_specs]))
 
 
 @cache.weak_cache

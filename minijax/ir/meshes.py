@@ -276,10 +276,9 @@ class _AxesOfMesh(contextlib.ContextDecorator):
 
     def __enter__(self):
         warnings.warn(
-            "`with mesh:` context manager has been deprecated. Please use `with jax.set_mesh(mesh):` instead.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
+            "`with mesh:` context manager has been deprecated. Please use `with jax.set_mesh(mesh):` "
+            "instead.", DeprecationWarning, stacklevel=2,
+        )  # fmt: skip
         _entered_meshes.override((*_entered_meshes.value, self))
         return self
 

@@ -1,7 +1,7 @@
 """`Array`: our own class around a raw jaxlib array, which never leaves this room."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -486,6 +486,13 @@ def put_host(value: np.ndarray, sig: Signature) -> Any:
     # jaxlib takes several buffers only without a copy of its own, so each gets memory that nobody else has.
     values = [np.array(value[index], order="C", copy=True) for index in parts.values()]
     return _jax.batched_device_put(sig, sig.native, values, list(parts), sig.committed, enable_x64=True)
+
+
+def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
+    """The array whose parts are these raw arrays, one on each of its devices in order."""
+    devices = list(sig.sharding._addressable_device_assignment)
+    raw = _jax.batched_device_put(sig, sig.native, list(raws), devices, sig.committed, enable_x64=True)
+    return sig.wrap(raw, sig)
 
 
 _COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL

@@ -52,6 +52,26 @@ SHARDINGS = [
     ("bool(a)", "truth value of an array with more than one element is ambiguous"),
     ("a.item()", "can only convert an array of size 1"),
 ]
+PARTS = [
+    ("jax.make_array_from_single_device_arrays((8,), on('x'), parts[:3])", "Expected 8 per-device arrays"),
+    ("jax.make_array_from_single_device_arrays((16,), on('x'), parts)", "Expected shard shape (4,)"),
+    ("jax.make_array_from_single_device_arrays((8,), on('x'), parts[:1] * 8)", ""),
+    ("jax.make_array_from_single_device_arrays((8,), on('x'), [v] * 8)", "must have one shard each"),
+    ("jax.make_array_from_single_device_arrays((8,), on('x'), [])", "`dtype` must be provided"),
+    ("jax.make_array_from_single_device_arrays((8,), on('x'), parts[0])", "must be a list or tuple"),
+    (
+        "jax.make_array_from_single_device_arrays((8,), on('x'), [np.ones(2)] * 8)",
+        "Unsupported type for elements",
+    ),
+    ("jax.make_array_from_callback((8,), on('x'), lambda i: numbers(7)[i])", "Expected shard shape (2,)"),
+    (
+        "jax.make_array_from_callback((8,), on('x'), lambda i: numbers(8)[i], dtype=int)",
+        "must match the dtype",
+    ),
+    ("jax.make_array_from_callback((7,), on('x'), lambda i: numbers(7)[i])", "partitioned 4 times"),
+    ("jax.make_array_from_process_local_data(on('x'), numbers(7))", "partitioned 4 times"),
+    ("jax.make_array_from_process_local_data(on('x'), numbers(8), (16,))", "global_shape should be"),
+]
 SHARD_MAPS = [
     ("jax.shard_map(3, mesh=m, in_specs=P(), out_specs=P())", "shard_map requires a callable"),
     ("jax.shard_map(same, mesh=3, in_specs=P(), out_specs=P())(v)", "shard_map requires a `jax.sharding.Mesh`"),
@@ -90,6 +110,7 @@ STAGES = [
     ("jax.jit(c)(a)", "Cannot apply JAX transformations"),
 ]
 GIVEN = dict(
+    parts=lambda s: [shard.data for shard in s.v.addressable_shards],
     same=lambda s: lambda x: x,
     sm=lambda s: lambda *spec: s.jax.shard_map(lambda x: x, mesh=s.m, in_specs=s.P(*spec), out_specs=s.P(*spec)),
     c=lambda s: s.jax.jit(lambda p: p + p.sum()).lower(s.a).compile(),
@@ -97,7 +118,9 @@ GIVEN = dict(
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("cases", [SHARDINGS, SHARD_MAPS, STAGES], ids=["shardings", "shard_maps", "stages"])
+@pytest.mark.parametrize(
+    "cases", [SHARDINGS, PARTS, SHARD_MAPS, STAGES], ids=["shardings", "parts", "shard_maps", "stages"]
+)
 def test_misuse_raises_as_in_jax(cases):
     same_errors(cases, **GIVEN)
 

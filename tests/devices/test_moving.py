@@ -79,6 +79,22 @@ def test_copies_lie_as_jax_s():
     """, copy=lambda s: copy, pickle=lambda s: pickle)  # fmt: skip
 
 
+def test_arrays_made_of_parts_equal_jax_s():
+    same("""
+        jax.make_array_from_single_device_arrays((8,), on('x'), [s.data for s in v.addressable_shards][::-1])
+        jax.make_array_from_single_device_arrays((2,), One(d[0]), [v.addressable_data(0)])
+        jax.make_array_from_single_device_arrays((8, 8), a.sharding, [s.data for s in (a + 1).addressable_shards])
+        [jax.make_array_from_callback((8,), on(*s), lambda i: numbers(8)[i]) for s in ('x', 'y', ())]
+        [jax.make_array_from_callback((8,), t, lambda i: v[i]) for t in (One(d[1]), on('x', mesh=back))]
+        jax.make_array_from_callback((), on(), lambda i: 3.)
+        jax.make_array_from_callback((8,), on('x'), lambda i: numbers(8)[i], dtype=np.float32) + 1
+        np.asarray(jax.random.key_data(jax.make_array_from_callback((8,), on('x'), lambda i: jax.random.split(jax.random.key(0), 8)[i])))
+        jax.make_array_from_process_local_data(on('x'), numbers(8), (8,))
+        jax.make_array_from_process_local_data(on('x'), {'a': numbers(8), 'b': numbers(4, 2)})
+        jax.make_array_from_process_local_data({'a': on('x'), 'b': on()}, {'a': numbers(8), 'b': numbers(4, 2)})
+    """)
+
+
 def test_a_layout_no_spec_can_express_is_kept():
     same("""
         [q, q + 1, q.sum(), q[0], np.asarray(q), jax.device_put(q, on('y', 'x')), jnp.sin(q).T]

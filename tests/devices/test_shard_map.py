@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from compare import Case, sweep, transformed
-from sides import names_of, numbers
+from sides import names_of, numbers, same
 
 pytestmark = pytest.mark.oracle
 
@@ -165,3 +165,29 @@ P('x') -> P(None, 'x') : lambda v: lax.all_to_all(v, 'x', 1, 0, tiled=True)
             )
         )
     sweep(cases, tier)
+
+
+def test_many_nestings_equal_jax_s():
+    same("""
+        jax.hessian(lambda p: sm(lambda q: lax.psum(jnp.sin(q).sum(), 'x'), P('x'), P())(p))(v)
+        jax.jacfwd(jax.jacrev(sm(lambda q: jnp.sin(q) * lax.psum(q.sum(), 'x'), P('x'), P('x'))))(v)
+        jax.grad(lambda p: kept(sm(lambda q: jnp.sin(lax.psum(jnp.sin(q), 'x')), P('x'), P()))(p).sum())(v)
+        jax.grad(lambda p: kept(lambda p: jnp.sin(sm(lambda q: jnp.sin(q).sum()[None] * 2, P('x'), P('x'))(jnp.cos(p))))(p).sum())(v)
+        jax.grad(lambda p: lax.scan(lambda c, _: (jax.checkpoint(sm(lambda q: jnp.sin(q) * lax.psum(q, 'x'), P('x'), P('x')))(c), None), p, None, length=3)[0].sum())(v)
+        jax.vmap(jax.grad(lambda p: lax.cond(p.sum() > 0, sm(jnp.sin, P('x'), P('x')), jnp.cos, p).sum()))(numbers(3, 8))
+        jax.vmap(jax.vmap(sm(lambda q: lax.ppermute(q, 'x', [(0, 1)]), P('x'), P('x'))), in_axes=2)(numbers(3, 8, 2))
+        jax.vmap(lambda p: sm(lambda q: lax.psum(q, ('x', 'b')), P('x'), P(), check_vma=False)(p), axis_name='b')(numbers(3, 8))
+        jax.linearize(sm(lambda q, r: q * r + lax.pmax(lax.stop_gradient(q).sum(), 'x'), (P('x'), P()), P('x')), v, 2.)[1](v, 1.)
+        jax.vjp(sm(lambda q, r: {'a': q @ r, 'b': r}, (P('x'), P()), {'a': P('x'), 'b': P()}), a, a)[1]({'a': a, 'b': a})
+        jax.grad(lambda p: jnp.abs(sm(lambda q: lax.psum(q * 1j, 'x'), P('x'), P())(p)).sum())(v + 0j)
+        sm(lambda q: lax.while_loop(lambda c: c[0] < lax.psum(2, 'x'), lambda c: (c[0] + 1, c[1] * 2), (0, q))[1], P('x'), P('x'))(a)
+        sm(lambda k, q: jax.random.uniform(jax.random.fold_in(k, lax.axis_index('x')), q.shape) + q, (P(), P('x')), P('x'))(jax.random.key(1), v)
+        sm(lambda q: lax.switch(lax.axis_index('x'), [lambda r: r, lambda r: -r, jnp.sin, jnp.cos], q), P('x'), P('x'))(v)
+        sm(lambda q: lax.pshuffle(q, 'x', [1, 0, 3, 2]) + lax.pswapaxes(jnp.broadcast_to(q, (4, 2)), 'x', 0).sum(0), P('x'), P('x'))(v)
+        sm(lambda q: lax.all_gather(q, 'x', axis_index_groups=[[0, 1], [2, 3]]), P('x'), P(None, 'x'))(v)
+        sm(lambda q: lax.ppermute(q, ('x', 'y'), [(i, 7 - i) for i in range(8)]), P(('x', 'y')), P(('x', 'y')), check_vma=False)(v)
+        [sm(lambda: 3., (), P())(), sm(lambda q: None, P('x'), P())(v), sm(lambda q: np.ones(2, np.float32), P('x'), P('x'))(v)]
+        [sm(lambda q: q, P(('x', 'y'), None), P(('x', 'y'), None))(a), sm(lambda p, q: p, (P('x'), None), P('x'))(v, 1)]
+        [sm(lambda q: q + lax.axis_index('x'), P('x'), P('x'), mesh=t)(numbers(8)) for t in (m4, back, grid((1,), ('x',)))]
+    """, sm=lambda s: lambda f, ins, outs, **options: whole(s.jax, f, ins, outs, **options),
+         kept=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable))  # fmt: skip
