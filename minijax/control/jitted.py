@@ -185,7 +185,8 @@ class Jitted:
                 values = (*args, *kwargs.values()) if kwargs else args
                 try:
                     run = self.recall((_config_state(), *kwargs, *[
-                        x._sig if type(x) in array_types else (type(x), x) for x in values]))  # fmt: skip
+                        x._sig if type(x) in array_types else (type(x), x) if type(x) is not tuple
+                        else (tuple, x, *map(type, x)) for x in values]))  # fmt: skip
                 except Exception:
                     pass  # something has no hash, or cannot be compared: `flatten` and `Static` complain
             elif not alone and not self.takes_trees:
@@ -213,7 +214,8 @@ class Jitted:
                 if kwargs or self.has_static:
                     values = self._with_arrays(args, kwargs, values)
                     short_key = (_config_state(), *kwargs, *[
-                        x._sig if type(x) in array_types else (type(x), x) for x in values])  # fmt: skip
+                        x._sig if type(x) in array_types else (type(x), x) if type(x) is not tuple
+                        else (tuple, x, *map(type, x)) for x in values])  # fmt: skip
                 else:
                     values = [_TO_ARRAY[type(x)](x) for x in values]
                     short_key = (_config_state(), *[x._sig for x in values])
@@ -510,8 +512,10 @@ def _places(n: int, kwargs: dict, values: Sequence, leaves: Sequence, static: tu
 
 
 def _is_key_of_itself(static: Static) -> bool:
-    """Whether a static value and its type tell it from others; 0.0 and -0.0, (0,) and (False,) need more."""
+    """Whether a static value and its type tell it from others: not so 0.0 and -0.0, nor nested tuples."""
     value, key = static.value, static.key
+    if type(value) is tuple:  # the types of its items are in the key of a call
+        return all(type(item) in (int, bool, str, type(None)) for item in value)
     return key is value or type(key) is tuple and len(key) == 2 and key[0] is type(value) and key[1] is value
 
 

@@ -602,9 +602,9 @@ def test_repeated_calls_give_what_jax_gives(name):
 def test_static_values_that_print_differently_have_programs_of_their_own():
     text = []
     f = minijax.jit(lambda x, s: text.append(str(s)) or x + len(text), static_argnums=1)
-    values = [(0,), (False,), (0.0,), 0.0, -0.0, 0, False, "0", None]
+    values = [(0,), (False,), (0.0,), ((0,),), ((False,),), 0.0, -0.0, 0, False, "0", None]
     for _ in range(2):
-        assert [int(f(0, v)) for v in values] == list(range(1, 10))
+        assert [int(f(0, v)) for v in values] == list(range(1, 12))
     assert text == list(map(str, values))
 
 
