@@ -163,6 +163,29 @@ def test_arrays_that_are_gone_raise_and_programs_live_on(gone):
         use(s, alive)
 
 
+def test_programs_that_ran_before_see_arrays_that_are_gone():
+    s = side("minijax")
+    jax, jnp, lax = s.jax, s.jnp, s.lax
+    rows = jax.shard_map(lambda p: p * 3, mesh=s.m8, in_specs=s.P("i"), out_specs=s.P("i"))
+    double, twice = jax.jit(lambda p, q: p + q * 2), jax.pmap(lambda p: p * 2)
+    compiled = jax.jit(lambda p: p - 1).lower(s.put(numbers(8, 8), "i", mesh=s.m8)).compile()
+    uses = [
+        lambda p: double(p, p), lambda p: double(alive, p), rows, twice, compiled, jnp.sin, lambda p: alive + p,
+        lambda p: p[0], lambda p: p.at[0].set(1.0), lambda p: jnp.concatenate([alive, p]), lambda p: -p,
+        jax.grad(lambda p: (p * p).sum()), jax.vmap(jnp.cos), lambda p: lax.cond(True, jnp.sin, jnp.cos, p),
+        lambda p: lax.scan(lambda c, t: (c + t, c), alive[0], p),
+    ]  # fmt: skip
+    alive, gone = (s.put(numbers(8, 8), "i", mesh=s.m8) for _ in range(2))
+    for use in uses:
+        for _ in range(3):
+            use(gone)
+    gone.delete()
+    for use in uses:
+        with pytest.raises(RuntimeError, match="deleted"):
+            use(gone)
+        use(alive)
+
+
 def test_memory_that_is_donated_and_read_in_one_call_is_seen():
     s = side("minijax")
     both = s.jax.jit(lambda p, q: (p + 1, q * 2), donate_argnums=0)
