@@ -126,9 +126,12 @@ def test_an_interrupt_at_many_more_points_leaves_nothing_behind(name, clear):
 
 @contextlib.contextmanager
 def _alarm(seconds):
-    """Has the main thread interrupted after a while, unless it is done before."""
+    """Has the main thread interrupted after a while, unless it is done before.
+
+    Again each second, for an interrupt inside a callback of the garbage collector is lost.
+    """
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield
     finally:
