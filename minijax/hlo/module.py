@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from minijax.base import stack
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.spell import type_of
@@ -36,6 +37,7 @@ def match_donated(donated: Sequence[bool], ins: Sequence[AbstractValue],
     return aliases
 
 
+@stack.deep
 def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donated: Sequence[bool] = (),
                 arg_names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
                 arg_attrs: Sequence[Mapping[str, str]] | None = None,
