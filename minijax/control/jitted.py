@@ -181,6 +181,12 @@ class Jitted:
             alone = len(args) == 1 and not kwargs
             if alone and type(args[0]) is ArrayImpl:
                 run = self.recall((_config_state(), args[0]._sig))
+            elif alone and type(args[0]) is np.ndarray:
+                try:
+                    values = (transfer.from_numpy(args[0]),)
+                    run = self.recall((_config_state(), values[0]._sig))
+                except TypeError:
+                    values = args  # no numbers, of which `traced` complains
             elif kwargs or self.has_static:
                 values = (*args, *kwargs.values()) if kwargs else args
                 try:
@@ -494,7 +500,7 @@ def _unchanged(x):
 
 
 _TO_ARRAY = _ToArray(dict.fromkeys((bool, int, float, complex), transfer.scalar_operand))
-_TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfer.to_device}
+_TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfer.from_numpy}
 
 
 def _places(n: int, kwargs: dict, values: Sequence, leaves: Sequence, static: tuple) -> list[int] | None:

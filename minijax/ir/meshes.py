@@ -283,7 +283,7 @@ class _AxesOfMesh(contextlib.ContextDecorator):
         return self
 
     def __exit__(self, *exception):
-        _entered_meshes.override(_entered_meshes.value[:-1])
+        _entered_meshes.override(_entered_meshes.value[:-1] or config.UNSET)
         return False
 
 
@@ -330,7 +330,7 @@ class set_mesh(contextlib.ContextDecorator):  # noqa: N801
         return None
 
     def __exit__(self, *exception):
-        _context_mesh.override(self._saved)
+        _context_mesh.override(config.UNSET if self._saved is None else self._saved)
         return False
 
 

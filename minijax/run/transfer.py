@@ -40,7 +40,7 @@ def to_device(
     """
     kind = type(x)
     if kind is np.ndarray and device is sharding is committed is aval is None:
-        return _from_numpy(x)
+        return from_numpy(x)
     if kind is ArrayImpl or isinstance(x, ArrayImpl):
         found = _from_array(x, device, sharding, committed, aval)
         return copied(found) if copy and found._sig.device is x._sig.device else found
@@ -70,13 +70,18 @@ def _check_dtype(dtype):
 _of_numpy = BoundedDict(4096)
 
 
-def _from_numpy(x):
+def from_numpy(x: np.ndarray) -> ArrayImpl:
+    """As `to_device(x)`, for what is a NumPy array."""
     key = x.shape, x.dtype, config.state()
     sig = _of_numpy.get(key)
     if sig is None:
         _check_dtype(x.dtype)
         sig = _of_numpy[key] = config.run_as_of(key[2], lambda: _target(types.typeof(x), None, None, None))
-    return ArrayImpl(put_host(x if x.dtype is sig.dtype else _as_dtype(x, sig.aval), sig), sig)
+    if sig.device is None:
+        return ArrayImpl(put_host(_as_dtype(x, sig.aval), sig), sig)
+    value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
+    return ArrayImpl(_jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False,
+                                             _COPY_DURING_CALL, True), sig)  # fmt: skip
 
 
 def no_numbers(x: np.ndarray) -> ArrayImpl:
