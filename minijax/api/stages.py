@@ -195,6 +195,24 @@ class Compiled(Stage):
 
     def _checked_call(self, short_key, args, kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
+        try:
+            key = (None, *[x._sig for x in leaves]) if treedef == self.in_tree else None
+        except AttributeError:
+            key = None
+        run = key and self._recalled.get(key)
+        if run:
+            return run(leaves)
+        self._check(leaves, treedef)
+        arrays = [operand(x) for x in leaves]
+        self._check_shardings(arrays)
+        if key and arrays_on(leaves, self._runner.device):
+            n = len(leaves)
+            run = self._recalled[key] = shortcut(self._runner, leaves, self.out_tree, range(n), n)
+            if short_key and len(short_key) == n:
+                self._recalled[short_key] = run
+        return self.out_tree.unflatten(self._runner(arrays))
+
+    def _check(self, leaves: Sequence, treedef: Any) -> None:
         if treedef != self.in_tree:
             raise TypeError(
                 f"Function compiled with input pytree does not match the input pytree it was called with: "
@@ -213,12 +231,6 @@ class Compiled(Stage):
                     f"{i} of {self._lowered._traced.fun_name}: compiled for {want.str_short()}, called with "
                     f"{have.str_short()}"
                 )
-        arrays = [operand(x) for x in leaves]
-        self._check_shardings(arrays)
-        if short_key and arrays_on(leaves, self._runner.device):
-            n = len(leaves)
-            self._recalled[short_key] = shortcut(self._runner, leaves, self.out_tree, range(n), n)
-        return self.out_tree.unflatten(self._runner(arrays))
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
         wrong = [

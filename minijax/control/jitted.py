@@ -242,8 +242,12 @@ class Jitted:
         except AttributeError:
             sigs = None
         if sigs is None:
-            self.traced(leaves, treedef, static)  # which complains of what is no value
-            leaves = [operand(x) for x in leaves]
+            leaves, given = [], leaves
+            try:
+                leaves += [x if type(x) in array_types else operand(x) for x in given]
+            except TypeError:
+                self.traced(given, treedef, static)  # which complains of what is no value
+                raise
             sigs = [x._sig for x in leaves]
         key = (_config_state(), treedef, static, *sigs)
         run = self.memory.programs.get(key)
