@@ -77,12 +77,16 @@ class Remat(Primitive):
         split = split_jaxpr(pushed, unknown, params["policy"])
         results = eval_jaxpr(split.known.jaxpr, split.known.consts, *primals)
         n = len(out_nonzeros)
-        outs, residuals = results[:n], [*results[n:], *(primals[i] for i in split.needed)]
+        # What is linear in the tangents and does not depend on them is zero.
+        moving = iter(split.out_unknown[n:])
+        out_nonzeros = [nz and next(moving) for nz in out_nonzeros]
+        known = len(split.out_unknown) - sum(split.out_unknown)
+        outs, residuals = results[:n], [*results[known:], *(primals[i] for i in split.needed)]
 
         def push(*tangents):
             return self._bind(split.late, [*residuals, *tangents], {**params, "differentiated": True})
 
-        return outs, list(out_nonzeros), push
+        return outs, out_nonzeros, push
 
     def transpose(self, cts, *operands, **params):
         linear = tuple(map(is_linear, operands))

@@ -112,6 +112,12 @@ def _integers(jax, jnp):
     return jax.grad(lambda x: f(x, 3)[0])(1.0), jaxpr(jax, jax.grad(lambda x: f(x, 3)[0]), 1.0)
 
 
+def _a_tangent_that_is_constant(jax, jnp):
+    ramp = jax.custom_jvp(lambda x: jax.lax.broadcasted_iota("float32", (2, 3), 0))
+    ramp.defjvp(lambda p, t: jax.jvp(ramp.fun, p, t))
+    return jax.value_and_grad(jax.checkpoint(lambda x: ramp(x)[1].sum()))(2.0)
+
+
 def _residual_names(jax, jnp, ad_checkpoint):
     name = ad_checkpoint.checkpoint_name
     return (
@@ -122,6 +128,7 @@ def _residual_names(jax, jnp, ad_checkpoint):
 
 
 VALUES = {
+    "a tangent that is constant": _a_tangent_that_is_constant,
     "each transformation": shown("plain", "grad", "jit", "grad of jit", "vmap", "jvp"),
     "vmap of grad": shown("vmap of grad"),
     "in scan": shown("scan"),
