@@ -62,16 +62,9 @@ def jit(
         inline=inline,
         compiler_options=compiler_options,
     )
+    laid = shardings_of("in_shardings", in_shardings), shardings_of("out_shardings", out_shardings)
     if device is not None or backend is not None:
-        warnings.warn(
-            "backend and device argument on jit is deprecated. Put the arguments on the device with "
-            "`jax.device_put`.",
-            DeprecationWarning, stacklevel=2,
-        )  # fmt: skip
-        if device is not None and backend is not None:
-            raise ValueError(
-                f"can't specify both a device and a backend for jit, got {device=} and {backend=}."
-            )
+        _check_placing(device, backend, laid)
     if fun is None:
         return functools.partial(jit, **options)
     if not callable(fun):
@@ -83,16 +76,22 @@ def jit(
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiler = tuple(sorted(compiler_options.items())) if compiler_options else ()
-    laid = [
-        shardings_of(name, value)
-        for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings))
-    ]
-    if (device is not None or backend is not None) and any(s is not None for s in laid):
+    chosen = JitOptions(keep_unused, inline, device, backend, compiler, *laid)
+    return JitWrapped(fun, chosen, resolved, None, signature)
+
+
+def _check_placing(device: Any, backend: str | None, laid: Sequence) -> None:
+    warnings.warn(
+        "backend and device argument on jit is deprecated. Put the arguments on the device with "
+        "`jax.device_put`.",
+        DeprecationWarning, stacklevel=3,
+    )  # fmt: skip
+    if device is not None and backend is not None:
+        raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}.")
+    if any(s is not None for s in laid):
         raise ValueError(
             "If backend or device is specified on jit, then in_shardings and out_shardings should not be."
         )
-    chosen = JitOptions(keep_unused, inline, device, backend, compiler, *laid)
-    return JitWrapped(fun, chosen, resolved, None, signature)
 
 
 def _ints(name: str, value: Any) -> tuple[int, ...] | None:

@@ -70,9 +70,8 @@ def shard_map(
 
     @functools.wraps(f)
     @source.boundary
-    def wrapped(*args, **kwargs):
-        told = _Mapped(f, _checked_mesh(mesh, axis_names), in_specs, out_specs, check_vma)
-        return _call(told, args, kwargs)
+    def wrapped(*args):
+        return _call(_Mapped(f, _checked_mesh(mesh, axis_names), in_specs, out_specs, check_vma), args)
 
     return wrapped
 
@@ -80,7 +79,7 @@ def shard_map(
 def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Callable[[], Any],
                 args: tuple) -> Any:  # fmt: skip
     """As `shard_map(fun, ...)(*args)` without the check of what varies; `out_specs` is called afterwards."""
-    return _call(_Mapped(fun, _checked_mesh(mesh, frozenset()), tuple(in_specs), out_specs, False), args, {})
+    return _call(_Mapped(fun, _checked_mesh(mesh, frozenset()), tuple(in_specs), out_specs, False), args)
 
 
 def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
@@ -118,14 +117,9 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
     return chosen
 
 
-def _call(told: _Mapped, args: tuple, kwargs: dict) -> Any:
+def _call(told: _Mapped, args: tuple) -> Any:
     if told.in_specs is INFER:
         raise TypeError("shard_map: in_specs must be given, for explicit sharding is not there yet")
-    if kwargs:
-        args, told = (args, kwargs), told._replace(in_specs=(told.in_specs, P()))
-        raise NotImplementedError(
-            f"{told.told} with keyword arguments {sorted(kwargs)}: pass them by position"
-        )
     leaves, treedef = tree.flatten(args)
     for leaf in leaves:
         if not is_value(leaf):

@@ -190,16 +190,14 @@ class Jitted:
             elif kwargs or self.has_static:
                 values = (*args, *kwargs.values()) if kwargs else args
                 try:
-                    run = self.recall((_config_state(), *kwargs, *[
-                        x._sig if type(x) in array_types else (type(x), x) if type(x) is not tuple
-                        else (tuple, x, *map(type, x)) for x in values]))  # fmt: skip
+                    run = self.recall(_mixed_key(kwargs, values))
                 except Exception:
-                    pass  # something has no hash, or cannot be compared: `flatten` and `Static` complain
+                    run = None  # a value's own hash or comparison raises: `flatten` and `Static` complain
             elif not alone and not self.takes_trees:
                 try:
                     run = self.recall((_config_state(), *[x._sig for x in args]))
                 except AttributeError:
-                    pass  # a tree or a host value
+                    run = None  # a tree or a host value
             return run(values) if run is not None else self._call(args, kwargs, values)
         except Exception as error:
             source.hide_frames(error)
@@ -219,9 +217,7 @@ class Jitted:
             try:
                 if kwargs or self.has_static:
                     values = self._with_arrays(args, kwargs, values)
-                    short_key = (_config_state(), *kwargs, *[
-                        x._sig if type(x) in array_types else (type(x), x) if type(x) is not tuple
-                        else (tuple, x, *map(type, x)) for x in values])  # fmt: skip
+                    short_key = _mixed_key(kwargs, values)
                 else:
                     values = [_TO_ARRAY[type(x)](x) for x in values]
                     short_key = (_config_state(), *[x._sig for x in values])
@@ -229,7 +225,7 @@ class Jitted:
             except KeyError:
                 self.takes_trees = True
             except Exception:
-                pass  # None, or what `flatten`, `traced` and `Static` complain of
+                run = None  # None among the values, or what `flatten`, `traced` and `Static` complain of
             else:
                 if run is not None:
                     return run(values)
@@ -505,6 +501,13 @@ def _unchanged(x):
 
 _TO_ARRAY = _ToArray(dict.fromkeys((bool, int, float, complex), transfer.scalar_operand))
 _TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfer.from_numpy}
+
+
+def _mixed_key(kwargs: dict, values: Sequence) -> tuple:
+    """What a call with keywords or static arguments is remembered by; True and 1 differ, in tuples too."""
+    return (_config_state(), *kwargs, *[
+        x._sig if type(x) in array_types else (type(x), x) if type(x) is not tuple
+        else (tuple, x, *map(type, x)) for x in values])  # fmt: skip
 
 
 def _places(n: int, kwargs: dict, values: Sequence, leaves: Sequence, static: tuple) -> list[int] | None:

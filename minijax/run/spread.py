@@ -91,8 +91,10 @@ def _launch(execute: Callable, raws: Sequence, handlers: Sequence) -> list:
 
 def launcher(program: Program) -> Callable[[Callable, Sequence, Sequence], list]:
     """What runs a program of several devices: (its `execute_sharded`, raw arguments, handlers) -> results."""
-    waits = any(f" {name}" in program.as_text() for name in _COLLECTIVES)
-    return _launch_in_turn if waits and program.devices[0].platform == "cpu" else _launch
+    if program.devices[0].platform != "cpu":
+        return _launch
+    text = program.as_text()
+    return _launch_in_turn if any(f" {name}" in text for name in _COLLECTIVES) else _launch
 
 
 def bind_spread(program: Program, avals: Sequence[Any],

@@ -74,6 +74,7 @@ PARTS = [
 ]
 SHARD_MAPS = [
     ("jax.shard_map(3, mesh=m, in_specs=P(), out_specs=P())", "shard_map requires a callable"),
+    ("jax.shard_map(same, mesh=m, in_specs=P('x'), out_specs=P('x'))(v, more=v)", "unexpected keyword argument 'more'"),
     ("jax.shard_map(same, mesh=3, in_specs=P(), out_specs=P())(v)", "shard_map requires a `jax.sharding.Mesh`"),
     ("jax.shard_map(same, in_specs=P(), out_specs=P())(v)", "The context mesh cannot be empty"),
     ("sm('x')(np.ones(7))", "not evenly divisible by the corresponding mesh axis sizes"),
