@@ -42,7 +42,7 @@ relu6.defjvps(lambda t, ans, x: lax.select((x > 0) & (x < 6), t, full_like(t, 0)
 @jitted()
 def softplus(x: Any) -> Any:
     """log(1 + exp(x))."""
-    return jnp.logaddexp(x, 0.0)
+    return jnp.logaddexp(*promote_args_inexact("softplus", x), 0.0)
 
 
 @jitted()

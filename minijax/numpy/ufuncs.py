@@ -365,7 +365,8 @@ def _round_float(x: Any, decimals: int) -> Any:
     # Ten to a power soon overflows float16.
     wide = convert(x, np.dtype(np.float32)) if x.dtype == np.float16 else x
     factor = like(wide, 10**decimals)
-    return convert(lax.div(_to_even(lax.mul(wide, factor)), factor), x.dtype)
+    rounded = lax.div(_to_even(lax.mul(wide, factor)), factor)
+    return rounded if wide is x else convert(rounded, x.dtype)
 
 
 @jitted(static=("decimals", "out"))

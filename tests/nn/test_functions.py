@@ -28,6 +28,7 @@ CASES = [compare.Case(name, _function(name), (X,)) for name in NAMES] + [
     compare.Case("softmax_where", lambda jax: lambda x: jax.nn.softmax(x, where=x > 0), (X,)),
     compare.Case("relu_half", lambda jax: lambda x: jax.nn.relu(x), (X.astype(np.float16),)),
     compare.Case("relu_int", lambda jax: lambda x: jax.nn.relu(x), (X.astype(np.int32),)),
+    compare.Case("softplus_int", lambda jax: lambda x: jax.nn.softplus(x), (X.astype(np.int32),)),
     compare.Case("relu_scalar", lambda jax: lambda x: jax.nn.relu(x), (1.5,)),
 ]
 

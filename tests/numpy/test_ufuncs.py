@@ -109,6 +109,7 @@ WITH_ARGUMENTS = [
     Case("clip-arrays", lambda jnp: jnp.clip, (X, X, X)),
     Case("clip-nothing", lambda jnp: lambda x: jnp.clip(x), (I,)),
     Case("round-decimals", lambda jnp: lambda x: jnp.round(x, 2), (X,)),
+    Case("round-weak", lambda jnp: lambda x: jnp.round(x, 1), (1.5,)),
     Case("round-tens", lambda jnp: lambda x: jnp.round(x, -1), (X,)),
     Case("round-complex", lambda jnp: lambda x: jnp.round(x, decimals=1), (array(2, dtype="complex64"),)),
     Case("around", lambda jnp: lambda x: jnp.around(x, 1), (array(2, dtype="bfloat16"),)),
