@@ -55,7 +55,9 @@ def left_behind(recursion_limit: int) -> list:
     if sys.getrecursionlimit() != recursion_limit:
         found.append(f"recursion limit {sys.getrecursionlimit()}")
     running = [store._pending._running for store in list(cache._registry) if hasattr(store, "_pending")]
-    return found + [held for held in running if held] + ([cache._waiting] if cache._waiting else [])
+    # A mark whose lock is free stands for nothing: the next computation removes it.
+    live = [{name: mark for name, mark in marks.copy().items() if mark.lock.locked()} for marks in running]
+    return found + [marks for marks in live if marks] + ([cache._waiting] if cache._waiting else [])
 
 
 def reset() -> None:

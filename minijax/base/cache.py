@@ -211,8 +211,8 @@ _MAX_DEPTH = 200
 class _Pending:
     """The keys being computed now: one thread computes, others wait, and nobody waits in a circle."""
 
-    # The locks are held by `with` alone and no step leaves a mark that the next caller does not remove: an
-    # interrupt may come anywhere.
+    # An interrupt may come anywhere: the locks are held by `with` alone, and a mark whose lock is free is
+    # stale, which the next computation removes.
     def __init__(self):
         self._running: dict[Hashable, _Running] = {}
 
@@ -232,9 +232,15 @@ class _Pending:
                 if self._running.get(name) is other:
                     self._running.pop(name, None)
             try:
+                self._drop_stale()
                 found = find()
                 return compute() if found is _MISS else found
             finally:
+                self._running.pop(name, None)
+
+    def _drop_stale(self):
+        for name, mark in list(self._running.items()):
+            if not mark.lock.locked() and self._running.get(name) is mark:
                 self._running.pop(name, None)
 
     def _again(self, other, compute):

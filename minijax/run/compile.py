@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax, xla_client as xc
 
-from minijax.base import config, dtypes
+from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.run import client, host
@@ -284,7 +284,7 @@ def result_handler(sig: Signature) -> Any:
 
 
 def _bind_one(execute, sig):
-    handlers, wrap = [result_handler(sig)], _wrapper(sig)
+    handlers, wrap = [result_handler(sig)], sig.wrap
 
     def run_one(raws):
         try:
@@ -298,7 +298,7 @@ def _bind_one(execute, sig):
 
 def _bind(execute, signatures):
     handlers = [result_handler(sig) for sig in signatures]
-    wraps = list(map(_wrapper, signatures))
+    wraps = [sig.wrap for sig in signatures]
     plain = all(wrap is ArrayImpl for wrap in wraps)
 
     def run(raws):
@@ -312,13 +312,6 @@ def _bind(execute, signatures):
         return [wrap(raw, sig) for wrap, raw, sig in zip(wraps, outputs, signatures, strict=True)]
 
     return run
-
-
-def _wrapper(sig: Signature) -> Callable:
-    """What makes a result of a raw array: users get zeros of no numbers from NumPy."""
-    if sig.aval.dtype == dtypes.float0:
-        return lambda raw, sig: np.zeros(sig.shape, dtypes.float0)
-    return sig.wrap
 
 
 def check_alive(raws: Sequence[Any]) -> None:

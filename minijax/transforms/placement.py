@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from minijax.base import cache
+from minijax.base import cache, dtypes
 from minijax.ir import meshes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from minijax.ir.meshes import Mesh, P
 from minijax.ir.shardings import IndivisibleError, NamedSharding, Sharding
 from minijax.ir.types import ShapedArray
 from minijax.run import client
-from minijax.run.array import ArrayImpl, Signature
+from minijax.run.array import Signature
 
 
 class ProgramOptions(NamedTuple):
@@ -121,7 +121,7 @@ def _spread(operands, options, closed, inside) -> Placement:
 
 def _alone(sig: Signature, devices: tuple) -> Sharding | None:
     """Scalars and keys go to every device; of an uncommitted array XLA may take what it wants."""
-    whole = not sig.aval.shape or sig.wrap is not ArrayImpl
+    whole = not sig.aval.shape or dtypes.is_extended(sig.aval.dtype)
     return client.single_device_sharding(devices[0]) if whole else None
 
 

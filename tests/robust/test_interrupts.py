@@ -18,6 +18,9 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import cache
 
+# An interrupt that comes while something is collected is lost: Python cannot raise there.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 LIBRARY = str(Path(minijax.__file__).parent)
 X = np.arange(1, 4, dtype=np.float32)
 
@@ -230,10 +233,10 @@ def test_a_stale_mark_of_an_interrupted_computation_locks_nobody():
         compute.store._pending._running[("other",)] = stale
         assert compute("other") == ["other"]
     assert compute("other") == ["other"] and compute.cache_size() == 2
+    compute.store._pending._running[("never again",)] = stale
+    assert compute("new") == ["new"] and compute.store._pending._running == {}
 
 
-# A signal that comes while something is collected is lost: Python cannot raise there.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_calls_survive_a_storm_of_signals():
     limit, count = sys.getrecursionlimit(), 0
     x = jnp.asarray(X)
