@@ -117,7 +117,8 @@ class Jit(Primitive):
     def transpose(self, cts, *operands, **params):
         linear = tuple(map(is_linear, operands))
         nonzero = tuple(type(ct) is not Zero for ct in cts)
-        closed, found = transpose_jaxpr(params["jaxpr"], linear, nonzero)
+        avals = tuple([ct.aval if type(ct) is Zero else typeof(ct) for ct in cts])
+        closed, found = transpose_jaxpr(params["jaxpr"], linear, nonzero, False, avals)
         known = [x for x in operands if not is_linear(x)]
         ins = params["in_shardings"]
         results = iter(self.bind_all(

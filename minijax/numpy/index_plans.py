@@ -124,7 +124,19 @@ def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
     for item in items:
         entries.append(_entry(item, axis, shape, operands))
         axis += item is not None and item is not Ellipsis
-    return Index(shape, tuple(entries), tuple(expanded)), operands
+    found = Index(shape, tuple(entries), tuple(expanded))
+    if 0 in shape:
+        _check_scalars(found)
+    return found, operands
+
+
+def _check_scalars(index: Index) -> None:
+    # Beside an array of indices, a scalar is one of them, and may lie out of bounds.
+    on_axes = index.on_axes()
+    if not any(type(entry) is Slot and entry.shape for _, entry in on_axes):
+        for axis, entry in on_axes:
+            if index.shape[axis] == 0 and type(entry) is not Span:
+                raise IndexError(f"index is out of bounds for axis {axis} with size 0")
 
 
 class _MaskAxis(NamedTuple):
@@ -213,8 +225,6 @@ def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
     if not isinstance(item, int):
         operands.append(item)
         item = Slot(len(operands) - 1, typeof(item).shape)
-    if shape[axis] == 0 and (type(item) is int or item.shape == ()):
-        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     return item
 
 

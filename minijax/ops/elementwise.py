@@ -103,7 +103,8 @@ def _abs_jvp(t, ans, x):
 
 
 def _ones_where_zero(x: Any) -> Any:
-    return select_n(_at(x, 0, x), x, moving.full(typeof(x).shape, alike(x, 1)))
+    aval = typeof(x)
+    return select_n(_at(x, 0, x), x, moving.full(aval.shape, alike(x, 1), aval.weak_type))
 
 
 class Sign(Elementwise):
@@ -222,6 +223,7 @@ class Pow(Elementwise):
 
 
 def _pow_jvp_base(t, ans, x, y):
+    x, y = (convert_element_type(v, typeof(v).dtype) if typeof(v).weak_type else v for v in (x, y))
     if not INT.accepts(typeof(y).dtype):
         one = moving.full(typeof(y).shape, alike(y, 1))
         return mul(t, mul(y, pow(x, sub(y, one))))
@@ -424,7 +426,7 @@ class MakeComplex(LinearElementwise):
         return np.result_type(x.dtype, np.complex64)
 
     def alone(self, i, tangent, primals):
-        zero = moving.full(typeof(primals[1 - i]).shape, alike(tangent, 0))
+        zero = zeros_like_aval(typeof(primals[1 - i]).to_tangent_aval())
         return complex(zero, tangent) if i else complex(tangent, zero)
 
 

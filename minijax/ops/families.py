@@ -58,7 +58,7 @@ def _scalar(aval: ShapedArray, value: Any, weak_arrays: bool) -> Any:
     if not aval.weak_type or aval.shape and not weak_arrays:
         return scalar
     kind = dtypes.scalar_type_of(aval.dtype)
-    return kind(scalar) if dtypes.scalar_dtype(kind) == aval.dtype else scalar
+    return kind(value) if dtypes.scalar_dtype(kind) == aval.dtype else scalar
 
 
 def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:

@@ -59,6 +59,20 @@ def test_scalars_and_weak_types_beside_arrays(name, tier):
            Case(f"{name}-both", op(name), (number, number), True)], tier)  # fmt: skip
 
 
+@pytest.mark.parametrize("transform", ["jvp", "vjp", "linearize"])
+def test_derivatives_at_python_scalars_have_jax_s_weak_types(transform, tier):
+    cases = [Case(name, op(name), (0.75, 0.25)[:count], True)
+             for count, names in ((1, UNARY), (2, BINARY)) for name in names]  # fmt: skip
+    programs = {
+        "floors": lambda jax, lax, jnp: lambda x: lax.complex(x, jnp.floor_divide(x, x)),
+        "elu of complex": lambda jax, lax, jnp: lambda x: jax.nn.elu(lax.complex(x, x)).real,
+        "power of integers": lambda jax, lax, jnp: lambda x: lax.pow(x, jnp.int32(3)),
+        "power of an array": lambda jax, lax, jnp: lambda x: lax.pow(jnp.broadcast_to(x, (3,)), x),
+    }
+    cases += [Case(name, program, (0.75,)) for name, program in programs.items()]
+    sweep([transformed(case, transform) for case in cases], tier)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int32", "int8", "uint8", "uint32", "float32"])
 def test_select_n_takes_any_integer(dtype, tier):
     which = np.array([0, 1, 1], dtype)
