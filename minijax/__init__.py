@@ -65,9 +65,11 @@ from minijax.base.config import (
 )
 from minijax.base.dtypes import float0 as float0
 from minijax.ir.meshes import set_mesh as set_mesh
+from minijax.ir.refs import Ref as Ref
 from minijax.ir.shardings import NamedSharding as NamedSharding, PartitionSpec as P  # noqa: F401
 from minijax.ir.types import typeof as typeof
 from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)
+from minijax.ops.refs import freeze as freeze, new_ref as new_ref
 from minijax.run.array import Array as Array, live_arrays as live_arrays
 from minijax.run.client import (
     default_backend as default_backend,
@@ -82,7 +84,7 @@ from minijax.run.client import (
 
 _SUBMODULES = frozenset(
     """
-    ad_checkpoint core custom_derivatives dtypes errors example_libraries extend lax nn numpy random
+    ad_checkpoint core custom_derivatives dtypes errors example_libraries extend lax nn numpy random ref
     sharding stages tree tree_util typing version
 """.split()
 )

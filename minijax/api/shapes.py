@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.shardings import PartitionSpec, Sharding
 from minijax.ir.types import ShapedArray, is_value, typeof
 
@@ -52,7 +53,10 @@ class ShapeDtypeStruct:
 def abstract(x: Any) -> Any:
     """The type of a value, or of a `ShapeDtypeStruct` in place of one."""
     if isinstance(x, ShapeDtypeStruct):
-        return ShapedArray(x.shape, x.dtype, x.weak_type)
+        aval = ShapedArray(x.shape, x.dtype, x.weak_type)
+        return AbstractRef(aval) if x.is_ref else aval
+    if isinstance(x, Ref):
+        return x.aval
     if isinstance(x, ShapedArray):
         return x
     if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):

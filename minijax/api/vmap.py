@@ -7,7 +7,9 @@ from typing import Any
 from minijax.base import dims, source, tree
 from minijax.control.jitted import argument_names, function_name, result_paths, signature_of
 from minijax.ir.primitive import Axis
+from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
+from minijax.ops.refs import freeze
 from minijax.transforms.batch import batch_flat, place
 
 
@@ -46,15 +48,20 @@ def vmap(
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _mapped_size(fun, leaves, axes, axis_size, treedef)
         outs: list[Any] = []
+        refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
 
         def flat(*xs):
-            values, keywords = treedef.unflatten(xs)
+            boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)]
+            values, keywords = treedef.unflatten(boxes)
             results, out_tree = tree.flatten(fun(*values, **keywords))
             outs[:] = [out_tree]
-            return results
+            return [*results, *(freeze(boxes[i]) for i in refs)]
 
         axis = Axis(axis_name, size, spmd)
-        results, found = batch_flat(flat, axis, leaves, axes)
+        values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)]
+        results, found = batch_flat(flat, axis, values, axes)
+        for i in reversed(refs):
+            leaves[i][...] = place(results.pop(), found.pop(), axes[i], axis)
         wanted = tree.flatten_axes("vmap out_axes", outs[0], out_axes)
         placed = [
             _out(fun, x, d, want, axis, result_paths(outs[0])[i])

@@ -7,12 +7,13 @@ from minijax.base import cache, config
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.meshes import axes_of
-from minijax.ir.primitive import Axis, Primitive, is_linear
+from minijax.ir.primitive import Axis, is_linear
 from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.ops.sharding import widened
 from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.evaluate import run_closed
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
@@ -57,7 +58,7 @@ def call_params(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), ke
     )
 
 
-class Jit(Primitive):
+class Jit(TakesRefs):
     """Calls a jaxpr, compiled as one program."""
 
     name = "jit"
@@ -88,6 +89,12 @@ class Jit(Primitive):
                  in_shardings: Sequence = (), out_shardings: Sequence = ()) -> dict:  # fmt: skip
         return call_params(closed, params["name"], donated, params["keep_unused"], params["inline"],
                            params["compiler_options_kvs"], in_shardings, out_shardings)  # fmt: skip
+
+    def discharge(self, operands, refs, **params):
+        closed, n = params["jaxpr"], len(params["jaxpr"].outvars)
+        made = self._rebuilt(params, discharge_jaxpr(closed), params["donated_invars"],
+                             params["in_shardings"], params["out_shardings"])  # fmt: skip
+        return values_of(operands), made, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, **params):
         nonzeros = tuple(type(t) is not Zero for t in tangents)

@@ -8,11 +8,12 @@ from minijax.control.call import names_in, split_call, split_tangents
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import is_linear
 from minijax.ir.trace import close_over, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero
 from minijax.ops.convert import Copy
 from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.prune import prune_jaxpr
@@ -36,7 +37,7 @@ def _opened(jaxpr: Jaxpr) -> Jaxpr:
     return constants_to_inputs(jaxpr)
 
 
-class Remat(Primitive):
+class Remat(TakesRefs):
     """A jaxpr whose intermediate values are not kept for the backward pass but as `policy` says."""
 
     name = "remat2"
@@ -61,6 +62,11 @@ class Remat(Primitive):
     def _bind(self, closed: ClosedJaxpr, operands: Sequence, params: dict) -> list:
         jaxpr, consts = opened(closed)
         return self.bind_all([*consts, *operands], {**params, "jaxpr": jaxpr})
+
+    def discharge(self, operands, refs, *, jaxpr, **params):
+        n, (made, consts) = len(jaxpr.outvars), opened(discharge_jaxpr(closed_of(jaxpr)))
+        flat = [*consts, *values_of(operands)]
+        return flat, {**params, "jaxpr": made}, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, **params):
         nonzeros = tuple(type(t) is not Zero for t in tangents)

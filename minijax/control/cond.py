@@ -14,7 +14,7 @@ from minijax.control.jitted import argument_names, check_results, result_paths, 
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Var
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, close_over, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import token_type, typeof, varying_axes
 from minijax.ops.convert import convert, stop_gradient_p
@@ -24,6 +24,7 @@ from minijax.ops.moving import axis_to_front, broadcast_in_dim, held, move_axis
 from minijax.ops.shape import empty_of
 from minijax.ops.zeros import Zero, instantiate, made_varying
 from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import Hoisted, hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
@@ -37,7 +38,7 @@ _NO_OPERAND = object()
 Branches = tuple[ClosedJaxpr, ...]
 
 
-class Cond(Primitive):
+class Cond(TakesRefs):
     """Runs the branch whose number is the first operand on the other operands."""
 
     name = "cond"
@@ -68,6 +69,11 @@ class Cond(Primitive):
                           [*[token_type] * len(ordered), *outs])  # fmt: skip
         e.scope, e.tokens = scope, {**tokens, **dict(zip(ordered, results, strict=False))}
         return results[len(ordered) :]
+
+    def discharge(self, operands, refs, *, branches):
+        n = len(branches[0].outvars)
+        made = dict(branches=tuple(map(discharge_jaxpr, branches)))
+        return values_of(operands), made, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, *, branches):
         nonzeros = tuple(type(t) is not Zero for t in tangents[1:])

@@ -13,8 +13,9 @@ from minijax.control.call import JitOptions, call_params, jit_p, specified
 from minijax.control.laid_out import spread_over
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.refs import Ref, is_ref
 from minijax.ir.shardings import UNSPECIFIED
-from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, is_live, trace_to_jaxpr
 from minijax.ir.types import is_value, typeof
 from minijax.run import client, transfer
 from minijax.run.array import ArrayImpl, array_types
@@ -237,6 +238,8 @@ class Jitted:
             sigs = [x._sig for x in leaves]
         except AttributeError:
             sigs = None
+        if sigs is None and any(map(is_ref, leaves)):
+            return self._call_traced(args, kwargs)
         if sigs is None:
             leaves, given = [], leaves
             try:
@@ -304,10 +307,22 @@ class Jitted:
 
     def _call_traced(self, args, kwargs):
         leaves, treedef, static = self.flatten(args, kwargs)
+        self._check_aliases(leaves, treedef, static)
         traced = self.traced(leaves, treedef, static)
         if not traced.params:
             traced.params.update(self.params(traced, treedef, static))
         return traced.out_tree.unflatten(jit_p.bind_all([*traced.captured, *leaves], traced.params))
+
+    def _check_aliases(self, leaves, treedef, static):
+        seen: dict[int, int] = {}
+        for i, x in enumerate(leaves):
+            if isinstance(x, Ref) and (first := seen.setdefault(id(getattr(x, "val", x)), i)) != i:
+                names = argument_names(self.signature, treedef, static)
+                raise ValueError(
+                    "only one reference to a mutable array may be passed as an argument to a function, but "
+                    f"when tracing {source_of(self.fun)} for {self.purpose} the mutable array reference of "
+                    f"type {x.aval} appeared at both {names[first]} and {names[i]}."
+                )
 
     def params(self, traced: Traced, treedef: Any, static: tuple) -> dict:
         """The parameters of the equation that a call makes."""
@@ -401,7 +416,7 @@ class Jitted:
             return leaves
 
         jaxpr, consts = trace_to_jaxpr(flat, avals, info)
-        captured = consts if any(isinstance(c, Tracer) for c in consts) else []
+        captured = consts if any(map(is_live, consts)) else []
         closed = ClosedJaxpr(constants_to_inputs(jaxpr), []) if captured else ClosedJaxpr(jaxpr, consts)
         paths = result_paths(outs[0])
         closed.jaxpr.debug_info = closed.jaxpr.debug_info._replace(result_paths=paths)
@@ -478,6 +493,11 @@ def result_paths(out_tree: Any) -> tuple[str, ...]:
 def check_results(name: str, leaves: Sequence, out_tree: Any) -> None:
     """Raises TypeError for a result that is no value."""
     for i, x in enumerate(leaves):
+        if isinstance(x, Ref):
+            raise ValueError(
+                f"function {name} traced for jit returned a mutable array reference of type {x.aval}, but "
+                f"mutable array references cannot be returned: output component {result_paths(out_tree)[i]}."
+            )
         if not is_value(x):
             raise TypeError(
                 f"function {name} traced for jit returned a value of type {type(x)} at output component "

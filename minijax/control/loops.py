@@ -12,15 +12,17 @@ from minijax.control.jitted import standing_for
 from minijax.control.scan import check_carry, grown, scan
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
-from minijax.ir import context, effects
+from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, Var
-from minijax.ir.primitive import Primitive
+from minijax.ir.refs import is_ref
+from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, lt
 from minijax.ops.moving import held
 from minijax.ops.zeros import instantiate
 from minijax.transforms.batch import batch_jaxpr, place
+from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.prune import prune_closed
@@ -52,7 +54,7 @@ def parts_of(params: dict) -> Parts:
     return Parts(params["cond_jaxpr"], params["body_jaxpr"], params["cond_nconsts"], params["body_nconsts"])
 
 
-class While(Primitive):
+class While(TakesRefs):
     """Repeats a body on a carry while a predicate of the carry holds; it may be one flag for each row."""
 
     name = "while"
@@ -67,6 +69,15 @@ class While(Primitive):
 
     def lower(self, e, ins, outs, *operands, **params):
         return _lower(e, ins, operands, parts_of(params))
+
+    def discharge(self, operands, refs, **params):
+        loop = parts_of(params)
+        places = tuple([refs.index(x) if is_ref(x) else None for x in operands])
+        made = _without_refs(loop.body, loop.cond, loop.cond_consts, loop.body_consts, places, len(refs))
+        k = len(refs)
+        cond, body, carry = ([x for x in group if not is_ref(x)] for group in loop.split(operands))
+        flat = [*cond, *body, *values_of(refs), *carry]
+        return flat, made.params(), lambda results: (results[k:], results[:k])
 
     def jvp(self, primals, tangents, **params):
         loop = parts_of(params)
@@ -165,6 +176,37 @@ class While(Primitive):
 
 
 while_p = While()
+
+
+@state.traced_cache
+def _without_refs(body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, places: tuple,
+                  count: int) -> Parts:  # fmt: skip
+    """The loop that carries the values of references; `places` number them among the operands."""
+    of_cond, of_body, _ = Parts(cond, body, cond_consts, body_consts).split(places)
+    pairs = [*zip(of_cond, cond.in_avals, strict=False), *zip(of_body, body.in_avals, strict=False)]
+    kinds = {i: a.inner_aval for i, a in pairs if i is not None}
+    values = [kinds[i] for i in range(count)]
+    test, step = _over_values(cond, of_cond, values), _over_values(body, of_body, values)
+    predicate = reordered(test, tuple(range(len(test.invars))), (count,))
+    return Parts(predicate, step, of_cond.count(None), of_body.count(None))
+
+
+def _over_values(closed: ClosedJaxpr, places: Sequence, kinds: Sequence) -> ClosedJaxpr:
+    """The jaxpr (constants, the values of all references, carry) -> (those values, results)."""
+    flat, plain, n = discharge_jaxpr(closed), places.count(None), len(closed.outvars)
+
+    def run(*args):
+        given, values = iter(args[:plain]), list(args[plain : plain + len(kinds)])
+        consts = [next(given) if i is None else values[i] for i in places]
+        results = eval_jaxpr(flat.jaxpr, flat.consts, *consts, *args[plain + len(kinds) :])
+        for i, value in zip([i for i in places if i is not None], results[n:], strict=True):
+            values[i] = value
+        return [*values, *results[:n]]
+
+    own = [a for i, a in zip(places, closed.in_avals, strict=False) if i is None]
+    info = closed.debug_info._replace(arg_names=None, result_paths=None)
+    jaxpr, consts = trace_to_jaxpr(run, [*own, *kinds, *closed.in_avals[len(places) :]], info)
+    return close_over(jaxpr, consts)[0]
 
 
 # ---- rules ------------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from minijax.control.jitted import argument_names, check_results, result_paths, 
 from minijax.hlo.emitter import ordered_in
 from minijax.ir import effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import is_linear
+from minijax.ir.refs import is_ref
 from minijax.ir.trace import Tracer, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
 from minijax.ops.convert import convert
@@ -21,6 +22,7 @@ from minijax.ops.moving import axis_to_front, expand_dims, move_axis
 from minijax.ops.shape import concatenate, index_in_dim
 from minijax.ops.zeros import instantiate, zeros_like_aval
 from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.evaluate import operand
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
@@ -61,7 +63,7 @@ def stacked(aval: ShapedArray, length: int) -> ShapedArray:
     return aval.update(shape=(length, *aval.shape))
 
 
-class Scan(Primitive):
+class Scan(TakesRefs):
     """Runs `jaxpr`, (constants, carry, slices) -> (carry, results), `length` times."""
 
     name = "scan"
@@ -79,6 +81,20 @@ class Scan(Primitive):
     def lower(self, e, ins, outs, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
         loop = Loop(e, jaxpr, Slots(num_consts, num_carry), length, reverse, unroll)
         return loop.lower(ins, outs, operands)
+
+    def discharge(self, operands, refs, **params):
+        closed, slots = _body(params)
+        flags = [is_ref(x) for x in operands]
+        if any(flags[slots.consts :]):
+            raise NotImplementedError("scan: a reference can be neither carried nor sliced; capture it")
+        consts, of_refs = range(slots.consts), flags[: slots.consts]
+        others = range(slots.consts, len(flags))
+        order = (*picked(consts, of_refs, False), *picked(consts, of_refs), *others)
+        n, k = len(closed.outvars), len(refs)
+        body = reordered(discharge_jaxpr(closed), order, (*range(n, n + k), *range(n)))
+        values = values_of(operands)
+        made = _with(params, body, Slots(slots.consts - k, slots.carry + k))
+        return [values[i] for i in order], made, lambda results: (results[k:], results[:k])
 
     def jvp(self, primals, tangents, **params):
         closed, slots = _body(params)

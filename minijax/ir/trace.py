@@ -12,6 +12,7 @@ from minijax.base import config, dtypes, errors, source, stack
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.refs import is_ref
 from minijax.ir.types import AbstractValue, ShapedArray, register_value_type, typeof, value_kinds
 
 
@@ -369,12 +370,17 @@ def _traced(trace, fun, avals):
 _deeply_traced = stack.deep(_traced)
 
 
+def is_live(x: Any) -> bool:
+    """Whether a captured value is none to be written into a program: a tracer, or a reference."""
+    return isinstance(x, Tracer) or is_ref(x)
+
+
 def close_over(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
     """Makes captured tracers leading inputs; the closed jaxpr and those tracers."""
-    if not any(isinstance(c, Tracer) for c in consts):
+    if not any(map(is_live, consts)):
         return ClosedJaxpr(jaxpr, consts), []
-    traced = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if isinstance(c, Tracer)]
-    fixed = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if not isinstance(c, Tracer)]
+    traced = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if is_live(c)]
+    fixed = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if not is_live(c)]
     info = jaxpr.debug_info
     if info.arg_names is not None:
         info = info._replace(arg_names=("",) * len(traced) + info.arg_names)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors, lazy
+from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array
 from minijax.numpy import creation, indexing, products, reductions, shaping, ufuncs
 from minijax.numpy.promote import is_complex
-from minijax.ops import elementwise as lax, shape as lax_shape
+from minijax.ops import elementwise as lax, refs, shape as lax_shape
 from minijax.ops.convert import bitcast_convert_type, convert
 from minijax.ops.moving import reshape_to, transpose
 from minijax.run import transfer
@@ -398,7 +399,12 @@ def _of_tracers() -> dict[str, Any]:
         "__complex__": _to_scalar(complex, reads=False),
         "__index__": _index,
         "__array__": _no_array,
-        "__setitem__": _no_items,
+        "__getitem__": lambda self, index: (
+            refs.get(self, index) if type(self.aval) is AbstractRef else indexing.getitem(self, index)
+        ),
+        "__setitem__": lambda self, index, value: (
+            refs.set(self, index, value) if type(self.aval) is AbstractRef else _no_items(self, index, value)
+        ),
         "__copy__": creation.copy,
         "__deepcopy__": lambda self, memo: creation.copy(self),
     }

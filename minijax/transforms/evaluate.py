@@ -16,6 +16,7 @@ from minijax.ir.trace import EvalTrace, Tracer, escaped_message, trace_to_jaxpr
 from minijax.ir.types import ShapedArray
 from minijax.run import client, compile, spread, transfer
 from minijax.run.array import ArrayImpl, copied
+from minijax.transforms.discharge import discharged
 from minijax.transforms.lift import lift_constants
 from minijax.transforms.placement import Placement, ProgramOptions, choose_placement
 from minijax.transforms.prune import prune_closed
@@ -58,6 +59,7 @@ def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Place
 
     Large constants, and those that are `lifted`, are arguments.
     """
+    closed = discharged(closed)
     pruned, used = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)
     kept = tuple(i for i, u in enumerate(used) if u)
     donated = tuple(options.donated[i] for i in kept) if options.donated else ()

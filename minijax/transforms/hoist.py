@@ -7,6 +7,7 @@ from minijax.base import cache
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, close_over, constants_to_inputs, trace_to_jaxpr
+from minijax.transforms.discharge import discharged
 
 
 class Hoisted(NamedTuple):
@@ -21,6 +22,7 @@ class Hoisted(NamedTuple):
 @state.traced_cache
 def hoist_jaxpr(closed: ClosedJaxpr, late_in: tuple[bool, ...], late_out: tuple[bool, ...]) -> Hoisted:
     """Splits a jaxpr for its late inputs; the results that `late_out` marks are late in any case."""
+    closed = discharged(closed)
     marked, found = list(zip(closed.in_avals, late_in, strict=True)), []
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
 

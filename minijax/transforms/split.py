@@ -9,6 +9,7 @@ from minijax.base import dtypes
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ops.elementwise import reduce_precision_p
+from minijax.transforms.discharge import discharged
 from minijax.transforms.prune import prune_jaxpr
 
 Policy = Callable[..., Any]
@@ -52,6 +53,7 @@ def split_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Polic
 
     `also_late` marks results that the late part computes although they are known.
     """
+    closed = discharged(closed)
     jaxpr = closed.jaxpr
     unknown = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
     known_eqns: list[JaxprEqn] = []

@@ -1,0 +1,101 @@
+"""Mutable references: boxes that hold a value of the trace in which they were made."""
+
+from typing import Any
+
+from minijax.base import cache
+from minijax.ir import effects, state
+from minijax.ir.types import AbstractValue, register_value_type, typeof
+
+
+class AbstractRef(AbstractValue):
+    """The type of a reference to a value of type `inner_aval`; equal ones are one object."""
+
+    __slots__ = ("inner_aval", "__weakref__")
+
+    def __new__(cls, inner_aval: AbstractValue):
+        return _ref_type(inner_aval)
+
+    shape = property(lambda self: self.inner_aval.shape)
+    dtype = property(lambda self: self.inner_aval.dtype)
+    ndim = property(lambda self: self.inner_aval.ndim)
+    size = property(lambda self: self.inner_aval.size)
+    sharding = property(lambda self: self.inner_aval.sharding)
+    memory_space = property(lambda self: None)
+
+    def to_tangent_aval(self) -> "AbstractRef":
+        return AbstractRef(self.inner_aval.to_tangent_aval())
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+
+    def __str__(self):
+        return self.str_short()
+
+    __repr__ = __str__
+
+    def __reduce__(self):
+        return AbstractRef, (self.inner_aval,)
+
+
+@cache.cache
+def _ref_type(inner_aval):
+    made = object.__new__(AbstractRef)
+    made.inner_aval = inner_aval
+    return made
+
+
+class RefEffect(effects.Effect):
+    """Makes, reads or writes a reference."""
+
+
+REF_EFFECT: frozenset = frozenset({RefEffect()})
+
+for _registry in (effects.lowerable_effects, effects.control_flow_allowed_effects,
+                  effects.remat_allowed_effects, effects.custom_derivatives_allowed_effects):  # fmt: skip
+    _registry.add_type(RefEffect)
+
+
+class _RefMeta(type):
+    """Lets tracers of references be instances of `Ref`."""
+
+    def __instancecheck__(cls, x):
+        return type(x) is cls or type(getattr(x, "aval", None)) is AbstractRef
+
+
+class Ref(metaclass=_RefMeta):
+    """A mutable array: `ref[...]` reads it, `ref[...] = x` writes it; made by `jax.new_ref`."""
+
+    __slots__ = ("_value", "_trace", "aval", "__weakref__")
+    __hash__ = object.__hash__
+
+    def __init__(self, value: Any):
+        self._value, self._trace = value, state.thread.trace
+        self.aval = AbstractRef(typeof(value).strip_weak_type())
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    sharding = property(lambda self: self._value.sharding)
+    committed = property(lambda self: self._value.committed)
+    format = property(lambda self: self._value.format)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object: the reference has rank 0")
+        return self.shape[0]
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the memory, which is only good until the next write."""
+        return self._value.unsafe_buffer_pointer()
+
+    def __repr__(self):
+        return f"Ref{repr(self._value).removeprefix('Array')}"
+
+
+def is_ref(x: Any) -> bool:
+    """Whether `x` is a reference itself, and not a tracer of one."""
+    return type(x) is Ref
+
+
+register_value_type(Ref, lambda x: x.aval)

@@ -1,0 +1,84 @@
+"""Discharge: jaxprs without references, whose values are inputs and results instead."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, jaxprs_in_params
+from minijax.ir.primitive import Primitive
+from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
+from minijax.ir.trace import JaxprTrace, close_over, eval_jaxpr, trace_to_jaxpr
+
+
+def uses_refs(jaxpr: Any) -> bool:
+    """Whether a jaxpr makes, reads or writes references."""
+    return not REF_EFFECT.isdisjoint(jaxpr.effects)
+
+
+@state.traced_cache
+def discharge_jaxpr(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr over the values of its references; their last values are further results."""
+    are_refs = [type(a) is AbstractRef for a in closed.in_avals]
+
+    def run(*args):
+        boxes = [Ref(x) if r else x for x, r in zip(args, are_refs, strict=True)]
+        results = eval_jaxpr(closed.jaxpr, closed.consts, *boxes)
+        return [*results, *(x._value for x, r in zip(boxes, are_refs, strict=True) if r)]
+
+    avals = [a.inner_aval if r else a for a, r in zip(closed.in_avals, are_refs, strict=True)]
+    info = closed.debug_info
+    if any(are_refs):
+        info = info._replace(result_paths=None)
+    jaxpr, consts = trace_to_jaxpr(run, avals, info)
+    return close_over(jaxpr, consts)[0]
+
+
+def discharged(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr without references of its own."""
+    return discharge_jaxpr(closed) if uses_refs(closed.jaxpr) else closed
+
+
+class TakesRefs(Primitive):
+    """A higher-order operation that takes references; where they are not recorded, it runs without them."""
+
+    multiple_results = True
+
+    def bind_all(self, operands, params):
+        if any(map(is_ref, operands)) and _is_open(operands):
+            return self._on_values(operands, params)
+        return super().bind_all(operands, params)
+
+    def bind(self, *operands, **params):
+        return self.bind_all(operands, params)
+
+    def rebind(self, trace, operands, params):
+        if not any(map(uses_refs, jaxprs_in_params(params))):
+            return super().rebind(trace, operands, params)
+        given = [x for x in operands if isinstance(x, Ref)]
+        if not given or any(map(is_ref, given)) and _is_open(given):
+            return self._on_values(operands, params)
+        return super().rebind(trace, operands, params)
+
+    def _on_values(self, operands, params):
+        refs = list(dict.fromkeys(filter(is_ref, operands)))
+        flat, params, finish = self.discharge(operands, refs, **params)
+        results, last = finish(self.bind_all(flat, params))
+        for ref, value in zip(refs, last, strict=True):
+            ref._value = value
+        return list(results)
+
+    def discharge(self, operands: Sequence, refs: Sequence[Ref],
+                  **params: Any) -> tuple[list, dict, Callable]:  # fmt: skip
+        """Operands and parameters without references; what takes the results to (results, last values)."""
+        raise NotImplementedError(f"{self.name} does not take references")
+
+
+def values_of(operands: Sequence) -> list:
+    """The operands, with their values for references."""
+    return [x._value if is_ref(x) else x for x in operands]
+
+
+def _is_open(operands):
+    """Whether references among the operands are not to be recorded in the current trace."""
+    trace = state.thread.trace
+    return type(trace) is not JaxprTrace or any(is_ref(x) and x._trace is trace for x in operands)
