@@ -17,6 +17,7 @@ from minijax.ops.families import INEXACT, NUMBER, Kinds, check_kinds, literal
 from minijax.ops.moving import Linear1
 from minijax.ops.reduce import lowest, reduce_max_p, reduce_min_p
 from minijax.ops.shape import concatenate, pad, rev, slice_in_dim
+from minijax.ops.window import start_of_window
 from minijax.transforms.jvp import jvp_flat
 
 # ---- log-add-exp ------------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ class Cumulative(Primitive):
 
 class CumSum(Cumulative):
     def start(self, e, unit):
-        return _broadcast(e, 0, unit)
+        return start_of_window(e, 0, unit)
 
     def reducer(self, e, dtype):
         return "add"
@@ -149,7 +150,7 @@ class CumExtremum(Cumulative):
         self.reduction = reduction
 
     def start(self, e, unit):
-        return _broadcast(e, self.reduction.start(unit.dtype), unit)
+        return start_of_window(e, self.reduction.start(unit.dtype), unit)
 
     def reducer(self, e, dtype):
         return self.reduction.reducer(e, dtype)
@@ -166,10 +167,6 @@ class CumLogSumExp(Cumulative):
         info = DebugInfo("cumlogsumexp", "logaddexp")
         jaxpr, _ = trace_to_jaxpr(lambda x, y: [_logaddexp(x, y)], [unit, unit], info)
         return lambda x, y: jaxpr_body(e, jaxpr, [], [x, y])
-
-
-def _broadcast(e: Any, value: Any, unit: ShapedArray) -> str:
-    return e.broadcast_in_dim(e.constant(value, unit), unit, unit, ())
 
 
 def scanned(combine: Callable, x: Any, axis: int, reverse: bool) -> Any:

@@ -21,6 +21,9 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.control.mapping": """
         associative_scan map
     """,
+    "minijax.control.reduction": """
+        reduce reduce_p reduce_window reduce_window_p
+    """,
     "minijax.control.scan": """
         scan scan_p
     """,
@@ -85,6 +88,10 @@ _FACE = Face(__name__, ('linalg',), {
     """,
     "minijax.ops.sort": """
         eq_to_p le_to_p lt_to_p sort sort_key_val sort_p top_k top_k_p
+    """,
+    "minijax.ops.window": """
+        padtype_to_pads reduce_window_max_p reduce_window_min_p reduce_window_shape_tuple
+        reduce_window_sum_p select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p
     """,
 })  # fmt: skip
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

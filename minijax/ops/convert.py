@@ -8,6 +8,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.jaxpr import Literal
 from minijax.ir.primitive import Primitive
+from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops.moving import Linear1, held
 from minijax.run.array import Array
@@ -22,6 +23,16 @@ class ConvertElementType(Linear1):
 
     def infer(self, x, *, new_dtype, weak_type, sharding):
         return [ShapedArray(x.shape, new_dtype, weak_type)]
+
+    def rebind(self, trace, operands, params):
+        (x,) = operands
+        # A jaxpr replayed on values of a stronger type than it was traced for has idle conversions.
+        if isinstance(x, Tracer) and (x.aval.dtype, x.aval.weak_type) == (
+            params["new_dtype"],
+            params["weak_type"],
+        ):
+            return [x]
+        return super().rebind(trace, operands, params)
 
     def lower(self, e, ins, outs, x, *, new_dtype, weak_type, sharding):
         (have,), (out,) = ins, outs

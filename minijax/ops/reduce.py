@@ -33,6 +33,17 @@ def lowest(dtype: Any, highest: bool = False) -> Any:
     return np.asarray(info.max if highest else info.min, dtype)[()]
 
 
+def merged_to_front(x: Any, axes: Sequence[int]) -> Any:
+    """`x` with `axes` as one axis in front, also if there are none."""
+    aval = typeof(x)
+    kept = tuple(i for i in range(aval.ndim) if i not in axes)
+    shape = (prod(aval.shape[i] for i in axes), *(aval.shape[i] for i in kept))
+    order = (*axes, *kept)
+    if order == tuple(range(aval.ndim)):
+        return moving.reshape_to(x, shape)
+    return moving.reshape(x, shape, order)
+
+
 class Reduction(Primitive):
     """Combines the elements along `axes` by the StableHLO operation `hlo`."""
 
@@ -78,16 +89,10 @@ class ReduceProd(Reduction):
         if type(t) is Zero:
             out = self.bind(x, axes=axes)
             return [out], [Zero(typeof(out).to_tangent_aval())]
+        x, t = merged_to_front(x, axes), merged_to_front(t, axes)
         aval = typeof(x)
-        kept = tuple(i for i in range(aval.ndim) if i not in axes)
-        shape = (prod(aval.shape[i] for i in axes), *(aval.shape[i] for i in kept))
-        order = (*axes, *kept)
-        if order == tuple(range(aval.ndim)):
-            x, t = (moving.reshape_to(v, shape) for v in (x, t))
-        else:
-            x, t = (moving.reshape(v, shape, order) for v in (x, t))
-        if not shape[0]:
-            ones = ShapedArray(shape[1:], aval.dtype)
+        if not aval.shape[0]:
+            ones = ShapedArray(aval.shape[1:], aval.dtype)
             return [moving.full(ones.shape, literal(x, 1))], [zeros_like_aval(ones)]
         return self.pushed(x, t)
 
