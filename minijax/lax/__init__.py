@@ -28,6 +28,14 @@ _FACE = Face(__name__, ('linalg',), {
         all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p axis_size pbroadcast pmax
         pmax_p pmean pmin pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter pswapaxes
     """,
+    "minijax.ops.conv": """
+        ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers
+        conv_general_dilated conv_general_dilated_p conv_general_permutations
+    """,
+    "minijax.ops.convolutions": """
+        conv conv_general_dilated_local conv_general_dilated_patches conv_general_shape_tuple
+        conv_shape_tuple conv_transpose conv_transpose_shape_tuple conv_with_general_padding
+    """,
     "minijax.ops.convert": """
         bitcast_convert_type bitcast_convert_type_p convert_element_type convert_element_type_p copy_p
         stop_gradient stop_gradient_p
@@ -85,6 +93,9 @@ _FACE = Face(__name__, ('linalg',), {
     """,
     "minijax.ops.sort": """
         eq_to_p le_to_p lt_to_p sort sort_key_val sort_p top_k top_k_p
+    """,
+    "minijax.ops.window": """
+        padtype_to_pads
     """,
 })  # fmt: skip
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
