@@ -9,6 +9,9 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.composed.index": """
         dynamic_index_in_dim dynamic_update_index_in_dim
     """,
+    "minijax.composed.ragged": """
+        RaggedDotDimensionNumbers ragged_dot ragged_dot_general
+    """,
     "minijax.control.cond": """
         cond cond_p switch
     """,
@@ -75,6 +78,9 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.ops.reduce": """
         argmax argmax_p argmin argmin_p reduce_and reduce_and_p reduce_max reduce_max_p reduce_min
         reduce_min_p reduce_or reduce_or_p reduce_prod reduce_prod_p reduce_sum reduce_xor reduce_xor_p
+    """,
+    "minijax.ops.scaled_dot": """
+        scaled_dot
     """,
     "minijax.ops.scatter": """
         gather gather_p scatter scatter_add scatter_add_p scatter_apply scatter_max scatter_max_p

@@ -11,7 +11,7 @@ from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
-from minijax.ops.dot import Precision, PrecisionLike, Product, canonical_precision
+from minijax.ops.dot import PrecisionLike, Product, canonical_precision, precision_pair
 from minijax.ops.families import ANY, check_kinds, check_same_dtypes
 from minijax.ops.shape import rev
 from minijax.ops.sharding import explicit_sharding
@@ -66,10 +66,9 @@ class ConvGeneralDilated(Product):
         for spec in dimension_numbers:
             if len(set(spec)) != len(spec):
                 raise ValueError(f"{self.name}: dimension_numbers are not distinct: {tuple(spec)}.")
-        is_pair = isinstance(precision, tuple) and type(precision[0]) is Precision
         params |= dict(zip(("lhs_spec", "rhs_spec", "out_spec"), dimension_numbers, strict=True))
         params |= dict(strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
-        params["precision"] = tuple(p.name for p in precision) if is_pair else ("DEFAULT", "DEFAULT")
+        params["precision"] = precision_pair(precision)
         if np.issubdtype(ins[0].dtype, np.complexfloating) and e.platform != "tpu":
             return [_lower_complex(e, lhs, rhs, *ins, outs[0], params)]
         return [e.convolution(lhs, rhs, *ins, outs[0], **params)]

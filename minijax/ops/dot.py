@@ -169,6 +169,12 @@ def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision]
     return left, right
 
 
+def precision_pair(precision: Any) -> tuple[str, str]:
+    """The names of a pair of precisions, those of the default for anything else."""
+    is_pair = isinstance(precision, tuple) and isinstance(precision[0], Precision)
+    return tuple(p.name for p in precision) if is_pair else ("DEFAULT", "DEFAULT")
+
+
 class Product(Primitive):
     """An operation linear in each of its two operands."""
 
@@ -200,18 +206,16 @@ class DotGeneral(Product):
               out_sharding):  # fmt: skip
         contract, batch = dimension_numbers
         names, avals, out = [lhs, rhs], list(ins), outs[0]
-        pair, algorithm, stored = ("DEFAULT", "DEFAULT"), None, out.dtype
+        algorithm, stored = None, out.dtype
         if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
             kinds, stored, algorithm = _plan(e.platform, precision, *avals, out)
         else:
             kinds = _mixed_kinds(e.platform, *avals, out)
-            if precision is not None:
-                pair = tuple(p.name for p in precision)
         for i, kind in enumerate(kinds):
             if kind is not None:
                 names[i], avals[i] = _converted(e, names[i], avals[i], kind)
         result = ShapedArray(out.shape, stored)
-        found = e.dot_general(*names, *avals, result, contract, batch, pair, algorithm)
+        found = e.dot_general(*names, *avals, result, contract, batch, precision_pair(precision), algorithm)
         return [found if stored == out.dtype else e.convert(found, result, out)]
 
     def transpose(self, cts, lhs, rhs, *, dimension_numbers, **params):
