@@ -330,6 +330,14 @@ class Emitter(Writer):
             text += f", algorithm = <{_algorithm(*algorithm)}>"
         return self.result(f"stablehlo.dot_general {x}, {y}{text}", (lhs, rhs), out)
 
+    def ragged_dot(self, operands: Names, ins: Avals, out: ShapedArray,
+                   axes: Mapping[str, Sequence[int]], precision: tuple[str, str]) -> str:  # fmt: skip
+        """`axes` are those of the attribute `chlo.ragged_dot`, by name; of lhs, rhs and group sizes."""
+        named = ", ".join([f"{name} = {int_list(tuple(found))}" for name, found in axes.items() if found])
+        how = ", ".join([f"#chlo<precision {p}>" for p in precision])
+        attrs = f"precision_config = [{how}], ragged_dot_dimension_numbers = #chlo.ragged_dot<{named}>"
+        return self.op("chlo.ragged_dot", operands, ins, (out,), attrs)[0]
+
     def convolution(self, x: str, kernel: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, *,
                     lhs_spec: Sequence[int], rhs_spec: Sequence[int], out_spec: Sequence[int],
                     strides: Sequence[int], padding: Sequence[tuple[int, int]], lhs_dilation: Sequence[int],
@@ -419,6 +427,16 @@ class Emitter(Writer):
             attrs["version"] = f"{version} : i32"
         text = f"stablehlo.composite {spell.string(name)} {', '.join(operands)} {spell.dictionary(attrs)}"
         return self.results(text, ins, outs)
+
+    def composite_jaxpr(self, closed: ClosedJaxpr, name: str, operands: Names,
+                        attributes: Mapping[str, Any]) -> list[str]:  # fmt: skip
+        """A named operation with a private function that holds `closed`, written at the first one."""
+        key = closed, name, self.manual, ((), ())
+        found = self._called.get(key)
+        if found is None:
+            found = self._called[key] = self._write_private(closed, name, ((), ()))
+        self._height = max(self._height, found[1])
+        return self.composite(name, found[0], operands, closed.in_avals, closed.out_avals, attributes)
 
     def custom_call(self, target: str, operands: Names, ins: Avals, outs: Avals, *, api_version: int = 4,
                     backend_config: Mapping[str, Any] | str | None = None, has_side_effect: bool = False,

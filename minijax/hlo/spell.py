@@ -218,6 +218,8 @@ def attribute(value: Any) -> str:
             return f"{value} : i64"
         case np.ndarray():
             return dense(value)
+        case np.dtype():
+            return element(value)
         case np.generic():
             return f"{scalar(value)} : {element(value.dtype)}"
         case float():

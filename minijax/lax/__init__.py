@@ -9,6 +9,9 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.composed.index": """
         dynamic_index_in_dim dynamic_update_index_in_dim
     """,
+    "minijax.composed.ragged": """
+        RaggedDotDimensionNumbers ragged_dot ragged_dot_general
+    """,
     "minijax.control.cond": """
         cond cond_p switch
     """,
@@ -30,6 +33,14 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.ops.collective": """
         all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p axis_size pbroadcast pmax
         pmax_p pmean pmin pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter pswapaxes
+    """,
+    "minijax.ops.conv": """
+        ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers
+        conv_general_dilated conv_general_dilated_p conv_general_permutations
+    """,
+    "minijax.ops.convolutions": """
+        conv conv_general_dilated_local conv_general_dilated_patches conv_general_shape_tuple
+        conv_shape_tuple conv_transpose conv_transpose_shape_tuple conv_with_general_padding
     """,
     "minijax.ops.convert": """
         bitcast_convert_type bitcast_convert_type_p convert_element_type convert_element_type_p copy_p
@@ -70,6 +81,9 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.ops.reduce": """
         argmax argmax_p argmin argmin_p reduce_and reduce_and_p reduce_max reduce_max_p reduce_min
         reduce_min_p reduce_or reduce_or_p reduce_prod reduce_prod_p reduce_sum reduce_xor reduce_xor_p
+    """,
+    "minijax.ops.scaled_dot": """
+        scaled_dot
     """,
     "minijax.ops.scatter": """
         gather gather_p scatter scatter_add scatter_add_p scatter_apply scatter_max scatter_max_p

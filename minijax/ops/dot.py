@@ -13,6 +13,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert, convert_element_type_p
 from minijax.ops.families import ANY, check_kinds
+from minijax.ops.sharding import explicit_sharding
 from minijax.ops.zeros import add_tangents
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -156,7 +157,9 @@ def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision]
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
         return DotAlgorithmPreset[precision]
     pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
-    known = all(isinstance(p, Precision) or isinstance(p, str) and p in _PRECISIONS for p in pair)
+    known = all(isinstance(p, Precision) for p in pair) or all(
+        isinstance(p, str) and p in _PRECISIONS for p in pair
+    )
     if len(pair) != 2 or not known:
         raise ValueError(
             f"precision must be None, one of {[p for p in _PRECISIONS if p]}, a lax.Precision, a pair of "
@@ -166,7 +169,24 @@ def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision]
     return left, right
 
 
-class DotGeneral(Primitive):
+def precision_pair(precision: Any) -> tuple[str, str]:
+    """The names of a pair of precisions, those of the default for anything else."""
+    is_pair = isinstance(precision, tuple) and isinstance(precision[0], Precision)
+    return tuple(p.name for p in precision) if is_pair else ("DEFAULT", "DEFAULT")
+
+
+class Product(Primitive):
+    """An operation linear in each of its two operands."""
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        (x, y), (tx, ty) = primals, tangents
+        terms = [self.bind(l, r, **params) for l, r in ((tx, y), (x, ty))  # noqa: E741
+                 if type(l) is not Zero and type(r) is not Zero]  # fmt: skip
+        return [out], [add_tangents(terms, out)]
+
+
+class DotGeneral(Product):
     """Contracts axes of `lhs` with axes of `rhs`; result axes: batch, rest of lhs, rest of rhs."""
 
     name = "dot_general"
@@ -186,26 +206,17 @@ class DotGeneral(Primitive):
               out_sharding):  # fmt: skip
         contract, batch = dimension_numbers
         names, avals, out = [lhs, rhs], list(ins), outs[0]
-        pair, algorithm, stored = ("DEFAULT", "DEFAULT"), None, out.dtype
+        algorithm, stored = None, out.dtype
         if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
             kinds, stored, algorithm = _plan(e.platform, precision, *avals, out)
         else:
             kinds = _mixed_kinds(e.platform, *avals, out)
-            if precision is not None:
-                pair = tuple(p.name for p in precision)
         for i, kind in enumerate(kinds):
             if kind is not None:
                 names[i], avals[i] = _converted(e, names[i], avals[i], kind)
         result = ShapedArray(out.shape, stored)
-        found = e.dot_general(*names, *avals, result, contract, batch, pair, algorithm)
+        found = e.dot_general(*names, *avals, result, contract, batch, precision_pair(precision), algorithm)
         return [found if stored == out.dtype else e.convert(found, result, out)]
-
-    def jvp(self, primals, tangents, **params):
-        (out,) = self.bind_all(primals, params)
-        (x, y), (tx, ty) = primals, tangents
-        terms = [self.bind(l, r, **params) for l, r in ((tx, y), (x, ty))  # noqa: E741
-                 if type(l) is not Zero and type(r) is not Zero]  # fmt: skip
-        return [out], [add_tangents(terms, out)]
 
     def transpose(self, cts, lhs, rhs, *, dimension_numbers, **params):
         (ct,) = cts
@@ -371,7 +382,8 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
     return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, precision=canonical_precision(precision),
-                              preferred_element_type=preferred, out_sharding=out_sharding)  # fmt: skip
+                              preferred_element_type=preferred,
+                              out_sharding=explicit_sharding("dot_general", out_sharding))  # fmt: skip
 
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,

@@ -4,7 +4,7 @@ from typing import Any
 
 from minijax.base import tree
 from minijax.ir import meshes
-from minijax.ir.meshes import UNCONSTRAINED, P, axes_of
+from minijax.ir.meshes import UNCONSTRAINED, AxisType, P, axes_of
 from minijax.ir.shardings import NamedSharding, Sharding
 from minijax.ops.moving import Linear1
 
@@ -76,6 +76,45 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
             f"`Sharding`s to {argument} and then the mesh context manager is not required."
         )
     return NamedSharding(mesh, spec)
+
+
+def explicit_sharding(function: str, out_sharding: Any) -> None:
+    """Checks an argument `out_sharding` and gives the parameter: None, since types do not name shardings.
+
+    Raises NotImplementedError where they should: over Explicit axes of the mesh that is set.
+    """
+    if out_sharding is None:
+        return None
+    if not isinstance(out_sharding, (NamedSharding, P)):
+        raise TypeError(
+            f"`out_sharding` argument of {function} only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`. Got {out_sharding} of type: {type(out_sharding)}"
+        )
+    mesh = meshes.context_mesh()
+    if isinstance(out_sharding, P):
+        if mesh is None:
+            raise ValueError(
+                f"{function}: Using PartitionSpec when you are not under a mesh context is not allowed. "
+                f"Pass a NamedSharding, or set a mesh with `jax.set_mesh`. Got {out_sharding}"
+            )
+        out_sharding = NamedSharding(mesh, out_sharding)
+    found = out_sharding.mesh
+    if mesh is not None and found.abstract_mesh != mesh.abstract_mesh:
+        raise ValueError(
+            f"Context mesh {mesh} should match the mesh of sharding {found} passed to {function}."
+        )
+    kinds = dict(zip(found.axis_names, found.axis_types, strict=True))
+    named = [axis for entry in out_sharding.spec for axis in axes_of(entry)]
+    for axis in named:
+        if kinds[axis] is not AxisType.Explicit:
+            raise ValueError(
+                f"PartitionSpec passed to {function} cannot contain axis names that are of type Auto or "
+                f"Manual. Got {out_sharding.spec} with axis name: {axis} of type: {kinds[axis]}."
+            )
+    if mesh is not None and named:
+        raise NotImplementedError(
+            f"{function}: out_sharding over Explicit mesh axes, which types do not name"
+        )
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, ours, run_on, same, same_error, sweep, theirs, transformed
+from compare import Case, both, ours, run_on, same, same_error, sweep, theirs, transformed
 
 pytestmark = pytest.mark.oracle
 
@@ -261,3 +261,17 @@ def test_maximal_windows_on_tpu_need_no_padding():
     mine, other = text(ours()), text(theirs())
     for word in ("stablehlo.pad", "stablehlo.slice", "padding = dense<[[0, 1], [0, 1]]>"):
         assert (word in mine) == (word in other)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "SAME_LOWER", "VALID", "same"])
+def test_kinds_of_padding_give_jax_s_pairs(padding):
+    for shape, window, strides in [((7, 5), (3, 2), (1, 1)), ((7, 5), (3, 2), (2, 3)), ((0, 5), (3, 2), (2, 3)),
+                                   ((), (), ()), (np.array([7]), np.array([9]), np.array([4]))]:  # fmt: skip
+        ours, theirs = both(lambda lax: lax.padtype_to_pads)
+        assert ours(shape, window, strides, padding) == theirs(shape, window, strides, padding)
+
+
+@pytest.mark.parametrize("padding, phrase", [("foo", "Unrecognized padding type"), (3, "Unknown padding type"),
+                                             (None, "Unknown padding type"), (((0, 1),), "Unknown padding")])  # fmt: skip
+def test_other_paddings_are_rejected(padding, phrase):
+    same_error(*both(lambda lax: lambda: lax.padtype_to_pads((7,), (3,), (1,), padding)), phrases=[phrase])

@@ -1,0 +1,316 @@
+"""Products of arrays one of whose axes is divided into groups of given sizes."""
+
+import dataclasses
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache, config, dtypes
+from minijax.composed.cumulative import cumsum
+from minijax.composed.linalg import over_batch
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ops import moving
+from minijax.ops.convert import convert
+from minijax.ops.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair, rest
+from minijax.ops.elementwise import add, bitwise_and, le, lt, select
+from minijax.ops.shape import broadcasted_iota, concatenate, slice_in_dim
+from minijax.ops.sharding import explicit_sharding
+
+_Axes = tuple[int, ...]
+_AS_INSTRUCTION = config.option("ragged_dot_use_ragged_dot_instruction")
+
+
+@dataclasses.dataclass(frozen=True)
+class RaggedDotDimensionNumbers:
+    """The axes of a ragged product: as of `dot_general`, the divided one of lhs, that of groups in rhs."""
+
+    dot_dimension_numbers: Any
+    lhs_ragged_dimensions: Sequence[int]
+    rhs_group_dimensions: Sequence[int]
+
+    def __init__(self, dot_dimension_numbers, lhs_ragged_dimensions, rhs_group_dimensions):
+        pairs = tuple(tuple(tuple(side) for side in pair) for pair in dot_dimension_numbers)
+        object.__setattr__(self, "dot_dimension_numbers", pairs)
+        object.__setattr__(self, "lhs_ragged_dimensions", tuple(lhs_ragged_dimensions))
+        object.__setattr__(self, "rhs_group_dimensions", tuple(rhs_group_dimensions))
+
+
+class _Mode(enum.Enum):
+    """What the divided axis is to the product."""
+
+    NONCONTRACTING = enum.auto()
+    CONTRACTING = enum.auto()
+    BATCH = enum.auto()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """The axes of a ragged product of operands of these ranks, by role."""
+
+    contract: tuple[_Axes, _Axes]
+    batch: tuple[_Axes, _Axes]
+    kept: tuple[_Axes, _Axes]
+    ragged: int
+    group: int | None
+    mode: _Mode
+
+    def before(self, side: int) -> _Axes:
+        """The axes along which group sizes may differ."""
+        if self.mode is _Mode.BATCH:
+            return self.batch[side][: self.batch[0].index(self.ragged)]
+        if self.mode is _Mode.CONTRACTING:
+            return self.batch[side] + self.contract[side][: self.contract[0].index(self.ragged)]
+        return self.batch[side] + self.kept[side][: self.kept[side].index(self.ragged)]
+
+
+def _planned(numbers: RaggedDotDimensionNumbers, left: int, right: int) -> _Plan:
+    contract, batch = numbers.dot_dimension_numbers
+    ragged, groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    name = "ragged_dot_general"
+    if len(ragged) != 1:
+        raise TypeError(f"{name} expects exactly one lhs ragged dimension, got {ragged}.")
+    for side, what, axes, ndim in (("lhs", "ragged", ragged, left), ("rhs", "group", groups, right)):
+        if any(not 0 <= i < ndim for i in axes):
+            raise TypeError(
+                f"{name} requires {side} {what} dimension numbers to be nonnegative and less than the "
+                f"number of axes of the {side} value, got {axes} for {side} of rank {ndim}."
+            )
+    if ragged[0] in contract[0]:
+        mode = _Mode.CONTRACTING
+    else:
+        mode = _Mode.BATCH if ragged[0] in batch[0] else _Mode.NONCONTRACTING
+    if mode is not _Mode.NONCONTRACTING and groups:
+        raise TypeError(
+            f"{name} requires zero group dimensions in the rhs when lhs ragged dimension is contracting or "
+            f"batch, got {groups}."
+        )
+    if mode is _Mode.NONCONTRACTING and len(groups) != 1:
+        raise TypeError(
+            f"{name} requires exactly one rhs group dimension when lhs ragged dimension is noncontracting, "
+            f"got {groups}."
+        )
+    if set(groups) & {*contract[1], *batch[1]}:
+        raise TypeError(
+            f"{name} requires rhs group dimension numbers to be distinct from contracting and batch "
+            f"dimensions, got {groups}."
+        )
+    kept = rest(left, contract[0], batch[0]), rest(right, contract[1], batch[1], groups)
+    return _Plan(contract, batch, kept, ragged[0], groups[0] if groups else None, mode)
+
+
+def _check_group_sizes(plan: _Plan, lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray) -> None:
+    if not dtypes.issubdtype(sizes.dtype, np.integer):
+        raise TypeError(
+            f"ragged_dot_general requires that group_sizes.dtype is subtype of np.integer, got {sizes.dtype}."
+        )
+    if not sizes.ndim:
+        raise TypeError("ragged_dot_general: expected rank of group_sizes to be >=1.")
+    wanted = (*(lhs.shape[i] for i in plan.before(0)), sizes.shape[-1])
+    if sizes.ndim > 1 and sizes.shape != wanted:
+        raise TypeError(
+            f"ragged_dot_general: expected group_sizes to have shape {wanted}, got {sizes.shape}."
+        )
+    if plan.group is not None and rhs.shape[plan.group] != sizes.shape[-1]:
+        raise TypeError(
+            f"ragged_dot_general: expected rhs group dimension size to be {sizes.shape[-1]}, got "
+            f"{rhs.shape[plan.group]}."
+        )
+
+
+class RaggedDotGeneral(Primitive):
+    """A product of each group of `lhs` with what belongs to it in `rhs`."""
+
+    name = "ragged_dot_general"
+
+    def infer(self, lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, preferred_element_type,
+              group_offset, **params):  # fmt: skip
+        plan = _planned(ragged_dot_dimension_numbers, lhs.ndim, rhs.ndim)
+        _check_group_sizes(plan, lhs, rhs, group_sizes)
+        params["dimension_numbers"] = ragged_dot_dimension_numbers.dot_dimension_numbers
+        (out,) = dot_general_p.infer(
+            lhs, rhs, preferred_element_type=_dtype(preferred_element_type), **params
+        )
+        if plan.mode is _Mode.CONTRACTING:
+            return [out.update(shape=(group_sizes.shape[-1], *out.shape))]
+        if plan.mode is _Mode.NONCONTRACTING:
+            at = len(plan.batch[0]) + len(plan.kept[0]) + sum(i < plan.group for i in plan.kept[1])
+            return [out.update(shape=out.shape[:at] + out.shape[at + 1 :])]
+        return [out]
+
+    def lower(self, e, ins, outs, *operands, ragged_dot_dimension_numbers, precision, preferred_element_type,
+              group_offset, out_sharding):  # fmt: skip
+        if group_offset is not None:
+            raise NotImplementedError("ragged_dot_general: group_offset")
+        if e.platform != "cpu" and _AS_INSTRUCTION.value:
+            contract, batch = ragged_dot_dimension_numbers.dot_dimension_numbers
+            axes = dict(lhs_batching=batch[0], rhs_batching=batch[1], lhs_contracting=contract[0],
+                        rhs_contracting=contract[1],
+                        lhs_ragged=ragged_dot_dimension_numbers.lhs_ragged_dimensions,
+                        rhs_group=ragged_dot_dimension_numbers.rhs_group_dimensions)  # fmt: skip
+            named = {f"{name}_dimensions": found for name, found in axes.items()}
+            return [e.ragged_dot(operands, ins, outs[0], named, precision_pair(precision))]
+        preferred = _dtype(preferred_element_type)
+        closed = _with_masks(tuple(ins), ragged_dot_dimension_numbers, precision, preferred)
+        return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        (x, y, sizes), (tx, ty, _) = primals, tangents
+        if type(tx) is Zero and type(ty) is Zero:
+            return [out], [Zero(typeof(out).to_tangent_aval())]
+        terms = [
+            moving.full(typeof(out).shape, np.zeros((), typeof(out).dtype)[()])
+            if type(t) is Zero
+            else self.bind(*operands, sizes, **params)
+            for t, operands in ((tx, (tx, y)), (ty, (x, ty)))
+        ]
+        return [out], [add(*terms)]
+
+    def transpose(self, cts, lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, **params):
+        (ct,), side = cts, 0 if is_linear(lhs) else 1
+        wanted, known = ((lhs, rhs), (rhs, lhs))[side]
+        grads = [None, None, None]
+        if type(ct) is Zero:
+            grads[side] = Zero(wanted.aval)
+            return grads
+        ndims = [x.aval.ndim if is_linear(x) else typeof(x).ndim for x in (lhs, rhs)]
+        plan = _planned(ragged_dot_dimension_numbers, *ndims)
+        if plan.mode is not _Mode.NONCONTRACTING:
+            raise NotImplementedError(
+                f"ragged_dot_general: the gradient with respect to {('lhs', 'rhs')[side]} where the ragged "
+                f"dimension is {plan.mode.name.lower()}"
+            )
+        numbers, places = (_numbers_of_lhs, _numbers_of_rhs)[side](plan)
+        operands = (known, ct) if side else (ct, known)
+        grad = self.bind(*operands, group_sizes, ragged_dot_dimension_numbers=numbers, **params)
+        order = moving.inverse(places)
+        grad = grad if order == tuple(range(len(order))) else moving.transpose(grad, order)
+        dtype = wanted.aval.dtype
+        grads[side] = grad if typeof(grad).dtype == dtype else convert(grad, dtype)
+        return grads
+
+    def batch(self, axis, operands, dims, *, ragged_dot_dimension_numbers, **params):
+        if any(d != 0 for d in dims):
+            raise NotImplementedError(f"ragged_dot vmap over any dim but 0 - NYI: got {tuple(dims)}")
+        numbers = ragged_dot_dimension_numbers
+        contract, batch = ([*map(_after, pair)] for pair in numbers.dot_dimension_numbers)
+        ragged, groups = map(_after, (numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions))
+        wider = RaggedDotDimensionNumbers((contract, [(0, *side) for side in batch]), ragged, groups)
+        out = self.bind(*operands, ragged_dot_dimension_numbers=wider, **params)
+        return [out], [1 if ragged[0] in contract[0] else 0]
+
+
+ragged_dot_general_p = RaggedDotGeneral()
+
+
+def _dtype(preferred: Any) -> Any:
+    return None if preferred is None else dtypes.canonicalize_dtype(np.dtype(preferred))
+
+
+def _numbers_of_lhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
+    """The gradient of lhs as a product of the cotangent and rhs, and which axes of lhs its axes are."""
+    (left, right), (_, batch), (kept, rhs_kept) = plan.contract, plan.batch, plan.kept
+    first = len(batch) + len(kept)
+    dot = (range(first, first + len(rhs_kept)), rhs_kept), (range(len(batch)), batch)
+    ragged = len(batch) + kept.index(plan.ragged)
+    ordered = (left[i] for i in sorted(range(len(right)), key=right.__getitem__))
+    return RaggedDotDimensionNumbers(dot, (ragged,), (plan.group,)), (*plan.batch[0], *kept, *ordered)
+
+
+def _numbers_of_rhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
+    """The gradient of rhs as a product of lhs and the cotangent, and which axes of rhs its axes are."""
+    (left, right), (batch, rhs_batch), (kept, rhs_kept) = plan.contract, plan.batch, plan.kept
+    dot = (kept, range(len(batch), len(batch) + len(kept))), (batch, range(len(batch)))
+    ordered = (right[i] for i in sorted(range(len(left)), key=left.__getitem__))
+    return RaggedDotDimensionNumbers(dot, (plan.ragged,), ()), (plan.group, *rhs_batch, *ordered, *rhs_kept)
+
+
+@cache.cache
+def _with_masks(
+    ins: tuple, numbers: RaggedDotDimensionNumbers, precision: Any, preferred: Any
+) -> ClosedJaxpr:
+    """The product as one of arrays that hold each group by itself, with zeros for what is not of it."""
+    plan = _planned(numbers, ins[0].ndim, ins[1].ndim)
+    how = dict(precision=precision, preferred_element_type=preferred, out_sharding=None)
+
+    def run(lhs, rhs, sizes):
+        if plan.mode is _Mode.BATCH:
+            return [dot_general_p.bind(lhs, rhs, dimension_numbers=numbers.dot_dimension_numbers, **how)]
+        if sizes.ndim == 1 and plan.before(0):
+            shape = (*(lhs.shape[i] for i in plan.before(0)), *sizes.shape)
+            sizes = moving.broadcast_in_dim(sizes, shape, (len(shape) - 1,))
+        (cl, cr), (bl, br) = plan.contract, plan.batch
+        lhs, cl, bl = _apart(lhs, plan.before(0), plan.ragged, sizes), _after(cl), _after(bl)
+        if plan.mode is _Mode.CONTRACTING:
+            divided = cr[plan.contract[0].index(plan.ragged)]
+            rhs, cr = _apart(rhs, plan.before(1), divided, sizes), _after(cr)
+            pairs = (cl, cr), ((0, *bl), (0, *_after(br)))
+        else:
+            pairs = ((*cl, 0), (*cr, plan.group)), (bl, br)
+        return [dot_general_p.bind(lhs, rhs, dimension_numbers=pairs, **how)]
+
+    jaxpr, _ = trace_to_jaxpr(run, list(ins), DebugInfo("jit", "ragged_dot_general"))
+    return ClosedJaxpr(jaxpr)
+
+
+def _after(axes: _Axes) -> _Axes:
+    return tuple(i + 1 for i in axes)
+
+
+def _apart(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
+    """[groups, *x]: the elements of each group, which lie side by side along an axis, among zeros."""
+    others = rest(typeof(x).ndim, before)
+    at = others.index(ragged)
+
+    def masked(x, sizes):
+        (groups,) = typeof(sizes).shape
+        shape = (groups, *typeof(x).shape)
+        x = moving.broadcast_in_dim(x, shape, tuple(range(1, len(shape))))
+        place = broadcasted_iota(typeof(sizes).dtype, shape, at + 1)
+        ends, zero = cumsum(sizes), np.zeros((), typeof(sizes).dtype)[()]
+        first = slice_in_dim(moving.full((groups,), zero), 0, min(groups, 1))
+        starts = concatenate([first, slice_in_dim(ends, 0, max(groups - 1, 0))], 0)
+        ends, starts = (moving.broadcast_in_dim(y, shape, (0,)) for y in (ends, starts))
+        inside = bitwise_and(le(starts, place), lt(place, ends))
+        return [select(inside, x, moving.full(shape, np.zeros((), typeof(x).dtype)[()]))]
+
+    turned = (*before, *others)
+    if turned != tuple(range(len(turned))):
+        x = moving.transpose(x, turned)
+    (x,) = over_batch(masked, typeof(x).shape[: len(before)])(x, sizes)
+    # [before, groups, others] -> [groups, the order of x]
+    back = moving.inverse(turned)
+    order = (len(before), *(i if i < len(before) else i + 1 for i in back))
+    return x if order == tuple(range(len(order))) else moving.transpose(x, order)
+
+
+def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
+                       ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+                       precision: PrecisionLike = None, preferred_element_type: Any = None,
+                       group_offset: Any = None, out_sharding: Any = None) -> Any:  # fmt: skip
+    """The `dot_general` of arrays with a divided axis, whose groups of given sizes are side by side.
+
+    The divided axis is an axis of lhs that is kept (each group meets its own part of rhs, along the axis
+    of groups), or contracted in both (the result has an axis of groups in front), or a batch axis in both.
+    Group sizes have the axes of lhs before the divided one, of its kind, in front, or one axis.
+    """
+    return ragged_dot_general_p.bind(
+        lhs, rhs, group_sizes, ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
+        precision=canonical_precision(precision), preferred_element_type=preferred_element_type,
+        group_offset=group_offset, out_sharding=explicit_sharding("ragged_dot_general", out_sharding),
+    )  # fmt: skip
+
+
+def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: PrecisionLike = None,
+               preferred_element_type: Any = None, group_offset: Any = None,
+               out_sharding: Any = None) -> Any:  # fmt: skip
+    """The matrix product of each group of rows of lhs, [m, k], with its own matrix of rhs, [groups, k, n]."""
+    numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+    return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset,
+                              out_sharding)  # fmt: skip
