@@ -9,6 +9,10 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.composed.index": """
         dynamic_index_in_dim dynamic_update_index_in_dim
     """,
+    "minijax.composed.special": """
+        betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad
+        regularized_incomplete_beta_p
+    """,
     "minijax.control.cond": """
         cond cond_p switch
     """,
@@ -50,6 +54,9 @@ _FACE = Face(__name__, ('linalg',), {
         shift_right_logical_p sign sign_p sin sin_p sinh sinh_p sqrt sqrt_p square square_p sub sub_p tan
         tan_p tanh tanh_p xor_p
     """,
+    "minijax.ops.families": """
+        AccuracyMode Tolerance
+    """,
     "minijax.ops.index": """
         dynamic_slice dynamic_slice_in_dim dynamic_slice_p dynamic_update_slice
         dynamic_update_slice_in_dim dynamic_update_slice_p
@@ -79,6 +86,9 @@ _FACE = Face(__name__, ('linalg',), {
         broadcast broadcast_shapes broadcast_to_rank broadcasted_iota collapse concatenate concatenate_p
         empty full full_like index_in_dim iota iota_p pad pad_p rev rev_p slice slice_in_dim slice_p split
         split_p squeeze squeeze_p stack stack_p tile tile_p unstack unstack_p
+    """,
+    "minijax.ops.special": """
+        bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p zeta zeta_p
     """,
     "minijax.ops.varying": """
         pcast
