@@ -6,6 +6,9 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.composed.cumulative": """
         cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p
     """,
+    "minijax.composed.fft": """
+        FftType fft fft_p
+    """,
     "minijax.composed.index": """
         dynamic_index_in_dim dynamic_update_index_in_dim
     """,
