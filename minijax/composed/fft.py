@@ -114,8 +114,7 @@ def _rfft_transpose(t: Any, fft_lengths: Sequence[int]) -> Any:
 
 @jitted("fft", static=("fft_type", "fft_lengths"))
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
-    """The Fourier transform of `x` over its last axes, whose sizes `fft_lengths` tells; for IRFFT, those of the
-    result.
+    """The Fourier transform over the last axes, whose sizes `fft_lengths` tells: for IRFFT, the result's.
 
     Raises ValueError for sizes that `x` does not have, and for RFFT of complex numbers.
     """

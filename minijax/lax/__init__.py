@@ -3,6 +3,9 @@
 from minijax.base.faces import Face
 
 _FACE = Face(__name__, ('linalg',), {
+    "minijax.base.dtypes": """
+        dtype
+    """,
     "minijax.composed.cumulative": """
         cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p
     """,
@@ -10,7 +13,7 @@ _FACE = Face(__name__, ('linalg',), {
         FftType fft fft_p
     """,
     "minijax.composed.index": """
-        dynamic_index_in_dim dynamic_update_index_in_dim
+        dynamic_index_in_dim dynamic_update_index_in_dim index_take
     """,
     "minijax.composed.special": """
         betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad
@@ -71,6 +74,10 @@ _FACE = Face(__name__, ('linalg',), {
         broadcast_in_dim broadcast_in_dim_p expand_dims reduce_sum_p reshape reshape_p transpose
         transpose_p
     """,
+    "minijax.ops.ordering": """
+        after_all after_all_p create_token create_token_p dce_sink dce_sink_p optimization_barrier
+        optimization_barrier_p stage stage_p
+    """,
     "minijax.ops.random_bits": """
         RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p
     """,
@@ -86,9 +93,10 @@ _FACE = Face(__name__, ('linalg',), {
         sharding_constraint_p with_sharding_constraint
     """,
     "minijax.ops.shape": """
-        broadcast broadcast_shapes broadcast_to_rank broadcasted_iota collapse concatenate concatenate_p
-        empty full full_like index_in_dim iota iota_p pad pad_p rev rev_p slice slice_in_dim slice_p split
-        split_p squeeze squeeze_p stack stack_p tile tile_p unstack unstack_p
+        broadcast broadcast_like broadcast_shapes broadcast_to_rank broadcasted_iota collapse concatenate
+        concatenate_p empty full full_like index_in_dim iota iota_p pad pad_p rev rev_p shape_as_value
+        slice slice_in_dim slice_p split split_p squeeze squeeze_p stack stack_p tile tile_p unstack
+        unstack_p
     """,
     "minijax.ops.special": """
         bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p zeta zeta_p
