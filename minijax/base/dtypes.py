@@ -443,6 +443,11 @@ def typed(x: Any) -> Typed:
     return _array_dtype(dtype, x), False
 
 
+def dtype(x: Any) -> Any:
+    """The dtype of a value, or of a dtype given as one, as arrays would have it."""
+    return typed(x)[0]
+
+
 def _typed_dtype(x: Any) -> Typed:
     if isinstance(x, type) and x in python_scalar_dtypes:
         return _typed_scalars[config.state().enable_x64][x]

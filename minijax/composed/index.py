@@ -1,9 +1,35 @@
-"""Indexing along one axis as jitted functions, which they are to users."""
+"""Indexing along one axis as jitted functions, which they are to users; and along several at once."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import lazy
 from minijax.control.jitted import jitted
-from minijax.ops import index
+from minijax.ir.types import typeof
+from minijax.ops import index, moving
+from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
+from minijax.ops.scatter import gather
+from minijax.ops.shape import concatenate, index_in_dim
 
 _STATIC = ("axis", "keepdims", "allow_negative_indices")
+_ufuncs: Any = lazy.defer("minijax.numpy.ufuncs")
 
 dynamic_index_in_dim = jitted(static=_STATIC)(index.dynamic_index_in_dim)
 dynamic_update_index_in_dim = jitted(static=_STATIC)(index.dynamic_update_index_in_dim)
+
+
+def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
+    """The slices of `src` at positions along `axes`: row i of `idxs` counts along `axes[i]`, modulo."""
+    shape, axes = typeof(src).shape, tuple(axes)
+    if typeof(idxs).ndim != 2:
+        raise ValueError(f"index_take: idxs must be of rank 2, got {typeof(idxs)}")
+    rows = range(typeof(idxs).shape[0])
+    at = [moving.expand_dims(index_in_dim(idxs, i, keepdims=False), (1,)) for i in rows]
+    sizes = moving.held(np.array([shape[a] for a in axes], typeof(idxs).dtype))
+    at = _ufuncs.remainder(concatenate(at, 1), moving.expand_dims(sizes, (0,)))
+    rest = tuple(range(1, len(shape) - len(axes) + 1))
+    sizes = [1 if a in axes else n for a, n in enumerate(shape)]
+    return gather(src, at, GatherDimensionNumbers(rest, axes, axes), sizes,
+                  mode=GatherScatterMode.PROMISE_IN_BOUNDS)  # fmt: skip

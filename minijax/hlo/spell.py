@@ -255,6 +255,13 @@ def with_attribute(line: str, text: str) -> str:
     return f"{head[:-1]}, {text}}} : {types}" if head[-1] == "}" else f"{head} {{{text}}} : {types}"
 
 
+def accuracy_attribute(mode: str, **tolerance: float) -> str:
+    """How exact an operation is to be, as what stands after its operand; tolerances of 0 are left out."""
+    parts = [f"{name} = {v if name == 'ulps' else f'{float(v):.17e}'}" for name, v in tolerance.items() if v]
+    parts.append(f"mode = #stablehlo.result_accuracy_mode<{mode}>")
+    return f" {{result_accuracy = #stablehlo.result_accuracy<{', '.join(parts)}>}}"
+
+
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*")
 
 

@@ -3,11 +3,21 @@
 from minijax.base.faces import Face
 
 _FACE = Face(__name__, ('linalg',), {
+    "minijax.base.dtypes": """
+        dtype
+    """,
     "minijax.composed.cumulative": """
         cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p
     """,
+    "minijax.composed.fft": """
+        FftType fft fft_p
+    """,
     "minijax.composed.index": """
-        dynamic_index_in_dim dynamic_update_index_in_dim
+        dynamic_index_in_dim dynamic_update_index_in_dim index_take
+    """,
+    "minijax.composed.special": """
+        betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad
+        regularized_incomplete_beta_p
     """,
     "minijax.composed.ragged": """
         RaggedDotDimensionNumbers ragged_dot ragged_dot_general
@@ -64,6 +74,9 @@ _FACE = Face(__name__, ('linalg',), {
         shift_right_logical_p sign sign_p sin sin_p sinh sinh_p sqrt sqrt_p square square_p sub sub_p tan
         tan_p tanh tanh_p xor_p
     """,
+    "minijax.ops.families": """
+        AccuracyMode Tolerance
+    """,
     "minijax.ops.index": """
         dynamic_slice dynamic_slice_in_dim dynamic_slice_p dynamic_update_slice
         dynamic_update_slice_in_dim dynamic_update_slice_p
@@ -74,6 +87,10 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.ops.moving": """
         broadcast_in_dim broadcast_in_dim_p expand_dims reduce_sum_p reshape reshape_p transpose
         transpose_p
+    """,
+    "minijax.ops.ordering": """
+        after_all after_all_p create_token create_token_p dce_sink dce_sink_p optimization_barrier
+        optimization_barrier_p stage stage_p
     """,
     "minijax.ops.random_bits": """
         RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p
@@ -93,9 +110,13 @@ _FACE = Face(__name__, ('linalg',), {
         sharding_constraint_p with_sharding_constraint
     """,
     "minijax.ops.shape": """
-        broadcast broadcast_shapes broadcast_to_rank broadcasted_iota collapse concatenate concatenate_p
-        empty full full_like index_in_dim iota iota_p pad pad_p rev rev_p slice slice_in_dim slice_p split
-        split_p squeeze squeeze_p stack stack_p tile tile_p unstack unstack_p
+        broadcast broadcast_like broadcast_shapes broadcast_to_rank broadcasted_iota collapse concatenate
+        concatenate_p empty full full_like index_in_dim iota iota_p pad pad_p rev rev_p shape_as_value
+        slice slice_in_dim slice_p split split_p squeeze squeeze_p stack stack_p tile tile_p unstack
+        unstack_p
+    """,
+    "minijax.ops.special": """
+        bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p zeta zeta_p
     """,
     "minijax.ops.varying": """
         pcast

@@ -22,16 +22,21 @@ from minijax.ops.families import (
     NUMBER,
     REAL,
     ZERO,
+    AccuracyMode,
+    Accurate,
     Bilinear,
     Elementwise,
     Kinds,
     LinearElementwise,
+    accurate,
     alike,
+    binary,
     broadcast_shapes_of_op,
     check_kinds,
     check_same_dtypes,
     one_like,
     spread,
+    unary,
 )
 from minijax.ops.zeros import add_tangents, zeros_like_aval
 
@@ -66,6 +71,33 @@ class Sub(LinearElementwise):
 
     def alone(self, i, tangent, primals):
         return neg(tangent) if i else tangent
+
+
+class Mul(Bilinear):
+    """x * y; where `out_dtype` is given, of operands converted to that."""
+
+    def __init__(self):
+        super().__init__(
+            "mul", "multiply", NUMBER,
+            (lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)),
+            (lambda ct, x, y, **out: mul(ct, y, out_dtype=out and x.aval.dtype or None),
+             lambda ct, x, y, **out: mul(x, ct, out_dtype=out and y.aval.dtype or None)),
+        )  # fmt: skip
+
+    def result_dtype(self, x, y, *, out_dtype=None):
+        if out_dtype is None:
+            return super().result_dtype(x, y)
+        check_kinds(self.name, self.accepts, x, y)
+        return dtypes.canonicalize_dtype(out_dtype)
+
+    def lower(self, e, ins, outs, x, y, *, out_dtype=None):
+        (out,) = outs
+        operands = self.spread(e, ins, out, (x, y))
+        if out_dtype is not None:
+            avals = [ShapedArray(out.shape, a.dtype) for a in ins]
+            operands = [x if a.dtype == out.dtype else e.convert(x, a, out)
+                        for x, a in zip(operands, avals, strict=True)]  # fmt: skip
+        return [e.binary(self.hlo, *operands, out)]
 
 
 class Neg(LinearElementwise):
@@ -128,18 +160,18 @@ class Square(Elementwise):
         return [e.binary("multiply", x, x, outs[0])]
 
 
-class Exp2(Elementwise):
+class Exp2(Accurate):
     """2 to the power x."""
 
-    def lower(self, e, ins, outs, x):
+    def lower(self, e, ins, outs, x, *, accuracy=None):
         scaled = e.binary("multiply", e.full(math_log(2), outs[0]), x, outs[0])
-        return [e.unary("exponential", scaled, outs[0])]
+        return super().lower(e, ins, outs, scaled, accuracy=accuracy)
 
 
-class Logistic(Elementwise):
-    """1 / (1 + exp(-x))."""
+class Logistic(Accurate):
+    """1 / (1 + exp(-x)); the accuracy is that of the derivative."""
 
-    def lower(self, e, ins, outs, x):
+    def lower(self, e, ins, outs, x, *, accuracy=None):
         (out,) = outs
         one_plus = e.binary(
             "add", e.full(1, out), e.unary("exponential", e.unary("negate", x, out), out), out
@@ -147,12 +179,12 @@ class Logistic(Elementwise):
         return [e.binary("divide", e.full(1, out), one_plus, out)]
 
 
-class Wave(Elementwise):
+class Wave(Accurate):
     """The sine or the cosine; of a complex number by its parts, exact on the imaginary axis."""
 
-    def lower(self, e, ins, outs, x):
+    def lower(self, e, ins, outs, x, *, accuracy=None):
         if not COMPLEX.accepts(outs[0].dtype):
-            return super().lower(e, ins, outs, x)
+            return super().lower(e, ins, outs, x, accuracy=accuracy)
         (out,) = outs
         part, flag = ShapedArray(out.shape, real_dtype(out.dtype)), ShapedArray(out.shape, np.bool_)
         re, im = (e.map_to(name, x, out, part) for name in ("real", "imag"))
@@ -296,10 +328,7 @@ class ReducePrecision(LinearElementwise):
         return [e.reduce_precision(x, outs[0], exponent_bits, mantissa_bits)]
 
 
-add_p, sub_p, neg_p, div_p = Add(), Sub(), Neg(), Div()
-mul_p = Bilinear("mul", "multiply", NUMBER,
-                 (lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)),
-                 (lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)))  # fmt: skip
+add_p, sub_p, mul_p, neg_p, div_p = Add(), Sub(), Mul(), Neg(), Div()
 rem_p = Elementwise(
     "rem",
     "remainder",
@@ -323,24 +352,38 @@ reduce_precision_p = ReducePrecision(
 
 # ---- functions --------------------------------------------------------------------------------------
 
-exp_p = Elementwise("exp", "exponential", INEXACT, lambda t, ans, x: mul(t, ans))
-exp2_p = Exp2("exp2", "", INEXACT, lambda t, ans, x: mul(log(alike(x, 2)), mul(t, ans)))
-expm1_p = Elementwise(
-    "expm1", "exponential_minus_one", INEXACT, lambda t, ans, x: mul(t, add(ans, one_like(x)))
-)
-log_p = Elementwise("log", "log", INEXACT, lambda t, ans, x: div(t, x))
-log1p_p = Elementwise("log1p", "log_plus_one", INEXACT, lambda t, ans, x: div(t, add(x, one_like(x))))
-sqrt_p = Elementwise("sqrt", "sqrt", INEXACT, lambda t, ans, x: mul(t, div(alike(x, 0.5), ans)))
-rsqrt_p = Elementwise("rsqrt", "rsqrt", INEXACT, lambda t, ans, x: mul(t, mul(alike(x, -0.5), div(ans, x))))
-cbrt_p = Elementwise("cbrt", "cbrt", FLOAT,
-                     lambda t, ans, x: mul(t, mul(alike(x, 1 / 3), integer_pow(ans, -2))))  # fmt: skip
-logistic_p = Logistic("logistic", "", INEXACT,
-                      lambda t, ans, x: mul(t, mul(ans, sub(one_like(x), ans))))  # fmt: skip
-sin_p = Wave("sin", "sine", INEXACT, lambda t, ans, x: mul(t, cos(x)))
-cos_p = Wave("cos", "cosine", INEXACT, lambda t, ans, x: neg(mul(t, sin(x))))
-tan_p = Elementwise("tan", "tan", INEXACT, lambda t, ans, x: mul(t, add(alike(x, 1), square(ans))))
-tanh_p = Elementwise("tanh", "tanh", INEXACT,
-                     lambda t, ans, x: mul(add(t, mul(t, ans)), sub(one_like(x), ans)))  # fmt: skip
+HIGHEST = AccuracyMode.HIGHEST
+
+
+def _expm1_jvp(t, ans, x, accuracy):
+    return mul(t, exp(x, accuracy=accuracy) if accuracy is HIGHEST else add(ans, one_like(x)))
+
+
+def _logistic_jvp(t, ans, x, accuracy):
+    return mul(t, mul(ans, logistic(neg(x)) if accuracy is HIGHEST else sub(one_like(x), ans)))
+
+
+def _tanh_jvp(t, ans, x, accuracy):
+    if accuracy is not HIGHEST:
+        return mul(add(t, mul(t, ans)), sub(one_like(x), ans))
+    sides = (logistic(mul(alike(x, k), x), accuracy=accuracy) for k in (2, -2))
+    return mul(t, mul(alike(x, 4), mul(*sides)))
+
+
+exp_p = Accurate("exp", "exponential", INEXACT, lambda t, ans, x, _: mul(t, ans))
+exp2_p = Exp2("exp2", "exponential", INEXACT, lambda t, ans, x, _: mul(log(alike(x, 2)), mul(t, ans)))
+expm1_p = Accurate("expm1", "exponential_minus_one", INEXACT, _expm1_jvp)
+log_p = Accurate("log", "log", INEXACT, lambda t, ans, x, _: div(t, x))
+log1p_p = Accurate("log1p", "log_plus_one", INEXACT, lambda t, ans, x, _: div(t, add(x, one_like(x))))
+sqrt_p = Accurate("sqrt", "sqrt", INEXACT, lambda t, ans, x, _: mul(t, div(alike(x, 0.5), ans)))
+rsqrt_p = Accurate("rsqrt", "rsqrt", INEXACT, lambda t, ans, x, _: mul(t, mul(alike(x, -0.5), div(ans, x))))
+cbrt_p = Accurate("cbrt", "cbrt", FLOAT,
+                  lambda t, ans, x, _: mul(t, mul(alike(x, 1 / 3), integer_pow(ans, -2))))  # fmt: skip
+logistic_p = Logistic("logistic", "", INEXACT, _logistic_jvp)
+sin_p = Wave("sin", "sine", INEXACT, lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy)))
+cos_p = Wave("cos", "cosine", INEXACT, lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy))))
+tan_p = Accurate("tan", "tan", INEXACT, lambda t, ans, x, _: mul(t, add(alike(x, 1), square(ans))))
+tanh_p = Accurate("tanh", "tanh", INEXACT, _tanh_jvp)
 sinh_p = Elementwise("sinh", "chlo.sinh", INEXACT, lambda t, ans, x: mul(t, cosh(x)))
 cosh_p = Elementwise("cosh", "chlo.cosh", INEXACT, lambda t, ans, x: mul(t, sinh(x)))
 asin_p = Elementwise(
@@ -635,21 +678,47 @@ select_n_p, clamp_p = SelectN(), Clamp()
 
 # ---- the functions of jax.lax -----------------------------------------------------------------------
 
-add, sub, mul, div, rem, neg = add_p, sub_p, mul_p, div_p, rem_p, neg_p
-abs, sign, square, pow, max, min = abs_p, sign_p, square_p, pow_p, max_p, min_p  # noqa: A001
-floor, ceil, nextafter, mulhi = floor_p, ceil_p, nextafter_p, mulhi_p
-exp, exp2, expm1, log, log1p = exp_p, exp2_p, expm1_p, log_p, log1p_p
-sqrt, rsqrt, cbrt, logistic = sqrt_p, rsqrt_p, cbrt_p, logistic_p
-sin, cos, tan, sinh, cosh, tanh = sin_p, cos_p, tan_p, sinh_p, cosh_p, tanh_p
-asin, acos, atan, asinh, acosh, atanh = asin_p, acos_p, atan_p, asinh_p, acosh_p, atanh_p
-atan2, erf, erfc, erf_inv = atan2_p, erf_p, erfc_p, erf_inv_p
-lgamma, digamma, polygamma = lgamma_p, digamma_p, polygamma_p
-real, imag, complex, is_finite = real_p, imag_p, complex_p, is_finite_p  # noqa: A001
-bitwise_not, bitwise_and, bitwise_or, bitwise_xor = not_p, and_p, or_p, xor_p
-population_count, clz = population_count_p, clz_p
-shift_left, shift_right_logical = shift_left_p, shift_right_logical_p
-shift_right_arithmetic = shift_right_arithmetic_p
-eq, ne, ge, gt, le, lt = eq_p, ne_p, ge_p, gt_p, le_p, lt_p
+
+add, sub, div, rem, pow, max, min = map(  # noqa: A001
+    binary, (add_p, sub_p, div_p, rem_p, pow_p, max_p, min_p)
+)
+neg, abs, sign, square, floor, ceil = map(unary, (neg_p, abs_p, sign_p, square_p, floor_p, ceil_p))  # noqa: A001
+exp, exp2, expm1, log, log1p = map(accurate, (exp_p, exp2_p, expm1_p, log_p, log1p_p))
+sqrt, rsqrt, cbrt, logistic = map(accurate, (sqrt_p, rsqrt_p, cbrt_p, logistic_p))
+sin, cos, tan, tanh = map(accurate, (sin_p, cos_p, tan_p, tanh_p))
+sinh, cosh, asin, acos, atan = map(unary, (sinh_p, cosh_p, asin_p, acos_p, atan_p))
+asinh, acosh, atanh = map(unary, (asinh_p, acosh_p, atanh_p))
+erf, erfc, erf_inv, lgamma, digamma = map(unary, (erf_p, erfc_p, erf_inv_p, lgamma_p, digamma_p))
+real, imag, is_finite = map(unary, (real_p, imag_p, is_finite_p))
+population_count, clz, bitwise_not = unary(population_count_p), unary(clz_p), unary(not_p, "bitwise_not")
+atan2, complex = binary(atan2_p), binary(complex_p)  # noqa: A001
+bitwise_and, bitwise_or, bitwise_xor = (binary(p, f"bitwise_{p.name}") for p in (and_p, or_p, xor_p))
+shift_left, shift_right_logical, shift_right_arithmetic = map(
+    binary, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p)
+)
+eq, ne, ge, gt, le, lt = map(binary, (eq_p, ne_p, ge_p, gt_p, le_p, lt_p))
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """x * y; with `out_dtype`, the operands may differ in dtype and are first converted to that."""
+    if out_dtype is None:
+        return mul_p.bind(x, y)
+    return mul_p.bind(x, y, out_dtype=np.dtype(out_dtype))
+
+
+def polygamma(m: Any, x: Any) -> Any:
+    """The derivative of order `m` of `digamma`, at `x`; `m` is a float. There is no derivative by `m`."""
+    return polygamma_p.bind(m, x)
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """The float after `x1` on the way to `x2`."""
+    return nextafter_p.bind(x1, x2)
+
+
+def mulhi(x: Any, y: Any, /) -> Any:
+    """The upper half of the bits of the product of two integers."""
+    return mulhi_p.bind(x, y)
 
 
 def integer_pow(x: Any, y: int) -> Any:

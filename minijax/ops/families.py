@@ -1,12 +1,18 @@
 """Families of operations: base classes that give an op all its rules from a line or two."""
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.hlo.emitter import jaxpr_body
+from minijax.hlo.spell import accuracy_attribute
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Linear, Primitive, is_linear
+from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.zeros import add_tangents, instantiate
@@ -207,8 +213,88 @@ class Elementwise(SameShape):
         return [out], [add_tangents(terms, out)]
 
 
+class AccuracyMode(enum.Enum):
+    """How exact a function is to be, besides by a `Tolerance`."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """How far the results of a function may be off: absolutely, relatively, or in units in the last place."""
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if atol < 0 or rtol < 0 or ulps < 0:
+            raise ValueError(
+                f"Tolerances must be non-negative, got atol={atol}, rtol={rtol} and ulps={ulps}."
+            )
+        if not (atol or rtol or ulps):
+            raise ValueError("At least one of atol, rtol, or ulps must be set: Tolerance has only zeros.")
+        self.atol, self.rtol, self.ulps = atol, rtol, ulps
+
+
+class Accurate(Elementwise):
+    """A function whose parameter `accuracy` is an `AccuracyMode`, a `Tolerance` or None.
+
+    The rule of its derivative takes the accuracy after the operand.
+    """
+
+    def infer(self, x, *, accuracy=None):
+        return super().infer(x)
+
+    def lower(self, e, ins, outs, x, *, accuracy=None):
+        return [e.unary(self.hlo, x, outs[0], self.exactness(accuracy))]
+
+    def exactness(self, accuracy: Any) -> str:
+        """The attribute of an operation in StableHLO that tells its accuracy."""
+        if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+            return ""
+        if accuracy is AccuracyMode.HIGHEST:
+            return accuracy_attribute("HIGHEST")
+        if isinstance(accuracy, Tolerance):
+            return accuracy_attribute("TOLERANCE", atol=accuracy.atol, rtol=accuracy.rtol, ulps=accuracy.ulps)
+        raise NotImplementedError(f"{self.name}: Accuracy {accuracy} not supported")
+
+    def jvp(self, primals, tangents, *, accuracy=None):
+        out, (x,), (t,) = self.bind(*primals, accuracy=accuracy), primals, tangents
+        if type(t) is Zero:
+            return [out], [Zero(typeof(out).to_tangent_aval())]
+        return [out], [self.rules[0](t, out, x, accuracy)]
+
+    def show_params(self, eqn):
+        return [(name, value) for name, value in eqn.params.items() if value is not None]
+
+
 def ZERO(*_):  # noqa: N802
     """The rule of an op whose derivative is zero."""
+
+
+class Defined(Elementwise):
+    """An elementwise op on floats that is lowered as `definition`, a function of arrays of one shape.
+
+    Floats of less than 32 bits are computed with as float32.
+    """
+
+    def __init__(self, name: str, definition: Callable, *jvp: Rule | None):
+        super().__init__(name, "", FLOAT, *jvp)
+        self.definition = definition
+
+    def lower(self, e, ins, outs, *operands):
+        (out,) = outs
+        wide = np.dtype(np.float32) if out.dtype.itemsize < 4 else out.dtype
+        aval = ShapedArray(out.shape, wide)
+        operands = self.spread(e, ins, out, operands)
+        if wide != out.dtype:
+            operands = [e.convert(x, ShapedArray(out.shape, out.dtype), aval) for x in operands]
+        closed = _traced(self.definition, self.name, (aval,) * len(ins))
+        (result,) = jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+        return [result if wide == out.dtype else e.convert(result, aval, out)]
+
+
+@state.traced_cache
+def _traced(definition, name, avals):
+    jaxpr, consts = trace_to_jaxpr(lambda *xs: [definition(*xs)], avals, DebugInfo("jit", name))
+    return ClosedJaxpr(jaxpr, consts)
 
 
 class LinearElementwise(Elementwise):
@@ -258,3 +344,42 @@ class Bilinear(Elementwise):
         results[i] = Zero(wanted) if type(ct) is Zero else unbroadcast(
             self.transposes[i](ct, *operands, **params), wanted)  # fmt: skip
         return results
+
+
+# ---- functions of jax.lax ---------------------------------------------------------------------------
+
+
+def unary(primitive: Primitive, name: str = "") -> Callable[[Any], Any]:
+    """The function of `jax.lax` that binds a primitive to `x`."""
+    bind = primitive.bind
+
+    def function(x):
+        return bind(x)
+
+    return named(function, primitive, name)
+
+
+def accurate(primitive: Accurate) -> Callable[..., Any]:
+    """The function of `jax.lax` that binds a primitive to `x` with an accuracy."""
+    bind = primitive.bind
+
+    def function(x, *, accuracy=None):
+        return bind(x, accuracy=accuracy)
+
+    return named(function, primitive)
+
+
+def binary(primitive: Primitive, name: str = "") -> Callable[[Any, Any], Any]:
+    """The function of `jax.lax` that binds a primitive to `x` and `y`."""
+    bind = primitive.bind
+
+    def function(x, y):
+        return bind(x, y)
+
+    return named(function, primitive, name)
+
+
+def named(function: Callable, primitive: Primitive, name: str = "") -> Callable:
+    function.__name__ = function.__qualname__ = name or primitive.name
+    function.__doc__ = f"The operation `{primitive.name}` of each element."
+    return function

@@ -631,6 +631,25 @@ def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
     return tuple(found.pop() for found in sizes)
 
 
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """`arr` broadcast, as NumPy does, to the shape of `like_arr`. Raises ValueError where it does not fit."""
+    have, shape = typeof(arr).shape, typeof(like_arr).shape
+    if len(have) > len(shape):
+        raise ValueError(
+            f"broadcast_like: Cannot broadcast to shape with fewer dimensions: arr_shape={have} {shape=}"
+        )
+    if any(n not in (1, m) for n, m in zip(reversed(have), reversed(shape), strict=False)):
+        raise ValueError(
+            f"broadcast_like: Incompatible types for broadcasting: input shape={have} and requested {shape=}"
+        )
+    return moving.held(arr) if have == shape else moving.broadcast_to_shape(arr, shape)
+
+
+def shape_as_value(shape: Sequence[int]) -> Any:
+    """A shape as an array of int32."""
+    return np.array(shape, np.int32) if len(shape) else moving.full((0,), np.int32(0))
+
+
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """Makes one axis of the axes from start up to stop. Raises ValueError if they are in the wrong order."""
     shape = typeof(operand).shape

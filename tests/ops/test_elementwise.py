@@ -1,9 +1,11 @@
 """Elementwise ops, against jax: every dtype, and every transform."""
 
+import inspect
+
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, sweep, transformed
+from compare import Case, same, sweep, transformed
 
 pytestmark = pytest.mark.oracle
 
@@ -113,3 +115,58 @@ def test_powers_with_integers_are_spread(tier):
 def test_clamp_stays_where_all_its_operands_are_mapped(tier):
     last = Case("last", lambda jax, lax: jax.vmap(lambda x: lax.clamp(x, x, x), 1), (array(2, 3),))
     sweep([last], tier)
+
+
+ACCURATE = "exp log sin cos tan tanh exp2 log1p expm1 logistic cbrt rsqrt sqrt".split()
+
+
+@pytest.mark.parametrize("transform", ["plain", "jvp", "vmap_of_grad"])
+def test_accuracies_are_carried_as_by_jax(transform, tier):
+    def accurate(name, of):
+        return lambda lax: lambda x: getattr(lax, name)(x, accuracy=of(lax))
+
+    ways = {"highest": lambda lax: lax.AccuracyMode.HIGHEST, "default": lambda lax: lax.AccuracyMode.DEFAULT}
+    # Reverse derivatives of jax's sine lose the accuracy that its forward ones keep.
+    names = [name for name in ACCURATE if (name, transform) != ("sin", "vmap_of_grad")]
+    sweep([transformed(Case(f"{name}-{way}", accurate(name, of), (array(3, dtype=dtype),), True), transform)
+           for name in names for way, of in ways.items()
+           for dtype in (np.float32, np.complex64)], tier)  # fmt: skip
+
+
+def test_tolerances_are_written_as_by_jax():
+    def tolerant(name, *how):
+        return lambda lax: lambda x: getattr(lax, name)(x, accuracy=lax.Tolerance(*how))
+
+    cases = [Case(f"{name}-{how}", tolerant(name, *how), (array(3),))
+             for name in ("exp", "sin", "logistic") for how in ((1e-3, 1e-5, 0), (0.0, 0.0, 5), (0.1,))]  # fmt: skip
+    sweep(cases, jaxpr=False)
+    sweep([Case("bogus", lambda lax: lambda x: lax.exp(x, accuracy="bogus"), (array(3),), True)])
+
+
+@pytest.mark.parametrize("how", [{}, {"atol": -1.0}, {"ulps": -2}])
+def test_wrong_tolerances_raise_as_in_jax(how):
+    same(lambda lax: lax.Tolerance(**how), True)
+
+
+@pytest.mark.parametrize("transform", ["plain", "jvp", "vjp", "vmap"])
+def test_products_of_another_dtype_equal_jax_s(transform, tier):
+    def product(out):
+        return lambda lax: lambda x, y: lax.mul(x, y, out_dtype=out)
+
+    pairs = [(ml_dtypes.bfloat16, ml_dtypes.bfloat16, "float32"), (np.float32, np.float32, "bfloat16"),
+             (np.int8, np.int8, "int32"), (np.float32, np.float16, "float32"), (np.float32, np.float32, "float32"),
+             (np.float32, np.float32, "complex64")]  # fmt: skip
+    cases = [Case(f"{np.dtype(a)}-{np.dtype(b)}-{out}", product(out), (array(3, dtype=a), array(3, dtype=b)), True)
+             for a, b, out in pairs]  # fmt: skip
+    sweep([transformed(case, transform) for case in cases], tier)
+
+
+def test_signatures_are_those_of_jax():
+    def found(lax):
+        names = [*UNARY, *BINARY, *ACCURATE, "mulhi", "polygamma", "igamma", "igammac", "betainc", "zeta"]
+        parameters = {
+            n: inspect.signature(getattr(lax, n)).parameters.values() for n in names if n != "round"
+        }
+        return str({n: [(p.name, p.kind, p.default) for p in ps] for n, ps in parameters.items()})
+
+    same(lambda lax: found(lax))

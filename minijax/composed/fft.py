@@ -1,0 +1,142 @@
+"""Discrete Fourier transforms."""
+
+import enum
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.types import ShapedArray, typeof
+from minijax.ops import moving
+from minijax.ops.convert import convert
+from minijax.ops.elementwise import conj, div, mul
+from minijax.ops.families import literal
+from minijax.ops.index import dynamic_update_slice
+from minijax.ops.moving import Linear1
+
+_MOST_AXES = 3
+
+
+class FftType(enum.IntEnum):
+    """The transforms: of complex numbers, or of real ones, of whose spectrum only half is written."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+class FFT(Linear1):
+    """A Fourier transform of the last axes, of the sizes `fft_lengths`."""
+
+    name = "fft"
+
+    def infer(self, x, *, fft_type, fft_lengths):
+        kind, count, is_real = fft_type.name, len(fft_lengths), fft_type == FftType.RFFT
+        if count > x.ndim:
+            raise ValueError(
+                f"fft: {kind} input shape {x.shape} must have at least as many input dimensions as "
+                f"fft_lengths {fft_lengths}."
+            )
+        if x.dtype not in ((np.float32, np.float64) if is_real else (np.complex64, np.complex128)):
+            wanted = "float32 or float64" if is_real else "complex64 or complex128"
+            raise ValueError(f"fft: {kind} input must be {wanted}, got {x.dtype.name}")
+        if count > _MOST_AXES:
+            raise ValueError(f"fft: fft_lengths {fft_lengths} are of more than {_MOST_AXES} axes")
+        *outer, last = x.shape[x.ndim - count :]
+        if fft_type == FftType.IRFFT:
+            self._check_spectrum(x, outer, last, fft_lengths)
+            return [ShapedArray((*x.shape[:-1], fft_lengths[-1]), np.finfo(x.dtype).dtype)]
+        if (*outer, last) != tuple(fft_lengths):
+            raise ValueError(
+                f"fft: {kind} input shape {x.shape} minor dimensions must be equal to "
+                f"fft_lengths {fft_lengths}"
+            )
+        if is_real:
+            size = last // 2 + 1 if last else 0
+            return [ShapedArray((*x.shape[:-1], size), np.result_type(x.dtype, np.complex64))]
+        return [ShapedArray(x.shape, x.dtype)]
+
+    def _check_spectrum(self, x, outer, last, lengths):
+        if tuple(outer) != tuple(lengths[:-1]):
+            raise ValueError(
+                f"fft: IRFFT input shape {x.shape} minor dimensions must be equal to all except the last "
+                f"fft_length, got fft_lengths={lengths}"
+            )
+        if last != (lengths[-1] // 2 + 1 if lengths[-1] else 0):
+            raise ValueError(
+                f"fft: IRFFT requires the last dimension of the input, of shape {x.shape}, to be "
+                f"fft_lengths[-1] // 2 + 1, got fft_lengths={lengths}"
+            )
+
+    def lower(self, e, ins, outs, x, *, fft_type, fft_lengths):
+        if not outs[0].size:
+            return [e.full(0, outs[0])]
+        return [e.fft(x, ins[0], outs[0], fft_type.name, fft_lengths)]
+
+    def transposed(self, ct, aval, *, fft_type, fft_lengths):
+        if fft_type == FftType.RFFT:
+            return _rfft_transpose(ct, fft_lengths)
+        if fft_type != FftType.IRFFT:
+            return fft(ct, fft_type, fft_lengths)
+        spectrum = fft(ct, FftType.RFFT, fft_lengths)
+        weights = _weights(spectrum, fft_lengths[-1])
+        return conj(mul(mul(literal(weights, 1 / prod(fft_lengths)), weights), spectrum))
+
+    def batch(self, axis, operands, dims, *, fft_type, fft_lengths):
+        x = moving.move_axis(operands[0], dims[0], 0)
+        return [fft(x, fft_type, fft_lengths)], [0]
+
+
+fft_p = FFT()
+
+
+def _weights(spectrum: Any, length: int) -> Any:
+    """How often each number of a half spectrum is in the whole one."""
+    aval = typeof(spectrum)
+    size, rank = aval.shape[-1], aval.ndim
+    one = lambda: moving.full((1,), literal(spectrum, 1))  # noqa: E731
+    weights = dynamic_update_slice(moving.full((size,), literal(spectrum, 2)), one(), (0,))
+    if length % 2 == 0:
+        weights = dynamic_update_slice(weights, one(), (size - 1,))
+    return moving.expand_dims(weights, tuple(range(rank - 1)))
+
+
+@jitted("_rfft_transpose", static=("fft_lengths",))
+def _rfft_transpose(t: Any, fft_lengths: Sequence[int]) -> Any:
+    weights = _weights(t, fft_lengths[-1])
+    out = fft(div(conj(t), weights), FftType.IRFFT, fft_lengths)
+    return mul(literal(out, prod(fft_lengths)), out)
+
+
+@jitted("fft", static=("fft_type", "fft_lengths"))
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+    """The Fourier transform over the last axes, whose sizes `fft_lengths` tells: for IRFFT, the result's.
+
+    Raises ValueError for sizes that `x` does not have, and for RFFT of complex numbers.
+    """
+    kind = _kind_of(fft_type)
+    aval = typeof(x)
+    if kind == FftType.RFFT:
+        if np.issubdtype(aval.dtype, np.complexfloating):
+            raise ValueError(f"fft: only real valued inputs supported for rfft, got {aval.dtype.name}")
+        dtype = np.dtype(aval.dtype if dtypes.is_inexact(aval.dtype) else dtypes.result_type(x, float))
+    else:
+        dtype = np.dtype(dtypes.result_type(aval.dtype, np.complex64))
+    x = convert(x, dtype, False)
+    if not len(fft_lengths):
+        return x
+    return fft_p.bind(x, fft_type=kind, fft_lengths=tuple(fft_lengths))
+
+
+def _kind_of(kind: Any) -> FftType:
+    if isinstance(kind, str):
+        if kind.upper() not in FftType.__members__:
+            raise ValueError(f"fft: Unknown FFT type '{kind}'")
+        return FftType[kind.upper()]
+    if not isinstance(kind, FftType):
+        raise TypeError(f"fft: Unknown FFT type value '{kind}'")
+    return kind
