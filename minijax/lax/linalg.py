@@ -12,6 +12,7 @@ _FACE = Face(__name__, (), {
     "minijax.composed.svd": "SvdAlgorithm svd svd_p",
     "minijax.composed.tridiagonal": "tridiagonal_solve tridiagonal_solve_p",
     "minijax.composed.updates": "cholesky_update cholesky_update_p symmetric_product symmetric_product_p",
+    "minijax.numpy.polar": "qdwh",
     "minijax.ops.linalg": "cholesky cholesky_p triangular_solve triangular_solve_p",
 })  # fmt: skip
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
