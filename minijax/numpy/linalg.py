@@ -10,16 +10,18 @@ import numpy as np
 from minijax.api.custom import custom_jvp
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.composed import linalg as lax_linalg
+from minijax.composed import lu
 from minijax.composed.cumulative import cumprod
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
+from minijax.lax import linalg as lax_linalg
 from minijax.numpy import creation, indexing, products, reductions, shaping, taking, ufuncs
 from minijax.numpy.promote import arrays, is_complex, promote_dtypes_inexact
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert
 from minijax.ops.families import literal
+from minijax.ops.linalg import adjoint, transposed
 
 Axis = int | Sequence[int] | None
 
@@ -118,7 +120,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     """As `numpy.linalg.cholesky`; NaN where a matrix is not positive definite."""
     (a,) = _inexact("cholesky", a)
     lower = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
-    return lax_linalg.adjoint(lower) if upper else lower
+    return adjoint(lower) if upper else lower
 
 
 # ---- systems ----------------------------------------------------------------------------------------
@@ -162,7 +164,7 @@ def solve(a: Any, b: Any) -> Any:
         )
     if not shape[-1] == shape[-2] == given[-rank]:
         raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={given}")
-    return _over_batches(lax_linalg.solve, (a, b), (2, rank))
+    return _over_batches(lu.solve, (a, b), (2, rank))
 
 
 @jitted("inv")
@@ -205,7 +207,7 @@ def matrix_power(a: Any, n: int) -> Any:
 @jitted("trace")
 def _trace(a: Any) -> Any:
     """The sums of the diagonals of matrices, given transposed."""
-    a = lax_linalg.transposed(a)
+    a = transposed(a)
     n = typeof(a).shape[-1]
     mask = creation.eye(n, dtype=bool)
     return reductions.sum(where(mask, a, creation.zeros_like(a)), axis=(-2, -1))

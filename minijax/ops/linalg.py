@@ -1,25 +1,31 @@
-"""Linear algebra that needs no control flow: triangular systems, Cholesky; and what all of LAPACK's calls
-share.
+"""Linear algebra that needs no control flow: triangular systems, Cholesky; and what the calls of LAPACK and
+of the libraries for GPUs share.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis, Primitive, is_linear
+from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.dot import Precision, batch_matmul
-from minijax.ops.elementwise import add, conj, div, eq, ge, neg, select
+from minijax.ops.elementwise import add, bitwise_or, conj, div, eq, ge, neg, select
 from minijax.ops.families import INEXACT, Kinds, check_same_dtypes, literal
 from minijax.ops.shape import broadcasted_iota, squeeze
 from minijax.ops.zeros import add_tangents
 
 INT32 = np.dtype(np.int32)
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+_GPU = {"cuda": "cu", "rocm": "hip"}
+_OF_COMPLEX = {"or": "un", "sy": "he"}
 
 # ---- masks and products -----------------------------------------------------------------------------
 
@@ -28,20 +34,21 @@ def is_complex(x: Any) -> bool:
     return np.issubdtype(typeof(x).dtype, np.complexfloating)
 
 
-def diagonal_mask(rows: int, columns: int, offset: int, compare: Any) -> Any:
-    """A matrix of flags: whether row + offset and column compare."""
-    row = broadcasted_iota(np.int32, (rows, columns), 0)
-    shifted = add(row, np.int32(offset))
-    return compare(shifted, broadcasted_iota(np.int32, (rows, columns), 1))
+def diagonal_mask(rows: int, columns: int, offset: int, compare: Any, dtype: Any = INT32) -> Any:
+    """A matrix of flags: whether row + offset and column, of an integer dtype, compare."""
+    shifted = add(broadcasted_iota(dtype, (rows, columns), 0), np.asarray(offset, dtype)[()])
+    return compare(shifted, broadcasted_iota(dtype, (rows, columns), 1))
 
 
-def eye(rows: int, columns: int, dtype: Any) -> Any:
-    return convert(diagonal_mask(rows, columns, 0, eq), dtype)
+def eye(rows: int, columns: int, dtype: Any, ndim: int = 2) -> Any:
+    """A unit matrix, behind batch axes of size 1."""
+    unit = convert(diagonal_mask(rows, columns, 0, eq), dtype)
+    return moving.expand_dims(unit, tuple(range(ndim - 2)))
 
 
 def _masked(x: Any, offset: int, upper: bool) -> Any:
     shape = typeof(x).shape
-    mask = diagonal_mask(*shape[-2:], offset, ge)
+    mask = diagonal_mask(*shape[-2:], offset, ge, dtypes.default_int_dtype())
     if len(shape) > 2:
         mask = moving.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
     zeros = moving.full(shape, literal(x, 0))
@@ -130,34 +137,49 @@ def batch_in_front(axis: Axis, operands: Sequence, dims: Sequence) -> list:
     return [moving.axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
 
 
-def lapack(
-    e: Any,
-    routine: str,
-    operands: Sequence[str],
-    ins: Sequence[ShapedArray],
-    outs: Sequence[ShapedArray],
-    config: Mapping[str, Any],
-    aliases: Mapping[int, int] | None = None,
-) -> list[str]:
-    """Calls a LAPACK routine, by its name without the letter of the dtype; characters in `config` are
-    strings.
+Routine = tuple[str, Mapping[str, Any]]
+
+
+def external(e: Any, name: str, operands: Sequence[str], ins: Sequence[ShapedArray],
+             outs: Sequence[ShapedArray], *, cpu: Routine | None = None, gpu: Routine | None = None,
+             aliases: Mapping[int, int] | None = None, batch: int | None = None) -> list[str]:  # fmt: skip
+    """Calls a routine for the primitive `name`: of LAPACK, without the letter of the dtype, or of a library
+    for GPUs, without its maker; with what configures it, where characters are strings.
     """
-    dtype = ins[0].dtype.name
-    if dtype not in _PREFIX:
-        raise NotImplementedError(f"{routine}: Unsupported dtype {dtype}.")
-    if e.platform != "cpu":
-        raise NotImplementedError(f"MLIR translation rule for {routine} not found for platform {e.platform}")
-    batch = ins[0].ndim - 2
-    config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in config.items()}
+    if e.platform == "cpu" and cpu:
+        routine, config = cpu
+        config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in config.items()}
+        return foreign_call(
+            e, _lapack_name(routine, ins[0].dtype), operands, ins, outs, config, aliases, batch
+        )
+    if e.platform in _GPU and gpu:
+        target, config = _GPU[e.platform] + gpu[0], gpu[1]
+        return foreign_call(e, target, operands, ins, outs, config, aliases, batch)
+    text = f"MLIR translation rule for primitive '{name}' not found for platform {e.platform}"
+    raise NotImplementedError(text)
+
+
+def _lapack_name(routine: str, dtype: Any) -> str:
+    if dtype.name not in _PREFIX:
+        raise NotImplementedError(f"{routine}: Unsupported dtype {dtype.name}.")
+    if dtype.kind == "c":
+        routine = _OF_COMPLEX.get(routine[:2], routine[:2]) + routine[2:]
+    return f"lapack_{_PREFIX[dtype.name]}{routine}_ffi"
+
+
+def foreign_call(e: Any, target: str, operands: Sequence[str], ins: Sequence[ShapedArray],
+                 outs: Sequence[ShapedArray], config: Mapping[str, Any],
+                 aliases: Mapping[int, int] | None = None, batch: int | None = None,
+                 by_column: bool = True) -> list[str]:  # fmt: skip
+    """Calls a target on batches of matrices, which lie column by column or row by row."""
+    batch = ins[0].ndim - 2 if batch is None else batch
     extra = {
         "mhlo.frontend_attributes": f'{{num_batch_dims = "{batch}"}}',
         "sdy.sharding_rule": _sharding_rule(ins, outs, batch),
     }
-    return e.custom_call(
-        f"lapack_{_PREFIX[dtype]}{routine}_ffi", operands, ins, outs, backend_config=config, aliases=aliases,
-        operand_layouts=[_layout(a, batch) for a in ins], result_layouts=[_layout(a, batch) for a in outs],
-        extra=extra,
-    )  # fmt: skip
+    layouts = [[_layout(a, batch if by_column else a.ndim) for a in side] for side in (ins, outs)]
+    return e.custom_call(target, operands, ins, outs, backend_config=config, aliases=aliases,
+                         operand_layouts=layouts[0], result_layouts=layouts[1], extra=extra)  # fmt: skip
 
 
 def _layout(aval: ShapedArray, batch: int) -> list[int]:
@@ -176,21 +198,28 @@ def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batc
     def axes(aval: ShapedArray) -> str:
         first = len(sizes)
         sizes.extend(aval.shape[batch:])
-        return f"[{', '.join(map(factor, [*range(batch), *range(first, len(sizes))]))}]"
+        return f"[{', '.join(map(factor, [*range(min(batch, aval.ndim)), *range(first, len(sizes))]))}]"
 
     sides = [f"({', '.join([axes(a) for a in side])})" for side in (ins, outs)]
     listed = ", ".join([f"{factor(i)}={size}" for i, size in enumerate(sizes)])
     return f"#sdy.op_sharding_rule<{'->'.join(sides)} {{{listed}}}, custom>"
 
 
-def succeeded(e: Any, info: str, aval: ShapedArray, direction: str = "EQ") -> tuple[str, ShapedArray]:
+def _succeeded(e: Any, info: str, aval: ShapedArray, direction: str) -> tuple[str, ShapedArray]:
     """Flags that say where LAPACK's `info` is zero (or not below it), and their type."""
     unit = ShapedArray((), aval.dtype)
     zero = e.broadcast_in_dim(e.constant(0, unit), unit, aval, ())
     return e.compare(direction, info, zero, aval), ShapedArray(aval.shape, np.dtype(bool))
 
 
-def nan_unless(e: Any, ok: tuple[str, ShapedArray], x: str, aval: ShapedArray) -> str:
+def where_found(e: Any, info: tuple[str, ShapedArray], found: Sequence[str],
+                outs: Sequence[ShapedArray], direction: str = "EQ") -> list[str]:  # fmt: skip
+    """What a routine found where its `info` says that it succeeded, NaN elsewhere."""
+    ok = _succeeded(e, *info, direction)
+    return [_nan_unless(e, ok, x, out) for x, out in zip(found, outs, strict=True)]
+
+
+def _nan_unless(e: Any, ok: tuple[str, ShapedArray], x: str, aval: ShapedArray) -> str:
     """`x` where its matrix was factored, NaN elsewhere."""
     flags, flags_aval = ok
     batch = flags_aval.ndim
@@ -198,8 +227,25 @@ def nan_unless(e: Any, ok: tuple[str, ShapedArray], x: str, aval: ShapedArray) -
     wide = ShapedArray(aval.shape, flags_aval.dtype)
     flags = e.broadcast_in_dim(flags, flags_aval, unit, tuple(range(batch)))
     nan = e.full(complex(np.nan, np.nan) if aval.dtype.kind == "c" else np.nan, aval)
-    flags = e.broadcast_in_dim(flags, unit, wide, tuple(range(aval.ndim)))
+    if unit != wide:
+        flags = e.broadcast_in_dim(flags, unit, wide, tuple(range(aval.ndim)))
     return e.select(flags, x, nan, wide, aval)
+
+
+@state.traced_cache
+def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
+    with state.set_current_trace(None):
+        info = DebugInfo("jit", fun.__name__)
+        jaxpr, consts = trace_to_jaxpr(lambda *xs: list(fun(*xs, **dict(params))), ins, info)
+    return ClosedJaxpr(jaxpr, consts)
+
+
+def emit(
+    e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any
+) -> list[str]:
+    """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
+    closed = _traced(fun, tuple(ins), tuple(params.items()))
+    return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
 
 
 # ---- Cholesky ---------------------------------------------------------------------------------------
@@ -215,11 +261,12 @@ class Cholesky(Linalg):
         return [(x.shape[-2:], x.dtype)]
 
     def lower(self, e, ins, outs, x):
-        if e.platform != "cpu":
+        if e.platform == "tpu":
             return [e.cholesky(x, ins[0])]
         infos = ShapedArray(ins[0].shape[:-2], INT32)
-        found, info = lapack(e, "potrf", [x], ins, [*outs, infos], {"uplo": "L"}, {0: 0})
-        return [nan_unless(e, succeeded(e, info, infos), found, outs[0])]
+        found, info = external(e, self.name, [x], ins, [*outs, infos], cpu=("potrf", {"uplo": "L"}),
+                               gpu=("solver_potrf_ffi", {"lower": True}), aliases={0: 0})  # fmt: skip
+        return where_found(e, (info, infos), [found], outs)
 
     def jvp(self, primals, tangents):
         factor = tril(self.bind(*primals))
@@ -232,8 +279,7 @@ class Cholesky(Linalg):
         n, ndim = typeof(factor).shape[-1], typeof(factor).ndim
         lower = tril(inner)
         halves = add(literal(factor, 1), eye(n, n, typeof(factor).dtype))
-        if ndim > 2:
-            halves = moving.broadcast_in_dim(halves, (*(1,) * (ndim - 2), n, n), (ndim - 2, ndim - 1))
+        halves = moving.expand_dims(halves, tuple(range(ndim - 2)))
         return [factor], [matmul(factor, div(lower, halves))]
 
 
@@ -262,7 +308,7 @@ class TriangularSolve(Linalg):
             trans = "N" if not transpose_a else "C" if conjugate_a else "T"
             config = {"side": "L" if left_side else "R", "uplo": "L" if lower else "U", "trans_x": trans,
                       "diag": "U" if unit_diagonal else "N"}  # fmt: skip
-            return lapack(e, "trsm", [a, b], ins, outs, config, {1: 0})
+            return external(e, self.name, [a, b], ins, outs, cpu=("trsm", config), aliases={1: 0})
         kind = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
         return [e.triangular_solve(a, b, *ins, left_side=left_side, lower=lower, transpose=kind,
                                    unit_diagonal=unit_diagonal)]  # fmt: skip
@@ -322,9 +368,10 @@ cholesky_p, triangular_solve_p = Cholesky(), TriangularSolve()
 
 def symmetrized(x: Any) -> Any:
     """The Hermitian part of matrices."""
-    total = add(x, adjoint(x))
+    is_bool = typeof(x).dtype == np.bool_
+    total = (bitwise_or if is_bool else add)(x, adjoint(x))
     dtype = dtypes.to_inexact_dtype(typeof(x).dtype)
-    total = total if dtype == typeof(x).dtype else convert(total, dtype)
+    total = total if dtype == typeof(x).dtype else convert(total, dtype, weak_type=is_bool)
     return div(total, literal(total, 2))
 
 

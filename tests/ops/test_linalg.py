@@ -5,8 +5,8 @@ import pytest
 from compare import Mismatch, canonical, normal, same_lines, same_value
 
 import minijax
-from minijax.composed import linalg
 from minijax.control.custom_solve import custom_linear_solve
+from minijax.lax import linalg
 from minijax.ops import dot, elementwise, reduce
 
 jax = pytest.importorskip("jax")

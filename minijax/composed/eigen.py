@@ -1,0 +1,342 @@
+"""Eigenvalues, and the forms of matrices on the way to them: Hessenberg, Schur, tridiagonal."""
+
+import enum
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.composed.lu import solve
+from minijax.composed.matrices import along, diagonal, typed
+from minijax.ir.types import ShapedArray, typeof
+from minijax.ops import moving
+from minijax.ops.convert import convert
+from minijax.ops.elementwise import (
+    abs as abs_,
+    add,
+    complex as complex_,
+    conj,
+    div,
+    eq,
+    imag,
+    integer_pow,
+    mul,
+    neg,
+    real,
+    sub,
+)
+from minijax.ops.linalg import (
+    INT32,
+    Linalg,
+    adjoint,
+    external,
+    eye,
+    is_complex,
+    matmul,
+    symmetrized,
+    transposed,
+    where_found,
+)
+from minijax.ops.moving import sum_axes, sum_axis
+from minijax.ops.reduce import argmax
+from minijax.ops.shape import broadcasted_iota
+
+# ---- general eigenvalues ----------------------------------------------------------------------------
+
+
+class _Implementation(enum.Enum):
+    def __repr__(self):
+        return str(self)
+
+
+class EigImplementation(_Implementation):
+    """Who computes eigenvalues; CPUs have LAPACK alone."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+_MAGMA = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}
+
+
+class Eig(Linalg):
+    """Eigenvalues of general matrices, and left and right eigenvectors if asked for."""
+
+    name = "eig"
+    multiple_results = True
+    square = True
+
+    def results(self, x, *, compute_left_eigenvectors, compute_right_eigenvectors, **how):
+        n, dtype = x.shape[-1], dtypes.to_complex_dtype(x.dtype)
+        return [((n,), dtype)] + [((n, n), dtype)] * (compute_left_eigenvectors + compute_right_eigenvectors)
+
+    def lower(
+        self, e, ins, outs, x, *, compute_left_eigenvectors, compute_right_eigenvectors, implementation, **how
+    ):
+        if e.platform == "cpu" and implementation not in (None, EigImplementation.LAPACK):
+            raise ValueError("Only the lapack implementation is supported on CPU.")
+        if implementation is EigImplementation.CUSOLVER:
+            raise NotImplementedError("eig: EigImplementation.CUSOLVER is not there yet")
+        (aval,), batch, n = ins, ins[0].shape[:-2], ins[0].shape[-1]
+        is_real = aval.dtype.kind != "c"
+        infos, vectors = ShapedArray(batch, INT32), ShapedArray((*batch, n, n), outs[0].dtype)
+        values = [ShapedArray((*batch, n), aval.dtype)] * (1 + is_real)
+        sides = {"left": compute_left_eigenvectors, "right": compute_right_eigenvectors}
+        *parts, left, right, info = external(
+            e, self.name, [x], ins, [*values, vectors, vectors, infos],
+            cpu=("geev", {f"compute_{side}": "V" if wanted else "N" for side, wanted in sides.items()}),
+            gpu=(f"hybrid_eig_{'real' if is_real else 'comp'}", sides | {"magma": _MAGMA[implementation]}),
+        )  # fmt: skip
+        w = e.result(f"stablehlo.complex {', '.join(parts)}", values, outs[0]) if is_real else parts[0]
+        found = [w, *(v for v, wanted in zip((left, right), sides.values(), strict=True) if wanted)]
+        return where_found(e, (info, infos), found, outs)
+
+    def jvp(self, primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors,
+            enable_eigvec_derivs, implementation):  # fmt: skip
+        how = dict(enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
+        if not (compute_left_eigenvectors or compute_right_eigenvectors):
+            w, v = self.bind(
+                *primals, compute_left_eigenvectors=False, compute_right_eigenvectors=True, **how
+            )
+            inner = solve(v, typed(tangents[0], v))
+            return [w], [sum_axis(mul(inner, transposed(v)), typeof(w).ndim)]
+        if not enable_eigvec_derivs:
+            raise NotImplementedError(
+                "eig: derivatives of non-symmetric eigenvectors hold only under assumptions on the input "
+                "that cannot be checked; pass enable_eigvec_derivs=True to jax.lax.linalg.eig to opt in. "
+                "See https://github.com/jax-ml/jax/issues/2748 for discussion."
+            )
+        w, *left, v = self.bind(*primals, compute_left_eigenvectors=compute_left_eigenvectors,
+                                compute_right_eigenvectors=True, **how)  # fmt: skip
+        da = typed(tangents[0], v)
+        dw, dv = _push_eigenvectors(da, w, v)
+        results, pushed = [w, *left], [dw]
+        if left:
+            mirrored = conj(w)
+            pushed.append(_push_eigenvectors(conj(transposed(da)), mirrored, left[0])[1])
+        if compute_right_eigenvectors:
+            results.append(v)
+            pushed.append(dv)
+        return results, pushed
+
+
+def gaps(w: Any) -> Any:
+    """For i and j: 1 / (w_j - w_i), zero where i = j."""
+    n, ndim = typeof(w).shape[-1], typeof(w).ndim
+    ones = eye(n, n, typeof(w).dtype)
+    row = along(w, -2)
+    wide = moving.expand_dims(ones, tuple(range(ndim - 1)))
+    inverse = integer_pow(sub(add(wide, row), along(w, -1)), -1)
+    return sub(inverse, moving.expand_dims(ones, tuple(range(ndim - 1))))
+
+
+def _push_eigenvectors(da: Any, w: Any, v: Any) -> tuple:
+    """Tangents of eigenvalues and of right eigenvectors of norm 1, whose largest element stays real."""
+    ndim = typeof(v).ndim
+    weights = gaps(w)
+    inner = matmul(solve(v, da), v)
+    dw = diagonal(inner)
+    dv = matmul(v, mul(weights, inner))
+    largest = argmax(abs_(v), ndim - 2, np.int32)
+    rows = broadcasted_iota(np.int32, typeof(v).shape, ndim - 2)
+    mask = convert(eq(rows, along(largest, -2)), typeof(v).dtype)
+    total = lambda x: sum_axes(x, (ndim - 2,))  # noqa: E731
+    shrink = neg(real(total(mul(conj(v), dv))))
+    turn = neg(imag(total(mul(mask, dv))))
+    turn = div(turn, real(total(mul(mask, v))))
+    return dw, add(dv, mul(v, along(complex_(shrink, turn), -2)))
+
+
+eig_p = Eig()
+
+
+def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
+        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
+        use_magma: bool | None = None) -> list:  # fmt: skip
+    """Eigenvalues of general matrices, then left and right eigenvectors as columns, where asked for.
+
+    NaN where the computation did not converge.
+    """
+    if use_magma is not None:
+        warnings.warn("eig: use_magma is deprecated, use implementation=EigImplementation.MAGMA instead.",
+                      DeprecationWarning, stacklevel=2)  # fmt: skip
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.CUSOLVER
+    return eig_p.bind(x, compute_left_eigenvectors=compute_left_eigenvectors,
+                      compute_right_eigenvectors=compute_right_eigenvectors,
+                      enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)  # fmt: skip
+
+
+# ---- Hermitian eigenvalues --------------------------------------------------------------------------
+
+
+class EighImplementation(_Implementation):
+    """How Hermitian eigenvalues are computed; CPUs have QR alone."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+_SOLVERS = {None: 0, EighImplementation.QR: 1, EighImplementation.JACOBI: 2}
+
+
+class Eigh(Linalg):
+    """Eigenvectors and eigenvalues of Hermitian matrices, of which one triangle is read."""
+
+    name = "eigh"
+    multiple_results = True
+    square = True
+
+    def results(self, x, *, subset_by_index, **how):
+        n = x.shape[-1]
+        first, last = subset_by_index or (0, n)
+        return [((n, last - first), x.dtype), ((last - first,), dtypes.to_floating_dtype(x.dtype))]
+
+    def lower(self, e, ins, outs, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+        whole = subset_by_index in (None, (0, ins[0].shape[-1]))
+        if e.platform == "tpu":
+            return self._on_tpu(e, ins, outs, x, lower, sort_eigenvalues, whole, algorithm)
+        if not whole:
+            raise NotImplementedError("eigh: subset_by_index not supported on CPU and GPU")
+        if algorithm is EighImplementation.QDWH:
+            raise NotImplementedError("eigh: the QDWH implementation is only supported on TPU")
+        if e.platform == "cpu" and algorithm is EighImplementation.JACOBI:
+            raise NotImplementedError("eigh: the Jacobi implementation is not supported on CPU")
+        infos = ShapedArray(ins[0].shape[:-2], INT32)
+        *found, info = external(
+            e, self.name, [x], ins, [*outs, infos], aliases={0: 0},
+            cpu=("syevd", {"mode": "V", "uplo": "L" if lower else "U"}),
+            gpu=("solver_syevd_ffi", {"algorithm": np.uint8(_SOLVERS[algorithm]), "lower": lower}),
+        )  # fmt: skip
+        return where_found(e, (info, infos), found, outs)
+
+    def _on_tpu(self, e, ins, outs, x, lower, sort, whole, algorithm):
+        n = ins[0].shape[-1]
+        if algorithm is EighImplementation.QR:
+            raise NotImplementedError("eigh: the QR algorithm is not supported on TPU")
+        if not whole or n > 256 and algorithm is not EighImplementation.JACOBI:
+            raise NotImplementedError(
+                "eigh: on TPU, some of the eigenvalues, and those of more than 256 rows but by "
+                "EighImplementation.JACOBI, are not there yet"
+            )
+        config = f"{int(lower)},{int(sort)},100,1e-6"
+        return e.custom_call("Eigh", [x], ins, outs, api_version=1, backend_config=config)
+
+    def jvp(self, primals, tangents, *, subset_by_index, **how):
+        (a,), (da,) = primals, tangents
+        if subset_by_index not in (None, (0, typeof(a).shape[-1])):
+            raise NotImplementedError("Derivatives not defined for partial eigen decomposition.")
+        v, w = self.bind(symmetrized(a), subset_by_index=subset_by_index, **how)
+        weights = gaps(typed(w, v))
+        inner = matmul(matmul(adjoint(v), da), v)
+        dv = matmul(v, mul(weights, inner))
+        return [v, w], [dv, diagonal(real(inner) if is_complex(inner) else inner)]
+
+
+eigh_p = Eigh()
+
+
+def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
+         subset_by_index: tuple[int, int] | None = None,
+         implementation: EighImplementation | None = None) -> tuple:  # fmt: skip
+    """Eigenvectors, as columns, and rising eigenvalues of Hermitian matrices; NaN without convergence."""
+    return tuple(
+        eigh_p.bind(
+            symmetrized(x) if symmetrize_input else x,
+            lower=lower,
+            sort_eigenvalues=sort_eigenvalues,
+            subset_by_index=subset_by_index,
+            algorithm=implementation,
+        )
+    )
+
+
+# ---- reduced forms ----------------------------------------------------------------------------------
+
+
+class Hessenberg(Linalg):
+    """The Hessenberg form of matrices, over the reflectors that reach it, and their scales."""
+
+    name = "hessenberg"
+    multiple_results = True
+    square = True
+
+    def results(self, x):
+        return [(x.shape[-2:], x.dtype), ((max(x.shape[-1] - 1, 0),), x.dtype)]
+
+    def lower(self, e, ins, outs, x):
+        infos, n = ShapedArray(ins[0].shape[:-2], INT32), ins[0].shape[-1]
+        *found, info = external(e, self.name, [x], ins, [*outs, infos], aliases={0: 0},
+                                cpu=("gehrd", {"low": np.int32(1), "high": np.int32(n)}))  # fmt: skip
+        return where_found(e, (info, infos), found, outs)
+
+
+class Schur(Linalg):
+    """The Schur form of matrices, and the unitary matrices that reach it if asked for."""
+
+    name = "schur"
+    multiple_results = True
+    square = True
+
+    def results(self, x, *, compute_schur_vectors, **how):
+        return [(x.shape[-2:], x.dtype)] * (1 + compute_schur_vectors)
+
+    def lower(self, e, ins, outs, x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+        if sort_eig_vals:
+            raise NotImplementedError("schur: LAPACK's routine cannot sort eigenvalues here")
+        aval, (*batch, n, _) = ins[0], ins[0].shape
+        infos = ShapedArray(tuple(batch), INT32)
+        values = [ShapedArray((*batch, n), aval.dtype)] * (1 if aval.dtype.kind == "c" else 2)
+        *found, info = external(
+            e, self.name, [x], ins, [aval, aval, *values, infos, infos], aliases={0: 0},
+            cpu=("gees", {"mode": "V" if compute_schur_vectors else "N", "sort": "N"}),
+        )  # fmt: skip
+        return where_found(e, (info, infos), found[: len(outs)], outs)
+
+
+class Tridiagonal(Linalg):
+    """The tridiagonal form of Hermitian matrices: reflectors, diagonal, off-diagonal, reflectors' scales."""
+
+    name = "tridiagonal"
+    multiple_results = True
+    square = True
+
+    def results(self, x, *, lower):
+        n, real_dtype = x.shape[-1], dtypes.to_floating_dtype(x.dtype)
+        if not n:
+            raise ValueError(f"The input to tridiagonal must be a square matrix. Got shape {x.shape}.")
+        return [(x.shape[-2:], x.dtype), ((n,), real_dtype), ((n - 1,), real_dtype), ((n - 1,), x.dtype)]
+
+    def lower(self, e, ins, outs, x, *, lower):
+        infos = ShapedArray(ins[0].shape[:-2], INT32)
+        *found, info = external(e, self.name, [x], ins, [*outs, infos], aliases={0: 0},
+                                cpu=("sytrd", {"uplo": "L" if lower else "U"}),
+                                gpu=("solver_sytrd_ffi", {"lower": lower}))  # fmt: skip
+        return where_found(e, (info, infos), found, outs)
+
+
+hessenberg_p, schur_p, tridiagonal_p = Hessenberg(), Schur(), Tridiagonal()
+
+
+def hessenberg(a: Any) -> list:
+    """The Hessenberg form, below whose first subdiagonal stand Householder vectors, and their scales `taus`:
+    the unitary factor is 1 and, below on the diagonal, `householder_product(a[1:, :-1], taus)`.
+    """
+    return hessenberg_p.bind(a)
+
+
+def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+          select_callable: Callable | None = None) -> list:  # fmt: skip
+    """The Schur form T and, if asked for, the unitary Z with x = Z T Zᴴ; NaN without convergence."""
+    return schur_p.bind(x, compute_schur_vectors=compute_schur_vectors, sort_eig_vals=sort_eig_vals,
+                        select_callable=select_callable)  # fmt: skip
+
+
+def tridiagonal(a: Any, *, lower: bool = True) -> list:
+    """The tridiagonal form of Hermitian matrices, of which one triangle is read: Householder vectors below
+    (or above) it, its diagonal and off-diagonal, which are real, and the vectors' scales.
+    """
+    return tridiagonal_p.bind(a, lower=lower)

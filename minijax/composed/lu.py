@@ -1,0 +1,201 @@
+"""The LU decomposition, and solving by it."""
+
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache
+from minijax.composed.matrices import dot, from_front, over_batch, take_rows
+from minijax.control.custom_solve import linear_solve
+from minijax.control.jitted import jitted
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.primitive import Axis
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ops import moving
+from minijax.ops.convert import stop_gradient
+from minijax.ops.dot import Precision, dot_general
+from minijax.ops.elementwise import add
+from minijax.ops.families import Kinds, literal
+from minijax.ops.index import dynamic_index_in_dim
+from minijax.ops.indexing import ScatterDimensionNumbers
+from minijax.ops.linalg import INT32, Linalg, external, eye, triangular_solve, tril, triu, where_found
+from minijax.ops.scatter import scatter
+from minijax.ops.shape import iota, pad, slice as slice_, squeeze
+from minijax.ops.sort import sort_key_val
+from minijax.transforms.batch import batch_flat, place
+
+
+class LUPivotsToPermutation(Linalg):
+    """The permutation that a sequence of transpositions makes."""
+
+    name = "lu_pivots_to_permutation"
+    accepts = Kinds((np.int32,))
+    ranks = (1,)
+
+    def results(self, pivots, *, permutation_size):
+        if permutation_size < pivots.shape[-1]:
+            raise ValueError(
+                f"Output permutation size {permutation_size} has to exceed the trailing dimension of the "
+                f"pivots. Got pivots size {pivots.shape[-1]}"
+            )
+        return [((permutation_size,), INT32)]
+
+    def lower(self, e, ins, outs, pivots, *, permutation_size):
+        return [_emit_permutation(e, pivots, ins[0], outs[0])]
+
+
+def _emit_permutation(e: Any, pivots: str, aval: ShapedArray, out: ShapedArray) -> str:
+    if e.platform in ("cuda", "rocm"):
+        return external(e, "lu_pivots_to_permutation", [pivots], [aval], [out],
+                        gpu=("_lu_pivots_to_permutation", {}), batch=aval.ndim - 1)[0]  # fmt: skip
+    start = e.iota(out.ndim - 1, out)
+    if not aval.shape[-1]:
+        return start
+    unit = ShapedArray((), INT32)
+    closed = _transposition(aval, out)
+
+    def again(pivots, step, i, permutation):
+        return [e.compare("LT", step, e.constant(aval.shape[-1], unit), unit)]
+
+    def body(pivots, step, i, permutation):
+        i, permutation = e.call_jaxpr(closed, "closed_call", [pivots, i, permutation])
+        return [pivots, e.binary("add", step, e.constant(1, unit), unit), i, permutation]
+
+    inits = [pivots, e.constant(0, unit), e.constant(0, unit), start]
+    return e.while_(inits, [aval, unit, unit, out], again, body)[3]
+
+
+@cache.cache
+def _transposition(pivots: ShapedArray, permutation: ShapedArray) -> ClosedJaxpr:
+    """One step: (pivots, i, permutation) -> (i + 1, permutation with elements i and pivots[i] exchanged)."""
+    size = permutation.shape[-1]
+    numbers = ScatterDimensionNumbers((), (0,), (0,))
+
+    def put(x, i, value):
+        at = moving.expand_dims(from_front(i, size), (0,))
+        return scatter(x, at, value, numbers, indices_are_sorted=True, unique_indices=True)
+
+    def exchange(pivots, i, permutation):
+        j = dynamic_index_in_dim(pivots, i, 0, keepdims=False)
+        x, y = (dynamic_index_in_dim(permutation, k, 0, keepdims=False) for k in (i, j))
+        return [put(put(permutation, i, y), j, x)]
+
+    def step(pivots, i, permutation):
+        inner = lambda p, q: exchange(p, i, q)  # noqa: E731
+        after = add(i, literal(i, 1))
+        return [after, *over_batch(inner, typeof(pivots).shape[:-1])(pivots, permutation)]
+
+    jaxpr, _ = trace_to_jaxpr(step, [pivots, ShapedArray((), INT32), permutation], DebugInfo("scan", "body"))
+    return ClosedJaxpr(jaxpr)
+
+
+class LU(Linalg):
+    """The factors of matrices with rows exchanged, both in one matrix; the pivots; the permutation."""
+
+    name = "lu"
+    multiple_results = True
+
+    def results(self, x):
+        m, n = x.shape[-2:]
+        return [((m, n), x.dtype), ((min(m, n),), INT32), ((m,), INT32)]
+
+    def lower(self, e, ins, outs, x):
+        if e.platform == "tpu":
+            return e.custom_call("LuDecomposition", [x], ins, outs, api_version=2)
+        infos = ShapedArray(ins[0].shape[:-2], INT32)
+        found, pivots, info = external(e, self.name, [x], ins, [*outs[:2], infos], cpu=("getrf", {}),
+                                       gpu=("solver_getrf_ffi", {}), aliases={0: 0})  # fmt: skip
+        pivots = e.binary("subtract", pivots, e.full(1, outs[1]), outs[1])
+        (found,) = where_found(e, (info, infos), [found], outs[:1], "GE")
+        return [found, pivots, _emit_permutation(e, pivots, outs[1], outs[2])]
+
+    def jvp(self, primals, tangents):
+        factors, pivots, permutation = self.bind(*primals)
+        push = over_batch(_push_lu, typeof(factors).shape[:-2])
+        (pushed,) = push(tangents[0], factors, permutation)
+        zeros = [Zero(typeof(x).to_tangent_aval()) for x in (pivots, permutation)]
+        return [factors, pivots, permutation], [pushed, *zeros]
+
+
+def _push_lu(da: Any, lu: Any, permutation: Any) -> list:
+    """The tangent of both factors in one matrix."""
+    dtype, (m, n) = typeof(lu).dtype, typeof(lu).shape
+    k = min(m, n)
+    zero = literal(lu, 0)
+    part = lambda rows, columns: lu if (rows, columns) == (m, n) else slice_(lu, (0, 0), (rows, columns))  # noqa: E731
+    product = lambda x, y: dot(x, y, Precision.HIGHEST)  # noqa: E731
+    lower = add(pad(tril(part(m, k), -1), zero, ((0, 0, 0), (0, m - k, 0))), eye(m, m, dtype))
+    corner = pad(eye(n - k, n - k, dtype), zero, ((k, 0, 0), (k, 0, 0)))
+    upper = add(pad(triu(part(k, n)), zero, ((0, n - k, 0), (0, 0, 0))), corner)
+    inner = triangular_solve(
+        lower, take_rows(da, permutation), left_side=True, lower=True, unit_diagonal=True
+    )
+    inner = triangular_solve(upper, inner, left_side=False)
+    return [add(product(lower, tril(inner, -1)), product(triu(inner), upper))]
+
+
+lu_p, lu_pivots_to_permutation_p = LU(), LUPivotsToPermutation()
+
+
+def lu(x: Any) -> list:
+    """The LU decomposition with pivots: L and U in one matrix, pivots, permutation of rows."""
+    return lu_p.bind(x)
+
+
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+    """The permutation of `permutation_size` rows that exchanging row i with row `pivots[i]`, for each i,
+    makes.
+    """
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
+
+
+# ---- solving ----------------------------------------------------------------------------------------
+
+
+@jitted("_lu_solve", static=("trans",))
+def lu_solve(lu: Any, permutation: Any, b: Any, trans: int) -> Any:
+    """Solves a x = b (or aᵀ x = b with `trans` 1, aᴴ x = b with 2) for vectors b (one axis less than a) or
+    matrices, by the LU decomposition of a.
+    """
+    of_vectors = typeof(b).ndim == typeof(lu).ndim - 1
+
+    def single(lu, permutation, b):
+        x = moving.expand_dims(b, (1,)) if of_vectors else b
+        if trans == 0:
+            x = take_rows(x, permutation)
+            x = triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
+            x = triangular_solve(lu, x, left_side=True)
+        else:
+            how = dict(left_side=True, transpose_a=True, conjugate_a=trans == 2)
+            x = triangular_solve(lu, x, **how)
+            x = triangular_solve(lu, x, lower=True, unit_diagonal=True, **how)
+            _, order = sort_key_val(permutation, iota(np.int32, typeof(permutation).shape[0]))
+            x = take_rows(x, order)
+        return [squeeze(x, (1,)) if of_vectors else x]
+
+    return over_batch(single, typeof(lu).shape[:-2])(lu, permutation, b)[0]
+
+
+def solve(a: Any, b: Any) -> Any:
+    """Solves a x = b for vectors b (one axis less than a) or matrices, by LU; the batch axes are the same."""
+    factors, _, permutation = lu(stop_gradient(a))
+    n = typeof(a).ndim
+    batch = tuple(range(n - 2))
+
+    def matvec(x):
+        return dot_general(a, x, (((n - 1,), (n - 2,)), (batch, batch)), Precision.HIGHEST)
+
+    def vecmat(ct):
+        product = dot_general(ct, a, (((n - 2,), (n - 2,)), (batch, batch)), Precision.HIGHEST)
+        return moving.reduce_sum_p.bind(product, axes=(), out_sharding=None)
+
+    def single(b):
+        return linear_solve(matvec, b, lambda _, x: lu_solve(factors, permutation, x, 0),
+                            lambda _, x: lu_solve(factors, permutation, x, 1), vecmat=vecmat)  # fmt: skip
+
+    if typeof(b).ndim == n - 1:
+        return single(b)
+    columns = Axis(None, typeof(b).shape[-1])
+    (x,), (d,) = batch_flat(lambda b: [single(b)], columns, [b], [typeof(b).ndim - 1])
+    return place(x, d, n - 1, columns)

@@ -1,0 +1,301 @@
+"""The QR decomposition, and products of the Householder reflectors that it is made of."""
+
+from typing import Any
+
+from minijax.base import dtypes
+from minijax.composed.lu import lu, lu_solve
+from minijax.composed.matrices import dot, from_front, over_batch, typed
+from minijax.control.loops import fori_loop
+from minijax.ir.types import Zero, typeof
+from minijax.ops import moving
+from minijax.ops.dot import Precision, dot_general
+from minijax.ops.elementwise import add, conj, mul, real, sub
+from minijax.ops.families import literal
+from minijax.ops.index import dynamic_index_in_dim
+from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
+from minijax.ops.linalg import (
+    INT32,
+    Linalg,
+    adjoint,
+    emit,
+    external,
+    eye,
+    is_complex,
+    triangular_solve,
+    tril,
+    triu,
+)
+from minijax.ops.scatter import gather
+from minijax.ops.shape import concatenate, pad, slice as slice_
+
+# ---- reflectors -------------------------------------------------------------------------------------
+
+
+class HouseholderProduct(Linalg):
+    """The leading columns of products of reflectors, whose vectors stand below the diagonal of matrices."""
+
+    name = "householder_product"
+    ranks = (2, 1)
+
+    def results(self, a, taus):
+        m, n = a.shape[-2:]
+        if m < n:
+            raise ValueError(
+                "The first argument to householder_product must have at least as many rows as columns, got "
+                f"shape {a.shape}"
+            )
+        if taus.shape[-1] > n:
+            raise ValueError(
+                "The second argument to householder_product must not have more rows than the minimum of the "
+                f"first argument's rows and columns, got shapes {a.shape} and {taus.shape}."
+            )
+        return [((m, n), a.dtype)]
+
+    def lower(self, e, ins, outs, a, taus):
+        if e.platform == "tpu":
+            return e.custom_call(
+                "ProductOfElementaryHouseholderReflectors", [a, taus], ins, outs, api_version=1
+            )
+        return external(e, self.name, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}),
+                        aliases={0: 0})  # fmt: skip
+
+
+class Ormqr(Linalg):
+    """Products of matrices with a product of reflectors, or its adjoint."""
+
+    name = "ormqr"
+    ranks = (2, 1, 2)
+
+    def results(self, a, taus, c, *, left, transpose):
+        if c.shape[-2 if left else -1] != a.shape[-2]:
+            side = "rows" if left else "columns"
+            raise ValueError(
+                f"ormqr with left={left} expects c to have the same number of {side} as the Householder "
+                f"matrix a has rows. Got a shape {a.shape} and c shape {c.shape}."
+            )
+        return [(c.shape[-2:], c.dtype)]
+
+    def lower(self, e, ins, outs, a, taus, c, *, left, transpose):
+        if e.platform == "tpu":
+            return emit(e, _reflected, ins, [a, taus, c], left=left, transpose=transpose)
+        config = {"left": left, "transpose": transpose}
+        return external(e, self.name, [a, taus, c], ins, outs, cpu=("ormqr", config),
+                        gpu=("solver_ormqr_ffi", config), aliases={2: 0})  # fmt: skip
+
+
+def _reflected(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> list:
+    """`c` with one reflector applied after another."""
+    ndim, (m, n) = typeof(a).ndim, typeof(a).shape[-2:]
+    count, batch = typeof(taus).shape[-1], tuple(range(ndim - 2))
+    vectors = add(tril(a, -1), moving.broadcast_to_shape(eye(m, n, typeof(a).dtype, ndim), typeof(a).shape))
+    taus = conj(taus) if transpose and is_complex(taus) else taus
+    last = dtypes.default_int_dtype().type(count - 1)
+
+    def column(x, axis):
+        return moving.expand_dims(x, (axis,))
+
+    def apply(i, c):
+        i = i if left == transpose else sub(last, i)
+        tau = dynamic_index_in_dim(taus, i, ndim - 2, keepdims=False)
+        v = dynamic_index_in_dim(vectors, i, ndim - 1, keepdims=False)
+        turned = conj(v) if is_complex(v) else v
+        if left:
+            w = dot_general(turned, c, (((ndim - 2,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
+            outer = mul(column(v, ndim - 1), column(w, ndim - 2))
+        else:
+            w = dot_general(c, v, (((ndim - 1,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
+            outer = mul(column(w, ndim - 1), column(turned, ndim - 2))
+        return sub(c, mul(moving.expand_dims(tau, (ndim - 2, ndim - 1)), outer))
+
+    return [fori_loop(0, count, apply, c)]
+
+
+householder_product_p, ormqr_p = HouseholderProduct(), Ormqr()
+
+
+def householder_product(a: Any, taus: Any) -> Any:
+    """The leading columns of the product of the reflectors 1 - tau v vᴴ, whose vectors v stand below the
+    diagonal of `a`, with 1 on it.
+    """
+    return householder_product_p.bind(a, taus)
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the whole product Q of the reflectors in `a`,
+    whose leading columns `householder_product` gives.
+    """
+    return ormqr_p.bind(a, taus, c, left=left, transpose=transpose)
+
+
+# ---- QR ---------------------------------------------------------------------------------------------
+
+
+class Geqrf(Linalg):
+    """The factor R over the reflectors that make Q, and their scales."""
+
+    name = "geqrf"
+    multiple_results = True
+
+    def results(self, x):
+        return [(x.shape[-2:], x.dtype), ((min(x.shape[-2:]),), x.dtype)]
+
+    def lower(self, e, ins, outs, x):
+        if e.platform == "tpu":
+            return e.custom_call("Qr", [x], ins, outs, api_version=1)
+        return external(e, self.name, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}),
+                        aliases={0: 0})  # fmt: skip
+
+
+class Geqp3(Linalg):
+    """As `geqrf`, of matrices with columns exchanged; and the permutation."""
+
+    name = "geqp3"
+    multiple_results = True
+    ranks = (2, 1)
+
+    def check(self, avals):
+        return avals[0].shape[:-2]
+
+    def results(self, x, free, *, use_magma):
+        return [(x.shape[-2:], x.dtype), (free.shape[-1:], INT32), ((min(x.shape[-2:]),), x.dtype)]
+
+    def lower(self, e, ins, outs, x, free, *, use_magma):
+        magma = {None: "auto", True: "on", False: "off"}[use_magma]
+        packed, pivots, taus = external(
+            e, self.name, [x, free], ins, outs, aliases={0: 0, 1: 1},
+            cpu=("geqp3", {}), gpu=("hybrid_geqp3", {"magma": magma}),
+        )  # fmt: skip
+        return [packed, e.binary("subtract", pivots, e.full(1, outs[1]), outs[1]), taus]
+
+
+geqrf_p, geqp3_p = Geqrf(), Geqp3()
+
+
+class QR(Linalg):
+    """The orthonormal and the upper triangular factor; where columns may move, their order."""
+
+    name = "qr"
+    multiple_results = True
+
+    def results(self, x, *, pivoting, full_matrices, use_magma):
+        m, n = x.shape[-2:]
+        k = m if full_matrices else min(m, n)
+        factors = [((m, k), x.dtype), ((k, n), x.dtype)]
+        return [*factors, ((n,), INT32)] if pivoting else factors
+
+    def lower(self, e, ins, outs, x, **how):
+        return emit(e, _factored, ins, [x], **how)
+
+    def jvp(self, primals, tangents, *, pivoting, full_matrices, use_magma):
+        (x,), (dx,) = primals, tangents
+        m, n = typeof(x).shape[-2:]
+        q, r, *order = self.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
+        if pivoting:
+            (dx,) = over_batch(_take_columns, typeof(x).shape[:-2])(dx, order[0])
+        pushed = (
+            _push_wide(x, dx, q, r) if m < n else _push_full(dx, q, r) if m > n and full_matrices
+            else _push_thin(dx, q, r)
+        )  # fmt: skip
+        return [q, r, *order], [*pushed, *(Zero(typeof(p).to_tangent_aval()) for p in order)]
+
+
+def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list:
+    (*batch, m, n), dtype = typeof(x).shape, typeof(x).dtype
+    k = m if full_matrices else min(m, n)
+    if not m or not n:
+        unit = moving.broadcast_to_shape(eye(m, k, dtype, typeof(x).ndim), (*batch, m, k))
+        empty = [unit, moving.full((*batch, k, n), literal(x, 0))]
+        return [*empty, moving.full((*batch, n), INT32.type(0))] if pivoting else empty
+    if pivoting:
+        free = moving.full((*batch, n), INT32.type(0))
+        packed, order, taus = geqp3_p.bind(x, free, use_magma=use_magma)
+    else:
+        packed, taus = geqrf_p.bind(x)
+    if m < n:
+        q = householder_product(_corner(packed, m, m), taus)
+    elif full_matrices:
+        growth = [(0, 0, 0)] * (len(batch) + 1) + [(0, m - n, 0)]
+        q = householder_product(pad(packed, literal(x, 0), growth), taus)
+    else:
+        q = householder_product(packed, taus)
+        packed = _corner(packed, n, n)
+    factors = [q, triu(packed)]
+    return [*factors, order] if pivoting else factors
+
+
+def _part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    """The rows and columns from the first up to the second of the given ones."""
+    shape = typeof(x).shape
+    if (rows, columns) == ((0, shape[-2]), (0, shape[-1])):
+        return x
+    batch, zeros = shape[:-2], (0,) * (len(shape) - 2)
+    return slice_(x, (*zeros, rows[0], columns[0]), (*batch, rows[1], columns[1]))
+
+
+def _corner(x: Any, rows: int, columns: int) -> Any:
+    return _part(x, (0, rows), (0, columns))
+
+
+def _take_columns(x: Any, order: Any) -> list:
+    rows, columns = typeof(x).shape
+    order = moving.expand_dims(from_front(order, columns), (1,))
+    return [gather(x, order, GatherDimensionNumbers((0,), (1,), (1,)), (rows, 1),
+                   mode=GatherScatterMode.PROMISE_IN_BOUNDS)]  # fmt: skip
+
+
+def _push_thin(dx: Any, q: Any, r: Any) -> tuple:
+    """Tangents of the factors, of matrices with no fewer rows than columns (Walter & Lehmann 2010)."""
+    ndim, n = typeof(q).ndim, typeof(r).shape[-1]
+    ratio = triangular_solve(r, dx)
+    inner = dot(adjoint(q), ratio)
+    lower = tril(inner, -1)
+    turn = sub(lower, adjoint(lower))
+    unit = eye(n, n, typeof(inner).dtype, ndim)
+    # What is imaginary on the diagonal belongs to q: that of r is real.
+    rest = sub(inner, typed(real(inner), inner) if is_complex(inner) else inner)
+    turn = add(turn, mul(unit, rest))
+    dq = add(dot(q, sub(turn, inner)), ratio)
+    return dq, dot(sub(inner, turn), r)
+
+
+def _push_wide(x: Any, dx: Any, q: Any, r: Any) -> tuple:
+    """Tangents of the factors, where columns follow that r has no diagonal elements in."""
+    m, n = typeof(x).shape[-2:]
+    rest, first, more = _part(x, (0, m), (m, n)), _corner(dx, m, m), _part(dx, (0, m), (m, n))
+    dq, dr = _push_thin(first, q, _corner(r, m, m))
+    dr_rest = add(dot(adjoint(dq), rest), dot(adjoint(q), more))
+    return dq, concatenate([dr, dr_rest], typeof(x).ndim - 1)
+
+
+def _push_full(dx: Any, q: Any, r: Any) -> tuple:
+    """Tangents of the factors, where columns of q follow that x has nothing to do with."""
+    ndim, m, n = typeof(dx).ndim, *typeof(dx).shape[-2:]
+    thin = _corner(q, m, n)
+    dq, dr = _push_thin(dx, thin, _corner(r, n, n))
+    upper, lower = _corner(thin, n, n), _part(thin, (n, m), (0, n))
+    more = _part(q, (0, m), (n, m))
+    d_upper, d_lower = _corner(dq, n, n), _part(dq, (n, m), (0, n))
+    factors, _, order = lu(sub(upper, eye(n, n, typeof(q).dtype, ndim)))
+    y = lu_solve(factors, order, adjoint(lower), 2)
+    yt = adjoint(y)
+    moved = dot(dq, y)
+    slope = add(thin, dot(more, yt))
+    change = sub(d_lower, dot(yt, d_upper))
+    d_more = sub(moved, dot(slope, adjoint(change)))
+    dq = concatenate([dq, d_more], ndim - 1)
+    zeros = moving.full((*typeof(dx).shape[:-2], m - n, n), literal(dx, 0))
+    return dq, concatenate([dr, zeros], ndim - 2)
+
+
+qr_p = QR()
+
+
+def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple:  # fmt: skip
+    """The QR decomposition: q with orthonormal columns, upper triangular r and, with `pivoting`, the order p
+    of columns with x[:, p] = q r, in which the diagonal of r falls.
+
+    Without `full_matrices`, q has as many columns as the smaller side of x. `use_magma` chooses the library
+    that moves columns on GPUs.
+    """
+    return tuple(qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma))

@@ -1,0 +1,230 @@
+"""Singular values and vectors."""
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.composed.matrices import along, diagonal, dot, on_diagonal, typed
+from minijax.ir.types import ShapedArray, typeof
+from minijax.ops import moving
+from minijax.ops.convert import convert
+from minijax.ops.dot import Precision
+from minijax.ops.elementwise import add, conj, div, eq, mul, real, sub
+from minijax.ops.families import literal
+from minijax.ops.indexing import ScatterDimensionNumbers
+from minijax.ops.linalg import (
+    INT32,
+    Linalg,
+    adjoint,
+    emit,
+    external,
+    eye,
+    foreign_call,
+    is_complex,
+    transposed,
+    where_found,
+)
+from minijax.ops.scatter import scatter
+from minijax.ops.shape import iota, slice as slice_
+
+
+class SvdAlgorithm(enum.Enum):
+    """How singular values are computed: CPUs have QR and divide-and-conquer, the default; GPUs have QR,
+    Jacobi and polar, and by default take Jacobi up to 1024 rows and columns.
+    """
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+    def __repr__(self):
+        return f"SvdAlgorithm.{self.name}"
+
+
+_ON_CPU = {SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.QR: "gesvd", SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"}
+_ON_GPU = {SvdAlgorithm.QR: "gesvd", SvdAlgorithm.JACOBI: "gesvdj", SvdAlgorithm.POLAR: "gesvdp",
+           SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"}  # fmt: skip
+
+
+class SVD(Linalg):
+    """Singular values of matrices, and both sides' singular vectors if asked for."""
+
+    name = "svd"
+    multiple_results = True
+
+    def results(self, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+        m, n = x.shape[-2:]
+        k = min(m, n)
+        if subset_by_index is not None:
+            if full_matrices and subset_by_index != (0, k):
+                raise ValueError("svd: full_matrices and subset_by_index cannot both be set")
+            k = min(k, subset_by_index[1] - subset_by_index[0])
+        values = [((k,), dtypes.to_floating_dtype(x.dtype))]
+        sides = [((m, m if full_matrices else k), x.dtype), ((n if full_matrices else k, n), x.dtype)]
+        return values + sides if compute_uv else values
+
+    def lower(self, e, ins, outs, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+        m, n = ins[0].shape[-2:]
+        if not m or not n:
+            return emit(e, _of_nothing, ins, [x], outs=tuple(outs))
+        if e.platform == "tpu":
+            raise NotImplementedError("svd: singular values on TPU are not there yet")
+        if subset_by_index not in (None, (0, min(m, n))):
+            raise NotImplementedError("svd: subset_by_index not implemented for CPU and GPU")
+        algorithm = algorithm or SvdAlgorithm.DEFAULT
+        on = _on_cpu if e.platform == "cpu" else _on_gpu
+        info, found = on(e, x, ins[0], outs[0], full_matrices, compute_uv, algorithm)
+        infos = ShapedArray(ins[0].shape[:-2], INT32)
+        return where_found(e, (info, infos), found[: len(outs)], outs)
+
+    def jvp(self, primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+        (a,), (da,) = primals, tangents
+        (*_, m, n) = typeof(a).shape
+        if subset_by_index not in (None, (0, min(m, n))):
+            raise NotImplementedError("SVD JVP: subset_by_index not implemented")
+        if compute_uv and full_matrices and m != n:
+            raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices")
+        s, u, vt = self.bind(a, full_matrices=False, compute_uv=True, subset_by_index=subset_by_index,
+                             algorithm=algorithm)  # fmt: skip
+        ut, v = adjoint(u), adjoint(vt)
+        row = along(s, -2)
+        inner = _dot(_dot(ut, da), v)
+        ds = diagonal(real(inner) if is_complex(inner) else inner)
+        if not compute_uv:
+            return [s], [ds]
+        du, dv = _push_singular_vectors(da, s, row, inner, (u, ut, v, vt))
+        return [s, u, vt], [ds, du, adjoint(dv)]
+
+
+def _of_nothing(x: Any, outs: tuple[ShapedArray, ...]) -> list:
+    """Of empty matrices there are no values, and the vectors are unit vectors."""
+
+    def unit(out):
+        if not out.size:
+            return moving.full(out.shape, np.zeros((), out.dtype)[()])
+        return moving.broadcast_to_shape(eye(*out.shape[-2:], out.dtype, out.ndim), out.shape)
+
+    values = moving.full(outs[0].shape, np.zeros((), outs[0].dtype)[()])
+    return [values, *[unit(out) for out in outs[:0:-1]][::-1]]
+
+
+def _found(x: ShapedArray, values: ShapedArray, left: tuple, right: tuple) -> list[ShapedArray]:
+    """The types of what routines give: the matrix overwritten, values, both sides, whether they succeeded."""
+    *batch, _, _ = x.shape
+    sides = [ShapedArray((*batch, *shape) if shape else (), x.dtype) for shape in (left, right)]
+    return [x, values, *sides, ShapedArray(tuple(batch), INT32)]
+
+
+def _on_cpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
+    (m, n), k = aval.shape[-2:], values.shape[-1]
+    if algorithm not in _ON_CPU:
+        raise NotImplementedError("The SVD Jacobi and Polar algorithms are not implemented on CPU.")
+    found = _found(aval, values, (m, m if full_matrices else k), (n if full_matrices else k, n))
+    routine = _ON_CPU[algorithm], {"mode": "N" if not compute_uv else "A" if full_matrices else "S"}
+    _, *results, info = external(e, "svd", [x], [aval], found, cpu=routine, aliases={0: 0})
+    return info, results
+
+
+def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
+    (m, n), k = aval.shape[-2:], values.shape[-1]
+    if algorithm is SvdAlgorithm.DEFAULT:
+        algorithm = SvdAlgorithm.JACOBI if max(m, n) <= 1024 else SvdAlgorithm.QR
+    if algorithm is SvdAlgorithm.DIVIDE_AND_CONQUER and e.platform == "cuda":
+        raise NotImplementedError(
+            "Divide-and-conquer SVD (SvdAlgorithm.DIVIDE_AND_CONQUER) is only supported on AMD (ROCm) GPUs, "
+            "not on NVIDIA CUDA."
+        )
+    target = f"{'cu' if e.platform == 'cuda' else 'hip'}solver_{_ON_GPU[algorithm]}_ffi"
+    config = {"compute_uv": compute_uv, "full_matrices": full_matrices}
+    if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
+        wide = full_matrices or algorithm is SvdAlgorithm.JACOBI and k <= 32
+        config["full_matrices"] = wide
+        found = _found(aval, values, (m, m if wide else k), (n, n if wide else k))
+        _, s, u, v, info = foreign_call(e, target, [x], [aval], found, config, {0: 0})
+        if not compute_uv:
+            return info, [s]
+        cut = k if wide and not full_matrices else None
+        return info, [s, *emit(e, _turned, found[2:4], [u, v], cut=cut)]
+    turned = (
+        algorithm is SvdAlgorithm.QR and m < n
+    )  # the routine wants no fewer rows than columns: it gets the transpose, row by row
+    left, right = (m, m if full_matrices else k), (n if full_matrices else k, n)
+    found = _found(aval, values, *((right, left) if turned else (left, right)) if compute_uv else ((), ()))
+    _, s, u, vt, info = foreign_call(e, target, [x], [aval], found, config | {"transposed": turned}, {0: 0},
+                                     by_column=not turned)  # fmt: skip
+    return info, [s, vt, u] if turned else [s, u, vt]
+
+
+def _turned(u: Any, v: Any, cut: int | None) -> list:
+    """u and vᴴ, of which the first `cut` columns and rows are wanted, if any."""
+    vt = transposed(v)
+    vt = conj(vt) if is_complex(v) else vt
+    if cut is None:
+        return [u, vt]
+    zeros = (0,) * typeof(u).ndim
+    left, right = typeof(u).shape, typeof(vt).shape
+    return [slice_(u, zeros, (*left[:-1], cut)), slice_(vt, zeros, (*right[:-2], cut, right[-1]))]
+
+
+def _dot(x: Any, y: Any) -> Any:
+    return dot(x, y, Precision.HIGHEST)
+
+
+def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) -> tuple:
+    """Tangents of the left and right singular vectors, as columns."""
+    u, ut, v, vt = sides
+    ndim, k = typeof(u).ndim, typeof(s).shape[-1]
+    one = literal(s, 1)
+    squares = mul(add(row, transposed(row)), sub(row, transposed(row)))
+    same = eye(k, k, typeof(s).dtype)
+    same = moving.expand_dims(same, tuple(range(ndim - 2)))
+    weights = sub(div(one, add(squares, same)), same)
+    right, left = mul(typed(row, u), inner), mul(transposed(typed(row, u)), inner)
+    zero = convert(eq(s, literal(s, 0)), typeof(s).dtype)
+    inverse = _diagonal_matrix(sub(div(one, add(s, zero)), zero))
+    turn = mul(mul(literal(inner, 0.5), sub(inner, adjoint(inner))), typed(inverse, u))
+    du = _dot(u, add(mul(typed(weights, u), add(right, adjoint(right))), turn))
+    dv = _dot(v, mul(typed(weights, u), add(left, adjoint(left))))
+    m, n = typeof(da).shape[-2:]
+    if m > n:
+        moved = _dot(da, v)
+        du = add(du, div(sub(moved, _dot(u, _dot(ut, moved))), typed(row, u)))
+    if n > m:
+        moved = _dot(adjoint(da), u)
+        dv = add(dv, div(sub(moved, _dot(v, _dot(vt, moved))), typed(row, u)))
+    return du, dv
+
+
+def _diagonal_matrix(x: Any) -> Any:
+    *batch, n = typeof(x).shape
+    d = len(batch)
+    at = iota(np.int32, n)
+    zeros = moving.full((*batch, n, n), literal(x, 0))
+    numbers = ScatterDimensionNumbers(tuple(range(d)), (d, d + 1), (d, d + 1))
+    return scatter(zeros, on_diagonal(at, n), x, numbers)
+
+
+svd_p = SVD()
+
+
+def svd(
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:
+    """The singular value decomposition: (U, falling singular values, Vᴴ), or the values alone."""
+    values, *sides = svd_p.bind(
+        x,
+        full_matrices=full_matrices,
+        compute_uv=compute_uv,
+        subset_by_index=subset_by_index,
+        algorithm=algorithm,
+    )
+    return (sides[0], values, sides[1]) if compute_uv else values

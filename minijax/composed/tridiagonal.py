@@ -1,0 +1,142 @@
+"""Tridiagonal systems."""
+
+from typing import Any
+
+from minijax.composed.matrices import along
+from minijax.control.scan import scan
+from minijax.ir.primitive import is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ops import moving
+from minijax.ops.elementwise import div, mul, neg, sub
+from minijax.ops.families import literal
+from minijax.ops.indexing import ScatterDimensionNumbers
+from minijax.ops.linalg import INT32, Linalg, emit, external, foreign_call, where_found
+from minijax.ops.scatter import scatter_add
+from minijax.ops.shape import concatenate, slice as slice_, squeeze
+from minijax.ops.zeros import add_any, instantiate
+
+
+class TridiagonalSolve(Linalg):
+    """The solution x of a x = b, for a given by its lower, main and upper diagonal."""
+
+    name = "tridiagonal_solve"
+    ranks = (1, 1, 1, 2)
+
+    def results(self, dl, d, du, b, *, perturb_singular):
+        if not dl.shape == d.shape == du.shape:
+            raise TypeError("tridiagonal_solve requires that all diagonal arguments have the same shape, got "
+                            f"{dl.shape}, {d.shape} and {du.shape}.")  # fmt: skip
+        if b.shape[:-1] != d.shape:
+            raise TypeError("tridiagonal_solve requires that the leading ndim-1 dimensions of b equal the "
+                            f"dimensions of the diagonals, got {b.shape} and {d.shape}.")  # fmt: skip
+        return [(b.shape[-2:], b.dtype)]
+
+    def lower(self, e, ins, outs, *operands, perturb_singular):
+        batch, gpu = ins[0].ndim - 1, {"cuda": "cu", "rocm": "hip"}.get(e.platform)
+        if perturb_singular:
+            if e.platform == "tpu":
+                raise NotImplementedError(
+                    "tridiagonal_solve: perturb_singular=True is not supported on this platform."
+                )
+            target = f"{gpu}_tridiagonal_solve_perturbed" if gpu else "tridiagonal_solve_perturbed_ffi"
+            return foreign_call(e, target, operands, ins, outs, {}, batch=batch)
+        if e.platform == "tpu":
+            return emit(e, _eliminated, ins, operands)
+        if gpu:
+            return foreign_call(e, f"{gpu}sparse_gtsv2_ffi", operands, ins, outs, {}, {3: 0}, batch)
+        infos = ShapedArray(ins[0].shape[:-1], INT32)
+        *_, x, info = external(e, self.name, operands, ins, [*ins, infos], cpu=("gtsv", {}), batch=batch,
+                               aliases={i: i for i in range(4)})  # fmt: skip
+        return where_found(e, (info, infos), [x], outs)
+
+    def jvp(self, primals, tangents, **how):
+        *diagonals, b = primals
+        *changes, db = tangents
+        x = self.bind(*primals, **how)
+        if any(type(t) is not Zero for t in changes):
+            pushed = neg(_product(*map(instantiate, changes), x))
+            db = pushed if type(db) is Zero else add_any(db, pushed)
+        return [x], [self.bind(*diagonals, db, **how)]
+
+    def transpose(self, cts, dl, d, du, b, **how):
+        if not is_linear(b) or any(map(is_linear, (dl, d, du))):
+            raise NotImplementedError(
+                "Transpose rule for 'tridiagonal_solve' not implemented for the diagonals"
+            )
+        if type(cts[0]) is Zero:
+            return [None, None, None, Zero(b.aval)]
+        n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
+        outside = literal(d, 0)
+        lost = _part(du, axis, n - 1, n)
+        lower = concatenate([moving.full(typeof(lost).shape, outside), _part(du, axis, 0, n - 1)], axis)
+        kept = _part(dl, axis, 1, n)
+        lost = _part(dl, axis, 0, 1)
+        upper = concatenate([kept, moving.full(typeof(lost).shape, outside)], axis)
+        return [None, None, None, self.bind(lower, d, upper, cts[0], **how)]
+
+    def batch(self, axis, operands, dims, **how):
+        *diagonals, b = operands
+        if any(d is not None for d in dims[:3]):
+            return super().batch(axis, operands, dims, **how)
+        # One matrix for all: the systems become columns of one right-hand side.
+        at = typeof(b).ndim - 2
+        b = moving.move_axis(b, dims[3], at)
+        shape = typeof(b).shape
+        x = self.bind(*diagonals, moving.reshape_to(b, (*shape[:at], shape[at] * shape[at + 1])), **how)
+        return [moving.reshape_to(x, shape)], [at]
+
+
+def _part(x: Any, axis: int, start: int, stop: int) -> Any:
+    shape = typeof(x).shape
+    if (start, stop) == (0, shape[axis]):
+        return x
+    starts = [start if i == axis else 0 for i in range(len(shape))]
+    return slice_(x, starts, [stop if i == axis else size for i, size in enumerate(shape)])
+
+
+def _product(dl: Any, d: Any, du: Any, x: Any) -> Any:
+    """The tridiagonal matrix by x."""
+    n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
+    y = mul(moving.reshape_to(d, (*typeof(d).shape, 1)), x)
+    numbers = ScatterDimensionNumbers(tuple(range(axis + 2)), (), (axis,))
+    for diagonal, at in ((dl, 1), (du, 0)):
+        rows = along(_part(diagonal, axis, at, at + n - 1), -1)
+        terms = mul(rows, _part(x, axis, 1 - at, n - at))
+        y = scatter_add(y, moving.full((1,), INT32.type(at)), terms, numbers, indices_are_sorted=True,
+                        unique_indices=True)  # fmt: skip
+    return y
+
+
+def _eliminated(dl: Any, d: Any, du: Any, b: Any) -> list:
+    """Solves by elimination without exchanging rows (Thomas' algorithm)."""
+    axis = typeof(d).ndim - 1
+    row = lambda x: squeeze(_part(x, axis, 0, 1), (axis,))  # noqa: E731
+    to_front = lambda x: moving.move_axis(x, axis, 0)  # noqa: E731
+
+    def forward(carry, given):
+        (above, x), (dl, d, du, b) = carry, given
+        pivot = lambda: sub(d, mul(dl, above))  # noqa: E731
+        return (div(du, pivot()), div(sub(b, mul(along(dl, -1), x)), along(pivot(), -1))), carry
+
+    def backward(x, given):
+        above, found = given
+        return sub(found, mul(along(above, -1), x)), x
+
+    first = div(row(du), row(d)), div(row(b), along(row(d), -1))
+    n = typeof(d).shape[-1]
+    rest = tuple(to_front(_part(v, axis, 1, n)) for v in (dl, d, du, b))
+    (_, last), (above, found) = scan(forward, first, rest, unroll=32)
+    x, xs = scan(backward, last, (above, found), reverse=True, unroll=32)
+    return [concatenate([moving.expand_dims(x, (axis,)), moving.move_axis(xs, 0, axis)], axis)]
+
+
+tridiagonal_solve_p = TridiagonalSolve()
+
+
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+    """Solves tridiagonal systems a x = b, where a[i, i - 1] = dl[i], a[i, i] = d[i] and a[i, i + 1] = du[i];
+    dl[0] and du[-1] are not read. b has an axis of right sides more than d.
+
+    A singular system gives NaN or, with `perturb_singular`, the solution of one beside it.
+    """
+    return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=perturb_singular)

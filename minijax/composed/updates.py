@@ -1,0 +1,130 @@
+"""Updates of symmetric matrices by products, and of Cholesky factors."""
+
+from typing import Any
+
+from minijax.control.cond import cond
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import ShapedArray, typeof
+from minijax.ops import moving
+from minijax.ops.elementwise import abs as abs_, add, div, eq, gt, mul, neg, select, sqrt, sub
+from minijax.ops.families import FLOAT, literal
+from minijax.ops.indexing import ScatterDimensionNumbers
+from minijax.ops.linalg import INT32, Linalg, emit, matmul, transposed, tril
+from minijax.ops.scatter import scatter
+from minijax.ops.shape import slice as slice_, squeeze
+
+
+class SymmetricProduct(Linalg):
+    """alpha a aᵀ + beta c for symmetric c, of which the part above the diagonal is undefined."""
+
+    name = "symmetric_product"
+    accepts = FLOAT
+    ranks = (2, 2)
+
+    def results(self, a, c, **how):
+        if not a.shape[-2] == c.shape[-2] == c.shape[-1]:
+            raise ValueError("symmetric_product expects matrices of shapes (n, k) and (n, n). Got shapes "
+                             f"{a.shape} and {c.shape}.")  # fmt: skip
+        return [(c.shape[-2:], c.dtype)]
+
+    def lower(self, e, ins, outs, a, c, *, alpha, beta):
+        if e.platform != "cuda":
+            return emit(e, _symmetric_product, ins, [a, c], alpha=alpha, beta=beta)
+        unit = ShapedArray((), ins[0].dtype)
+        factors = [e.broadcast_in_dim(e.constant(x, unit), unit, unit, ()) for x in (alpha, beta)]
+        avals = [*ins, unit, unit]
+        return _by_row(e, "cusolver_syrk_ffi", [a, c, *factors], avals, outs, {"transpose": False}, {1: 0})
+
+
+def _by_row(e, target, operands, ins, outs, config, aliases):
+    layouts = [[list(range(a.ndim))[::-1] for a in side] for side in (ins, outs)]
+    return e.custom_call(target, operands, ins, outs, backend_config=config, aliases=aliases,
+                         operand_layouts=layouts[0], result_layouts=layouts[1])  # fmt: skip
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return mul(moving.full(typeof(x).shape, literal(x, factor)), x)
+
+
+def _symmetric_product(a: Any, c: Any, alpha: float, beta: float) -> list:
+    return [add(_scaled(matmul(a, transposed(a)), alpha), _scaled(c, beta))]
+
+
+class CholeskyUpdate(Linalg):
+    """The upper Cholesky factor of rᵀ r + w wᵀ, by a Givens rotation for each row."""
+
+    name = "cholesky_update"
+    accepts = FLOAT
+    ranks = (2, 1)
+    batch = Primitive.batch
+
+    def check(self, avals):
+        super().check(avals)
+        for i, (a, rank) in enumerate(zip(avals, self.ranks, strict=True)):
+            if a.ndim != rank:
+                raise TypeError(f"Input {i} to cholesky_update must have a rank of exactly {rank}, but got "
+                                f"shape={a.shape}")  # fmt: skip
+        return ()
+
+    def results(self, r, w):
+        if r.shape != (*w.shape, *w.shape):
+            raise ValueError("cholesky_update takes a square matrix and a vector of the same size as input. "
+                             f"Got shapes {r.shape} and {w.shape} instead")  # fmt: skip
+        return [(r.shape, r.dtype)]
+
+    def lower(self, e, ins, outs, r, w):
+        if e.platform != "cuda":
+            return emit(e, _cholesky_update, ins, [r, w])
+        return _by_row(e, "cu_cholesky_update_ffi", [r, w], ins, list(ins), {}, {0: 0, 1: 1})[:1]
+
+
+def _cholesky_update(r: Any, w: Any) -> list:
+    n = typeof(w).shape[0]
+    numbers = ScatterDimensionNumbers((0,), (0,), (0,))
+    for k in range(n):
+        x, y = _item(r, k, k), _item(w, k)
+        c, s = cond(eq(y, literal(y, 0)), lambda x, y: (literal(x, 1), literal(x, 0)), _rotation, x, y)
+        row = _item(r, k)
+        by = lambda factor, v: mul(moving.broadcast_to_shape(factor, (n,)), v)  # noqa: E731
+        turned = sub(by(c, row), by(s, w))
+        w = add(by(c, w), by(s, row))
+        at = moving.full((1,), INT32.type(k))
+        r = scatter(r, at, turned, numbers, indices_are_sorted=True, unique_indices=True)
+    return [r]
+
+
+def _item(x: Any, *at: int) -> Any:
+    """The element, or the row, at these places."""
+    shape = typeof(x).shape
+    stop = (*(k + 1 for k in at), *shape[len(at) :])
+    x = x if stop == shape and not any(at) else slice_(x, (*at, *(0 for _ in shape[len(at) :])), stop)
+    return squeeze(x, range(len(at)))
+
+
+def _rotation(x: Any, y: Any) -> tuple:
+    """Cosine and sine of the rotation that takes (x, y) to the first axis."""
+    sizes = abs_(x), abs_(y)
+    size = select(gt(*sizes), *sizes)
+    x, y = div(x, size), div(y, size)
+    inverse = div(literal(x, 1), sqrt(add(mul(x, x), mul(y, y))))
+    return mul(x, inverse), mul(neg(y), inverse)
+
+
+symmetric_product_p, cholesky_update_p = SymmetricProduct(), CholeskyUpdate()
+
+
+def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
+                      symmetrize_output: bool = False) -> Any:  # fmt: skip
+    """alpha a aᵀ + beta c for symmetric c; what stands above the diagonal is undefined unless
+    `symmetrize_output`.
+    """
+    found = symmetric_product_p.bind(a_matrix, c_matrix, alpha=alpha, beta=beta)
+    if not symmetrize_output:
+        return found
+    above = transposed(tril(found, -1))
+    return add(tril(found), above)
+
+
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+    """The upper triangular R' with R'ᵀ R' = rᵀ r + w wᵀ, for real upper triangular r."""
+    return cholesky_update_p.bind(r_matrix, w_vector)

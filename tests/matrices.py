@@ -1,0 +1,65 @@
+"""What the tests of linear algebra share: random matrices, and cases of `lax.linalg`."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from compare import Case, canonical, outcome, placed, require, run_on, same_lines, sweep
+
+import minijax
+
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
+def matrix(*shape: int, dtype: Any = np.float32, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    x = random.normal(size=shape)
+    return (x + 1j * random.normal(size=shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+
+def case(function: str, *args: Any, **how: Any) -> Case:
+    """A function of `lax.linalg`; strings among the keywords are members of enumerations there."""
+
+    def program(lax):
+        given = {k: _member(lax.linalg, v) for k, v in how.items()}
+        return lambda *args: getattr(lax.linalg, function)(*args, **given)
+
+    shapes = [f"{x.dtype}{list(x.shape)}" for x in args]
+    return Case(f"{function} {how} {shapes}", program, args)
+
+
+def _member(module: Any, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    enumeration, name = value.split(".")
+    return getattr(module, enumeration)[name]
+
+
+def with_doubles(cases: list[Case]) -> None:
+    """Compares cases with 64 bits switched on."""
+    jax = pytest.importorskip("jax")
+    with minijax.enable_x64(True), jax.enable_x64(True):
+        sweep(cases)
+
+
+def same_on_platforms(cases: list[Case], platforms: tuple[str, ...] = PLATFORMS) -> None:
+    """Requires equal texts, or equal errors, of programs for platforms that need not be there."""
+    jax = pytest.importorskip("jax")
+    for c in cases:
+        for platform in platforms:
+            found = [outcome(lambda side=side: _lowered(side, c, platform)) for side in (minijax, jax)]  # noqa: B023
+            if any(f.error for f in found):
+                names = [isinstance(f.error, NotImplementedError) for f in found]
+                require(all(names), f"{c.name} on {platform}", found[0].error, found[1].error)
+            else:
+                same_lines(f"{c.name} on {platform}", *(f.value for f in found))
+
+
+def _lowered(side: Any, c: Case, platform: str) -> str:
+    traced = side.jit(run_on(side, c.program)).trace(*placed(side, c.args))
+    return canonical(traced.lower(lowering_platforms=(platform,)).as_text())
+
+
+def same_refusals(cases: list[Case]) -> None:
+    """Requires that both sides refuse the arguments, in one way."""
+    sweep([Case(c.name, c.program, c.args, may_raise=True) for c in cases])
