@@ -3,6 +3,9 @@
 from minijax.base.faces import Face
 
 _FACE = Face(__name__, ('linalg',), {
+    "minijax.api.custom_root": """
+        custom_root
+    """,
     "minijax.composed.cumulative": """
         cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p
     """,
@@ -13,7 +16,7 @@ _FACE = Face(__name__, ('linalg',), {
         cond cond_p switch
     """,
     "minijax.control.custom_solve": """
-        custom_linear_solve
+        custom_linear_solve linear_solve_p=custom_linear_solve_p
     """,
     "minijax.control.loops": """
         fori_loop while_loop while_p

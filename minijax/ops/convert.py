@@ -8,6 +8,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.jaxpr import Literal
 from minijax.ir.primitive import Primitive
+from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops.moving import Linear1, held
 from minijax.run.array import Array
@@ -22,6 +23,13 @@ class ConvertElementType(Linear1):
 
     def infer(self, x, *, new_dtype, weak_type, sharding):
         return [ShapedArray(x.shape, new_dtype, weak_type)]
+
+    def rebind(self, trace, operands, params):
+        # What was weak when the equation was recorded may not be so now.
+        aval, wanted = typeof(operands[0]), (params["new_dtype"], params["weak_type"], None)
+        if isinstance(operands[0], Tracer) and (aval.dtype, aval.weak_type, params["sharding"]) == wanted:
+            return list(operands)
+        return super().rebind(trace, operands, params)
 
     def lower(self, e, ins, outs, x, *, new_dtype, weak_type, sharding):
         (have,), (out,) = ins, outs
