@@ -8,6 +8,7 @@ from minijax.api.assembly import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
 from minijax.api.autodiff import (
+    fwd_and_bwd as fwd_and_bwd,
     grad as grad,
     hessian as hessian,
     jacfwd as jacfwd,
@@ -29,6 +30,7 @@ from minijax.api.custom import (
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
 )
+from minijax.api.custom_tools import closure_convert as closure_convert
 from minijax.api.jit import eval_shape as eval_shape, jit as jit, make_jaxpr as make_jaxpr
 from minijax.api.meshes import make_mesh as make_mesh, reshard as reshard
 from minijax.api.pmap import pmap as pmap
@@ -84,8 +86,8 @@ from minijax.run.client import (
 
 _SUBMODULES = frozenset(
     """
-    ad_checkpoint core custom_derivatives dtypes errors example_libraries extend lax nn numpy random ref
-    sharding stages tree tree_util typing version
+    ad_checkpoint api_util core custom_batching custom_derivatives dtypes errors example_libraries extend
+    flatten_util lax nn numpy random ref sharding stages tree tree_util typing version
 """.split()
 )
 

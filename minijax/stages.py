@@ -3,6 +3,8 @@
 from minijax.api.stages import (
     ArgInfo as ArgInfo,
     Compiled as Compiled,
+    CompilerOptions as CompilerOptions,
     Lowered as Lowered,
     Traced as Traced,
+    Wrapped as Wrapped,
 )

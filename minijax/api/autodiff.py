@@ -1,17 +1,20 @@
 """Differentiation as users call it: grad, jvp, vjp, linearize, Jacobians."""
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from minijax.api.jit import jit
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.control.jitted import argument_names, function_name, signature_of, source_of
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
+from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops import moving
@@ -218,6 +221,12 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
     n = flat.count
     if has_aux:
         jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
+    # Arguments first among what is saved, as jax has them.
+    places = {id(x): i for i, x in enumerate(xs)}
+    order = sorted(range(len(consts)), key=lambda i: places.get(id(consts[i]), len(xs)))
+    if order != list(range(len(consts))):
+        jaxpr = jaxpr.replace(constvars=[jaxpr.constvars[i] for i in order])
+        consts = [consts[i] for i in order]
     out_avals = [typeof(x) for x in outs[:n]]
     pullback = VJP(fun, in_tree, flat.out_tree, out_avals, nonzeros, jaxpr, consts)
     out = flat.out_tree.unflatten(outs[:n])
@@ -447,7 +456,8 @@ def _basis(value: Any) -> Any:
     parts = []
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
-        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=None)
+        # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
+        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=UNSPECIFIED)
         parts.append(convert_element_type_p.bind(block, **params))
     return treedef.unflatten(parts)
 
@@ -512,13 +522,21 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
+    _check_callable(fun)
     xs, in_tree = tree.flatten(primals)
-    avals = [ShapedArray(tuple(x.shape), x.dtype) if hasattr(x, "shape") else typeof(x) for x in xs]
+    avals = [ShapedArray(tuple(x.shape), x.dtype) if not is_value(x) and hasattr(x, "shape") else typeof(x)
+             for x in xs]  # fmt: skip
     flat = Flat(fun, in_tree)
     both = tree.treedef_tuple([in_tree, tree.tree_structure({})])
     info = DebugInfo("linear_transpose", source_of(fun), argument_names(signature_of(fun), both, ()))
     jaxpr, consts = trace_to_jaxpr(flat, avals, info)
     out_tree = flat.out_tree
+    ins, outs = ([a.dtype for a in types] for types in (avals, jaxpr.out_avals))
+    if not any(all(dtypes.issubdtype(d, k) for d in (*ins, *outs)) for k in (np.inexact, np.integer)):
+        raise TypeError(
+            "linear_transpose only supports [float or complex] -> [float or complex], and integer -> integer "
+            f"functions, but got {ins} -> {outs}."
+        )
 
     def transposed(consts, ct):
         cts, ct_tree = tree.flatten(ct)
@@ -532,6 +550,29 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
                     f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}"
                 )
         results = backward(jaxpr, consts, [Linear(a) for a in avals], cts)
-        return in_tree.unflatten([instantiate(c) for c in results])
+        return in_tree.unflatten([c if type(c) is np.ndarray else held(c) for c in map(instantiate, results)])
 
     return tree.Partial(transposed, consts)
+
+
+def fwd_and_bwd(
+    fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+) -> tuple[Callable, Callable]:
+    """The two passes of reverse mode: `fwd(*args)` gives (result, residuals), `bwd(residuals, cotangent)` the
+    cotangents of the arguments `argnums`.
+
+    With `has_aux`, `fun` returns (result, aux), and `fwd` gives (result, residuals, aux). Unlike what `vjp`
+    gives, `bwd` is one function for all calls, which `jit` compiles once.
+    """
+    _check_callable(fun)
+    nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)
+
+    def fwd(*args):
+        positions = _positions(nums, len(args))
+        return _vjp(_of_chosen(fun, positions, args, {}), [args[i] for i in positions], has_aux)
+
+    def bwd(residuals, ct):
+        cts = residuals(ct)
+        return tuple(cts) if isinstance(argnums, Sequence) else cts[0]
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)

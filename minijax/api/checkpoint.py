@@ -12,16 +12,36 @@ from minijax.control.call import JitOptions
 from minijax.control.checkpoint import name_p, opened, remat_p
 from minijax.control.jitted import Jitted, signature_of
 from minijax.ops.dot import dot_general_p
+from minijax.transforms.split import Offloadable, Recompute, Saveable
+
+
+class _Deprecated:
+    """The default of a parameter that must not be given any more."""
+
+    def __repr__(self):
+        return "Deprecated"
+
+
+_DEPRECATED = _Deprecated()
+
+
+def _check_concrete(concrete: Any) -> None:
+    if concrete is not _DEPRECATED:
+        raise NotImplementedError(
+            "The `concrete` option to `jax.checkpoint` is not there any more; use `static_argnums`"
+        )
 
 
 def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
-               policy: Callable[..., bool] | None = None, static_argnums: int | tuple[int, ...] = (),
-               static_argnames: str | Iterable[str] = ()) -> Callable:  # fmt: skip
+               policy: Callable[..., Any] | None = None, static_argnums: int | tuple[int, ...] = (),
+               static_argnames: str | Iterable[str] = (),
+               concrete: Any = _DEPRECATED) -> Callable:  # fmt: skip
     """A function whose intermediate values are computed again in the backward pass instead of being kept.
 
-    `policy(primitive, *avals, **params)` says which results may be kept after all. Static arguments must be
-    hashable.
+    `policy(primitive, *avals, **params)` says which results may be kept after all, by a bool or by
+    `Saveable` and `Recompute` of `jax.ad_checkpoint`. Static arguments must be hashable.
     """
+    _check_concrete(concrete)
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     signature = signature_of(fun)
@@ -43,7 +63,11 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     return checkpointed
 
 
-remat = checkpoint
+def remat(fun: Callable, *, prevent_cse: bool = True, policy: Callable[..., Any] | None = None,
+          static_argnums: int | tuple[int, ...] = (), concrete: Any = _DEPRECATED) -> Callable:  # fmt: skip
+    """As `checkpoint`."""
+    return checkpoint(fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
+                      concrete=concrete)  # fmt: skip
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
@@ -62,8 +86,8 @@ class DotsSaveable:
 
     only_if_no_batch_dims: bool
 
-    def __call__(self, primitive, *_, **params):
-        if primitive is not dot_general_p:
+    def __call__(self, prim, *args, **params):
+        if prim is not dot_general_p:
             return False
         return not self.only_if_no_batch_dims or not any(params["dimension_numbers"][1])
 
@@ -88,27 +112,67 @@ class SaveAnyNamesButThese:
         return primitive is name_p and params["name"] not in self.names
 
 
-def save_only_these_names(*names: str) -> Callable:
+def save_only_these_names(*names_which_can_be_saved: str) -> Callable:
     """Keep only the values with these names."""
-    return SaveOnlyTheseNames(frozenset(names))
+    return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
 
 
-def save_any_names_but_these(*names: str) -> Callable:
+def save_any_names_but_these(*names_not_to_save: str) -> Callable:
     """Keep only named values, but not those with these names."""
-    return SaveAnyNamesButThese(frozenset(names))
+    return SaveAnyNamesButThese(frozenset(names_not_to_save))
 
 
-def save_anything_except_these_names(*names: str) -> Callable:
+def save_anything_except_these_names(*names_not_to_save: str) -> Callable:
     """Keep every value but those with these names."""
-    excluded = frozenset(names)
-    return lambda primitive, *_, **params: not (primitive is name_p and params["name"] in excluded)
+    excluded = frozenset(names_not_to_save)
+    return lambda prim, *_, **params: not (prim is name_p and params["name"] in excluded)
 
 
 def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
-    """Keep what either policy keeps."""
+    """Keep what either policy keeps; they must say so by booleans."""
 
-    def policy(primitive, *avals, **params):
-        return policy_1(primitive, *avals, **params) or policy_2(primitive, *avals, **params)
+    def policy(prim, *args, **params):
+        found = policy_1(prim, *args, **params), policy_2(prim, *args, **params)
+        if not all(isinstance(keep, bool) for keep in found):
+            raise ValueError(
+                "save_from_both_policies: the return value of the policies should be a boolean. Got: "
+                f"{found[0]} and {found[1]}"
+            )
+        return any(found)
+
+    return policy
+
+
+def offload_dot_with_no_batch_dims(offload_src: Any, offload_dst: Any) -> Callable:
+    """Keep the results of matrix products without batch axes in the memory `offload_dst`."""
+
+    def policy(prim, *_, **params):
+        keep = prim is dot_general_p and not any(params["dimension_numbers"][1])
+        return Offloadable(src=offload_src, dst=offload_dst) if keep else Recompute
+
+    return policy
+
+
+def save_and_offload_only_these_names(*, names_which_can_be_saved: Sequence[str],
+                                      names_which_can_be_offloaded: Sequence[str], offload_src: Any,
+                                      offload_dst: Any) -> Callable:  # fmt: skip
+    """Keep the values with some names, and those with others in the memory `offload_dst`.
+
+    Raises ValueError for a name that is among both.
+    """
+    saved, offloaded = set(names_which_can_be_saved), set(names_which_can_be_offloaded)
+    if both := saved & offloaded:
+        raise ValueError(
+            "save_and_offload_only_these_names: the names should be exclusive, but names_which_can_be_saved "
+            f"and names_which_can_be_offloaded share {both}"
+        )
+
+    def policy(prim, *_, **params):
+        if prim is name_p and params["name"] in saved:
+            return Saveable
+        if prim is name_p and params["name"] in offloaded:
+            return Offloadable(src=offload_src, dst=offload_dst)
+        return Recompute
 
     return policy
 
@@ -117,8 +181,10 @@ _dots, _plain_dots = DotsSaveable(False), DotsSaveable(True)
 checkpoint_policies = SimpleNamespace(
     everything_saveable=everything_saveable, nothing_saveable=nothing_saveable, dots_saveable=_dots,
     checkpoint_dots=_dots, dots_with_no_batch_dims_saveable=_plain_dots,
-    checkpoint_dots_with_no_batch_dims=_plain_dots, save_only_these_names=save_only_these_names,
-    save_any_names_but_these=save_any_names_but_these,
+    checkpoint_dots_with_no_batch_dims=_plain_dots,
+    offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
     save_anything_except_these_names=save_anything_except_these_names,
+    save_any_names_but_these=save_any_names_but_these, save_only_these_names=save_only_these_names,
     save_from_both_policies=save_from_both_policies,
+    save_and_offload_only_these_names=save_and_offload_only_these_names,
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from minijax.base import dtypes, errors, source, tree
 from minijax.control.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.control.jitted import function_name, signature_of
+from minijax.control.remat_opt import optimized_forward
 from minijax.ir.trace import Tracer
 from minijax.ir.types import Zero, typeof
 from minijax.ops.zeros import add_any, instantiate
@@ -21,13 +22,13 @@ class CustomVJPPrimal(NamedTuple):
 
 
 def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: dict) -> tuple:
-    """All arguments by position, defaults filled in."""
-    if signature is None or not kwargs and len(args) == len(signature.parameters):
+    """All arguments by position, defaults filled in but for those by keyword only."""
+    if signature is None:
         return args
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    if bound.kwargs:
-        raise TypeError(f"keyword-only arguments cannot be resolved to positions: {set(bound.kwargs)}")
+    if unresolved := bound.kwargs.keys() & kwargs.keys():
+        raise TypeError(f"these keyword arguments cannot be resolved to positions: {sorted(unresolved)}")
     return bound.args
 
 
@@ -45,11 +46,16 @@ class _Custom:
             parameters = list(self.signature.parameters)
             named = tuple(parameters.index(n) for n in nondiff_argnames)
         self.nondiff_argnums = tuple(sorted({*nondiff_argnums, *named}))
+        parameters = self.signature.parameters.values() if self.signature is not None else ()
+        by_position = all(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters)
+        self.arity = len(parameters) if by_position else None
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
     def _positional(self, args: tuple, kwargs: dict) -> tuple:
+        if not kwargs and len(args) == self.arity:
+            return args
         try:
             return _resolve_kwargs(self.signature, args, kwargs)
         except TypeError as error:
@@ -200,15 +206,23 @@ class custom_vjp(_Custom):  # noqa: N801
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
-        self.symbolic_zeros = False
+        self.symbolic_zeros = self.optimize_remat = False
 
     def defvjp(
         self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False
     ) -> None:
-        """Sets the rules."""
-        if optimize_remat:
-            raise NotImplementedError("defvjp: optimize_remat is not there yet")
+        """Sets the rules. With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each argument, `bwd` a
+        `SymbolicZero` for each cotangent known to be zero.
+
+        With `optimize_remat`, `checkpoint` calls the function itself going forward, and `fwd` only going
+        back; such a function has no second reverse derivative. Raises NotImplementedError for both.
+        """
+        if optimize_remat and symbolic_zeros:
+            raise NotImplementedError(
+                "defvjp: the remat optimization for custom_vjp does not support symbolic zeros"
+            )
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+        self.optimize_remat = optimize_remat
 
     @source.boundary
     def __call__(self, *args, **kwargs):
@@ -230,6 +244,8 @@ class custom_vjp(_Custom):  # noqa: N801
         fwd = self._flat_fwd(fixed, in_tree, outs)
         bwd = self._flat_bwd(fixed, in_tree, [typeof(x) for x in leaves], outs)
         count = lambda: outs["tree"].num_leaves  # noqa: E731
+        if self.optimize_remat:
+            fwd = optimized_forward(fun, fwd, count)
         results = bind_custom_vjp(fun, fwd, bwd, leaves, count, self.symbolic_zeros)
         return outs["tree"].unflatten(results)
 

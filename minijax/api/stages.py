@@ -1,7 +1,7 @@
 """The stages of a jitted function: wrapped, traced, lowered, compiled."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import cache, source, tree
@@ -284,3 +284,23 @@ class JitWrapped(Jitted):
 
     def _cache_size(self) -> int:
         return len(self.memory.programs)
+
+
+CompilerOptions = dict[str, str | bool]
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """What `jit` gives: a function that can be traced and lowered for arguments without being run."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function."""
+        raise NotImplementedError
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """The function's jaxpr for these arguments."""
+        raise NotImplementedError
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The function's StableHLO for these arguments."""
+        raise NotImplementedError

@@ -1,6 +1,7 @@
 """Where in the user's program something happened; resolved only when shown."""
 
 import functools
+import itertools
 import os
 import types
 from collections.abc import Callable
@@ -32,13 +33,23 @@ def user_frames(traceback: Any) -> list:
     return [f for f in traceback.frames if is_user_file(f.file_name)]
 
 
-def summary(traceback: Any) -> str:
-    """The innermost user line as `file:line (function)`."""
+def summary(traceback: Any, columns: bool = False) -> str:
+    """The innermost user line as `file:line (function)`, or as `file:line:column (function)`."""
     frames = user_frames(traceback)
     if not frames:
         return "unknown"
     f = frames[0]
-    return f"{f.file_name}:{f.line_num} ({f.function_name})"
+    column = f":{_column(traceback)}" if columns else ""
+    return f"{f.file_name}:{f.line_num}{column} ({f.function_name})"
+
+
+def _column(traceback: Any) -> int:
+    """Where in its line the innermost user expression starts."""
+    for code, lasti in zip(*traceback.raw_frames(), strict=True):
+        if is_user_file(code.co_filename):
+            start = next(itertools.islice(code.co_positions(), lasti // 2, None))
+            return start[2] or 0
+    return 0
 
 
 def position(traceback: Any) -> tuple[str, int, int] | None:

@@ -9,7 +9,7 @@ from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.primitive import is_linear
-from minijax.ir.trace import close_over, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero
 from minijax.ops.convert import Copy
 from minijax.transforms.batch import batch_jaxpr
@@ -165,7 +165,7 @@ def _transposed(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bo
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
     jaxpr, consts = trace_to_jaxpr(run, [*known_avals, *ct_avals], info)
     pruned, _ = prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)
-    return close_over(pruned, consts)[0], found
+    return ClosedJaxpr(pruned, consts), found
 
 
 class Name(Copy):

@@ -221,13 +221,13 @@ class SymbolicZero:
     def __init__(self, aval: Any):
         self.aval = aval
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
+    def __getattr__(self, name):
+        if name == "aval":
+            raise AttributeError(name)
+        return getattr(self.aval, name)
 
     def __repr__(self):
-        return f"SymbolicZero({self.aval})"
+        return "SymbolicZero"
 
     @staticmethod
     def from_primal_value(x: Any) -> "SymbolicZero":

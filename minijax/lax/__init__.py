@@ -3,6 +3,9 @@
 from minijax.base.faces import Face
 
 _FACE = Face(__name__, ('linalg',), {
+    "minijax.api.custom_root": """
+        custom_root
+    """,
     "minijax.base.dtypes": """
         dtype
     """,
@@ -26,7 +29,7 @@ _FACE = Face(__name__, ('linalg',), {
         cond cond_p switch
     """,
     "minijax.control.custom_solve": """
-        custom_linear_solve
+        custom_linear_solve linear_solve_p=custom_linear_solve_p
     """,
     "minijax.control.loops": """
         fori_loop while_loop while_p

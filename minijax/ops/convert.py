@@ -25,13 +25,10 @@ class ConvertElementType(Linear1):
         return [ShapedArray(x.shape, new_dtype, weak_type)]
 
     def rebind(self, trace, operands, params):
-        (x,) = operands
-        # A jaxpr replayed on values of a stronger type than it was traced for has idle conversions.
-        if isinstance(x, Tracer) and (x.aval.dtype, x.aval.weak_type) == (
-            params["new_dtype"],
-            params["weak_type"],
-        ):
-            return [x]
+        # What was weak when the equation was recorded may not be so now.
+        aval, wanted = typeof(operands[0]), (params["new_dtype"], params["weak_type"], None)
+        if isinstance(operands[0], Tracer) and (aval.dtype, aval.weak_type, params["sharding"]) == wanted:
+            return list(operands)
         return super().rebind(trace, operands, params)
 
     def lower(self, e, ins, outs, x, *, new_dtype, weak_type, sharding):

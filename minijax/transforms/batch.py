@@ -9,7 +9,7 @@ from minijax.base import cache, source, stack
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
-from minijax.ir.trace import Trace, Tracer, checked_for_leaks, close_over, eval_jaxpr, made_at, trace_to_jaxpr
+from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, Zero, register_value_type, typeof
 from minijax.ops import moving
 from minijax.ops.moving import broadcast_axis, move_axis
@@ -186,7 +186,7 @@ def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, dims: tuple, out_dims: tuple) -
     ]
     info = closed.debug_info._replace(result_paths=None)
     jaxpr, consts = trace_to_jaxpr(run, avals, info)
-    return close_over(jaxpr, consts)[0], tuple(found)
+    return ClosedJaxpr(jaxpr, consts), tuple(found)
 
 
 register_value_type(BatchTracer, attrgetter("aval"))

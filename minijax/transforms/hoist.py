@@ -6,7 +6,7 @@ from typing import NamedTuple
 from minijax.base import cache
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, close_over, constants_to_inputs, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, constants_to_inputs, trace_to_jaxpr
 from minijax.transforms.discharge import discharged
 
 
@@ -35,7 +35,7 @@ def hoist_jaxpr(closed: ClosedJaxpr, late_in: tuple[bool, ...], late_out: tuple[
         return [*(x for x, is_late in zip(outs, out_late, strict=True) if not is_late), *saved]
 
     known, consts = trace_to_jaxpr(early, [a for a, is_late in marked if not is_late], info)
-    return Hoisted(close_over(known, consts)[0], *found)
+    return Hoisted(ClosedJaxpr(known, consts), *found)
 
 
 def run_in_parts(late: JaxprTrace, closed: ClosedJaxpr, operands: Sequence) -> list:

@@ -7,7 +7,7 @@ from typing import Any
 from minijax.base import stack
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.trace import Trace, Tracer, close_over, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import Trace, Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
 from minijax.ops.zeros import instantiate
 
@@ -149,7 +149,7 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...],
     tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzeros, strict=True) if nz]
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
     jaxpr, consts = trace_to_jaxpr(pushed, [*avals, *tangent_avals], info)
-    return close_over(jaxpr, consts)[0], tuple(out_nonzeros)
+    return ClosedJaxpr(jaxpr, consts), tuple(out_nonzeros)
 
 
 register_value_type(JVPTracer, attrgetter("aval"))

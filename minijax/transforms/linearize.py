@@ -12,7 +12,6 @@ from minijax.ir.trace import (
     JaxprTracer,
     Trace,
     Tracer,
-    close_over,
     constants_to_inputs,
     eval_jaxpr,
     trace_to_jaxpr,
@@ -190,7 +189,7 @@ def linearize_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...],
         return [*results, *(r for _, r in keep)]
 
     jaxpr, consts = trace_to_jaxpr(primal, closed.in_avals, closed.debug_info._replace(result_paths=None))
-    made, _ = prune_closed(close_over(jaxpr, consts)[0], (True,) * len(jaxpr.outvars), True)
+    made, _ = prune_closed(ClosedJaxpr(jaxpr, consts), (True,) * len(jaxpr.outvars), True)
     return Linearized(made, **found)
 
 

@@ -41,6 +41,41 @@ class EqnParts(NamedTuple):
     to_round: bool = True
 
 
+class RecomputeType:
+    """What a policy gives for results that are computed again."""
+
+
+class SaveableType:
+    """What a policy gives for results that may be kept."""
+
+
+class Offloadable(NamedTuple):
+    """What a policy gives for results that may be kept in another memory: its name, and theirs."""
+
+    src: Any
+    dst: Any
+
+
+Recompute, Saveable = RecomputeType(), SaveableType()
+
+
+def may_save(policy: Policy, eqn: JaxprEqn) -> bool:
+    """What the policy says of the results of an equation; TypeError if it is none of what policies say."""
+    said = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
+    if isinstance(said, bool | np.bool_):
+        return bool(said)
+    if isinstance(said, Offloadable):
+        raise NotImplementedError(
+            f"checkpoint: {said} asks for residuals in another memory, and there are no memory spaces yet"
+        )
+    if not isinstance(said, RecomputeType | SaveableType):
+        raise TypeError(
+            "Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, "
+            f"`ad_checkpoint.Saveable` or `ad_checkpoint.Offloadable(...)`. Got {said} of type {type(said)}."
+        )
+    return isinstance(said, SaveableType)
+
+
 def save_all(primitive: Any, *avals: Any, **params: Any) -> bool:
     """The policy that nothing is computed twice."""
     return True
@@ -91,7 +126,7 @@ def _split_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnPa
     if eqn.primitive.split is not None and (policy is not None or any(unknown_in)):
         return eqn.primitive.split(eqn, unknown_in, policy)
     if not any(unknown_in):
-        if policy is not None and policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params):
+        if policy is not None and may_save(policy, eqn):
             return EqnParts([eqn], [], [], eqn.outvars)
         return EqnParts([eqn], [eqn])
     if not eqn.primitive.dce_inside:

@@ -7,7 +7,7 @@ from minijax.base import stack
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Linear
-from minijax.ir.trace import close_over, trace_to_jaxpr
+from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import AbstractValue, Zero
 from minijax.ops.zeros import add_any, instantiate
 
@@ -110,4 +110,4 @@ def transpose_jaxpr(
     avals += [a for a, nz in zip(ct_avals, nonzero_cts, strict=True) if nz]
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
     jaxpr, consts = trace_to_jaxpr(transposed, avals, info)
-    return close_over(jaxpr, consts)[0], tuple(found)
+    return ClosedJaxpr(jaxpr, consts), tuple(found)

@@ -1,0 +1,72 @@
+"""The arguments of functions by position, name and leaf, for libraries that wrap functions as `jit` does."""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minijax.api.shapes import abstract
+from minijax.base import tree
+from minijax.control.jitted import argument_names, signature_of, source_of
+from minijax.ir.jaxpr import DebugInfo
+
+
+def debug_info(traced_for: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any], *,
+               static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),
+               result_paths_thunk: Any = None, sourceinfo: str | None = None,
+               signature: inspect.Signature | None = None) -> DebugInfo:  # fmt: skip
+    """Where a function comes from, and the names of the leaves of its arguments that are not static."""
+    fixed = {n % len(args) for n in static_argnums if -len(args) <= n < len(args)}
+    dynamic = [a for i, a in enumerate(args) if i not in fixed]
+    named = {k: v for k, v in kwargs.items() if k not in static_argnames}
+    in_tree = tree.tree_structure((tuple(dynamic), named))
+    names = argument_names(signature or signature_of(fun), in_tree, tuple((i, None) for i in fixed))
+    return DebugInfo(traced_for, sourceinfo or source_of(fun), names, result_paths_thunk)
+
+
+def donation_vector(
+    donate_argnums: Iterable[int], donate_argnames: Iterable[str], in_tree: Any, kws: bool = True
+) -> tuple[bool, ...]:
+    """Which leaves of (args, kwargs), or without `kws` of args, are donated."""
+    nums, names = set(donate_argnums), set(donate_argnames)
+    args, kwargs = in_tree.children() if kws else (in_tree, None)
+    owners = [(i in nums, child) for i, child in enumerate(args.children())]
+    if kws:
+        owners += [(k in names, c) for k, c in zip(kwargs.node_data()[1], kwargs.children(), strict=True)]
+    return tuple(donated for donated, child in owners for _ in range(child.num_leaves))
+
+
+def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterable[int]) -> tuple[int, ...]:
+    """The donated positions once the static arguments are gone. Raises ValueError for one that is both."""
+    donated, static = sorted(set(donate_argnums)), sorted(set(static_argnums))
+    if set(donated) & set(static):
+        raise ValueError(f"`static_argnums` {static} and `donate_argnums` {donated} cannot intersect.")
+    return tuple(n - sum(s < n for s in static) for n in donated)
+
+
+def flatten_axes(
+    name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
+) -> list[Any]:
+    """For each leaf of the tree the entry of `axis_tree`, a prefix of it, in which None is a leaf.
+
+    Raises ValueError, naming `name`, for what is no prefix.
+    """
+    dummy = treedef.unflatten([object()] * treedef.num_leaves)
+    try:
+        return tree.broadcast_prefix(axis_tree, dummy, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        hint = " Entries that are no single value should be wrapped in a tuple of the arguments."
+        raise ValueError(
+            f"{name} specification must be a tree prefix of the corresponding value, got specification "
+            f"{axis_tree} for value tree {treedef}.{hint if tupled_args else ''}"
+        ) from error
+
+
+def shaped_abstractify(x: Any) -> Any:
+    """The type of a value, or of what has a shape and a dtype."""
+    return abstract(x)
+
+
+def safe_map(f: Callable, *args: Iterable) -> list:
+    """As `map`, to a list. Raises ValueError if the lengths differ."""
+    rows = zip(*args, strict=True)
+    return [f(*row) for row in list(rows)]

@@ -1,0 +1,76 @@
+"""Functions whose batching rule the user gives: `custom_vmap`, `sequential_vmap`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax.api.custom import _Custom
+from minijax.base import source, tree
+from minijax.control.custom_vmap import custom_vmap_call_p, user_rule
+from minijax.control.jitted import function_name, source_of
+from minijax.control.mapping import map as map_slices
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.trace import constants_to_inputs, trace_to_jaxpr
+from minijax.ir.types import typeof
+
+
+class custom_vmap(_Custom):  # noqa: N801
+    """A function whose batching rule `def_vmap` gives; without one it cannot be called.
+
+    It has derivatives in forward mode only: for reverse mode, wrap it in a `custom_vjp` function.
+    """
+
+    def __init__(self, fun: Callable[..., Any]):
+        super().__init__(fun)
+        self.vmap_rule: Callable | None = None
+
+    def def_vmap(self, vmap_rule: Callable[..., tuple[Any, Any]]) -> Callable:
+        """Sets the rule, and returns it: (axis size, list of trees of flags, *arguments) -> (result, tree of
+        flags), where flags say what has a leading batch axis.
+        """
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    @source.boundary
+    def __call__(self, *args, **kwargs):
+        name = function_name(self.fun)
+        args = self._positional(args, kwargs)
+        if self.vmap_rule is None:
+            raise AttributeError(f"No batching rule defined for custom_vmap function {name} using def_vmap.")
+        leaves, args_tree = tree.flatten(args)
+        trees = []
+
+        def flat(*xs):
+            results, out_tree = tree.flatten(self.fun(*args_tree.unflatten(xs)))
+            trees.append(out_tree)
+            return results
+
+        info = DebugInfo("custom_vmap", source_of(self.fun))
+        jaxpr, consts = trace_to_jaxpr(flat, [typeof(x) for x in leaves], info)
+        out_tree = trees[-1]
+        in_tree = tree.treedef_tuple([tree.tree_structure(list(range(len(consts)))), args_tree])
+        results = custom_vmap_call_p.bind(
+            *consts, *leaves, call=ClosedJaxpr(constants_to_inputs(jaxpr)), in_tree=in_tree,
+            out_tree=out_tree, rule=user_rule(self.vmap_rule, name, in_tree, out_tree),
+        )  # fmt: skip
+        return out_tree.unflatten(results)
+
+
+def sequential_vmap(f: Callable) -> custom_vmap:
+    """A function that `vmap` runs for one slice after the other, as `lax.map` does."""
+    mapped = custom_vmap(f)
+
+    @mapped.def_vmap
+    def rule(axis_size, in_batched, *args):
+        leaves, treedef = tree.flatten(args)
+        flags = tree.tree_leaves(in_batched)
+
+        def one(slices):
+            given = iter(slices)
+            return mapped(
+                *treedef.unflatten(next(given) if b else x for x, b in zip(leaves, flags, strict=True))
+            )
+
+        out = map_slices(one, [x for x, b in zip(leaves, flags, strict=True) if b])
+        return out, tree.tree_map(lambda _: True, out)
+
+    return mapped

@@ -1,0 +1,85 @@
+"""`custom_root`: a solver of equations, differentiated by the implicit function theorem."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.api.autodiff import jvp, linearize
+from minijax.api.custom import custom_jvp
+from minijax.base import source, tree
+from minijax.control.jitted import source_of
+from minijax.ir.jaxpr import DebugInfo
+from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import typeof
+from minijax.ops.elementwise import neg
+from minijax.ops.zeros import zeros_like_aval
+
+
+class _Traced:
+    """A function of trees like the arguments, as a jaxpr of (captured values, arguments)."""
+
+    def __init__(self, fun: Callable, args: Sequence, of: Callable):
+        leaves, in_tree = tree.flatten(args)
+
+        def flat(*xs):
+            results, self.out_tree = tree.flatten(fun(*in_tree.unflatten(xs)))
+            return results
+
+        info = DebugInfo("custom_root", source_of(of))
+        jaxpr, self.consts = trace_to_jaxpr(flat, [typeof(x) for x in leaves], info)
+        self.jaxpr = constants_to_inputs(jaxpr)
+
+    def __call__(self, consts: Sequence, *args: Any) -> Any:
+        results = eval_jaxpr(self.jaxpr, [], *consts, *tree.flatten(args)[0])
+        return self.out_tree.unflatten(results)
+
+    def check(self, name: str, like: str, wanted: Any, is_pair: bool = False) -> None:
+        """Raises TypeError for a result (of a pair, the first) that is no tree like `wanted`."""
+        found = self.out_tree
+        if is_pair:
+            if found.node_data() is None or found.node_data()[0] is not tuple or found.num_nodes < 2:
+                raise ValueError(
+                    f"{name}() produced a pytree with structure {found}, but a pytree tuple with auxiliary "
+                    "output was expected because has_aux was set to True."
+                )
+            found = found.children()[0]
+        if found != wanted:
+            raise TypeError(f"{name}() output pytree structure must match {like}, got {found} and {wanted}.")
+
+
+@source.boundary
+def custom_root(f: Callable, initial_guess: Any, solve: Callable[[Callable, Any], Any],
+                tangent_solve: Callable[[Callable, Any], Any], has_aux: bool = False) -> Any:  # fmt: skip
+    """Solves f(x) = 0 by `solve(f, initial_guess)`, with derivatives by the implicit function theorem.
+
+    `tangent_solve(g, y)` solves g(x) = y for the linear g that approximates f. With `has_aux`, `solve`
+    returns (x, aux), and aux has no derivatives. Raises TypeError where a result is no tree like the guess.
+    """
+    guess_tree = tree.tree_structure(initial_guess)
+    function = _Traced(f, (initial_guess,), f)
+    function.check("f", "initial_guess", guess_tree)
+    solver = _Traced(lambda x: solve(f, x), (initial_guess,), solve)
+    solver.check("solve", "initial_guess", guess_tree, has_aux)
+
+    def linear_solve(x, y):
+        return tangent_solve(linearize(f, x)[1], y)
+
+    tangent_solver = _Traced(linear_solve, (initial_guess, initial_guess), tangent_solve)
+    tangent_solver.check("tangent_solve", "x", guess_tree)
+
+    @custom_jvp
+    def _custom_root(consts, guess):
+        return solver(consts[1], guess)
+
+    @_custom_root.defjvp
+    def _root_jvp(primals, tangents):
+        consts, pushed = primals[0], tangents[0][0]
+        result = _custom_root(*primals)
+        solution, *aux = result if has_aux else (result,)
+        _, moved = jvp(lambda c: function(c, solution), (consts[0],), (pushed,))
+        tangent = tree.tree_map(neg, tangent_solver(consts[2], solution, moved))
+        if not has_aux:
+            return result, tangent
+        zeros = tree.tree_map(lambda x: zeros_like_aval(typeof(x)), aux)
+        return result, (tangent, *zeros)
+
+    return _custom_root([function.consts, solver.consts, tangent_solver.consts], initial_guess)

@@ -1,0 +1,60 @@
+"""`ravel_pytree`: a tree of arrays as one vector, and back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes, tree
+from minijax.ir.types import typeof
+from minijax.numpy.creation import values, zeros
+from minijax.numpy.shaping import ravel
+from minijax.ops.convert import convert
+from minijax.ops.moving import reshape_to
+from minijax.ops.shape import concatenate, split
+from minijax.run.array import Array
+
+
+@dataclass(frozen=True)
+class _Unravel:
+    """Makes a vector the tree that it was; equal for trees of equal types."""
+
+    treedef: Any
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[np.dtype, ...]
+    dtype: np.dtype
+
+    def __call__(self, flat: Any) -> Any:
+        if not self.shapes:
+            return self.treedef.unflatten([])
+        (flat,) = values("unravel", flat)
+        is_mixed = any(d != self.dtype for d in self.dtypes)
+        have = typeof(flat).dtype
+        if is_mixed and have != self.dtype:
+            raise TypeError(f"unravel function given array of dtype {have}, but expected dtype {self.dtype}")
+        try:
+            pieces = split(flat, [prod(s) for s in self.shapes], 0)
+        except ValueError as error:
+            raise ValueError(f"unravel function: {error}") from None
+        parts = zip(pieces, self.shapes, self.dtypes, strict=True)
+        return self.treedef.unflatten([
+            convert(reshape_to(p, s), d) if is_mixed else reshape_to(p, s) for p, s, d in parts
+        ])  # fmt: skip
+
+
+def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
+    """The leaves of a tree one after the other in a vector of their common dtype, and the function back.
+
+    Raises TypeError for leaves that are no arrays.
+    """
+    leaves, treedef = tree.flatten(pytree)
+    if not leaves:
+        return zeros(0, np.float32), _Unravel(treedef, (), (), np.dtype(np.float32))
+    avals = [typeof(x) for x in leaves]
+    kinds = tuple(a.dtype for a in avals)
+    dtype = dtypes.result_type(*kinds)
+    back = _Unravel(treedef, tuple(a.shape for a in avals), kinds, dtype)
+    is_mixed = any(d != dtype for d in kinds)
+    return concatenate([ravel(convert(x, dtype) if is_mixed else x) for x in leaves], 0), back
