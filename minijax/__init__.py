@@ -82,8 +82,8 @@ from minijax.run.client import (
 
 _SUBMODULES = frozenset(
     """
-    ad_checkpoint core custom_derivatives dtypes errors example_libraries extend lax nn numpy random
-    sharding stages tree tree_util typing version
+    ad_checkpoint core custom_derivatives dtypes errors example_libraries extend interpreters lax nn numpy
+    random sharding stages tree tree_util typing version
 """.split()
 )
 
