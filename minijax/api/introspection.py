@@ -142,6 +142,8 @@ def new_jaxpr_eqn(invars: Sequence, outvars: Sequence, primitive: Primitive, par
                   source_info: Any = None, ctx: Any = None) -> JaxprEqn:  # fmt: skip
     """An equation, by default in the surroundings of now."""
     ctx = context.current_context() if ctx is None else ctx
+    if source_info is not None:
+        ctx = ctx._replace(name_stack=tuple(source_info.name_stack))
     return JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source_info, ctx)
 
 

@@ -6,12 +6,13 @@ The latter run in a module of their own, whose text becomes part of the program'
 import dataclasses
 import functools
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.base import cache
+from minijax.base import cache, native
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body
 from minijax.hlo.module import lower_jaxpr
@@ -172,7 +173,9 @@ class lower_fun:  # noqa: N801
         text = lower_jaxpr(closed, name="lower_fun", platform=made.platforms[0]).text
         name = merge_mlir_modules(made.module, "lower_fun", ir.Module.parse(text, made.context))
         types = [aval_to_ir_type(made, a) for a in closed.out_avals]
-        return func.CallOp(types, ir.FlatSymbolRefAttr.get(name), flatten_ir_values(args)).results
+        return func.CallOp(
+            types, ir.FlatSymbolRefAttr.get(name), ir_tree_registry.flatten(list(args))[0]
+        ).results
 
 
 # ---- running a rule ----------------------------------------------------------------------------------
@@ -204,7 +207,7 @@ def _built(prim, rule, e, ins, outs, params, ordered):
             ctx = LoweringRuleContext(
                 made, context.current_context().name_stack, None, prim, tuple(ins[:n]),
                 list(outs[: len(outs) - len(ordered)]), TokenSet(zip(ordered, given[n:], strict=True)), None,
-                {}, jaxpr_eqn_ctx=context.current_context(),
+                {}, dim_var_values=[], jaxpr_eqn_ctx=context.current_context(),
             )  # fmt: skip
             values = _values(rule(ctx, *given[:n], **params))
             if ordered:
@@ -280,7 +283,7 @@ def _functions(text):
 
 def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> Any:
     """The MLIR type of a value."""
-    return ir.Type.parse(spell.type_of(aval), mlir_context())
+    return ir.Type.parse(spell.type_of(aval))
 
 
 def aval_to_ir_types(ctx: ModuleContext | None, aval: AbstractValue) -> tuple:
@@ -290,14 +293,14 @@ def aval_to_ir_types(ctx: ModuleContext | None, aval: AbstractValue) -> tuple:
 
 def dtype_to_ir_type(dtype: Any) -> Any:
     """The MLIR element type of a dtype."""
-    return ir.Type.parse(spell.element(np.dtype(dtype)), mlir_context())
+    return ir.Type.parse(spell.element(np.dtype(dtype)))
 
 
 def ir_constant(val: Any, *, const_lowering: dict | None = None, aval: AbstractValue | None = None) -> Any:
     """Builds a constant; a Python number has the type that it has as an operand."""
     aval = typeof(val) if aval is None else aval
     _, text = spell.constant(val, aval)
-    return stablehlo.constant(ir.Attribute.parse(text, mlir_context()))
+    return stablehlo.constant(ir.Attribute.parse(text))
 
 
 def ir_constants(val: Any, *, const_lowering: dict | None = None, aval: AbstractValue | None = None) -> tuple:
@@ -307,7 +310,7 @@ def ir_constants(val: Any, *, const_lowering: dict | None = None, aval: Abstract
 
 def ir_attribute(val: Any) -> Any:
     """The MLIR attribute of a number, string, sequence or mapping."""
-    return ir.Attribute.parse(spell.attribute(val), mlir_context())
+    return ir.Attribute.parse(spell.attribute(val))
 
 
 def i32_attr(i: int) -> Any:
@@ -335,21 +338,32 @@ def shape_tensor(ctx: ModuleContext, sizes: Sequence[int]) -> Any:
 
 def token_type() -> Any:
     """The MLIR type of tokens."""
-    return stablehlo.TokenType.get(mlir_context())
+    return stablehlo.TokenType.get()
 
 
-def flatten_ir_values(xs: Iterable) -> list:
-    """The values among values and tuples of values."""
-    return [v for x in xs for v in ((x,) if isinstance(x, ir.Value) else x)]
+ir_tree_registry = native.PyTreeRegistry(enable_none=False, enable_tuple=True, enable_list=True)
 
 
-def flatten_ir_types(xs: Iterable) -> list:
-    """The types among types and tuples of types."""
-    return [t for x in xs for t in ((x,) if isinstance(x, ir.Type) else x)]
+def _flattener(name: str) -> Callable[[Iterable], list]:
+    def flatten(xs: Iterable) -> list:
+        """The leaves of values or types and of tuples of them."""
+        _warn_deprecated(name, "mlir.ir_tree_registry.flatten")
+        return ir_tree_registry.flatten(list(xs))[0]
+
+    return flatten
+
+
+flatten_ir_values, flatten_ir_types = _flattener("flatten_ir_values"), _flattener("flatten_ir_types")
+
+
+def _warn_deprecated(name, better):
+    text = f"jax.interpreters.mlir.{name} is deprecated. Use {better} instead."
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
 
 
 def unflatten_ir_values_like_types(xs: Iterable, ys: Sequence) -> list:
     """Values grouped as the types are."""
+    _warn_deprecated("unflatten_ir_values_like_types", "treedef.unflatten")
     values = iter(xs)
     return [next(values) if isinstance(t, ir.Type) else tuple(next(values) for _ in t) for t in ys]
 

@@ -27,18 +27,17 @@ def is_user_file(name: str) -> bool:
 
 def user_frames(traceback: Any) -> list:
     """The frames of a traceback that belong to the user's program, innermost first."""
+    traceback = getattr(traceback, "traceback", traceback)
     if traceback is None:
         return []
     return [f for f in traceback.frames if is_user_file(f.file_name)]
 
 
-def summary(traceback: Any) -> str:
-    """The innermost user line as `file:line (function)`."""
-    frames = user_frames(traceback)
-    if not frames:
-        return "unknown"
-    f = frames[0]
-    return f"{f.file_name}:{f.line_num} ({f.function_name})"
+def summary(traceback: Any, num_frames: int = 1) -> str:
+    """The innermost user lines as `file:line (function)`."""
+    frames = user_frames(traceback)[:num_frames]
+    lines = [f"{f.file_name}:{f.line_num} ({f.function_name})" for f in frames]
+    return "\n".join(lines) or "unknown"
 
 
 def position(traceback: Any) -> tuple[str, int, int] | None:

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from minijax.base.lazy import defer
-from minijax.ir.context import EqnContext, entered
+from minijax.ir.context import EqnContext, NameStack, SourceInfo, entered
 from minijax.ir.types import AbstractValue
 
 _show = defer("minijax.ir.show")
@@ -72,7 +72,7 @@ class DebugInfo(NamedTuple):
 class JaxprEqn:
     """One operation: `outvars = primitive[params](invars)`."""
 
-    __slots__ = ("invars", "outvars", "primitive", "params", "effects", "source_info", "ctx")
+    __slots__ = ("invars", "outvars", "primitive", "params", "effects", "traceback", "ctx")
 
     def __init__(self, invars: list[Atom], outvars: list[Var], primitive, params: dict, effs, source_info,
                  ctx: EqnContext):  # fmt: skip
@@ -81,7 +81,7 @@ class JaxprEqn:
         self.primitive = primitive
         self.params = params
         self.effects = effs
-        self.source_info = source_info
+        self.traceback = source_info
         self.ctx = ctx
 
     def replace(self, invars: list[Atom] | None = None, outvars: list[Var] | None = None, primitive=None,
@@ -90,6 +90,13 @@ class JaxprEqn:
         given = invars, outvars, primitive, params, effects, source_info, ctx
         own = (getattr(self, name) for name in JaxprEqn.__slots__)
         return JaxprEqn(*[mine if new is None else new for new, mine in zip(given, own, strict=True)])
+
+    @property
+    def source_info(self) -> SourceInfo:
+        """Where the operation was called, and under which names."""
+        return SourceInfo(
+            getattr(self.traceback, "traceback", self.traceback), NameStack(self.ctx.name_stack)
+        )
 
     def context(self) -> AbstractContextManager:
         """Re-enters the thread state that the equation was recorded under."""

@@ -149,5 +149,5 @@ def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[J
                 renamed[v] = Var(v.aval)
                 params = dict(exponent_bits=int(info.nexp), mantissa_bits=int(info.nmant))
                 result.append(JaxprEqn([v], [renamed[v]], reduce_precision_p, params, frozenset(),
-                                       eqn.source_info, context.EMPTY))  # fmt: skip
+                                       eqn.traceback, context.EMPTY))  # fmt: skip
     return result, renamed
