@@ -87,7 +87,7 @@ from minijax.run.client import (
 _SUBMODULES = frozenset(
     """
     ad_checkpoint api_util core custom_batching custom_derivatives dtypes errors example_libraries extend
-    flatten_util lax nn numpy random ref sharding stages tree tree_util typing version
+    flatten_util interpreters lax nn numpy random ref sharding stages tree tree_util typing version
 """.split()
 )
 

@@ -44,11 +44,11 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
 
 
 def _origin(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> str:
-    place = source.summary(eqn.source_info, columns=True)
+    place = source.summary(eqn.traceback, columns=True)
     if eqn.primitive is reduce_precision_p and eqn.invars[0] in makers:
         # Saved values are rounded, which is no operation of the user's.
         eqn = makers[eqn.invars[0]]
-        place = source.summary(eqn.source_info, columns=True)
+        place = source.summary(eqn.traceback, columns=True)
     if eqn.primitive is name_p:
         return f"named '{eqn.params['name']}' from {place}"
     if eqn.primitive.name == "jit":

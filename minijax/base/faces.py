@@ -2,36 +2,67 @@
 
 import importlib
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+Rooms = Mapping[str, str]
 
 
 class Face:
     """The names of a module `name`: for each room, the names that it holds; and the public submodules.
 
-    `abs=absolute` gives the room's `absolute` under the name `abs`.
+    `abs=absolute` gives the room's `absolute` under the name `abs`. `deprecated` maps a text, with `{0}` for
+    the name, to rooms whose names warn so each time that they are asked for; `removed` maps one to names that
+    are no more. `partial` says that a room may lack some of the names, and then the face does.
     """
 
-    def __init__(self, name: str, submodules: Sequence[str], rooms: Mapping[str, str]):
+    def __init__(self, name: str, submodules: Sequence[str], rooms: Rooms, *,
+                 deprecated: Mapping[str, Rooms] | None = None,
+                 removed: Mapping[str, str] | None = None, partial: bool = False):  # fmt: skip
         self._name = name
         self._submodules = frozenset(submodules)
+        self._partial = partial
         self._rooms: dict[str, tuple[str, str]] = {}
+        self._place(rooms)
+        self._warnings: dict[str, str] = {}
+        for text, old in (deprecated or {}).items():
+            self._warnings |= {public: text.format(public) for public in self._place(old)}
+        self._removed = {
+            old: text.format(old) for text, names in (removed or {}).items() for old in names.split()
+        }
+
+    def _place(self, rooms: Rooms) -> list[str]:
+        placed = []
         for room, names in rooms.items():
             for public, _, inner in (entry.partition("=") for entry in names.split()):
                 self._rooms[public] = room, inner or public
+                placed.append(public)
+        return placed
 
     def attribute(self, name: str) -> Any:
         """The module's `__getattr__`: finds a name and leaves it in the module."""
         if name in self._submodules:
             return importlib.import_module(f"{self._name}.{name}")
-        if name not in self._rooms:
-            raise AttributeError(f"module {self._name!r} has no attribute {name!r}")
+        if not self._has(name):
+            absent = f"module {self._name!r} has no attribute {name!r}"
+            raise AttributeError(self._removed.get(name, absent))
         room, inner = self._rooms[name]
         value = getattr(importlib.import_module(room), inner)
+        if name in self._warnings:
+            warnings.warn(self._warnings[name], DeprecationWarning, stacklevel=2)
+            return value
         setattr(sys.modules[self._name], name, value)
         return value
 
+    def _has(self, name: str) -> bool:
+        if name not in self._rooms:
+            return False
+        room, inner = self._rooms[name]
+        return not self._partial or hasattr(importlib.import_module(room), inner)
+
     def names(self) -> list[str]:
-        """The module's `__dir__`."""
+        """The module's `__dir__`; those that are deprecated are not shown."""
         own = (n for n in vars(sys.modules[self._name]) if n.startswith("__"))
-        return sorted({*own, *self._rooms, *self._submodules})
+        shown = (n for n in self._rooms if n not in self._warnings and self._has(n))
+        return sorted({*own, *shown, *self._submodules})

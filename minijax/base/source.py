@@ -28,19 +28,18 @@ def is_user_file(name: str) -> bool:
 
 def user_frames(traceback: Any) -> list:
     """The frames of a traceback that belong to the user's program, innermost first."""
+    traceback = getattr(traceback, "traceback", traceback)
     if traceback is None:
         return []
     return [f for f in traceback.frames if is_user_file(f.file_name)]
 
 
-def summary(traceback: Any, columns: bool = False) -> str:
-    """The innermost user line as `file:line (function)`, or as `file:line:column (function)`."""
-    frames = user_frames(traceback)
-    if not frames:
-        return "unknown"
-    f = frames[0]
+def summary(traceback: Any, num_frames: int = 1, columns: bool = False) -> str:
+    """The innermost user lines as `file:line (function)`; with `columns` one, as `file:line:column (function)`."""
+    frames = user_frames(traceback)[:num_frames]
     column = f":{_column(traceback)}" if columns else ""
-    return f"{f.file_name}:{f.line_num}{column} ({f.function_name})"
+    lines = [f"{f.file_name}:{f.line_num}{column} ({f.function_name})" for f in frames]
+    return "\n".join(lines) or "unknown"
 
 
 def _column(traceback: Any) -> int:

@@ -1,6 +1,7 @@
-"""Small helpers for sequences."""
+"""Small helpers for sequences and functions."""
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 
@@ -19,3 +20,8 @@ def merged(flags: Sequence[bool], yes: Iterable[Any], no: Iterable[Any]) -> list
     """The items of `yes` where the flags are true, and those of `no` where they are false."""
     yes, no = iter(yes), iter(no)
     return [next(yes) if flag else next(no) for flag in flags]
+
+
+def curry(function: Callable) -> Callable:
+    """A function that, given the first arguments, waits for the others."""
+    return functools.wraps(function)(functools.partial(functools.partial, function))

@@ -34,6 +34,12 @@ class CustomCall(Primitive):
         ]
         return jaxpr_body(e, call_jaxpr.jaxpr, consts, operands)
 
+    def bind(self, *operands, **params):
+        return self.rebind(state.current_trace(), operands, params)
+
+    def bind_all(self, operands, params):
+        return self.rebind(state.current_trace(), operands, params)
+
     def hoist(self, late, operands, is_late, *, call_jaxpr, **params):
         return run_in_parts(late, call_jaxpr, operands)
 

@@ -1,3 +1,8 @@
 """jax.extend: what libraries that extend JAX use."""
 
-from minijax.extend import core as core
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, """
+    backend core linear_util lowering mlir random sharding source_info_util
+""".split(), {})  # fmt: skip
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -658,7 +658,7 @@ def jaxpr_body(e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names) -
                 results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
             e.annotate(start, frontend_attributes(context))
         if located:
-            e.located(start, location_name(e.scope, eqn), eqn.source_info)
+            e.located(start, location_name(e.scope, eqn), eqn.traceback)
         if len(outvars) == 1:
             (env[outvars[0]],) = results
         else:

@@ -2,12 +2,9 @@
 
 from contextlib import nullcontext
 
+from minijax.base.errors import JaxprTypeError
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from minijax.ir.types import typeof
-
-
-class JaxprTypeError(TypeError):
-    """A jaxpr breaks a rule of the IR."""
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:

@@ -19,6 +19,35 @@ class EqnContext(NamedTuple):
 EMPTY = EqnContext()
 
 
+class NameStack(tuple):
+    """The names of the scopes around an operation, outermost first."""
+
+    __slots__ = ()
+    stack = property(tuple)
+
+    def __add__(self, other: tuple) -> "NameStack":
+        return NameStack((*self, *other))
+
+    def extend(self, name: str) -> "NameStack":
+        return NameStack((*self, name))
+
+    def __str__(self):
+        return "/".join(self)
+
+    def __repr__(self):
+        return f"NameStack(stack={tuple(self)})"
+
+
+class SourceInfo(NamedTuple):
+    """Where an operation was called, and under which names."""
+
+    traceback: Any
+    name_stack: NameStack
+
+    def replace(self, **fields: Any) -> "SourceInfo":
+        return self._replace(**fields)
+
+
 class _Local(threading.local):
     eqn_context = EMPTY
 

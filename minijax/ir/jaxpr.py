@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from minijax.base.lazy import defer
-from minijax.ir.context import EqnContext, entered
+from minijax.ir.context import EqnContext, NameStack, SourceInfo, entered
 from minijax.ir.types import AbstractValue
 
 _show = defer("minijax.ir.show")
@@ -41,6 +41,14 @@ class Literal:
         self.val = val
         self.aval = aval
 
+    @property
+    def hash(self) -> int | None:
+        """A hash of the value; None if it has none."""
+        try:
+            return hash(self.val)
+        except TypeError:
+            return hash((self.val.item(), self.val.dtype)) if getattr(self.val, "shape", None) == () else None
+
     def __repr__(self):
         return f"Literal({self.val})"
 
@@ -64,21 +72,31 @@ class DebugInfo(NamedTuple):
 class JaxprEqn:
     """One operation: `outvars = primitive[params](invars)`."""
 
-    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source_info", "ctx")
+    __slots__ = ("invars", "outvars", "primitive", "params", "effects", "traceback", "ctx")
 
-    def __init__(self, primitive, invars: list[Atom], outvars: list[Var], params: dict,
-                 effects, source_info, ctx: EqnContext):  # fmt: skip
-        self.primitive = primitive
+    def __init__(self, invars: list[Atom], outvars: list[Var], primitive, params: dict, effs, source_info,
+                 ctx: EqnContext):  # fmt: skip
         self.invars = invars
         self.outvars = outvars
+        self.primitive = primitive
         self.params = params
-        self.effects = effects
-        self.source_info = source_info
+        self.effects = effs
+        self.traceback = source_info
         self.ctx = ctx
 
-    def replace(self, **fields) -> "JaxprEqn":
-        values = {name: getattr(self, name) for name in JaxprEqn.__slots__}
-        return JaxprEqn(**{**values, **fields})
+    def replace(self, invars: list[Atom] | None = None, outvars: list[Var] | None = None, primitive=None,
+                params: dict | None = None, effects=None, source_info=None,
+                ctx: EqnContext | None = None) -> "JaxprEqn":  # fmt: skip
+        given = invars, outvars, primitive, params, effects, source_info, ctx
+        own = (getattr(self, name) for name in JaxprEqn.__slots__)
+        return JaxprEqn(*[mine if new is None else new for new, mine in zip(given, own, strict=True)])
+
+    @property
+    def source_info(self) -> SourceInfo:
+        """Where the operation was called, and under which names."""
+        return SourceInfo(
+            getattr(self.traceback, "traceback", self.traceback), NameStack(self.ctx.name_stack)
+        )
 
     def context(self) -> AbstractContextManager:
         """Re-enters the thread state that the equation was recorded under."""

@@ -1,12 +1,13 @@
 """What one operation is: a class whose methods are its rules."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import AbstractValue, ShapedArray, varying_axes
+from minijax.ir.types import AbstractValue, ShapedArray, is_value, varying_axes
 
 _MAX_MEMO = 4096
 
@@ -43,27 +44,99 @@ class Linear:
         self.aval = aval
 
     def __repr__(self):
-        return f"Linear({self.aval})"
+        weak = "~" * bool(self.aval.weak_type)
+        return f"UndefinedPrimal({weak}{self.aval.str_short()})"
 
 
 def is_linear(x: Any) -> bool:
     return type(x) is Linear
 
 
+every_primitive: WeakSet = WeakSet()
+
+
 class Primitive:
     """One operation and what every transformation must know about it.
 
-    The leading arguments of the rules are named below; parameters follow by keyword.
+    The leading arguments of the rules are named below; parameters follow by keyword. `Primitive(name)` has
+    no rules; those that it is given, in jax's form, take the places of the methods.
     """
 
     name: str = "primitive"
     multiple_results = False
+    call_primitive = False
+    skip_canonicalization = False
     dce_inside = False
     unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
 
+    def __new__(cls, *args, **kwargs):
+        new = super().__new__(cls)
+        every_primitive.add(new)
+        return new
+
+    def __init__(self, name: str | None = None):
+        if name is not None:
+            self.name = name
+            self.impl = self._no_evaluation
+
+    def _no_evaluation(self, *operands, **params):
+        raise no_rule(self, "Evaluation rule")
+
     def __repr__(self):
         return self.name
+
+    def has(self, rule: str) -> bool:
+        """Whether it has the rule, a method's name."""
+        return getattr(getattr(self, rule), "__func__", None) is not getattr(Primitive, rule)
+
+    def listed(self, results: Any) -> list:
+        """What a user's rule returns, one thing or several, as a list."""
+        return list(results) if self.multiple_results else [results]
+
+    def def_impl(self, impl: Callable) -> Callable:
+        """Sets what runs the operation: (*operands, **params) -> the result, or results."""
+        self.impl = impl
+        return impl
+
+    def def_abstract_eval(self, abstract_eval: Callable) -> Callable:
+        """Sets the typing rule: (*operand types, **params) -> the result's type, or types."""
+        self.def_effectful_abstract_eval(
+            lambda *avals, **params: (abstract_eval(*avals, **params), NO_EFFECTS)
+        )
+        return abstract_eval
+
+    def def_effectful_abstract_eval(self, effectful_abstract_eval: Callable) -> Callable:
+        """As `def_abstract_eval`, for a rule that returns the types and a set of effects."""
+        rule = effectful_abstract_eval
+        self.infer = lambda *avals, **params: self.listed(rule(*avals, **params)[0])
+        self.effects = lambda *avals, **params: frozenset(rule(*avals, **params)[1])
+        self._memo = {}
+        return effectful_abstract_eval
+
+    def abstract_eval(self, *args: AbstractValue, **params: Any) -> tuple[Any, frozenset]:
+        """The result's type, or types, and the effects."""
+        avals, effects = self.typed(args, params)
+        return (avals if self.multiple_results else avals[0]), effects
+
+    def get_bind_params(self, params: dict) -> dict:
+        """The parameters of `bind` for those of an equation."""
+        return params
+
+    def bind_with_trace(self, trace: Any, args: Sequence, avals: Sequence, params: dict, /) -> Any:
+        """As `bind`, by an interpreter that need not be the current one."""
+        results = self.rebind(trace, args, params)
+        return results if self.multiple_results else results[0]
+
+    def evaluate(self, operands: Sequence, params: dict) -> list:
+        """Runs what `def_impl` set."""
+        for i, x in enumerate(operands):
+            if not is_value(x):
+                raise TypeError(
+                    f"Error interpreting argument to {self} as a JAX value. The problematic value is of type "
+                    f"{type(x)} and was passed to {self} at position {i}."
+                )
+        return self.listed(self.impl(*operands, **params))
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """Runs or records the operation; the result, or a list if `multiple_results`."""
@@ -131,7 +204,9 @@ class Primitive:
 
     # emitter, operand avals, result avals, *operand names -> result names
     def lower(self, e: Any, ins: Sequence, outs: Sequence, *operands: str, **params: Any) -> Sequence[str]:
-        raise no_rule(self, "MLIR translation rule")
+        raise NotImplementedError(
+            f"MLIR translation rule for primitive '{self.name}' not found for platform {e.platform}"
+        )
 
     # primals, tangents (Zero where known) -> results, result tangents
     def jvp(self, primals: Sequence, tangents: Sequence, **params: Any) -> tuple[list, list]:

@@ -223,7 +223,7 @@ class _Printer:
 
     def source_note(self, eqn: JaxprEqn) -> Iterator:
         if self.options.source_info:
-            yield _Note(source.summary(eqn.source_info))
+            yield _Note(source.summary(eqn.traceback))
 
     def params(self, pairs: list[tuple[str, Any]]) -> Iterator:
         if not pairs:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dtypes, errors, source, stack
+from minijax.base.linear_util import wrap_init
+from minijax.base.util import curry
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
@@ -17,25 +19,59 @@ from minijax.ir.types import AbstractValue, ShapedArray, register_value_type, ty
 
 
 class Trace:
-    """An interpreter of operations; it runs its rules in `parent`."""
+    """An interpreter of operations; it runs its rules in `parent`.
+
+    Those of the library define `process` and its kin. A user's defines `process_primitive` and its kin, which
+    return one value, or several if `multiple_results`, and get functions as `WrappedFun`.
+    """
 
     __slots__ = ("parent", "alive", "__weakref__")
 
-    def __init__(self, parent: "Trace | None"):
+    def __init__(self, parent: "Trace | None" = None):
         self.parent = parent
         self.alive = True
 
     def process(self, primitive, operands: Sequence, params: dict) -> list:
-        raise NotImplementedError
+        return primitive.listed(self.process_primitive(primitive, operands, params))
 
     def process_custom_jvp(self, primitive, fun: Callable, jvp: Callable, operands: Sequence,
                            params: dict) -> list:  # fmt: skip
         """`fun` and `jvp` are flat functions; a trace that knows nothing of derivatives calls `fun`."""
-        raise NotImplementedError
+        return list(
+            self.process_custom_jvp_call(primitive, wrap_init(fun), wrap_init(jvp), operands, **params)
+        )
 
     def process_custom_vjp(self, primitive, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence,
                            params: dict) -> list:  # fmt: skip
-        raise NotImplementedError
+        return list(self.process_custom_vjp_call(primitive, wrap_init(fun), wrap_init(fwd), bwd, operands,
+                                                 **params))  # fmt: skip
+
+    def process_primitive(self, primitive, tracers: Sequence, params: dict, /) -> Any:
+        if type(self).process is Trace.process:
+            raise NotImplementedError("must override")
+        results = self.process(primitive, tracers, params)
+        return results if primitive.multiple_results else results[0]
+
+    def process_custom_jvp_call(self, primitive, fun, jvp, tracers: Sequence, /, **params: Any) -> list:
+        if type(self).process_custom_jvp is Trace.process_custom_jvp:
+            raise NotImplementedError(
+                f"{type(self)} must override process_custom_jvp_call to handle custom_jvp"
+            )
+        return self.process_custom_jvp(primitive, fun.call_wrapped, jvp.call_wrapped, tracers, params)
+
+    def process_custom_vjp_call(self, primitive, fun, fwd, bwd: Callable, tracers: Sequence, /,
+                                **params: Any) -> list:  # fmt: skip
+        if type(self).process_custom_vjp is Trace.process_custom_vjp:
+            raise NotImplementedError(
+                f"{type(self)} must override process_custom_vjp_call to handle custom_vjp"
+            )
+        return self.process_custom_vjp(primitive, fun.call_wrapped, fwd.call_wrapped, bwd, tracers, params)
+
+    def invalidate(self) -> None:
+        self.finish()
+
+    def is_valid(self) -> bool:
+        return self.alive
 
     def admit(self, x: "Tracer") -> None:
         """Checks a tracer that is not this trace's own before it is used as a constant."""
@@ -56,6 +92,12 @@ class Tracer:
     def __init__(self, trace: Trace, aval: AbstractValue):
         self._trace = trace
         self.aval = aval
+
+    def full_lower(self) -> Any:
+        return self
+
+    def to_concrete_value(self) -> Any:
+        return self.concrete_value()
 
     def is_concrete(self) -> bool:
         return False
@@ -227,10 +269,10 @@ class JaxprTrace(Trace):
         ctx = context.current_context()
         if len(avals) == 1:
             var = Var(avals[0])
-            self.eqns.append(JaxprEqn(primitive, atoms, [var], params, effs, origin, ctx))
+            self.eqns.append(JaxprEqn(atoms, [var], primitive, params, effs, origin, ctx))
             return [JaxprTracer(self, var, origin)]
         outvars = [Var(a) for a in avals]
-        self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, effs, origin, ctx))
+        self.eqns.append(JaxprEqn(atoms, outvars, primitive, params, effs, origin, ctx))
         return [JaxprTracer(self, v, origin) for v in outvars]
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
@@ -258,7 +300,7 @@ class JaxprTrace(Trace):
             env.update(zip(eqn.outvars, outvars, strict=True))
             if outer:
                 ctx = ctx._replace(name_stack=outer + ctx.name_stack)
-            self.eqns.append(JaxprEqn(primitive, invars, outvars, eqn.params, eqn.effects, origin, ctx))
+            self.eqns.append(JaxprEqn(invars, outvars, primitive, eqn.params, eqn.effects, origin, ctx))
         return [JaxprTracer(self, env.get(a, a), origin) for a in body.outvars]
 
     def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
@@ -399,7 +441,7 @@ def constants_to_inputs(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars, debug_info=info)
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args: Any) -> list:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args: Any, propagate_source_info: bool = True) -> list:
     """Runs a jaxpr's equations under the current trace."""
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
@@ -435,9 +477,10 @@ def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
     return uses
 
 
-def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable:
-    """A closed jaxpr as a flat function."""
-    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+@curry
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> list:
+    """Runs a closed jaxpr; without arguments, a flat function that does."""
+    return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
 
 
 register_value_type(JaxprTracer, attrgetter("aval"))

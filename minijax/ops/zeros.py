@@ -31,6 +31,9 @@ def instantiate(tangent: Any) -> Any:
     return zeros_like_aval(tangent.aval) if type(tangent) is Zero else tangent
 
 
+Zero.instantiate = instantiate
+
+
 class AddAny(Primitive):
     """The sum of two tangents or cotangents of one type."""
 

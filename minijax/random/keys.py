@@ -1,6 +1,7 @@
 """Making, splitting and taking apart random keys, typed ones and raw ones of the older kind."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,22 @@ class PRNGSpec:
 
     def __eq__(self, other):
         return type(other) is PRNGSpec and self._impl == other._impl
+
+
+def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable, split: Callable, random_bits: Callable,
+                     fold_in: Callable, name: str = "<unnamed>", tag: str = "?") -> PRNGSpec:  # fmt: skip
+    """A generator of one's own, to be passed as `impl`; see `PRNGImpl` for the functions."""
+    return PRNGSpec(PRNGImpl(key_shape, seed, split, random_bits, fold_in, name, tag))
+
+
+def random_seed(seeds: Any, impl: PRNGImpl) -> Array:
+    """Keys made from an array of integers."""
+    return random_seed_p.bind(np.int64(seeds) if isinstance(seeds, int) else seeds, impl=impl)
+
+
+def seed_with_impl(impl: PRNGImpl, seed: Any) -> Array:
+    """As `random_seed`, with the generator first."""
+    return random_seed(seed, impl)
 
 
 def resolve_impl(spec: Any) -> PRNGImpl:

@@ -356,18 +356,20 @@ def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
     invars = [Var(a) for a in avals]
     out_avals, effs = primitive.typed(avals, params)
     outvars = [Var(a) for a in out_avals]
-    eqn = JaxprEqn(primitive, invars, outvars, params, effs, None, context.EMPTY)
+    eqn = JaxprEqn(invars, outvars, primitive, params, effs, None, context.EMPTY)
     return ClosedJaxpr(
         Jaxpr([], invars, outvars, [eqn], effects.join(effs), DebugInfo("jit", primitive.name))
     )
 
 
-def evaluate(primitive: Any, operands: Sequence, params: dict) -> list:
-    """Runs one operation at once."""
-    if primitive.impl is not None:
+def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = False) -> list:
+    """Runs one operation at once, as a program of its own if `compiled`."""
+    if primitive.impl is not None and not compiled:
         for x in operands:
             if isinstance(x, Tracer):
                 raise errors.UnexpectedTracerError(escaped_message(x))
+        if "impl" in primitive.__dict__:
+            return primitive.evaluate(operands, params)
         return primitive.impl(*operands, **params)
     for x in operands:
         if type(x) is not ArrayImpl:
@@ -383,6 +385,12 @@ def evaluate(primitive: Any, operands: Sequence, params: dict) -> list:
     if run is None:
         run = _first_run(primitive, operands, params, sigs, key)
     return run(operands)
+
+
+def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+    """Compiles and runs one operation, whatever its own way to be run."""
+    results = evaluate(prim, args, params, compiled=True)
+    return results if prim.multiple_results else results[0]
 
 
 def _first_run(primitive, arrays, params, sigs, key):

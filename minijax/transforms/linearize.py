@@ -140,11 +140,11 @@ def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | 
         jaxpr, consts = tangent_trace.to_jaxpr([t for t in tangents if t is not None])
     finally:
         tangent_trace.alive = False
-    jaxpr, consts = _pruned(jaxpr, consts)
+    jaxpr, consts = prune_residuals(jaxpr, consts)
     return results, [t is not None for t in tangents], jaxpr, consts
 
 
-def _pruned(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:
+def prune_residuals(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:
     """Drops what does not reach the results, and the residuals that only it read; orders by first use."""
     jaxpr, _ = prune_fresh(jaxpr, (True,) * len(jaxpr.outvars), True)
     values = dict(zip(jaxpr.constvars, consts, strict=True))

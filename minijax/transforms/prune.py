@@ -72,6 +72,13 @@ def _chosen(names: Sequence | None, used: Sequence[bool]) -> tuple | None:
     return tuple(n for n, u in zip(names, used, strict=True) if u)
 
 
+def read_variables(jaxpr: Jaxpr) -> set[Var]:
+    """The variables that the equations read or the jaxpr returns."""
+    read = {a for e in jaxpr.eqns for a in e.invars if type(a) is Var}
+    read.update(v for v in jaxpr.outvars if type(v) is Var)
+    return read
+
+
 def prune_closed(
     closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
@@ -86,8 +93,7 @@ def _prune_closed(closed, used_outputs, instantiate):
     jaxpr, used = prune_jaxpr(closed.jaxpr, used_outputs, instantiate)
     if not closed.consts:
         return (None if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr)), used
-    read = {a for e in jaxpr.eqns for a in e.invars if type(a) is Var}
-    read.update(v for v in jaxpr.outvars if type(v) is Var)
+    read = read_variables(jaxpr)
     pairs = [(v, c) for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True) if v in read]
     if len(pairs) < len(closed.consts):
         jaxpr = jaxpr.replace(constvars=[v for v, _ in pairs])

@@ -185,6 +185,6 @@ def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[J
                 info = dtypes.finfo(v.aval.dtype)
                 renamed[v] = Var(v.aval)
                 params = dict(exponent_bits=int(info.nexp), mantissa_bits=int(info.nmant))
-                result.append(JaxprEqn(reduce_precision_p, [v], [renamed[v]], params, frozenset(),
-                                       eqn.source_info, context.EMPTY))  # fmt: skip
+                result.append(JaxprEqn([v], [renamed[v]], reduce_precision_p, params, frozenset(),
+                                       eqn.traceback, context.EMPTY))  # fmt: skip
     return result, renamed

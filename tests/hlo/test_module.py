@@ -77,7 +77,7 @@ class Program:
         invars = [x if isinstance(x, Var) else Literal(x, S) for x in operands]
         outvars = [Var(a) for a in outs]
         context = EMPTY._replace(name_stack=scope) if scope else EMPTY
-        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects, "info", context))
+        self.eqns.append(JaxprEqn(invars, outvars, primitive, params, effects, "info", context))
         self.effects |= effects
         return outvars[0] if len(outvars) == 1 else outvars
 

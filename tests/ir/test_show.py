@@ -139,7 +139,7 @@ class Copier:
             params["functions"] = {k: re.search(rf"{k}=(\S+)", str(e))[1] for k in ("fwd", "bwd")}
         names = tuple(filter(None, str(e.source_info.name_stack).split("/")))
         prim = PRIMITIVES.get(e.primitive.name) or Stand(e.primitive.name)
-        return JaxprEqn(prim, [*map(self.atom, e.invars)], [*map(self.atom, e.outvars)], params,
+        return JaxprEqn([*map(self.atom, e.invars)], [*map(self.atom, e.outvars)], prim, params,
                         e.effects, None, EMPTY._replace(name_stack=names))  # fmt: skip
 
     def effect(self, e):
@@ -410,7 +410,7 @@ def test_effects_are_printed_as_in_jax():
 
 
 def unary(name, operand, result, **params):
-    return JaxprEqn(Stand(name), [operand], [result], params, frozenset(), None, EMPTY)
+    return JaxprEqn([operand], [result], Stand(name), params, frozenset(), None, EMPTY)
 
 
 def test_sources_stand_to_the_right(monkeypatch):
@@ -427,7 +427,7 @@ def test_an_equation_may_show_itself():
             return f"{name(eqn.outvars[0], True)} <- {name(eqn.invars[0])}"
 
     x, y = Var(F32), Var(F32)
-    eqn = JaxprEqn(Swap("swap"), [x], [y], {"tree": 1}, frozenset(), None, EMPTY)
+    eqn = JaxprEqn([x], [y], Swap("swap"), {"tree": 1}, frozenset(), None, EMPTY)
     assert show.eqn_text(eqn) == "a:f32[] <- b"
     text = show.jaxpr_text(Jaxpr([], [x], [y], [eqn]), print_shapes=False)
     assert text == "{ lambda ; a. let b <- a in (b,) }"
@@ -451,7 +451,7 @@ def test_deep_programs_print():
     for _ in range(1000):
         x, y = Var(F32), Var(F32)
         params = {"name": "f", "jaxpr": ClosedJaxpr(jaxpr)}
-        jaxpr = Jaxpr([], [x], [y], [JaxprEqn(Jit("jit"), [x], [y], params, frozenset(), None, EMPTY)])
+        jaxpr = Jaxpr([], [x], [y], [JaxprEqn([x], [y], Jit("jit"), params, frozenset(), None, EMPTY)])
     text = show.jaxpr_text(jaxpr)
     assert text.count("jit[") == 1000 and text.count("b:f32[] = sin a") == 1
 

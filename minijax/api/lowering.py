@@ -1,0 +1,402 @@
+"""Users' lowering rules: functions to trace, and functions that build operations with MLIR's bindings.
+
+The latter run in a module of their own, whose text becomes part of the program's.
+"""
+
+import dataclasses
+import functools
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache, native
+from minijax.hlo import spell
+from minijax.hlo.emitter import Emitter, jaxpr_body
+from minijax.hlo.module import lower_jaxpr
+from minijax.ir import context
+from minijax.ir.effects import ordered_effects
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.primitive import Primitive
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.types import AbstractValue, ShapedArray, token_type as token_aval, typeof
+from minijax.run import client
+from minijax.run.bindings import context as mlir_context, func, ir, stablehlo
+
+# ---- what a rule is told -----------------------------------------------------------------------------
+
+
+class TokenSet:
+    """The tokens of ordered effects."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        self._tokens = dict(*args, **kwargs)
+
+    def __len__(self):
+        return len(self._tokens)
+
+    def get(self, effect: Any) -> Any:
+        return self._tokens[effect]
+
+    def effects(self) -> set:
+        return set(self._tokens)
+
+    def items(self) -> tuple:
+        return tuple(self._tokens.items())
+
+    def tokens(self) -> tuple:
+        return tuple(self._tokens.values())
+
+    def update_tokens(self, tokens: "TokenSet") -> "TokenSet":
+        return TokenSet({effect: tokens._tokens.get(effect, t) for effect, t in self.items()})
+
+
+@dataclasses.dataclass
+class ModuleContext:
+    """The module that a rule builds in."""
+
+    module: Any
+    context: Any
+    ip: Any
+    symbol_table: Any
+    platforms: Sequence[str]
+    keepalives: list = dataclasses.field(default_factory=list)
+    host_callbacks: list = dataclasses.field(default_factory=list)
+
+    @property
+    def backend(self) -> Any:
+        return self.get_backend()
+
+    def get_backend(self) -> Any:
+        return client.get_client(self.platforms[0])
+
+    def add_keepalive(self, keepalive: Any) -> None:
+        self.keepalives.append(keepalive)
+
+    def replace(self, **fields: Any) -> "ModuleContext":
+        return dataclasses.replace(self, **fields)
+
+
+@dataclasses.dataclass
+class LoweringRuleContext:
+    """What a rule is told besides the operands and parameters."""
+
+    module_context: ModuleContext
+    name_stack: Any
+    traceback: Any
+    primitive: Primitive | None
+    avals_in: Sequence[AbstractValue]
+    avals_out: Any
+    tokens_in: TokenSet
+    tokens_out: TokenSet | None
+    const_lowering: dict
+    axis_size_env: dict | None = None
+    dim_var_values: Sequence = ()
+    jaxpr_eqn_ctx: Any = None
+    platforms: Sequence[str] | None = None
+
+    def set_tokens_out(self, tokens_out: TokenSet) -> None:
+        if self.tokens_out is not None:
+            raise AssertionError("Should only set `tokens_out` once.")
+        self.tokens_out = tokens_out
+
+    def replace(self, **fields: Any) -> "LoweringRuleContext":
+        return dataclasses.replace(self, **fields)
+
+    def is_forward_compat(self) -> bool:
+        return False
+
+
+# ---- registering -------------------------------------------------------------------------------------
+
+LoweringRule = Callable[..., Any]
+_ALIASES = {"gpu": ("cuda", "rocm")}
+
+
+def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None = None, inline: bool = True,
+                      cacheable: bool = True) -> None:  # fmt: skip
+    """Sets the lowering rule of a primitive, for one platform or for those that have none of their own.
+
+    The rule, `(context, *operands, **params) -> results`, takes and returns MLIR values, or was made by
+    `lower_fun`. What it builds stands in a function of its own unless `inline`.
+    """
+    rules = prim.__dict__.setdefault("lowerings", {})
+    for name in _ALIASES.get(platform, (platform,)):
+        rules[name] = rule, inline
+    prim.lower = functools.partial(_lower, prim, rules)
+
+
+def _lower(prim, rules, e, ins, outs, *operands, **params):
+    found = rules.get(e.platform) or rules.get(None)
+    if found is None:
+        return type(prim).lower(prim, e, ins, outs, *operands, **params)
+    rule, inline = found
+    if isinstance(rule, lower_fun):
+        write = functools.partial(rule.write, e, ins, params)
+    else:
+        write = functools.partial(_write, prim, rule, e, ins, outs, params)
+    ordered = sorted(ordered_effects.filter_in(prim.effects(*ins, **params)), key=str)
+    if inline or ordered:
+        return write(*operands, ordered=ordered)
+    key = prim, cache.key(tuple(params.items()))
+    return e.call_shared(prim.name, key, operands, ins, outs, functools.partial(write, ordered=()))
+
+
+class lower_fun:  # noqa: N801
+    """The lowering rule that traces `fun(*operands, **params)`; it returns a list if `multiple_results`."""
+
+    def __init__(self, fun: Callable, multiple_results: bool = True):
+        self.fun, self.multiple_results = fun, multiple_results
+
+    def trace(self, avals: Sequence[AbstractValue], params: Mapping) -> ClosedJaxpr:
+        """The function's jaxpr."""
+
+        def flat(*operands):
+            results = self.fun(*operands, **params)
+            return list(results) if self.multiple_results else [results]
+
+        info = DebugInfo("lower_fun", getattr(self.fun, "__name__", "fun"))
+        return ClosedJaxpr(*trace_to_jaxpr(flat, avals, info))
+
+    def write(self, e: Emitter, ins: Sequence, params: Mapping, *operands: str,
+              ordered: Sequence = ()) -> list[str]:  # fmt: skip
+        """Writes the function's operations; the names of its results."""
+        closed = self.trace(ins, params)
+        return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+
+    def __call__(self, ctx: LoweringRuleContext, *args: Any, **params: Any) -> Sequence:
+        """Builds a call of the function where another rule stands."""
+        closed = self.trace(ctx.avals_in, params)
+        made = ctx.module_context
+        text = lower_jaxpr(closed, name="lower_fun", platform=made.platforms[0]).text
+        name = merge_mlir_modules(made.module, "lower_fun", ir.Module.parse(text, made.context))
+        types = [aval_to_ir_type(made, a) for a in closed.out_avals]
+        return func.CallOp(
+            types, ir.FlatSymbolRefAttr.get(name), ir_tree_registry.flatten(list(args))[0]
+        ).results
+
+
+# ---- running a rule ----------------------------------------------------------------------------------
+
+
+def _write(prim, rule, e, ins, outs, params, *operands, ordered):
+    tokens = [token_aval] * len(ordered)
+    names = [*operands, *map(e.tokens.get, ordered)]
+    text = _built(prim, rule, e, [*ins, *tokens], [*outs, *tokens], params, ordered)
+    results = splice(e, text, names)
+    e.tokens.update(zip(ordered, results[len(outs) :], strict=True))
+    return results[: len(outs)]
+
+
+def _built(prim, rule, e, ins, outs, params, ordered):
+    """The text of a module whose function `rule` holds what the rule builds."""
+    shared = mlir_context()
+    with shared, ir.Location.unknown(shared):
+        module = ir.Module.create()
+        types = [aval_to_ir_type(None, a) for a in ins]
+        with ir.InsertionPoint(module.body):
+            function = func.FuncOp("rule", (types, []))
+        entry = function.add_entry_block()
+        n = len(ins) - len(ordered)
+        given = list(entry.arguments)
+        with ir.InsertionPoint(entry) as point:
+            table = ir.SymbolTable(module.operation)
+            made = ModuleContext(module, shared, point, table, (e.platform,))
+            ctx = LoweringRuleContext(
+                made, context.current_context().name_stack, None, prim, tuple(ins[:n]),
+                list(outs[: len(outs) - len(ordered)]), TokenSet(zip(ordered, given[n:], strict=True)), None,
+                {}, dim_var_values=[], jaxpr_eqn_ctx=context.current_context(),
+            )  # fmt: skip
+            values = _values(rule(ctx, *given[:n], **params))
+            if ordered:
+                values += ctx.tokens_in.update_tokens(ctx.tokens_out or ctx.tokens_in).tokens()
+            _check_types(prim, values, outs)
+            func.ReturnOp(values)
+        function.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get(types, [v.type for v in values])
+        )
+        try:
+            module.operation.verify()
+        except ir.MLIRError as error:
+            raise ValueError(f"the lowering rule of {prim} built invalid operations: {error}") from error
+        return module.operation.get_asm(use_local_scope=True)
+
+
+def _values(results):
+    """What a rule returned, a value, an operation, or a sequence, as a list of values."""
+    if isinstance(results, ir.Value):
+        return [results]
+    if isinstance(results, (ir.OpView, ir.Operation)):
+        return list(results.results)
+    return [v for r in results for v in (_values(r) if not isinstance(r, ir.Value) else (r,))]
+
+
+def _check_types(prim, values, outs):
+    have, want = [str(v.type) for v in values], list(map(spell.type_of, outs))
+    if have != want:
+        raise ValueError(f"the lowering rule of {prim} returned values of types {have}; the types are {want}")
+
+
+_SYMBOL = r'@(?:[\w$.\-]+|"[^"]*")'
+_TOKEN = re.compile(rf'{_SYMBOL}|"(?:[^"\\]|\\.)*"|%[\w$.\-]+')
+_DEFINED = re.compile(rf"^  func\.func (?:\w+ )?({_SYMBOL})")
+
+
+def splice(e: Emitter, text: str, operands: Sequence[str]) -> list[str]:
+    """Writes the body of a module's function `rule`, and the other functions beside; its results' names."""
+    functions = _functions(text)
+    body = functions.pop("@rule")
+    symbols = {name: e.unique_symbol(name[1:].strip('"')) for name in functions}
+    prefix = f"%r{e.fresh()[0][1:]}_"
+    arguments = {f"%arg{i}": x for i, x in enumerate(operands)}
+
+    def local(match):
+        token = match[0]
+        if token[0] == "%":
+            return arguments.get(token) or prefix + token[1:]
+        return symbols.get(token, token)
+
+    for lines in functions.values():
+        e.functions.append([_TOKEN.sub(lambda m: symbols.get(m[0], m[0]), line) for line in lines])
+    for line in body[1:-2]:
+        e.line(re.sub(r"^(\s*(?:%\S+ = )?)call @", r"\1func.call @", _TOKEN.sub(local, line[4:])))
+    returned = _TOKEN.sub(local, body[-2]).partition("return")[2].partition(" : ")[0]
+    return [name.strip() for name in returned.split(",") if name.strip()]
+
+
+def _functions(text):
+    """The lines of each function of a printed module, by its symbol."""
+    functions, lines = {}, []
+    for line in text.splitlines():
+        if match := _DEFINED.match(line):
+            lines = functions[match[1]] = []
+        lines.append(line)
+        if line == "  }":
+            lines = []
+    return functions
+
+
+# ---- MLIR values, types and attributes ---------------------------------------------------------------
+
+
+def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> Any:
+    """The MLIR type of a value."""
+    return ir.Type.parse(spell.type_of(aval))
+
+
+def aval_to_ir_types(ctx: ModuleContext | None, aval: AbstractValue) -> tuple:
+    """As `aval_to_ir_type`, in a tuple."""
+    return (aval_to_ir_type(ctx, aval),)
+
+
+def dtype_to_ir_type(dtype: Any) -> Any:
+    """The MLIR element type of a dtype."""
+    return ir.Type.parse(spell.element(np.dtype(dtype)))
+
+
+def ir_constant(val: Any, *, const_lowering: dict | None = None, aval: AbstractValue | None = None) -> Any:
+    """Builds a constant; a Python number has the type that it has as an operand."""
+    aval = typeof(val) if aval is None else aval
+    _, text = spell.constant(val, aval)
+    return stablehlo.constant(ir.Attribute.parse(text))
+
+
+def ir_constants(val: Any, *, const_lowering: dict | None = None, aval: AbstractValue | None = None) -> tuple:
+    """As `ir_constant`, in a tuple."""
+    return (ir_constant(val, const_lowering=const_lowering, aval=aval),)
+
+
+def ir_attribute(val: Any) -> Any:
+    """The MLIR attribute of a number, string, sequence or mapping."""
+    return ir.Attribute.parse(spell.attribute(val))
+
+
+def i32_attr(i: int) -> Any:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), i)
+
+
+def i64_attr(i: int) -> Any:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i)
+
+
+def dense_int_elements(xs: Iterable[int]) -> Any:
+    """The attribute `dense<...> : tensor<nxi64>`."""
+    return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))
+
+
+def dense_int_array(values: Sequence[int]) -> Any:
+    """The attribute `array<i64: ...>`."""
+    return ir.DenseI64ArrayAttr.get(values)
+
+
+def shape_tensor(ctx: ModuleContext, sizes: Sequence[int]) -> Any:
+    """Builds the int32 vector of the sizes of a shape."""
+    return ir_constant(np.array(sizes, np.int32), aval=ShapedArray((len(sizes),), np.int32))
+
+
+def token_type() -> Any:
+    """The MLIR type of tokens."""
+    return stablehlo.TokenType.get()
+
+
+ir_tree_registry = native.PyTreeRegistry(enable_none=False, enable_tuple=True, enable_list=True)
+
+
+def _flattener(name: str) -> Callable[[Iterable], list]:
+    def flatten(xs: Iterable) -> list:
+        """The leaves of values or types and of tuples of them."""
+        _warn_deprecated(name, "mlir.ir_tree_registry.flatten")
+        return ir_tree_registry.flatten(list(xs))[0]
+
+    return flatten
+
+
+flatten_ir_values, flatten_ir_types = _flattener("flatten_ir_values"), _flattener("flatten_ir_types")
+
+
+def _warn_deprecated(name, better):
+    text = f"jax.interpreters.mlir.{name} is deprecated. Use {better} instead."
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+
+
+def unflatten_ir_values_like_types(xs: Iterable, ys: Sequence) -> list:
+    """Values grouped as the types are."""
+    _warn_deprecated("unflatten_ir_values_like_types", "treedef.unflatten")
+    values = iter(xs)
+    return [next(values) if isinstance(t, ir.Type) else tuple(next(values) for _ in t) for t in ys]
+
+
+def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
+    """The text of an MLIR module."""
+    return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
+
+
+def module_to_bytecode(module: Any) -> bytes:
+    """An MLIR module in the binary form."""
+    written: list[bytes] = []
+
+    class _File:
+        write = staticmethod(written.append)
+
+    module.operation.write_bytecode(file=_File())
+    return b"".join(written)
+
+
+def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:
+    """Moves the functions of a module into another; the new name of its `main`."""
+    table = ir.SymbolTable(dst_module.operation) if dst_symtab is None else dst_symtab
+    operations = [op.operation.clone(ip=ir.InsertionPoint.at_block_begin(dst_module.body))
+                  for op in src_module.body.operations]  # fmt: skip
+    names = {}
+    for op in operations:
+        old = ir.StringAttr(op.attributes["sym_name"]).value
+        op.attributes["sym_name"] = ir.StringAttr.get(sym_name if old == "main" else old)
+        op.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        names[old] = table.insert(op).value
+    for op in operations:
+        for old, new in names.items():
+            if old != new:
+                ir.SymbolTable.replace_all_symbol_uses(old, new, op)
+    return names["main"]

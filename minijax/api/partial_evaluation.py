@@ -1,0 +1,98 @@
+"""Tracing functions of which some arguments are known, and dropping what jaxprs do not need."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.base.linear_util import WrappedFun
+from minijax.ir import context, state
+from minijax.ir.jaxpr import DebugInfo, Jaxpr
+from minijax.ir.trace import JaxprTrace, JaxprTracer, trace_to_jaxpr
+from minijax.ir.types import AbstractValue, typeof
+from minijax.transforms.linearize import RuleTrace, prune_residuals
+from minijax.transforms.prune import prune_jaxpr, read_variables
+
+
+class PartialVal(tuple):
+    """A value known now, `(None, value)`, or only its type, `(aval, None)`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def known(cls, const: Any) -> "PartialVal":
+        return cls((None, const))
+
+    @classmethod
+    def unknown(cls, aval: AbstractValue) -> "PartialVal":
+        return cls((aval, None))
+
+    def is_known(self) -> bool:
+        return self[0] is None
+
+    def get_known(self) -> Any:
+        return self[1] if self.is_known() else None
+
+    def get_aval(self) -> AbstractValue:
+        return typeof(self[1]) if self.is_known() else self[0]
+
+
+def _info_of(fun: WrappedFun) -> DebugInfo:
+    return fun.debug_info if isinstance(fun.debug_info, DebugInfo) else DebugInfo("jit", fun.__name__)
+
+
+def trace_to_jaxpr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
+                           instantiate: bool | Sequence[bool] = False) -> tuple:  # fmt: skip
+    """Runs what depends on known arguments and records the rest.
+
+    Gives the jaxpr of the unknown results, all results as `PartialVal`s, and the jaxpr's constants;
+    `instantiate` says which known results count as unknown.
+    """
+    parent = state.current_trace()
+    recorder = JaxprTrace(parent, _info_of(fun)._replace(arg_names=None, result_paths=None))
+    args = [v.get_known() if v.is_known() else recorder.new_arg(v.get_aval()) for v in pvals]
+    results = list(context.run_under(RuleTrace(parent, recorder), fun.call_wrapped, *args))
+    wanted = [instantiate] * len(results) if isinstance(instantiate, bool) else instantiate
+    unknown = [
+        want or (type(x) is JaxprTracer and x._trace is recorder)
+        for x, want in zip(results, wanted, strict=True)
+    ]
+    jaxpr, consts = recorder.to_jaxpr([x for x, late in zip(results, unknown, strict=True) if late])
+    recorder.finish()
+    values = [
+        PartialVal.unknown(typeof(x)) if late else PartialVal.known(x)
+        for x, late in zip(results, unknown, strict=True)
+    ]
+    jaxpr, consts = prune_residuals(jaxpr, consts)
+    return jaxpr, values, consts
+
+
+def trace_to_jaxpr_dynamic(fun: WrappedFun, in_avals: Sequence[AbstractValue], *,
+                           keep_inputs: list[bool] | None = None, lower: bool = False,
+                           auto_dce: bool = False) -> tuple[Jaxpr, list[AbstractValue], list]:  # fmt: skip
+    """The jaxpr of a flat function, its results' types, and the values of its constants."""
+    jaxpr, consts = trace_to_jaxpr(fun.call_wrapped, in_avals, _info_of(fun))
+    if auto_dce:
+        jaxpr, _ = prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)
+    if keep_inputs is not None:
+        jaxpr = jaxpr.replace(invars=[v for v, keep in zip(jaxpr.invars, keep_inputs, strict=True) if keep])
+    return jaxpr, jaxpr.out_avals, consts
+
+
+def dce_jaxpr(jaxpr: Jaxpr, used_outputs: bool | Sequence[bool],
+              instantiate: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:  # fmt: skip
+    """The jaxpr of the outputs that are used, and which inputs it takes: `instantiate` keeps some anyhow."""
+    used = (used_outputs,) * len(jaxpr.outvars) if isinstance(used_outputs, bool) else tuple(used_outputs)
+    keep = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
+    pruned, used_inputs = prune_jaxpr(jaxpr, used, keep)
+    return pruned, list(used_inputs)
+
+
+def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool],
+                     instantiate: bool | Sequence[bool] = False) -> tuple:  # fmt: skip
+    """As `dce_jaxpr`, without the constants that are not read; gives which are, and then which inputs."""
+    pruned, used_inputs = dce_jaxpr(jaxpr, used_outputs, instantiate)
+    read = read_variables(pruned)
+    return (
+        pruned.replace(constvars=[v for v in jaxpr.constvars if v in read]),
+        [v in read for v in jaxpr.constvars],
+        used_inputs,
+    )

@@ -1,0 +1,312 @@
+"""The rules of primitives as jax's tables, to be read and written; for built-in primitives and users'."""
+
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+from minijax.base import tree
+from minijax.ir.primitive import Axis, Linear, Primitive, every_primitive, is_linear, no_rule
+from minijax.ir.types import Zero, is_zero, typeof
+from minijax.ops import moving
+from minijax.ops.zeros import add_any, instantiate
+from minijax.transforms.jvp import zero_if_float0
+
+Rule = Callable[..., Any]
+
+
+class RuleTable(MutableMapping):
+    """Primitive -> rule in jax's form, over the primitives' method `name`.
+
+    `to_method(primitive, rule)` and `to_rule(primitive)` translate.
+    """
+
+    def __init__(self, name: str, to_method: Callable[[Primitive, Rule], Rule],
+                 to_rule: Callable[[Primitive], Rule]):  # fmt: skip
+        self._name = name
+        self._to_method, self._to_rule = to_method, to_rule
+
+    def __getitem__(self, primitive: Primitive) -> Rule:
+        given = getattr(primitive, "__dict__", {}).get(self._name)
+        if hasattr(given, "rule"):
+            return given.rule
+        if primitive not in self:
+            raise KeyError(primitive)
+        return self._to_rule(primitive)
+
+    def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
+        method = self._to_method(primitive, rule)
+        method.rule = rule
+        setattr(primitive, self._name, method)
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        if primitive not in self:
+            raise KeyError(primitive)
+        setattr(primitive, self._name, getattr(Primitive, self._name).__get__(primitive))
+
+    def __contains__(self, primitive: object) -> bool:
+        return isinstance(primitive, Primitive) and primitive.has(self._name)
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return (p for p in list(every_primitive) if p in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+# ---- differentiation ---------------------------------------------------------------------------------
+
+
+def _to_jvp(primitive, rule):
+    def jvp(primals, tangents, **params):
+        results, pushed = rule(primals, tangents, **params)
+        return primitive.listed(results), [zero_if_float0(t) for t in primitive.listed(pushed)]
+
+    return jvp
+
+
+def _of_jvp(primitive):
+    method = primitive.jvp
+
+    def rule(primals, tangents, **params):
+        results, pushed = method(primals, tangents, **params)
+        return (results, pushed) if primitive.multiple_results else (results[0], pushed[0])
+
+    return rule
+
+
+def _to_transpose(primitive, rule):
+    def transpose(cts, *operands, **params):
+        return rule(cts if primitive.multiple_results else cts[0], *operands, **params)
+
+    return transpose
+
+
+def _of_transpose(primitive):
+    method = primitive.transpose
+    return lambda ct, *operands, **params: method(primitive.listed(ct), *operands, **params)
+
+
+primitive_jvps = RuleTable("jvp", _to_jvp, _of_jvp)
+primitive_transposes = RuleTable("transpose", _to_transpose, _of_transpose)
+
+
+def get_primitive_transpose(p: Primitive) -> Rule:
+    """The transpose rule of a primitive. Raises NotImplementedError if it has none."""
+    try:
+        return primitive_transposes[p]
+    except KeyError:
+        raise no_rule(p, "Transpose rule (for reverse-mode differentiation)") from None
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents, either of which may be `Zero`."""
+    return y if is_zero(x) else x if is_zero(y) else add_any(x, y)
+
+
+def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
+    """Sets the jvp rule from one per operand: (tangent, *operands, **params) -> its part of the tangent."""
+
+    def without_result(rule):
+        return rule and (lambda t, ans, *primals, **params: rule(t, *primals, **params))
+
+    defjvp2(primitive, *map(without_result, jvprules))
+
+
+def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
+    """As `defjvp`, for rules (tangent, result, *operands, **params)."""
+
+    def rule(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        total = Zero(typeof(out).to_tangent_aval())
+        for part, t in zip(jvprules, tangents, strict=True):
+            if part is not None and not is_zero(t):
+                total = add_tangents(total, part(t, out, *primals, **params))
+        return out, total
+
+    primitive_jvps[primitive] = rule
+
+
+def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
+    """Makes a primitive linear; `transpose_rule(cotangent, **params)` gives the operands' cotangents."""
+    deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))
+
+
+def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
+    """As `deflinear`, for a rule (cotangent, *operands, **params)."""
+
+    def pushed(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        if all(map(is_zero, tangents)):
+            zeros = [Zero(typeof(x).to_tangent_aval()) for x in primitive.listed(out)]
+            return out, zeros if primitive.multiple_results else zeros[0]
+        return out, primitive.bind(*map(instantiate, tangents), **params)
+
+    def transposed(ct, *operands, **params):
+        if all(map(is_zero, primitive.listed(ct))):
+            return [Zero(x.aval.to_ct_aval()) if is_linear(x) else None for x in operands]
+        return transpose_rule(ct, *operands, **params)
+
+    primitive_jvps[primitive] = pushed
+    primitive_transposes[primitive] = transposed
+
+
+def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
+    """Makes a primitive linear in each of its two operands.
+
+    A rule (cotangent, x, y, **params) gives the cotangent of the left or right operand, which it gets as
+    `UndefinedPrimal`.
+    """
+    defjvp(prim, lambda t, x, y, **params: prim.bind(t, y, **params),
+           lambda t, x, y, **params: prim.bind(x, t, **params))  # fmt: skip
+
+    def transposed(ct, x, y, **params):
+        rules = lhs_rule if is_linear(x) else None, rhs_rule if is_linear(y) else None
+        return [
+            None if rule is None else Zero(z.aval.to_ct_aval()) if is_zero(ct) else rule(ct, x, y, **params)
+            for rule, z in zip(rules, (x, y), strict=True)
+        ]
+
+    primitive_transposes[prim] = transposed
+
+
+for _leafless in (Linear, Zero):
+    tree.register_pytree_node(_leafless, lambda x: ((), x.aval), lambda aval, _, cls=_leafless: cls(aval))
+
+
+# ---- vectorisation -----------------------------------------------------------------------------------
+
+
+class _EveryName(tuple):
+    """The axis names of a rule that is called for every axis, mapped or not."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+class _Batchers(RuleTable):
+    """`call(rule, axis, operands, dims, params)` calls a rule in its form."""
+
+    def __init__(self, call: Callable, to_rule: Callable, always: bool = False):
+        def to_method(primitive, rule):
+            def batch(axis, operands, dims, **params):
+                results, out_dims = call(rule, axis, tuple(operands), tuple(dims), params)
+                return primitive.listed(results), primitive.listed(out_dims)
+
+            return batch
+
+        super().__init__("batch", to_method, to_rule)
+        self._always = always
+
+    def __setitem__(self, primitive, rule):
+        super().__setitem__(primitive, rule)
+        if self._always:
+            primitive.names_axis = lambda params: _EveryName()
+
+
+def _of_batch(primitive):
+    fancy = _of_fancy(primitive)
+
+    def rule(operands, dims, **params):
+        size = next(typeof(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+        return fancy(Axis(no_axis_name, size), operands, dims, **params)
+
+    return rule
+
+
+def _of_fancy(primitive):
+    method = primitive.batch
+
+    def rule(axis, operands, dims, **params):
+        results, out_dims = method(axis, operands, dims, **params)
+        return (results, out_dims) if primitive.multiple_results else (results[0], out_dims[0])
+
+    return rule
+
+
+def _of_axis(primitive):
+    fancy = _of_fancy(primitive)
+    return lambda size, name, _, operands, dims, **params: fancy(Axis(name, size), operands, dims, **params)
+
+
+no_axis_name = object()
+primitive_batchers = _Batchers(lambda rule, axis, xs, dims, params: rule(xs, dims, **params), _of_batch)
+fancy_primitive_batchers = _Batchers(
+    lambda rule, axis, xs, dims, params: rule(axis, xs, dims, **params), _of_fancy, always=True
+)
+axis_primitive_batchers = _Batchers(
+    lambda rule, axis, xs, dims, params: rule(axis.size, axis.name, None, xs, dims, **params), _of_axis,
+    always=True,
+)  # fmt: skip
+
+
+def defvectorized(prim: Primitive) -> None:
+    """Sets the batching rule of an elementwise operation, all of whose operands are mapped alike."""
+
+    def rule(operands, dims, **params):
+        if len(set(dims)) != 1:
+            raise AssertionError(f"{prim}: operands are mapped along different axes, {dims}")
+        return prim.bind(*operands, **params), dims[0]
+
+    primitive_batchers[prim] = rule
+
+
+def defbroadcasting(prim: Primitive) -> None:
+    """Sets the batching rule of an operation whose operands broadcast as NumPy's do."""
+
+    def rule(operands, dims, **params):
+        pairs = list(zip(operands, dims, strict=True))
+        shape, dim = next((typeof(x).shape, d) for x, d in pairs if d is not None)
+        if all(not typeof(x).ndim or (typeof(x).shape == shape and d == dim) for x, d in pairs):
+            return prim.bind(*operands, **params), dim
+        fronted = [
+            (x if not typeof(x).ndim else moving.expand_dims(x, (0,)) if d is None
+             else moving.move_axis(x, d, 0), d) for x, d in pairs
+        ]  # fmt: skip
+        ndim = max(typeof(x).ndim for x, _ in fronted)
+        # Axes are put behind that of the batch: [n, *rest] -> [n, 1, ..., *rest]
+        full = [
+            x if d is None or typeof(x).ndim == ndim
+            else moving.expand_dims(x, tuple(range(typeof(x).ndim, ndim))) for x, d in fronted
+        ]  # fmt: skip
+        return prim.bind(*full, **params), 0
+
+    primitive_batchers[prim] = rule
+
+
+def defreducer(prim: Primitive) -> None:
+    """Sets the batching rule of an operation that reduces its one operand over the parameter `axes`."""
+
+    def rule(operands, dims, axes, **params):
+        ((x,), (dim,)) = operands, dims
+        kept = [i for i in range(typeof(x).ndim) if i != dim]
+        moved = tuple(kept[a] for a in axes)
+        out = prim.bind(x, axes=moved, **params)
+        return out, dim - sum(a < dim for a in moved)
+
+    primitive_batchers[prim] = rule
+
+
+def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
+    """`x` with its batch axis first, or broadcast along a new one."""
+    return moving.axis_to_front(x, bdim, size)
+
+
+def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
+    """`x` repeated `sz` times along a new axis."""
+    return moving.broadcast_axis(x, sz, axis)
+
+
+# ---- partial evaluation ------------------------------------------------------------------------------
+
+
+def _to_dce(primitive, rule):
+    def dce(used, eqn):
+        used_inputs, new_eqn = rule(list(used), eqn)
+        return list(used_inputs), new_eqn
+
+    primitive.dce_inside = True
+    return dce
+
+
+dce_rules = RuleTable("dce", _to_dce, lambda primitive: primitive.dce)

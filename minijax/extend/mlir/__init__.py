@@ -1,0 +1,10 @@
+"""jax.extend.mlir: MLIR's bindings, those of jaxlib."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, ("dialects", "ir", "passmanager"), {
+    "jaxlib._jax.mlir": """
+        deserialize_portable_artifact hlo_to_stablehlo refine_polymorphic_shapes serialize_portable_artifact
+    """,
+})  # fmt: skip
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,8 @@
+"""jax.extend.mlir.dialects: one module a dialect."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, """
+    arith builtin chlo func math memref mpmd scf sdy sparse_tensor stablehlo vector
+""".split(), {})  # fmt: skip
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

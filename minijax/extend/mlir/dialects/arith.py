@@ -1,0 +1,5 @@
+"""jax.extend.mlir.dialects.arith: the bindings of the dialect."""
+
+from minijax.run.bindings import arith as _bindings
+
+__getattr__ = _bindings.__getattr__

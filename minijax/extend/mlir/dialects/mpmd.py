@@ -1,0 +1,5 @@
+"""jax.extend.mlir.dialects.mpmd: the bindings of the dialect."""
+
+from minijax.run.bindings import mpmd as _bindings
+
+__getattr__ = _bindings.__getattr__

@@ -1,0 +1,5 @@
+"""jax.extend.mlir.dialects.stablehlo: the bindings of the dialect."""
+
+from minijax.run.bindings import stablehlo as _bindings
+
+__getattr__ = _bindings.__getattr__

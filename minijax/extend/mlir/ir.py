@@ -1,0 +1,5 @@
+"""jax.extend.mlir.ir: MLIR bindings of jaxlib."""
+
+from minijax.run.bindings import ir as _bindings
+
+__getattr__ = _bindings.__getattr__

@@ -1,0 +1,11 @@
+"""jax.interpreters.batching: rules of vectorisation."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, (), {
+    "minijax.api.rules": """
+        axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer defvectorized
+        fancy_primitive_batchers primitive_batchers
+    """,
+}, removed={"jax.interpreters.batching.{0} is deprecated.": "NotMapped"})  # fmt: skip
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

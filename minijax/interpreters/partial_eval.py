@@ -1,0 +1,13 @@
+"""jax.interpreters.partial_eval: tracing to jaxprs, and pruning them."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, (), {
+    "minijax.ir.trace": "DynamicJaxprTracer=JaxprTracer JaxprTracer",
+    "minijax.api.introspection": "Val=Value",
+    "minijax.api.partial_evaluation": """
+        PartialVal dce_jaxpr dce_jaxpr_consts trace_to_jaxpr_dynamic trace_to_jaxpr_nounits
+    """,
+    "minijax.api.rules": "dce_rules",
+})  # fmt: skip
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,10 @@
+"""jax.interpreters.xla: running primitives one by one."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, (), {
+    "minijax.transforms.evaluate": "apply_primitive",
+    "minijax.api.introspection": "canonicalize_dtype_handlers",
+    "jaxlib._jax": "Backend=Client",
+})  # fmt: skip
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
