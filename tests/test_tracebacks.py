@@ -181,9 +181,18 @@ def test_filtering_can_be_turned_off_and_made_quiet():
         assert any(file.startswith(ROOT) for file in names(error)) and not hasattr(error, "__notes__")
     with _updated("quiet_remove_frames"):
         error = raised(CALLS["jit"], fails)
-        assert not any(file.startswith(ROOT) for file in names(error)) and not hasattr(error, "__notes__")
+        assert not any(file.startswith(ROOT) for file in names(error)) and NOTE in error.__notes__[0]
+        assert error.__cause__ is None
     with _updated("remove_frames"):
-        assert NOTE in raised(CALLS["jit"], fails).__notes__[0]
+        error = raised(CALLS["jit"], fails)
+        assert not any(file.startswith(ROOT) for file in names(error)) and not hasattr(error, "__notes__")
+        assert type(error.__cause__).__name__ == "UnfilteredStackTrace"
+        assert any(file.startswith(ROOT) for file in names(error.__cause__))
+    with _updated("tracebackhide"):
+        frames = list(traceback.walk_tb(raised(CALLS["jit"], fails).__traceback__))
+        marks = {f.f_code.co_filename: "__tracebackhide__" in f.f_locals for f, _ in frames}
+        assert marks.items() >= {(__file__, False)}
+        assert all(marked == file.startswith(ROOT) for file, marked in marks.items())
 
 
 def test_causes_and_contexts_are_kept():

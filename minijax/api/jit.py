@@ -10,7 +10,7 @@ from typing import Any
 
 from minijax.api.shapes import abstract, described, is_described
 from minijax.api.stages import JitWrapped
-from minijax.base import source, tree
+from minijax.base import monitoring, source, tree
 from minijax.control.call import JitOptions
 from minijax.control.jitted import (
     Resolved,
@@ -229,7 +229,8 @@ def trace_function(
     for name, x in zip(info.arg_names, leaves, strict=True):
         if not is_described(x):
             raise argument_error(fun, name, x)
-    jaxpr, consts = trace_to_jaxpr(flat, [abstract(x) for x in leaves], info)
+    with monitoring.timed(monitoring.TRACING, function_name(fun)):
+        jaxpr, consts = trace_to_jaxpr(flat, [abstract(x) for x in leaves], info)
     jaxpr.debug_info = info._replace(result_paths=result_paths(outs[0]))
     return ClosedJaxpr(jaxpr, consts), outs[0]
 

@@ -15,7 +15,7 @@ from minijax.run import client
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import hlo_text, module_cost
 from minijax.run.spread import is_placed
-from minijax.transforms.evaluate import Runner, SpreadRunner, compile_lowered, lower_program, operand
+from minijax.transforms.evaluate import Runner, SpreadRunner, compile_lowered, lower_program, operand, told_of
 from minijax.transforms.placement import Placement, ProgramOptions, choose_placement
 
 
@@ -97,7 +97,7 @@ class Lowered(Stage):
 
     def __init__(self, traced: Traced, platform: str, options: ProgramOptions, placement: Placement):
         self._traced, self._platform, self._options = traced, platform, options
-        self._program = lower_program(traced._call.closed, options, placement, platform)
+        self._program = told_of(lower_program, traced._call.closed, options, placement, platform)
         self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
         self.in_avals = traced.in_avals
         self._donated, self._out_avals = traced._donated, traced._out_avals

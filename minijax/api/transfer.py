@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import tree
+from minijax.base import dtypes, tree
 from minijax.ir import context, meshes, state
 from minijax.ir.meshes import PartitionSpec
 from minijax.ir.shardings import NamedSharding, Sharding
-from minijax.ir.trace import Tracer
-from minijax.ir.types import is_value, typeof
+from minijax.ir.trace import CompileTimeTrace, Tracer
+from minijax.ir.types import MemorySpace, is_value, typeof
 from minijax.ops.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
-from minijax.run import client
-from minijax.run.array import Format
+from minijax.run import client, transfer
+from minijax.run.array import Array, Format
 from minijax.transforms.placement import check_fits
 
 
@@ -33,11 +33,14 @@ def device_put(
             raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
     devices = _spread("device_put device", treedef, device)
     devices = [_on_mesh(d) if isinstance(d, PartitionSpec) else d for d in devices]
+    devices = [
+        _in_memory(x, d) if isinstance(d, MemorySpace) else d for x, d in zip(leaves, devices, strict=True)
+    ]
     for leaf, target in zip(leaves, devices, strict=True):
         if not isinstance(target, Sharding | Format | client.Device | None):
             raise ValueError(
-                "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format` or a "
-                f"pytree of these values. Received invalid value: {target}"
+                "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
+                f"`jax.memory.Space` or a pytree of these values. Received invalid value: {target}"
             )
         if isinstance(target, Sharding) and is_value(leaf):
             check_fits(target, typeof(leaf), "device_put args")
@@ -58,8 +61,45 @@ def _on_mesh(spec: PartitionSpec) -> NamedSharding:
     return NamedSharding(mesh, spec)
 
 
+_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
+
+
+def _in_memory(x: Any, space: MemorySpace) -> Sharding:
+    """How a value lies, in that memory of its devices."""
+    if space not in _KINDS:
+        raise ValueError(f"device_put: a value can lie in jax.memory.Space.Device or Host, not in {space}")
+    if isinstance(x, Tracer):
+        raise NotImplementedError("device_put to a jax.memory.Space while a function is traced")
+    have = x.sharding if isinstance(x, Array) else client.single_device_sharding(client.default_device())
+    return have.with_memory_kind(_KINDS[space])
+
+
 def _spread(name: str, treedef: Any, value: Any) -> list:
     return tree.flatten_axes(name, treedef, value)
+
+
+def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of another library's, sharing its memory if that is aligned and `copy` is not True.
+
+    Raises TypeError for what does not speak dlpack, ValueError where a copy is needed that `copy` forbids.
+    """
+    if not isinstance(device, Sharding | client.Device | None):
+        raise ValueError(f"from_dlpack: device must be a Device, a Sharding or None, got {device!r}")
+    return transfer.from_dlpack(external_array, device, copy)
+
+
+def is_supported_dtype(dtype: Any) -> bool:
+    """Whether arrays of this dtype can be exchanged by dlpack."""
+    if dtype is None:
+        raise TypeError("Expected a string or dtype-like object; got dtype=None")
+    return np.dtype(dtype) in _EXCHANGED
+
+
+_EXCHANGED = frozenset(
+    dtypes.BY_NAME[name]
+    for name in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex64 complex128".split()
+)
 
 
 def device_get(x: Any) -> Any:
@@ -90,7 +130,8 @@ class ensure_compile_time_eval(contextlib.ContextDecorator):
     """Runs operations on known values at once, also while a function is traced."""
 
     def __enter__(self) -> None:
-        self._scope = state.set_current_trace(None)
+        outer = state.thread.trace
+        self._scope = state.set_current_trace(outer and CompileTimeTrace(outer))
         self._scope.__enter__()
 
     def __exit__(self, *exception: object) -> None:

@@ -54,6 +54,11 @@ class BoundedDict:
         with self.lock:
             return self._items.pop(name, default)
 
+    def names(self) -> list[Hashable]:
+        """What has a value, the oldest first."""
+        with self.lock:
+            return list(self._items)
+
     def cache_clear(self) -> None:
         with self.lock:
             self._items.clear()

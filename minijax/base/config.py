@@ -61,16 +61,23 @@ FALSEHOODS = {"n", "no", "f", "false", "off", "0"}
 
 
 class State:
-    """The effective values of all traced options, one object per combination; compare it with `is`."""
+    """The effective values of the options that cache keys hold, one object a combination: compare with `is`.
 
-    def __init__(self, values: dict[str, Any]):
-        self.__dict__.update(values)
+    `traced` is the state of those alone that change a trace; the others change how programs are run.
+    """
+
+    def __init__(self, values: dict[str, Any], traced: "State | None" = None):
+        self.__dict__.update(values, _traced=traced)
+
+    @property
+    def traced(self) -> "State":
+        return self._traced or self
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"config state is immutable, {name!r} cannot be set")
 
     def __repr__(self) -> str:
-        return f"State({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+        return f"State({', '.join(f'{n}={v!r}' for n, v in self.__dict__.items() if n != '_traced')})"
 
 
 class _Thread(threading.local):
@@ -87,6 +94,7 @@ _numbers = itertools.count()
 _epoch = object()  # replaced by every global change, so that each thread notices
 _options: dict[str, "Option"] = {}
 _traced: list["Option"] = []
+_keyed: list["Option"] = []  # those that are not traced but change how programs are run
 _states: weakref.WeakValueDictionary[tuple, State] = weakref.WeakValueDictionary()
 
 
@@ -97,16 +105,23 @@ def state() -> State:
 
 
 def _refresh() -> State:
-    epoch, overrides = _epoch, _thread.overrides
-    key = tuple([overrides.get(option, option.default) for option in _traced])
+    epoch, found = _epoch, None
+    for options in (_traced, [*_traced, *_keyed]):
+        found = _interned(options, found)
+    _thread.current = (found, epoch)
+    return found  # pyright: ignore[reportReturnType]
+
+
+def _interned(options: list["Option"], traced: State | None) -> State:
+    overrides = _thread.overrides
+    key = traced, *[overrides.get(option, option.default) for option in options]
     found = _states.get(key)
     if found is None:
         with _lock:
             found = _states.get(key)
             if found is None:
-                names = [option.attribute for option in _traced]
-                found = _states[key] = State(dict(zip(names, key, strict=True)))
-    _thread.current = (found, epoch)
+                names = [option.attribute for option in options]
+                found = _states[key] = State(dict(zip(names, key[1:], strict=True)), traced)
     return found
 
 
@@ -129,8 +144,9 @@ def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def _values_of(state: State, count: int) -> dict["Option", Any]:
-    """The values of those options, of the first `count`, that the state knows."""
-    return {o: getattr(state, o.attribute) for o in _traced[:count] if hasattr(state, o.attribute)}
+    """The values of those options, of the first `count` traced ones and the others, that the state knows."""
+    options = [*_traced[:count], *_keyed]
+    return {o: getattr(state, o.attribute) for o in options if hasattr(state, o.attribute)}
 
 
 def _bump() -> None:
@@ -145,18 +161,20 @@ class Option:
     """One named setting; `option.value` reads it, `with option(value):` overrides it in this thread."""
 
     # `default` is the global value: what a thread without an override sees.
-    __slots__ = ("name", "attribute", "default", "help", "kind", "optional", "traced", "_callbacks")
+    __slots__ = ("name", "attribute", "default", "help", "kind", "optional", "states", "_callbacks")
 
-    def __init__(self, name: str, default: str, help: str, kind: Any, optional: bool, traced: bool = False):
-        self.name, self.help, self.kind, self.optional, self.traced = name, help, kind, optional, traced
+    # `states`: the list of the options that make up the thread's state, if it is one of them.
+    def __init__(self, name: str, default: str, help: str, kind: Any, optional: bool,
+                 states: "list[Option] | None" = None):  # fmt: skip
+        self.name, self.help, self.kind, self.optional, self.states = name, help, kind, optional, states
         self.attribute = name.removeprefix("jax_")
         self._callbacks: list[Callable[[Any, bool], None]] = []
         text = os.environ.get(name.upper(), default)
         self.default = None if default == "-" and text == "-" else self._parse(text)
         with _lock:
             _options[name] = self
-            if traced:
-                _traced.append(self)
+            if states is not None:
+                states.append(self)
             _bump()
 
     @property
@@ -213,7 +231,7 @@ class Option:
             _thread.overrides.pop(self, None)
         else:
             _thread.overrides[self] = value
-        if self.traced:
+        if self.states is not None:
             _thread.current = (None, None)
 
     def check(self, value: Any) -> Any:
@@ -309,7 +327,7 @@ class UserContext(Option):
 
     def __init__(self, default: Any):
         self.name = self.attribute = f"user_context_{next(_numbers)}"
-        self.default, self.help, self.kind, self.traced, self._callbacks = default, "", object, True, []
+        self.default, self.help, self.kind, self.states, self._callbacks = default, "", object, _traced, []
         with _lock:
             _traced.append(self)
             _bump()
@@ -474,6 +492,14 @@ jax_use_simplified_jaxpr_constants  bool  False  Keep constants inside jaxprs.
 jax_xla_profile_version  int  0  Changes the key of profile-guided compilation.
 """
 
+KEYED = """
+jax_debug_infs  bool  False  Raise when a computation yields an infinity.
+jax_debug_nans  bool  False  Raise when a computation yields a NaN.
+jax_transfer_guard_device_to_device  guard  -  What transfers between devices do.
+jax_transfer_guard_device_to_host  guard  -  What transfers to the host do.
+jax_transfer_guard_host_to_device  guard  -  What transfers from the host do.
+"""
+
 UNTRACED = """
 jax2tf_associative_scan_reductions  bool  False  Lower cumulative reductions as associative scans.
 jax2tf_default_native_serialization  bool  True  Serialize as StableHLO.
@@ -491,10 +517,8 @@ jax_compiler_enable_remat_pass  bool  True  Let XLA rematerialize.
 jax_cpu_collectives_implementation  -|gloo|mpi|megascale  gloo  Library for collectives between CPU processes.
 jax_cpu_get_global_topology_timeout_minutes  int  5  How long to wait for the global CPU topology.
 jax_cpu_get_local_topology_timeout_minutes  int  2  How long to wait for the local CPU topology.
-jax_debug_infs  bool  False  Raise when a computation yields an infinity.
 jax_debug_leaked_clients_on_clear_backends  bool  False  Report clients that survive clear_backends.
 jax_debug_log_modules  str  ""  Modules whose debug log goes to stderr, comma separated.
-jax_debug_nans  bool  False  Raise when a computation yields a NaN.
 jax_default_prng_impl  prng  threefry2x32  Generator behind new random keys.
 jax_disable_bwd_checks  bool  False  Do not check the types of custom backward results.
 jax_disable_vmap_shmap_error  bool  False  Allow vmap with spmd_axis_name around shard_map.
@@ -542,9 +566,6 @@ jax_thread_guard  bool  False  Forbid use of devices by other threads.
 jax_traceback_filtering  filtering  auto  Hide the library's frames in tracebacks.
 jax_traceback_in_locations_limit  int  100  Frames in a location.
 jax_transfer_guard  guard  -  What transfers between host and devices do.
-jax_transfer_guard_device_to_device  guard  -  What transfers between devices do.
-jax_transfer_guard_device_to_host  guard  -  What transfers to the host do.
-jax_transfer_guard_host_to_device  guard  -  What transfers from the host do.
 jax_use_magma  off|on|auto  auto  Use MAGMA on GPUs.
 """
 
@@ -582,7 +603,8 @@ def _define(table: str, make: Callable[..., Option]) -> None:
         make(name, default if default != '""' else "", help, kind, optional=word.endswith("?"))
 
 
-_define(TRACED, functools.partial(Option, traced=True))
+_define(TRACED, functools.partial(Option, states=_traced))
+_define(KEYED, functools.partial(Option, states=_keyed))
 _define(UNTRACED, Option)
 _define(FLAGS, Flag)
 
@@ -637,6 +659,10 @@ _transfers = (transfer_guard_host_to_device, transfer_guard_device_to_device, tr
 def _guard_all_transfers(value: Any, thread_only: bool) -> None:
     for guard in () if thread_only else _transfers:
         guard.set(value)
+
+
+if _all_transfers.default is not None:
+    _guard_all_transfers(_all_transfers.default, False)
 
 
 def transfer_guard(new_val: str | None) -> Override:

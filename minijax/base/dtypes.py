@@ -2,12 +2,22 @@
 
 import abc
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import ml_dtypes
 import numpy as np
 
 from minijax.base import config, errors
+
+
+class SupportsDType(Protocol):
+    """What has a dtype."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+
+DTypeLike = str | type[Any] | np.dtype | SupportsDType
 
 DType = np.dtype
 Typed = tuple[Any, bool]  # a dtype (or extended dtype) and whether it is weak

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import os
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +36,7 @@ def user_frames(traceback: Any) -> list:
 
 
 def summary(traceback: Any, num_frames: int = 1, columns: bool = False) -> str:
-    """The innermost user lines as `file:line (function)`; with `columns` one, as `file:line:column (function)`."""
+    """The innermost user lines as `file:line (function)`, or one as `file:line:column (function)`."""
     frames = user_frames(traceback)[:num_frames]
     column = f":{_column(traceback)}" if columns else ""
     lines = [f"{f.file_name}:{f.line_num}{column} ({f.function_name})" for f in frames]
@@ -61,6 +62,10 @@ _NOTE = (
     "--------------------\nFor simplicity, JAX has removed its internal frames from the traceback of the "
     "following exception. Set JAX_TRACEBACK_FILTERING=off to include these."
 )
+_BELOW = (
+    "The stack trace below excludes JAX-internal frames.\n"
+    "The preceding is the original exception that occurred, unmodified."
+)
 _filtering = config.option("traceback_filtering")
 
 
@@ -78,15 +83,46 @@ def filtered(traceback: types.TracebackType | None) -> types.TracebackType | Non
     return result
 
 
+class UnfilteredStackTrace(Exception):
+    """The cause of an exception whose traceback lost the library's frames: it has them."""
+
+
 def hide_frames(error: BaseException) -> None:
     """Drops the library's frames from an exception on its way to the user, as the configuration says."""
-    mode = _filtering.value
-    if mode in ("off", "tracebackhide"):
+    mode = _mode()
+    if mode == "off":
+        return
+    if mode == "tracebackhide":
+        _mark_frames(error.__traceback__)
         return
     short = filtered(error.__traceback__)
-    if mode != "quiet_remove_frames" and _NOTE not in getattr(error, "__notes__", ()):
+    if mode == "remove_frames":
+        if type(error.__cause__) is not UnfilteredStackTrace:
+            whole = UnfilteredStackTrace(f"{type(error).__name__}: {error}\n\n{_BELOW}")
+            whole.__cause__, whole.__context__ = error.__cause__, error.__context__
+            whole.__suppress_context__ = error.__suppress_context__
+            error.__cause__, error.__context__ = whole.with_traceback(error.__traceback__), None
+    elif _NOTE not in getattr(error, "__notes__", ()):
         error.add_note(_NOTE)
     error.__traceback__ = short
+
+
+def _mode() -> str:
+    chosen = _filtering.value
+    if chosen != "auto":
+        return chosen
+    shell = sys.modules.get("IPython")
+    version = getattr(shell, "version_info", (0,))
+    is_hiding = tuple(version[:2]) > (7, 16) and shell.get_ipython() is not None
+    return "tracebackhide" if is_hiding else "quiet_remove_frames"
+
+
+def _mark_frames(traceback: types.TracebackType | None) -> None:
+    """Marks the library's frames for tools that leave out marked ones."""
+    while traceback is not None:
+        if not is_user_file(traceback.tb_frame.f_code.co_filename):
+            traceback.tb_frame.f_locals["__tracebackhide__"] = True
+        traceback = traceback.tb_next
 
 
 def boundary(function: Callable) -> Callable:

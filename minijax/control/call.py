@@ -9,7 +9,7 @@ from minijax.base.linear_util import WrappedFun, wrap_init
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.meshes import axes_of
-from minijax.ir.primitive import Axis, is_linear
+from minijax.ir.primitive import Axis, Primitive, is_linear
 from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof

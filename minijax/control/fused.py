@@ -11,6 +11,7 @@ from minijax.control.jitted import arrays_on, shortcut
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import trace_to_jaxpr
+from minijax.run import watch
 from minijax.run.array import ArrayImpl, array_types
 from minijax.transforms.evaluate import compile_program
 from minijax.transforms.placement import ProgramOptions, choose_placement
@@ -83,6 +84,8 @@ def _plain(x: Any) -> Any:
 
 def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence) -> Callable | None:
     """The function as a program of its arrays; None where it must be called itself."""
+    if watch.is_on():
+        return None
     trees: list[Any] = []
 
     def flat(*tracers):

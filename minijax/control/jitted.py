@@ -8,16 +8,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, config, source, tree
+from minijax.base import cache, config, monitoring, source, tree
 from minijax.control.call import JitOptions, call_params, jit_p, specified
+from minijax.control.explain import explain_miss
 from minijax.control.laid_out import spread_over
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref, is_ref
 from minijax.ir.shardings import UNSPECIFIED
-from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, is_live, trace_to_jaxpr
+from minijax.ir.trace import (
+    JaxprTrace,
+    Tracer,
+    constants_to_inputs,
+    forbid_tracing,
+    is_live,
+    trace_to_jaxpr,
+)
 from minijax.ir.types import is_value, typeof
-from minijax.run import client, transfer
+from minijax.run import client, transfer, watch
 from minijax.run.array import ArrayImpl, array_types
 from minijax.transforms.evaluate import Runner, SpreadRunner, compile_program, operand
 from minijax.transforms.placement import ProgramOptions, choose_placement
@@ -230,7 +238,12 @@ class Jitted:
             else:
                 if run is not None:
                     return run(values)
-        leaves, treedef, static = self.flatten(args, kwargs)
+        try:
+            leaves, treedef, static = self.flatten(args, kwargs)
+        except ValueError:
+            if _disable_jit.value:  # the function may take what jit does not
+                return self.fun(*args, **kwargs)
+            raise
         places = short_key and _places(len(args), kwargs, values, leaves, static)
         if places is not None:
             leaves = [values[i] for i in places]
@@ -266,10 +279,11 @@ class Jitted:
 
         def made():
             runner = self._program(traced, treedef, static, leaves)
-            if places is not None and short_key[0] is options:
+            if places is not None and short_key[0] is options and not watch.is_checking():
                 call = shortcut(runner, leaves, traced.out_tree, places, len(values))
                 self.memory.calls[short_key] = call
-            return shortcut(runner, leaves, traced.out_tree, range(len(leaves)), len(leaves))
+            run = shortcut(runner, leaves, traced.out_tree, range(len(leaves)), len(leaves))
+            return watch.explained(run, lambda leaves: self._call_plainly(treedef.unflatten(leaves), static))
 
         return self.memory.programs.once(key, made)(leaves)
 
@@ -394,6 +408,10 @@ class Jitted:
             if all(c._trace.alive for c in found.captured if isinstance(c, Tracer)):
                 return found
             self.memory.traces.pop(key)
+        if config.explain_cache_misses.value:
+            known = self.memory.traces.names()
+            names = functools.partial(argument_names, self.signature)
+            explain_miss(self.fun, source_of(self.fun), key, known, names)
         return self.memory.traces.once(
             key, lambda: config.run_as_of(key[3][0], self._trace, avals, treedef, static)
         )
@@ -406,6 +424,7 @@ class Jitted:
 
     def _trace(self, avals, treedef, static) -> Traced:
         info = self.debug_info(treedef, static)
+        forbid_tracing(info.func_src_info)
         outs: list[Any] = []
 
         def flat(*xs):
@@ -415,12 +434,17 @@ class Jitted:
             check_results(self.name, leaves, out_tree)
             return leaves
 
-        jaxpr, consts = trace_to_jaxpr(flat, avals, info)
+        with monitoring.timed(monitoring.TRACING, self.name):
+            jaxpr, consts = trace_to_jaxpr(flat, avals, info)
         captured = consts if any(map(is_live, consts)) else []
         closed = ClosedJaxpr(constants_to_inputs(jaxpr), []) if captured else ClosedJaxpr(jaxpr, consts)
         paths = result_paths(outs[0])
         closed.jaxpr.debug_info = closed.jaxpr.debug_info._replace(result_paths=paths)
         return Traced(closed, captured, outs[0], info, {})
+
+    def _call_plainly(self, dynamic: tuple, static: tuple) -> Any:
+        args, kwargs = self.rebuild(dynamic, static)
+        return self.fun(*args, **kwargs)
 
     def rebuild(self, dynamic: tuple, static: tuple) -> tuple[list, dict]:
         """Arguments with the static ones back in their places."""

@@ -83,7 +83,7 @@ class ShardMap(Primitive):
         avals = tuple([typeof(x) for x in operands])
         rest = tuple([(k, v) for k, v in params.items() if k != "jaxpr"])
         how = (self.name, params["mesh"], params["out_specs"])
-        return run_closed(_program(params["jaxpr"], avals, rest), operands, how, _options)
+        return run_closed(_program(params["jaxpr"], avals, rest), operands, how, _options, self.name)
 
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
         body = Region(jaxpr.in_avals, jaxpr.out_avals, lambda *names: jaxpr_body(e, jaxpr, (), names))

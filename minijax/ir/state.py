@@ -95,7 +95,7 @@ def axis_names() -> list:
 
 def trace_key() -> tuple:
     """What a trace's outcome depends on besides its function and arguments."""
-    return config.state(), thread.axes, thread.manual
+    return config.state().traced, thread.axes, thread.manual
 
 
 def traced_cache(function: Callable) -> Callable:

@@ -365,6 +365,33 @@ class EvalTrace(Trace):
         return fun(*operands)
 
 
+class CompileTimeTrace(Trace):
+    """Runs operations on known values at once, and hands those on tracers to its parent."""
+
+    __slots__ = ()
+
+    def process(self, primitive, operands, params):
+        if any(isinstance(x, Tracer) for x in operands):
+            with state.set_current_trace(self.parent):
+                return self.parent.process(primitive, operands, params)
+        with state.set_current_trace(None):
+            return EvalTrace.evaluate(primitive, operands, params)
+
+    def _process_custom(self, process, primitive, fun, rest, operands, params):
+        if not any(isinstance(x, Tracer) for x in operands):
+            return fun(*operands)
+        with state.set_current_trace(self.parent):
+            return process(primitive, fun, *rest, operands, params)
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        process = self.parent.process_custom_jvp
+        return self._process_custom(process, primitive, fun, (jvp,), operands, params)
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        process = self.parent.process_custom_vjp
+        return self._process_custom(process, primitive, fun, (fwd, bwd), operands, params)
+
+
 the_eval_trace = EvalTrace(None)
 state.eval_trace[0] = the_eval_trace
 
@@ -385,6 +412,12 @@ def checked_for_leaks(watched: "weakref.ref[Trace]", outcome: Any) -> Any:
     raise Exception(
         f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n{where or 'none that is reachable'}"
     )
+
+
+def forbid_tracing(function: str) -> None:
+    """Raises RuntimeError where `jax_no_tracing` says that nothing may be traced anew."""
+    if config.no_tracing.value:
+        raise RuntimeError(f"re-tracing function {function} for `jit`, but 'no_tracing' is set")
 
 
 def trace_to_jaxpr(fun: Callable[..., Iterable], avals: Sequence[AbstractValue],

@@ -1,5 +1,6 @@
 """Types of values: interned array types, the registry of value kinds, symbolic zeros."""
 
+import enum
 import threading
 from collections.abc import Callable
 from math import prod
@@ -37,25 +38,22 @@ class ManualAxisType(NamedTuple):
     reduced: frozenset = frozenset()
 
 
-class MemorySpace:
-    """The kind of memory that a value lives in."""
+class MemorySpace(enum.Enum):
+    """Where the memory of a value is: with its device, or with the host."""
 
-    __slots__ = ("name",)
+    Device = 1
+    Host = 2
+    Any = 3
 
-    def __init__(self, name: str):
-        self.name = name
+    __hash__ = object.__hash__  # members are compared by identity, and types are looked up by them
 
     def __repr__(self):
         return f"MemorySpace.{self.name}"
 
-    def __reduce__(self):
-        return self.name
-
-    def __deepcopy__(self, memo):
-        return self
+    __str__ = __repr__
 
 
-Device, Host, Any_ = MemorySpace("Device"), MemorySpace("Host"), MemorySpace("Any")
+Device, Host = MemorySpace.Device, MemorySpace.Host
 NOT_MANUAL = ManualAxisType()
 
 _interned: dict[tuple, "ShapedArray"] = {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import Zero, typeof
-from minijax.run import transfer
+from minijax.run import guards, transfer
 from minijax.run.array import ArrayImpl
 
 
@@ -32,7 +32,8 @@ class DevicePut(Primitive):
         return list(avals)
 
     def impl(self, *operands, devices, srcs, copy_semantics):
-        return [place(x, d, copy) for x, d, copy in zip(operands, devices, copy_semantics, strict=True)]
+        with guards.asked_for():
+            return [place(x, d, copy) for x, d, copy in zip(operands, devices, copy_semantics, strict=True)]
 
     def lower(self, e, ins, outs, *operands, **params):
         return list(operands)

@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base import dims, dtypes, source
 from minijax.ir import state
 from minijax.ir.primitive import Primitive
-from minijax.ir.trace import JaxprTrace, JaxprTracer
+from minijax.ir.trace import CompileTimeTrace, JaxprTrace, JaxprTracer
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -226,7 +226,7 @@ def recorder() -> JaxprTrace | None:
     """The trace that writes down what is run now, None if it is run at once."""
     trace = state.thread.trace
     while trace is not None and type(trace) is not JaxprTrace:
-        trace = trace.parent
+        trace = None if type(trace) is CompileTimeTrace else trace.parent
     return trace
 
 

@@ -112,6 +112,9 @@ def install_operators(table: dict[str, Any]) -> None:
         setattr(Array, name, value)
 
 
+ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+
+
 class Shard(NamedTuple):
     """One device's part of an array."""
 

@@ -11,7 +11,7 @@ from jaxlib import _jax, xla_client as xc
 from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
-from minijax.run import client, host
+from minijax.run import client, host, watch
 from minijax.run.array import ArrayImpl, Signature, signature
 
 hashlib = defer("hashlib")
@@ -241,22 +241,29 @@ class Program:
         return result.tuple_shapes() if result.is_tuple() else [result]
 
     def bind_outputs(
-        self, avals: Sequence[Any], shardings: Sequence[Any], committed: bool | Sequence[bool] = False
+        self,
+        avals: Sequence[Any],
+        shardings: Sequence[Any],
+        committed: bool | Sequence[bool] = False,
+        label: str = "",
     ) -> Callable[[list], list[ArrayImpl]]:
-        """A function from raw inputs to arrays of the given types and shardings."""
+        """A function from raw inputs to arrays of the given types and shardings; messages name `label`."""
         flags = [committed] * len(avals) if isinstance(committed, bool) else committed
         signatures = [signature(*fields) for fields in zip(avals, shardings, flags, strict=True)]
         if len(signatures) == 1:
-            run_one = self.bind_output(avals[0], shardings[0], flags[0])
+            run_one = self.bind_output(avals[0], shardings[0], flags[0], label)
             return lambda raws: [run_one(raws)]
-        run = _bind(self.executable.execute_sharded, signatures)
-        run.program = self  # as long as somebody can run it, the cache finds it
-        return run
+        return self._watched(_bind(self.executable.execute_sharded, signatures), label)
 
-    def bind_output(self, aval: Any, sharding: Any, committed: bool = False) -> Callable[[list], ArrayImpl]:
+    def bind_output(self, aval: Any, sharding: Any, committed: bool = False,
+                    label: str = "") -> Callable[[list], ArrayImpl]:  # fmt: skip
         """As `bind_outputs` for a program with one result, which comes without a list around it."""
-        run = _bind_one(self.executable.execute_sharded, signature(aval, sharding, committed))
-        run.program = self
+        sig = signature(aval, sharding, committed)
+        return self._watched(_bind_one(self.executable.execute_sharded, sig), label)
+
+    def _watched(self, run, label):
+        run = watch.watched(run, label or self.name)
+        run.program = self  # as long as somebody can run it, the cache finds it
         return run
 
     # -- views

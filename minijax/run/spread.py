@@ -10,6 +10,7 @@ from jaxlib import _hlo
 
 from minijax.ir.meshes import Mesh, PartitionSpec
 from minijax.ir.shardings import GSPMDSharding, NamedSharding, Sharding
+from minijax.run import watch
 from minijax.run.array import ArrayImpl, Signature, signature
 from minijax.run.compile import JaxRuntimeError, Program, result_handler
 
@@ -97,8 +98,8 @@ def launcher(program: Program) -> Callable[[Callable, Sequence, Sequence], list]
     return _launch_in_turn if any(f" {name}" in text for name in _COLLECTIVES) else _launch
 
 
-def bind_spread(program: Program, avals: Sequence[Any],
-                shardings: Sequence[Sharding]) -> Callable[[Sequence], list[ArrayImpl]]:  # fmt: skip
+def bind_spread(program: Program, avals: Sequence[Any], shardings: Sequence[Sharding],
+                label: str = "") -> Callable[[Sequence], list[ArrayImpl]]:  # fmt: skip
     """A function from raw inputs, which must be as the program expects them, to arrays."""
     signatures = [signature(aval, s, True) for aval, s in zip(avals, shardings, strict=True)]
     handlers = [result_handler(sig) for sig in signatures]
@@ -113,6 +114,7 @@ def bind_spread(program: Program, avals: Sequence[Any],
         outputs = launch(execute, raws, handlers)
         return [sig.wrap(raw, sig) for raw, sig in zip(outputs, signatures, strict=True)]
 
+    run = watch.watched(run, label or program.name)
     run.program = program  # as long as somebody can run it, the cache finds it
     return run
 

@@ -14,7 +14,7 @@ from minijax.base.cache import BoundedDict
 from minijax.ir import types
 from minijax.ir.shardings import Sharding
 from minijax.ir.types import ShapedArray
-from minijax.run import client, host, reshard
+from minijax.run import client, guards, host, reshard
 from minijax.run.array import ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
 
 _COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -57,6 +57,7 @@ def to_device(
         if kind in _SCALARS and sharding is None and not isinstance(device, Sharding | Format):
             return _from_scalar(x, aval, device, committed)
     sig = _target(aval, device, sharding, committed)
+    guards.check("host-to-device", aval, sig.sharding)
     return ArrayImpl(put_host(_as_dtype(x, aval), sig), sig)
 
 
@@ -76,7 +77,10 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
     sig = _of_numpy.get(key)
     if sig is None:
         _check_dtype(x.dtype)
-        sig = _of_numpy[key] = config.run_as_of(key[2], lambda: _target(types.typeof(x), None, None, None))
+        sig = config.run_as_of(key[2], lambda: _target(types.typeof(x), None, None, None))
+        guards.check("host-to-device", sig.aval, sig.sharding)
+        if not guards.is_guarded():
+            _of_numpy[key] = sig
     if sig.device is None:
         return ArrayImpl(put_host(_as_dtype(x, sig.aval), sig), sig)
     value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
@@ -91,6 +95,7 @@ def no_numbers(x: np.ndarray) -> ArrayImpl:
 
 def _from_scalar(x, aval, device, committed):
     sig = _target(aval, device, None, committed)
+    guards.check("host-to-device", aval, sig.sharding)
     if type(x) is int:
         dtypes.check_int_fits(x, aval.dtype)
     wide = aval.dtype in _WIDE  # and not as the switch is: another thread may have moved it
@@ -165,6 +170,7 @@ def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
         # One raw array for what lies on several devices: so a program sees that it is given one buffer twice.
         same = old is new or old.device is None
         return raw if same else raw._rewrap_with_aval_and_sharding(new, new.native)
+    guards.check("device-to-device", new.aval, new.sharding)
     if old.device is None or new.device is None:
         found = reshard.moved(raw, old, new)
         return put_host(ArrayImpl(raw, old)._value, new) if found is None else found
@@ -193,7 +199,9 @@ def scalar_operand(x: Any) -> ArrayImpl:
     name = kind, key, config.state()
     found = _scalars.get(name)
     if found is None or found._raw.is_deleted():
-        found = _scalars[name] = config.run_as_of(name[2], lambda: to_device(x, committed=False))
+        found = config.run_as_of(name[2], lambda: to_device(x, committed=False))
+        if not guards.is_guarded():
+            _scalars[name] = found
     return found
 
 
@@ -268,6 +276,11 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> ArrayIm
                 f"from_dlpack can only unpack a dlpack tensor onto a singular device, got {device}"
             )
         device = device._device_assignment[0]
+    if copy is False and isinstance(x, ArrayImpl) and device not in (None, x._sig.device):
+        raise ValueError(
+            f"Specified device={device} which requires a copy since the source device is {x._sig.device}, "
+            "however copy=False. Set copy=True or copy=None to perform the requested operation."
+        )
     value = _numpy_of_dlpack(x)
     aval = ShapedArray(value.shape, dtypes.canonicalize_dtype(value.dtype))
     sig = single_signature(aval, client.local_devices(backend="cpu")[0] if device is None else device, True)

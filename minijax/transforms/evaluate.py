@@ -6,15 +6,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, config, dtypes, errors, stack
+from minijax.base import cache, config, dtypes, errors, monitoring, stack
 from minijax.hlo import module
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.primitive import programs_in
-from minijax.ir.shardings import GSPMDSharding, NamedSharding, P
-from minijax.ir.trace import EvalTrace, Tracer, escaped_message, trace_to_jaxpr
+from minijax.ir.shardings import UNSPECIFIED, GSPMDSharding, NamedSharding, P
+from minijax.ir.trace import (
+    EvalTrace,
+    Tracer,
+    escaped_message,
+    eval_jaxpr,
+    forbid_tracing,
+    trace_to_jaxpr,
+)
 from minijax.ir.types import ShapedArray
-from minijax.run import client, compile, spread, transfer
+from minijax.run import client, compile, guards, spread, transfer, watch
 from minijax.run.array import ArrayImpl, copied
 from minijax.transforms.discharge import discharged
 from minijax.transforms.lift import lift_constants
@@ -34,6 +41,7 @@ class Lowered(NamedTuple):
     hidden: list
     donated: tuple[bool, ...]
     placement: Placement
+    label: str
 
 
 def operand(x: Any) -> ArrayImpl:
@@ -85,7 +93,7 @@ def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Place
         donated=donated, hoisted=hoisted, arg_names=info.arg_names,
         result_names=_result_names(info, pruned), locate=locate, **laid,
     )  # fmt: skip
-    return Lowered(made, pruned, kept, hidden, donated, placement)
+    return Lowered(made, pruned, kept, hidden, donated, placement, f"jit({options.name})")
 
 
 def _result_names(info: DebugInfo, closed: ClosedJaxpr) -> Sequence[str] | None:
@@ -96,11 +104,14 @@ def _result_names(info: DebugInfo, closed: ClosedJaxpr) -> Sequence[str] | None:
 def on_mesh(constants: Sequence, placement: Placement) -> list:
     """Captured values on the devices of a program; a sharded array that is there stays as it lies."""
     everywhere = NamedSharding(placement.mesh, P())
-    arrays = [operand(c) for c in constants]
-    return [
-        x if x._sig.sharding._device_assignment == placement.devices else transfer.to_device(x, everywhere)
-        for x in arrays
-    ]
+    with guards.asked_for(free=True):
+        arrays = [operand(c) for c in constants]
+        return [
+            x
+            if x._sig.sharding._device_assignment == placement.devices
+            else transfer.to_device(x, everywhere)
+            for x in arrays
+        ]
 
 
 class Runner:
@@ -117,8 +128,9 @@ class Runner:
         self.hidden = [_own(c, self.device)._raw for c in lowered.hidden]
         avals = lowered.closed.out_avals
         self.out_shardings = outs = lowered.placement.result_shardings(len(avals))
-        self.run = program.bind_outputs(avals, outs, self.committed)
-        self.one = program.bind_output(avals[0], outs[0], self.committed) if len(avals) == 1 else None
+        label, committed = lowered.label, self.committed
+        self.run = program.bind_outputs(avals, outs, committed, label)
+        self.one = program.bind_output(avals[0], outs[0], committed, label) if len(avals) == 1 else None
         self.deleted = [self.kept[n] for n in lowered.module.aliases]
         _warn_of_lost(lowered, lowered.closed.in_avals)
 
@@ -214,7 +226,7 @@ class SpreadRunner:
         ]  # fmt: skip
         # For each argument, the signatures of arrays that need not be moved.
         self.placed: list[set] = [set() for _ in self.kept]
-        self.run = spread.bind_spread(program, closed.out_avals, self.out_shardings)
+        self.run = spread.bind_spread(program, closed.out_avals, self.out_shardings, lowered.label)
         self.deleted = [*lowered.module.aliases]
         self.donated = [*self.deleted, *lowered.module.donors]
         if len(self.donated) < sum(lowered.donated):
@@ -266,10 +278,26 @@ def compile_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Pla
 
     Constants become operands if `lift`, or if an earlier program differs from this one in constants alone.
     """
+    if options.donated and watch.is_checking():
+        options = options._replace(donated=())  # what gave a NaN is run again
+    return compile_lowered(told_of(_sharing, closed, options, placement, lift), options)
+
+
+def told_of(lower: Callable[..., Lowered], closed: ClosedJaxpr, options: ProgramOptions, placement: Placement,
+            *rest: Any) -> Lowered:  # fmt: skip
+    """What `lower` makes of all this; listeners and the log hear of it."""
+    name = f"jit({options.name})"
+    laid = placement.in_shardings if placement.is_spread else [UNSPECIFIED] * len(closed.in_avals)
+    monitoring.log_program(name, closed.in_avals, laid)
+    with monitoring.timed(monitoring.LOWERING, name):
+        return lower(closed, options, placement, *rest)
+
+
+def _sharing(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, lift: bool) -> Lowered:
     lowered = None if lift else lower_program(closed, options, placement)
     if lowered is None or _is_worth_sharing(lowered, options):
         lowered = _lifted(closed, options, placement, lowered)
-    return compile_lowered(lowered, options)
+    return lowered
 
 
 _LARGEST_SHARED = 1 << 16  # the length of a text that is cheap to write twice
@@ -304,10 +332,13 @@ def _lifted(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement,
 
 def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Runner | SpreadRunner:
     placement, made = lowered.placement, lowered.module
-    program = compile.compile_text(
-        made.text, name=made.name, devices=placement.devices, options=dict(options.compiler_options)
-    )
-    return SpreadRunner(lowered, program) if placement.is_spread else Runner(lowered, program)
+    with monitoring.timed(monitoring.COMPILING, lowered.label):
+        monitoring.record_event(monitoring.CACHE_REQUEST)
+        program = compile.compile_text(
+            made.text, name=made.name, devices=placement.devices, options=dict(options.compiler_options)
+        )
+    with guards.asked_for(free=True):
+        return SpreadRunner(lowered, program) if placement.is_spread else Runner(lowered, program)
 
 
 @cache.weak_cache
@@ -317,8 +348,12 @@ def _runs_of(closed: ClosedJaxpr) -> cache.BoundedDict:
 
 
 def run_closed(closed: ClosedJaxpr, operands: Sequence, how: tuple,
-               options_of: Callable[..., ProgramOptions] = ProgramOptions) -> list[ArrayImpl]:  # fmt: skip
-    """Compiles a jaxpr, with the options of `how`, once per kind of operands, and runs it."""
+               options_of: Callable[..., ProgramOptions] = ProgramOptions,
+               operation: str = "") -> list[ArrayImpl]:  # fmt: skip
+    """Compiles a jaxpr, with the options of `how`, once per kind of operands, and runs it.
+
+    `operation`: the primitive that the jaxpr consists of, if it is one.
+    """
     arrays = [x if type(x) is ArrayImpl else operand(x) for x in operands]
     sigs = [x._sig for x in arrays]
     key = (config.state(), *how, *sigs)
@@ -326,14 +361,18 @@ def run_closed(closed: ClosedJaxpr, operands: Sequence, how: tuple,
     run = runs.get(key)
     if run is None:
         run = runs.once(
-            key, lambda: config.run_as_of(key[0], _compile_closed, closed, arrays, options_of(*how))
+            key,
+            lambda: config.run_as_of(key[0], _compile_closed, closed, arrays, options_of(*how), operation),
         )
     return run(arrays)
 
 
-def _compile_closed(closed, arrays, options):
+def _compile_closed(closed, arrays, options, operation):
     runner = compile_program(closed, options, choose_placement([x._sig for x in arrays], options, closed))
-    return _direct(runner, arrays)
+    run = _direct(runner, arrays)
+    if operation:
+        return watch.named(run, operation)
+    return watch.explained(run, lambda arrays: eval_jaxpr(closed.jaxpr, closed.consts, *arrays))
 
 
 def _direct(runner, arrays) -> Callable[[Sequence[ArrayImpl]], list]:
@@ -413,9 +452,12 @@ def _without(owner: Any, values: tuple) -> tuple:
 
 
 def _compile_operation(primitive, arrays, params) -> Callable[[Sequence[ArrayImpl]], list]:
+    forbid_tracing(primitive.name)
     with state.set_current_trace(None):
-        closed = one_equation(primitive, [x._sig.aval for x in arrays], params)
-        return _direct(_compile_for(closed, primitive.name, arrays, primitive.lift is not None), arrays)
+        with monitoring.timed(monitoring.TRACING, primitive.name):
+            closed = one_equation(primitive, [x._sig.aval for x in arrays], params)
+        runner = _compile_for(closed, primitive.name, arrays, primitive.lift is not None)
+        return watch.named(_direct(runner, arrays), primitive.name)
 
 
 def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> Callable[[Sequence], Any]:
@@ -423,8 +465,8 @@ def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> C
     jaxpr, consts = trace_to_jaxpr(fun, [x._sig.aval for x in arrays], DebugInfo("jit", name))
     runner = _compile_for(ClosedJaxpr(jaxpr, consts), name, arrays)
     if _all_on(runner.device, arrays):
-        return runner.shortcut(range(len(arrays)), len(arrays), None)
-    return lambda arrays: runner(arrays)[0]
+        return watch.named(runner.shortcut(range(len(arrays)), len(arrays), None), name)
+    return watch.named(lambda arrays: runner(arrays)[0], name)
 
 
 def _compile_for(closed, name, arrays, lift=False):

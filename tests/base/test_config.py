@@ -206,9 +206,21 @@ def test_equal_settings_are_the_same_state_object_and_unequal_ones_another():
 
 def test_untraced_options_leave_the_state_alone():
     plain = state()
-    with options.debug_nans(True), options.log_compiles(True):
-        assert state() is plain and options.debug_nans.value and config.jax_log_compiles
-    assert not hasattr(plain, "debug_nans")
+    with options.enable_checks(True), options.log_compiles(True):
+        assert state() is plain and options.enable_checks.value and config.jax_log_compiles
+    assert not hasattr(plain, "log_compiles")
+
+
+def test_options_of_how_programs_run_are_in_the_state_but_not_in_the_traced_part():
+    plain = state()
+    with options.debug_nans(True):
+        checked = state()
+        assert checked is not plain and checked.debug_nans and checked.traced is plain.traced
+        with options.enable_x64(True):
+            assert state().debug_nans and state().traced is not plain.traced
+    assert (
+        state() is plain and not hasattr(plain.traced, "debug_nans") and plain.traced.traced is plain.traced
+    )
 
 
 def test_the_state_cannot_be_written_to():

@@ -1,0 +1,155 @@
+"""What the library tells of itself: events for listeners, and the log of what is traced and compiled."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from minijax.base import config
+
+# ---- events ------------------------------------------------------------------------------------------
+
+_events: list[Callable[..., None]] = []
+_durations: list[Callable[..., None]] = []
+_spans: list[Callable[..., None]] = []
+_scalars: list[Callable[..., None]] = []
+_KINDS = (_events, _durations, _spans, _scalars)
+
+
+def _tell(listeners: list, event: str, *values: Any, **kwargs: Any) -> None:
+    for listener in listeners:
+        listener(event, *values, **kwargs)
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Tells the listeners to events."""
+    _tell(_events, event, **kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Tells the listeners to durations how many seconds something took."""
+    _tell(_durations, event, duration, **kwargs)
+
+
+def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
+    """Tells the listeners to time spans from when to when something went on."""
+    _tell(_spans, event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Tells the listeners to scalars a number."""
+    _tell(_scalars, event, value, **kwargs)
+
+
+def register_event_listener(callback: Callable[..., None]) -> None:
+    """Has `callback(event, **kwargs)` called for each event."""
+    _events.append(callback)
+
+
+def register_event_duration_secs_listener(callback: Callable[..., None]) -> None:
+    """Has `callback(event, seconds, **kwargs)` called for each duration."""
+    _durations.append(callback)
+
+
+def register_event_time_span_listener(callback: Callable[..., None]) -> None:
+    """Has `callback(event, start, end, **kwargs)` called for each time span, with times of `time.time`."""
+    _spans.append(callback)
+
+
+def register_scalar_listener(callback: Callable[..., None]) -> None:
+    """Has `callback(event, value, **kwargs)` called for each scalar."""
+    _scalars.append(callback)
+
+
+def _unregister(listeners: list, callback: Callable[..., None]) -> None:
+    if callback not in listeners:
+        raise AssertionError(f"{callback} is not registered as a listener of this kind")
+    listeners.remove(callback)
+
+
+def unregister_event_listener(callback: Callable[..., None]) -> None:
+    """Undoes `register_event_listener`. Raises AssertionError for what is not registered."""
+    _unregister(_events, callback)
+
+
+def unregister_event_duration_listener(callback: Callable[..., None]) -> None:
+    """Undoes `register_event_duration_secs_listener`. Raises AssertionError for what is not registered."""
+    _unregister(_durations, callback)
+
+
+def unregister_event_time_span_listener(callback: Callable[..., None]) -> None:
+    """Undoes `register_event_time_span_listener`. Raises AssertionError for what is not registered."""
+    _unregister(_spans, callback)
+
+
+def unregister_scalar_listener(callback: Callable[..., None]) -> None:
+    """Undoes `register_scalar_listener`. Raises AssertionError for what is not registered."""
+    _unregister(_scalars, callback)
+
+
+def clear_event_listeners() -> None:
+    """Forgets all listeners."""
+    for listeners in _KINDS:
+        listeners.clear()
+
+
+# ---- the log -----------------------------------------------------------------------------------------
+
+# Programs ask for the loggers by the names that they have in jax.
+_dispatch = logging.getLogger("jax._src.dispatch")
+_programs = logging.getLogger("jax._src.interpreters.pxla")
+_tracing = logging.getLogger("jax._src.interpreters.partial_eval")
+
+
+def log_program(name: str, avals: Any, mapping: Any) -> None:
+    """Says that a program is being compiled."""
+    level = logging.WARNING if config.log_compiles.value else logging.DEBUG
+    if _programs.isEnabledFor(level):
+        _programs.log(level, "Compiling %s with global shapes and types (%s). Argument mapping: (%s).",
+                      name, _listed(avals), _listed(mapping))  # fmt: skip
+
+
+def _listed(items: Any) -> str:
+    words = list(map(repr, items))
+    return words[0] + "," if len(words) == 1 else ", ".join(words)
+
+
+def log_cache_miss(message: str) -> None:
+    """Says why a function is traced."""
+    _tracing.log(logging.WARNING, message)
+
+
+class timed:
+    """A step of making a program, of which listeners and the log hear how long it took."""
+
+    __slots__ = ("_step", "_name", "_started")
+
+    def __init__(self, step: tuple[str, str], name: str):
+        self._step, self._name = step, name
+
+    def __enter__(self) -> None:
+        self._started = time.time()
+        if _scalars:
+            record_scalar(self._step[0], self._started, fun_name=self._name)
+
+    def __exit__(self, kind: Any, *rest: object) -> None:
+        if kind is not None:
+            return
+        event, text = self._step
+        ended = time.time()
+        if _durations:
+            record_event_duration_secs(event, ended - self._started, fun_name=self._name)
+        if _spans:
+            record_event_time_span(event, self._started, ended, fun_name=self._name)
+        level = logging.WARNING if config.log_compiles.value else logging.DEBUG
+        if _dispatch.isEnabledFor(level):
+            _dispatch.log(level, text, self._name, ended - self._started)
+
+
+TRACING = "/jax/core/compile/jaxpr_trace_duration", "Finished tracing %s for jit in %.9f sec"
+LOWERING = (
+    "/jax/core/compile/jaxpr_to_mlir_module_duration",
+    "Finished jaxpr to MLIR module conversion %s in %.9f sec",
+)
+COMPILING = "/jax/core/compile/backend_compile_duration", "Finished XLA compilation of %s in %.9f sec"
+CACHE_REQUEST = "/jax/compilation_cache/compile_requests_use_cache"

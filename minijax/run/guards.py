@@ -1,0 +1,67 @@
+"""Transfer guards: what becomes of transfers between the host and devices, asked for or not."""
+
+import logging
+import threading
+from typing import Any
+
+from minijax.base import config
+from minijax.base.native import JaxRuntimeError
+
+_log = logging.getLogger("jax._src.transfer_guard")
+_OPTIONS = {
+    "host-to-device": config.transfer_guard_host_to_device,
+    "device-to-device": config.transfer_guard_device_to_device,
+    "device-to-host": config.transfer_guard_device_to_host,
+}
+_OPEN = (None, "allow")
+_armed = [any(option.value not in _OPEN for option in _OPTIONS.values())]  # has any guard ever been set?
+
+
+def _arm(value: Any, thread_only: bool) -> None:
+    _armed[0] |= value not in _OPEN
+
+
+for _option in _OPTIONS.values():
+    _option.on_change(_arm)
+
+
+class _Local(threading.local):
+    are_asked_for = False
+    are_free = False
+
+
+_local = _Local()
+
+
+class asked_for:
+    """The transfers inside were asked for by the user; or, if `free`, are the library's own."""
+
+    __slots__ = ("_free", "_saved")
+
+    def __init__(self, free: bool = False):
+        self._free = free
+
+    def __enter__(self) -> None:
+        self._saved = _local.are_asked_for, _local.are_free
+        _local.are_asked_for, _local.are_free = True, self._free or _local.are_free
+
+    def __exit__(self, *exception: object) -> None:
+        _local.are_asked_for, _local.are_free = self._saved
+
+
+def is_guarded() -> bool:
+    """Whether transfers from the host are watched in this thread."""
+    return _armed[0] and _OPTIONS["host-to-device"].value not in _OPEN
+
+
+def check(direction: str, aval: Any, sharding: Any) -> None:
+    """Logs a transfer, or raises JaxRuntimeError, as its guard says."""
+    if not _armed[0] or _local.are_free:
+        return
+    mode = _OPTIONS[direction].value
+    if mode in _OPEN or _local.are_asked_for and not mode.endswith("_explicit"):
+        return
+    what = f"{direction} transfer: aval={aval!r}, dst_sharding={sharding!r}"
+    if mode.startswith("disallow"):
+        raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {what}")
+    _log.warning(what)

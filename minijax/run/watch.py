@@ -1,0 +1,106 @@
+"""Modes that watch programs run: `jax_no_execution`, `jax_debug_nans` and `jax_debug_infs`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import config, dtypes
+
+
+class InvalidResult(FloatingPointError):
+    """A program gave a NaN or an infinity; who ran it says which operation did."""
+
+    def __init__(self, name: str, kind: str):
+        super().__init__(f"invalid value ({kind}) encountered in {name}")
+        self.name, self.kind = name, kind
+
+
+def is_checking() -> bool:
+    """Whether results are looked at."""
+    options = config.state()
+    return options.debug_nans or options.debug_infs
+
+
+def is_on() -> bool:
+    """Whether programs run as they are would not do."""
+    return is_checking() or config.state().no_execution
+
+
+def watched(run: Callable[[Sequence], Any], name: str) -> Callable[[Sequence], Any]:
+    """`run`, the launch of a program, as this thread's modes want it: refused, or its results checked."""
+    options = config.state()
+    if options.no_execution:
+
+        def refused(raws):
+            raise RuntimeError(
+                f"JAX tried to execute function {name}, but the no_execution config option is set"
+            )
+
+        return refused
+    if not is_checking():
+        return run
+
+    def checked(raws):
+        results = run(raws)
+        check_values(name, results if isinstance(results, list) else [results])
+        return results
+
+    return checked
+
+
+def check_values(name: str, arrays: Sequence) -> None:
+    """Raises InvalidResult for an array with a NaN or an infinity, where the options forbid it."""
+    options = config.state()
+    tests = [("nan", np.isnan)] * options.debug_nans + [("inf", np.isinf)] * options.debug_infs
+    for x in arrays:
+        if dtypes.is_inexact(x.dtype):
+            value = np.asarray(x._value)
+            for kind, test in tests:
+                if test(value).any():
+                    raise InvalidResult(name, kind)
+
+
+def named(run: Callable, name: str) -> Callable:
+    """`run`, whose complaints of invalid results name the operation that it is."""
+    if not is_checking():
+        return run
+
+    def call(*args):
+        try:
+            return run(*args)
+        except InvalidResult as error:
+            raise FloatingPointError(_message(name, error.kind)) from None
+
+    return call
+
+
+def _message(name: str, kind: str) -> str:
+    if name == "shard_map":
+        return f"Invalid value ({kind}) encountered in sharded computation."
+    return f"invalid value ({kind}) encountered in {name}"
+
+
+def explained(run: Callable, again: Callable) -> Callable:
+    """`run`; where its result is invalid, `again` with the same arguments is to find the operation."""
+    if not is_checking():
+        return run
+
+    def call(*args):
+        try:
+            return run(*args)
+        except InvalidResult as error:
+            found = error
+        print(
+            f"Invalid {found.kind} value encountered in the output of a jax.jit function. "
+            "Calling the de-optimized version."
+        )
+        again(*args)
+        raise FloatingPointError(
+            f"{found}. Because jax_debug_nans or jax_debug_infs is set, the de-optimized function (without "
+            "`jit`) was called to find the operation. However, the de-optimized function did not produce "
+            "invalid values during its execution: the compiler's optimizations made them, or a constant "
+            "holds them."
+        )
+
+    return call

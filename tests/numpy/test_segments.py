@@ -1,0 +1,66 @@
+"""`jax.ops`: sums, products, maxima and minima of segments."""
+
+import numpy as np
+import pytest
+from compare import both, expression_case, same_error, sweep
+
+D = np.arange(6, dtype=np.float32)
+S = np.array([0, 0, 1, 1, 2, 2])
+VALUES = dict(
+    d=D, s=S, i=np.arange(6), m=np.arange(6) > 2, c=(D + 1j).astype(np.complex64), u=np.arange(6).astype(np.uint8),
+    b=D.astype("float16"), i8=np.arange(6).astype(np.int8), t=np.ones((6, 2), np.float32), o=np.array([-1, 0, 7, 7, 1, 1]),
+)  # fmt: skip
+NAMES = ("segment_sum", "segment_prod", "segment_max", "segment_min")
+
+
+def _cases():
+    for name in NAMES:
+        f = f"jax.ops.{name}"
+        texts = [f"{f}({x}, s, 3)" for x in ("d", "i", "c", "u", "b", "i8", "t")]
+        texts += [f"{f}(d, o, 4)", f"{f}(d, s, 3, mode='clip')", f"{f}(d, s, num_segments=5)"]
+        texts += [f"{f}(d, s, 3, True)", f"{f}(d, s, 3, indices_are_sorted=True, unique_indices=True)"]
+        texts += [f"{f}({x}, s, 3, bucket_size={n})" for n in (2, 4, 6, 9) for x in ("d", "i8")]
+        texts += [f"{f}(t, s, 3, bucket_size=2)", f"{f}(d[:0], s[:0], 2)", f"{f}(1.0, 0, 2)"]
+        texts += [
+            f"jax.grad(lambda d: ({f}(d, s, 3) ** 2).sum())(d + 1)",
+            f"jax.vmap(lambda r: {f}(r, s, 3))(t.T)",
+        ]
+        texts += [f"{f}(m, s, 3)"] * (name in NAMES[2:])
+        yield from (expression_case(VALUES, text) for text in texts)
+
+
+@pytest.mark.oracle
+def test_reductions_of_segments(tier):
+    sweep(list(_cases()), tier)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "text", ["jax.ops.segment_sum(d, s)", "jax.ops.segment_max(d, o)", "jax.ops.segment_prod(i, s)"]
+)
+def test_as_many_segments_as_the_ids_ask_for(text):
+    def program(jax, jnp):
+        return eval(text, {"jax": jax} | {k: jnp.asarray(v) for k, v in VALUES.items()})
+
+    first, second = both(program)
+    assert first.shape == second.shape and np.asarray(first).tobytes() == np.asarray(second).tobytes()
+
+
+MISUSES = [
+    ("jax.ops.segment_sum(d, d, 3)", "integer"), ("jax.ops.segment_sum(d, s, -1)", "num_segments must be non-negative"),
+    ("jax.ops.segment_sum([1, 2], s, 3)", "segment_sum requires ndarray or scalar arguments"),
+    ("jax.ops.segment_sum(d, s[:3], 3)", "Incompatible"), ("jax.ops.segment_sum(d, s, 3.0)", "'float' object"),
+    ("jax.ops.segment_sum(d[:0], s[:0])", "zero-size array"), ("jax.ops.segment_sum(m, s, 3)", "add does not accept"),
+    ("jax.jit(jax.ops.segment_sum)(d, s)", "num_segments"), ("jax.ops.segment_sum(d, s, 3, mode='foo')", "mode"),
+    ("jax.ops.segment_max(d, s, 3, bucket_size=0)", "zero"),
+]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text, phrase", MISUSES)
+def test_misuses_raise_as_in_jax(text, phrase):
+    def program(jax, jnp):
+        values = {"jax": jax} | {k: jnp.asarray(v) for k, v in VALUES.items()}
+        return lambda: eval(text, values)
+
+    same_error(*both(program), phrases=[phrase])

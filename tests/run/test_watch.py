@@ -1,0 +1,197 @@
+"""`debug_nans`, `debug_infs` and `no_execution`: which programs raise, and what operation the message names."""
+
+import numpy as np
+import pytest
+from compare import both, ours, outcome, same_error
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax
+
+X = np.array([0.0, 1.0], np.float32)
+Z = np.float32(0)
+C = np.complex64(0)
+
+# An expression of the values above, and the words of the message.
+NANS = [
+    ("jnp.log(-x - 1)", "(nan) encountered in log"),
+    ("z / z", "(nan) encountered in div"),
+    ("lax.div(z, z)", "(nan) encountered in div"),
+    ("lax.div(c, c)", "(nan) encountered in div"),
+    ("lax.div(z.astype(jnp.bfloat16), z.astype(jnp.bfloat16))", "(nan) encountered in div"),
+    ("lax.div(z.astype('float8_e4m3fn'), z.astype('float8_e4m3fn'))", "(nan) encountered in div"),
+    ("jax.jit(lambda x: jnp.sin(x) / x)(x)", "(nan) encountered in div"),
+    ("jax.jit(lambda x: jax.jit(lambda y: jnp.sqrt(y - 5))(x) + 1)(x)", "(nan) encountered in sqrt"),
+    ("jax.jit(lambda x: {'a': x, 'b': x / x})(x)", "(nan) encountered in div"),
+    ("jax.jit(lambda x, n: x / x * n, static_argnums=1)(x, 2)", "(nan) encountered in div"),
+    ("jax.jit(lambda *, x: x / x)(x=x)", "(nan) encountered in div"),
+    ("jax.jit(lambda x: x / x, donate_argnums=0)(x + 0)", "(nan) encountered in div"),
+    ("jax.jit(lambda x: jnp.nan)(x)", "did not produce invalid values during its execution"),
+    ("jax.grad(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0) * 0)(z)", "(nan) encountered in mul"),
+    ("jax.grad(jax.jit(lambda x: x * jnp.sqrt(x)))(z)", "(nan) encountered in mul"),
+    ("jax.jit(jax.grad(lambda x: x * jnp.sqrt(x)))(z)", "(nan) encountered in mul"),
+    ("jax.jvp(lambda x: jnp.sqrt(x), (z,), (z,))", "(nan) encountered in mul"),
+    ("jax.vmap(lambda x: x / x)(x)", "(nan) encountered in div"),
+    ("jax.jit(jax.vmap(lambda x: x / x))(x)", "(nan) encountered in div"),
+    ("lax.scan(lambda c, _: (c / c, c), z, None, length=2)", "(nan) encountered in scan"),
+    ("jax.jit(lambda z: lax.fori_loop(0, 2, lambda i, c: c / c, z))(z)", "(nan) encountered in scan"),
+    ("lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] / c[1]), (0, z))", "encountered in while"),
+    ("lax.cond(True, lambda x: x / x, lambda x: x, z)", "(nan) encountered in cond"),
+    ("jnp.take(x, jnp.array([5]))", "(nan) encountered in"),
+    ("x.at[5].get(mode='fill')", "(nan) encountered in"),
+    ("jax.checkpoint(lambda x: x / x)(x)", "(nan) encountered in div"),
+    ("jnp.linalg.cholesky(-jnp.eye(2))", "(nan) encountered in cholesky"),
+    ("jnp.mean(jnp.zeros(0))", "(nan) encountered in div"),
+    ("jax.pmap(lambda x: x / x)(x)", "Invalid value (nan) encountered in sharded computation"),
+    ("shard_map(lambda x: x / x)(x)", "Invalid value (nan) encountered in sharded computation"),
+    ("jax.jit(shard_map(lambda x: x / x))(x)", "Invalid value (nan) encountered in sharded computation"),
+    ("jax.jit(lambda x: x / x)(jax.device_put(x, spread))", "(nan) encountered in div"),
+]
+INFS = [
+    ("1 / z", "(inf) encountered in div"),
+    ("jnp.log(z)", "(inf) encountered in log"),
+    ("jax.jit(lambda z: jnp.exp(1000 + z))(z)", "(inf) encountered in exp"),
+    ("lax.div(c + 1, c)", "(inf) encountered in div"),
+]
+ALLOWED = [
+    ("debug_nans", "1 / z"),
+    ("debug_nans", "jax.jit(lambda z: jnp.where(jnp.isnan(z / z), 0.0, 1.0))(z)"),
+    ("debug_nans", "jax.device_put(np.array([np.nan]))"),
+    ("debug_nans", "jax.random.normal(jax.random.key(0), (2,))"),
+    ("debug_nans", "jnp.nanmean(jnp.where(x > 5, x, 0.0))"),
+    ("debug_nans", "jax.grad(lambda x: jnp.sqrt(x))(z)"),
+    ("debug_infs", "z / z"),
+    ("debug_infs", "jnp.max(x)"),
+]
+
+
+def _program(mode, text):
+    def program(jax, jnp, lax):
+        mesh = jax.make_mesh((2,), ("a",), axis_types=(jax.sharding.AxisType.Auto,))
+        spec = jax.P("a")
+        values = dict(jax=jax, jnp=jnp, lax=lax, np=np, x=jnp.asarray(X), z=jnp.asarray(Z), c=jnp.asarray(C))
+        values["spread"] = jax.NamedSharding(mesh, spec)
+        values["shard_map"] = lambda f: jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)
+
+        def run():
+            with getattr(jax, mode)(True):
+                return eval(text, values)
+
+        return run
+
+    return program
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "mode, text, phrase",
+    [("debug_nans", *case) for case in NANS] + [("debug_infs", *case) for case in INFS],
+    ids=[text for text, _ in NANS + INFS],
+)
+def test_invalid_results_raise_and_the_message_names_the_operation(mode, text, phrase, capsys):
+    same_error(*both(_program(mode, text)), phrases=[phrase])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("mode, text", ALLOWED)
+def test_what_is_not_invalid_runs_as_without_the_mode(mode, text, capsys):
+    results = [outcome(run) for run in both(_program(mode, text))]
+    assert not any(r.error for r in results)
+    assert repr(results[0].value) == repr(results[1].value)
+
+
+def test_a_checked_call_tells_that_it_runs_again_and_the_mode_ends_with_its_scope(capsys):
+    f = minijax.jit(lambda x: x / x)
+    assert np.isnan(f(0.0))
+    with minijax.debug_nans(True), pytest.raises(FloatingPointError):
+        f(0.0)
+    assert "Calling the de-optimized version." in capsys.readouterr().out
+    assert np.isnan(f(0.0)) and capsys.readouterr().out == ""
+
+
+def test_the_function_is_traced_once_for_calls_with_and_without_the_mode():
+    traces = []
+    f = minijax.jit(lambda x: traces.append(1) or x + 1)
+    f(1.0)
+    with minijax.debug_nans(True):
+        f(1.0)
+    with minijax.debug_infs(True):
+        f(1.0)
+    assert len(traces) == 1
+
+
+def test_a_donated_argument_survives_while_results_are_checked():
+    with minijax.debug_nans(True):
+        x = jnp.arange(3.0)
+        minijax.jit(lambda x: x + 1, donate_argnums=0)(x)
+        assert not x.is_deleted()
+
+
+def test_a_compiled_stage_raises_too():
+    with minijax.debug_nans(True):
+        compiled = minijax.jit(lambda x: x / x).lower(jnp.zeros(2)).compile()
+        with pytest.raises(FloatingPointError, match="nan"):
+            compiled(jnp.zeros(2))
+
+
+REFUSED = ["f(x)", "x + x", "lax.cosh(x)", "jax.jit(lambda x: x)(x)", "lax.scan(lambda c, y: (c, y), 1.0, x)",
+           "jax.grad(lambda y: y * y)(1.0)", "jax.pmap(lambda y: y * 2)(x)", "x[0]", "jnp.zeros(3)"]  # fmt: skip
+NOT_RUN = ["jax.make_jaxpr(f)(x).jaxpr.eqns[0].primitive.name", "jax.eval_shape(f, x).shape",
+           "type(f.lower(x).compile()).__name__", "jax.device_put(np.arange(3)).shape",
+           "np.asarray(x).tolist()"]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", REFUSED + NOT_RUN)
+def test_no_execution_refuses_what_would_run(text):
+    def program(jax, jnp, lax):
+        f, x = jax.jit(lambda x: jnp.sin(x) * 2), jnp.asarray(X)
+        f(x)
+
+        def run():
+            with jax.no_execution(True):
+                return eval(text, dict(jax=jax, jnp=jnp, lax=lax, np=np, f=f, x=x))
+
+        return run
+
+    if text in REFUSED:
+        same_error(
+            *both(program), phrases=["JAX tried to execute function jit(", "no_execution config option"]
+        )
+    else:
+        first, second = both(program)
+        assert first() == second()
+
+
+@pytest.mark.oracle
+def test_no_tracing_refuses_new_traces_and_runs_known_programs():
+    def program(text):
+        def made(jax, jnp, lax):
+            x = jnp.asarray(X)
+            known = jax.jit(lambda x: jnp.sin(x) * 2)
+            known(x), lax.cosh(x)
+
+            def run():
+                with jax.no_tracing(True):
+                    return eval(text, dict(jax=jax, jnp=jnp, lax=lax, np=np, known=known, x=x))
+
+            return run
+
+        return made
+
+    for text in ("known(np.arange(3.0))", "lax.sinh(x)", "jnp.cumsum(x)", "known.lower(np.arange(3.0))"):
+        same_error(*both(program(text)), phrases=["re-tracing function", "'no_tracing' is set"])
+    for text in ("known(x).shape", "lax.cosh(x).shape", "jax.eval_shape(known, x).shape"):
+        first, second = both(program(text))
+        assert first() == second()
+
+
+def test_modes_that_are_off_leave_the_launch_of_a_program_alone():
+    x = jnp.arange(3.0)
+    f = ours().jit(lambda x: lax.sin(x))
+    f(x)
+    with minijax.debug_nans(True):
+        f(x)
+    assert all(
+        "watch" not in run.__code__.co_filename for run in map(f.memory.calls.get, f.memory.calls.names())
+    )
