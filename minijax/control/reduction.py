@@ -1,5 +1,6 @@
 """Reductions by a function of the user's: along axes, and over sliding windows."""
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -14,10 +15,10 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import Tracer, eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.ops import elementwise as ops, moving, reduce as reductions, window as windows
+from minijax.ops import elementwise as ops, reduce as reductions, window as windows
 from minijax.ops.families import INT_BOOL, alike
 from minijax.ops.moving import axis_to_front, broadcast_to_shape
-from minijax.ops.reduce import merged_to_front
+from minijax.ops.reduce import combined_aval, merged_to_front
 from minijax.ops.shape import pad, slice_in_dim, squeeze
 from minijax.ops.zeros import instantiate, zeros_like_aval
 from minijax.transforms.batch import batch_flat
@@ -75,11 +76,9 @@ class Reduce(Reducing):
             )
         if any(x.shape != xs[0].shape for x in xs):
             raise ValueError(f"reduce: operands must have equal shapes, got {[x.shape for x in xs]}")
-        if any(d >= xs[0].ndim for d in dimensions):
-            raise IndexError(f"reduce: dimensions {dimensions} are out of bounds for shape {xs[0].shape}")
         _check_results("reduce", xs, jaxpr)
         return [
-            moving.reduced_aval("reduce", x, dimensions).update(weak_type=x.weak_type and init.weak_type)
+            combined_aval("reduce", x, dimensions).update(weak_type=x.weak_type and init.weak_type)
             for x, init in zip(xs, inits, strict=True)
         ]
 
@@ -282,7 +281,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
         return _REDUCTIONS[computation][0](xs[0], tuple(dimensions), **how)
     closed, out_tree = _traced("reduce", computation, inits, treedef)
     results = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=closed,
-                            dimensions=tuple(map(int, dimensions)))  # fmt: skip
+                            dimensions=tuple(map(operator.index, dimensions)))  # fmt: skip
     return out_tree.unflatten(results)
 
 

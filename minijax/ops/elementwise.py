@@ -1,6 +1,7 @@
 """Elementwise arithmetic, comparison, selection: one line for an op that is only its name and derivative."""
 
 import enum
+import operator
 from math import log as math_log, pi, sqrt as math_sqrt
 from typing import Any
 
@@ -733,14 +734,13 @@ def conj(x: Any) -> Any:
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
     """Rounds to a float of fewer bits. Raises ValueError for bits that no float has."""
+    exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
             f"reduce_precision: exponent_bits must be positive and mantissa_bits non-negative, got "
             f"{exponent_bits} and {mantissa_bits}"
         )
-    return reduce_precision_p.bind(
-        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
-    )
+    return reduce_precision_p.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
 
 
 class RoundingMethod(enum.IntEnum):

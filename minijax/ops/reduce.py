@@ -1,5 +1,6 @@
 """Reductions over axes: sums, products, extrema, logic, and the places of extrema."""
 
+import operator
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -42,6 +43,13 @@ def merged_to_front(x: Any, axes: Sequence[int]) -> Any:
     if order == tuple(range(aval.ndim)):
         return moving.reshape_to(x, shape)
     return moving.reshape(x, shape, order)
+
+
+def combined_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
+    """As `reduced_aval`, strongly typed; raises IndexError for axes beyond the last one, as jax does."""
+    if any(a >= x.ndim for a in axes):
+        raise IndexError(f"{name}: axes {axes} are out of bounds for an operand of shape {x.shape}")
+    return reduced_aval(name, x, axes).update(weak_type=False)
 
 
 class Reduction(Primitive):
@@ -157,6 +165,10 @@ class ReduceLogical(Reduction):
         if x.dtype != np.bool_ and not dtypes.issubdtype(x.dtype, np.integer):
             raise TypeError(f"{self.name}: a logical reduction takes bool or int, got dtype {x.dtype}.")
 
+    def infer(self, x, *, axes):
+        self.check(x)
+        return [combined_aval(self.name, x, axes)]
+
     def start(self, dtype):
         if self.hlo != "and":
             return np.zeros((), dtype)[()]
@@ -233,7 +245,7 @@ argmin_p = ArgExtremum("argmin", "LT")
 
 
 def _axes(axes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(int(a) for a in axes)
+    return tuple(map(operator.index, axes))
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -283,5 +295,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 
 def _arg(primitive, operand, axis, index_dtype):
+    if index_dtype is None:
+        raise ValueError(f"{primitive.name}: the dtype index_dtype must be specified.")
     dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, primitive.name)
-    return primitive.bind(operand, axes=(int(axis),), index_dtype=dtype)
+    return primitive.bind(operand, axes=(operator.index(axis),), index_dtype=dtype)

@@ -63,7 +63,7 @@ class Sort(Primitive):
             ]
             return _lexicographic(e, keys)
 
-        return e.sort(operands, ins, dimension, comparator, is_stable)
+        return e.sort(operands, ins, dimension, comparator, bool(is_stable))
 
     def jvp(self, primals, tangents, *, dimension, **params):
         shape = typeof(primals[0]).shape
@@ -130,7 +130,7 @@ class TopK(Primitive):
         if np.issubdtype(x.dtype, np.complexfloating):
             raise ValueError(f"top_k: complex numbers have no order, got dtype {x.dtype}.")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-        return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.dtype(np.int32))]
+        return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
 
     def lower(self, e, ins, outs, x, *, k, axis):
         (aval,), last = ins, ins[0].ndim - 1

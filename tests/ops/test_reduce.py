@@ -56,6 +56,40 @@ def test_logical_reductions_are_batched_as_in_jax():
     sweep([transformed(c, "vmap") for c in cases])
 
 
+def test_logical_reductions_have_no_tangents():
+    def program(name):
+        def f(lax):
+            reduce = getattr(lax, name)
+            return lambda x: x * lax.convert_element_type(reduce(x > 0, (0,)), np.float32)
+
+        return f
+
+    cases = [Case(name, program(name), (array(4),)) for name in LOGICAL]
+    sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp", "linearize", "vmap_of_grad")])
+
+
+@pytest.mark.parametrize("name", (*NUMERIC, *LOGICAL))
+def test_results_are_as_weak_as_in_jax(name):
+    def program(lax):
+        return lambda x: getattr(lax, name)(lax.broadcast_in_dim(x, (3,), ()), [0])
+
+    sweep([Case("weak", program, (1,))])
+
+
+def test_rounding_to_fewer_bits_equals_jax_s():
+    cases = [
+        Case(
+            f"{np.dtype(d)}",
+            lambda lax: lambda x: lax.reduce_precision(x, 4, np.int32(3)),
+            (array(3, dtype=d),),
+            may_raise=not np.issubdtype(d, np.floating),
+        )
+        for d in DTYPES
+    ]
+    sweep(cases, tier="full")  # fmt: skip
+    sweep([transformed(cases[DTYPES.index(np.float32)], t) for t in TRANSFORMS])
+
+
 def test_products_of_complex_numbers_have_jax_s_derivative():
     case = Case("reduce_prod-c64", reduction("reduce_prod", (0,)), (array(5, dtype=np.complex64),))
     sweep([transformed(case, t) for t in ("jvp", "vjp")])
@@ -87,6 +121,24 @@ def test_reductions_reject_axes_that_are_not_distinct_or_not_there(axes):
                                                 (0, np.float32, (2, 3)), (0, np.int32, (0, 3))])  # fmt: skip
 def test_places_reject_bad_axes_dtypes_and_empty_dimensions(axis, dtype, shape):
     same_error(*(lambda m=m: m.lax.argmax(array(*shape), axis, dtype) for m in sides()))
+
+
+@pytest.mark.parametrize("name", LOGICAL)
+@pytest.mark.parametrize("axes, phrase", [((2,), "out of bounds"), (1, "not iterable")])
+def test_logical_reductions_reject_axes_that_are_not_there(name, axes, phrase):
+    same_error(*(lambda m=m: getattr(m.lax, name)(array(2, 3, dtype=bool), axes) for m in sides()), [phrase])
+
+
+@pytest.mark.parametrize("call", [
+    lambda lax: lax.argmax(array(3), 0, None), lambda lax: lax.argmin(array(3), 0.5, np.int32),
+    lambda lax: lax.argmin(array(3), "a", np.int32), lambda lax: lax.argmin(array(3), None, np.int32),
+    lambda lax: lax.argmax(array(3), 0, bool), lambda lax: lax.argmax(np.float32(1), 0, np.int32),
+    lambda lax: lax.argmax(array(3, dtype=np.complex64), 0, np.int32),
+    lambda lax: lax.reduce_precision(array(3), 0, 3), lambda lax: lax.reduce_precision(array(3), 4, -1),
+    lambda lax: lax.reduce_precision(array(3), 4.0, 3), lambda lax: lax.reduce_precision(array(3), 4, "a"),
+    lambda lax: lax.reduce_max(array(3), "a"), lambda lax: lax.reduce_max(array(3), None)])  # fmt: skip
+def test_other_arguments_that_do_not_fit_are_rejected(call):
+    same_error(*(lambda m=m: call(m.lax) for m in sides()))
 
 
 def sides():

@@ -19,10 +19,12 @@ def array(*sizes, dtype=np.float32):
 
 
 X = array(3, 4)
+N = array(3, 4, dtype=np.int32)
 SORTS = [
     Case("last", lambda lax: lambda x: lax.sort(x), (X,)),
     Case("first", lambda lax: lambda x: lax.sort(x, dimension=0, is_stable=False), (X,)),
     Case("pair", lambda lax: lambda x, y: lax.sort((x, y), num_keys=2), (X, X)),
+    Case("three", lambda lax: lambda x, y: lax.sort((x, N, y), 0, False, 2), (X, X)),
     Case("carried", lambda lax: lambda x, y: lax.sort((x, y)), (X, X)),
     Case("key-val", lambda lax: lambda x, y: lax.sort_key_val(x, y, dimension=0), (X, X)),
     Case("one-of-many", lambda lax: lambda x: lax.sort((x,)), (X,)),
@@ -34,6 +36,18 @@ SORTS = [
 
 def test_sorts_under_every_transform_equal_jax_s():
     sweep([transformed(c, t) for c in SORTS for t in TRANSFORMS])
+    sweep([transformed(c, t) for c in SORTS[:5] for t in ("jvp_of_grad", "hessian")])
+
+
+def test_results_are_as_weak_as_in_jax():
+    def program(lax):
+        def f(x):
+            x = lax.broadcast_in_dim(x, (3,), ())
+            return lax.sort((x, N[:, 0]), num_keys=np.int64(1)), lax.top_k(x, np.int64(2))
+
+        return f
+
+    sweep([Case("weak", program, (1.5,))])
 
 
 def test_sorts_of_nothing_equal_jax_s():
@@ -84,6 +98,8 @@ def test_top_k_is_batched_as_in_jax(axis):
     lambda lax: lax.sort(()), lambda lax: lax.sort(X, dimension=2), lambda lax: lax.sort(X, num_keys=2),
     lambda lax: lax.sort((X, X), num_keys=0), lambda lax: lax.sort_key_val(X, X[0]),
     lambda lax: lax.top_k(X, 9), lambda lax: lax.top_k(X, -1), lambda lax: lax.top_k(X, 1, axis=5),
-    lambda lax: lax.top_k(X, 1.5)])  # fmt: skip
+    lambda lax: lax.top_k(X, 1.5), lambda lax: lax.sort(X, dimension=1.0), lambda lax: lax.sort(X[0, 0]),
+    lambda lax: lax.top_k(X[0, 0], 0), lambda lax: lax.top_k(X, None), lambda lax: lax.sort((X, X), num_keys=3),
+    lambda lax: lax.sort(X, dimension=None), lambda lax: lax.top_k(X, 1, axis=None)])  # fmt: skip
 def test_operands_and_arguments_that_do_not_fit_are_rejected(call):
     same_error(*(lambda m=m: call(m.lax) for m in (minijax, pytest.importorskip("jax"))))
