@@ -12,6 +12,8 @@ import minijax.numpy as jnp
 from minijax import random
 from minijax.nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus
 from minijax.nn.initializers import glorot_normal, normal, ones as ones, zeros as zeros
+from minijax.ops.conv import conv_general_dilated
+from minijax.ops.convolutions import conv_general_shape_tuple, conv_transpose, conv_transpose_shape_tuple
 
 glorot, randn = glorot_normal, normal
 Layer = tuple[Callable, Callable]
@@ -31,6 +33,58 @@ def Dense(out_dim: int, W_init: Callable | None = None, b_init: Callable | None 
         return jnp.dot(inputs, weights) + bias
 
     return init_fun, apply_fun
+
+
+_small = normal(1e-6)
+
+
+def GeneralConv(dimension_numbers: Sequence[str], out_chan: int, filter_shape: Sequence[int],  # noqa: N802
+                strides: Sequence[int] | None = None, padding: Any = "VALID",
+                W_init: Callable | None = None, b_init: Callable = _small) -> Layer:  # noqa: N803  # fmt: skip
+    """A convolution over axes in the order that `dimension_numbers` gives, and a bias."""
+    strides = strides or (1,) * len(filter_shape)
+    return _convolution(
+        lambda *shapes: conv_general_shape_tuple(*shapes, strides, padding, dimension_numbers),
+        lambda x, w: conv_general_dilated(x, w, strides, padding, dimension_numbers=dimension_numbers),
+        dimension_numbers, out_chan, filter_shape, W_init, b_init,
+    )  # fmt: skip
+
+
+def GeneralConvTranspose(dimension_numbers: Sequence[str], out_chan: int, filter_shape: Sequence[int],  # noqa: N802
+                         strides: Sequence[int] | None = None, padding: Any = "VALID",
+                         W_init: Callable | None = None, b_init: Callable = _small) -> Layer:  # noqa: N803  # fmt: skip
+    """A transposed convolution over axes in the order that `dimension_numbers` gives, and a bias."""
+    strides = strides or (1,) * len(filter_shape)
+    return _convolution(
+        lambda *shapes: conv_transpose_shape_tuple(*shapes, strides, padding, dimension_numbers),
+        lambda x, w: conv_transpose(x, w, strides, padding, dimension_numbers=dimension_numbers),
+        dimension_numbers, out_chan, filter_shape, W_init, b_init,
+    )  # fmt: skip
+
+
+def _convolution(shape_of, convolve, dimension_numbers, out_chan, filter_shape, make_weights, make_bias):
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    make_weights = make_weights or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
+
+    def init_fun(rng, input_shape):
+        sizes = iter(filter_shape)
+        features = {"O": out_chan, "I": input_shape[lhs_spec.index("C")]}
+        kernel_shape = tuple(features[c] if c in features else next(sizes) for c in rhs_spec)
+        k1, k2 = random.split(rng)
+        weights = make_weights(k1, kernel_shape)
+        bias = make_bias(k2, tuple(out_chan if c == "C" else 1 for c in out_spec))
+        return shape_of(input_shape, kernel_shape), (weights, bias)
+
+    def apply_fun(params, inputs, **kwargs):
+        weights, bias = params
+        return convolve(inputs, weights) + bias
+
+    return init_fun, apply_fun
+
+
+Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 
 
 def elementwise(fun: Callable, **fun_kwargs: Any) -> Layer:

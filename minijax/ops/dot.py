@@ -1,6 +1,7 @@
 """Products of arrays: dot_general, its precisions and algorithms, and the simpler products over it."""
 
 import enum
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -378,7 +379,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
 
 def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
     (cl, cr), (bl, br) = dimension_numbers
-    numbers = tuple(tuple(tuple(int(i) for i in side) for side in pair) for pair in ((cl, cr), (bl, br)))
+    numbers = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in ((cl, cr), (bl, br)))
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
     return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, precision=canonical_precision(precision),

@@ -34,6 +34,28 @@ def test_a_network_s_parameters_and_outputs_are_jax_s():
     compare.same(program)
 
 
+FIRST = ("NCHW", "IOHW", "CNHW")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("make, shape", [
+    (lambda stax: stax.Conv(6, (3, 2)), (4, 7, 5, 2)),
+    (lambda stax: stax.Conv(6, (3, 2), (2, 1), "SAME"), (4, 7, 5, 2)),
+    (lambda stax: stax.GeneralConv(FIRST, 6, (3, 2), padding=((0, 1), (2, 0))), (4, 2, 7, 5)),
+    (lambda stax: stax.ConvTranspose(6, (3, 2), (2, 1), "SAME"), (4, 7, 5, 2)),
+    (lambda stax: stax.Conv1DTranspose(6, (3,), (2,)), (4, 7, 2)),
+    (lambda stax: stax.GeneralConvTranspose(FIRST, 6, (3, 2), (2, 3), W_init=stax.randn()), (4, 2, 7, 5)),
+])  # fmt: skip
+def test_convolutional_layers_are_jax_s(make, shape):
+    def program(jax):
+        init, apply = make(_library(jax, "stax"))
+        found, params = init(jax.random.PRNGKey(0), (-1, *shape[1:]))
+        inputs = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        return [int(n) for n in found], params, jax.jit(apply)(params, inputs)
+
+    compare.same(program)
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_three_steps_of_an_optimizer_are_jax_s(name):

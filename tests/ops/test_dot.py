@@ -1,11 +1,12 @@
 """Products of arrays, against jax: programs, texts and values."""
 
+import contextlib
 import itertools
 
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, same_error, sweep, transformed
+from compare import Case, outcome, same_error, sweep, transformed
 
 import minijax
 
@@ -71,10 +72,14 @@ def test_preferred_types_equal_jax_s():
            for a, b in some for p in DTYPES if p is not bool])  # fmt: skip
 
 
-def test_products_with_a_preferred_type_have_jax_s_derivatives():
-    cases = [Case("bf16", product(preferred_element_type=np.float32), pair(BF16, BF16)),
-             Case("mixed", product(), pair(BF16, np.float32))]  # fmt: skip
-    sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp")])
+def test_products_with_a_preferred_type_or_an_algorithm_have_jax_s_derivatives():
+    made = [({"preferred_element_type": np.float32}, BF16, BF16), ({}, BF16, np.float32),
+            ({"preferred_element_type": np.complex64}, np.float32, np.complex64),
+            ({"precision": "BF16_BF16_F32", "preferred_element_type": np.float32}, BF16, BF16),
+            ({"precision": "F16_F16_F16"}, np.float16, np.float16), ({}, np.float32, np.int32)]  # fmt: skip
+    cases = [Case(f"{n} {how} {np.dtype(a)}", product(n, **how), (array(*left, dtype=a), array(*right, dtype=b)), True)
+             for n, left, right in (NUMBERS[0], NUMBERS[3]) for how, a, b in made]  # fmt: skip
+    sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp", "vmap_of_grad", "jvp_of_grad")])
 
 
 @pytest.mark.parametrize("left, right", [(np.float32, np.float32), (BF16, BF16), (np.int8, np.int8)])
@@ -132,6 +137,26 @@ def test_dot_and_batch_matmul_equal_jax_s():
                                      (((1,), (0,)), ((1,), (0,))), 3])  # fmt: skip
 def test_dimension_numbers_that_do_not_fit_are_rejected(numbers):
     same_error(*(lambda m=m: m.lax.dot_general(*pair(), numbers) for m in sides()))
+
+
+@pytest.mark.parametrize("how", [
+    {"precision": ("high", None)}, {"precision": ("high",)}, {"out_sharding": 3}, {"precision": 3},
+])  # fmt: skip
+def test_other_precisions_and_shardings_are_rejected(how):
+    same_error(*(lambda m=m: m.lax.dot_general(*pair(), PLAIN, **how) for m in sides()))
+
+
+@pytest.mark.parametrize("axes, spec", [(None, "a"), ("Auto", "a"), ("Auto", None), ("Auto", "z")])
+def test_out_shardings_are_accepted_as_by_jax(axes, spec):
+    def call(jax):
+        kind = jax.sharding.AxisType
+        mesh = jax.make_mesh((1,), ("a",), axis_types=(getattr(kind, axes or "Auto"),))
+        with contextlib.nullcontext() if axes is None else jax.set_mesh(mesh):
+            return jax.lax.dot(*pair(), out_sharding=jax.P(spec))
+
+    results = [outcome(lambda m=m: call(m)) for m in sides()]
+    assert type(results[0].error) is type(results[1].error)
+    assert results[0].error or (results[0].value == np.asarray(results[1].value)).all()
 
 
 def test_precisions_are_found_by_the_names_that_jax_knows():
