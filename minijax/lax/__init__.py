@@ -19,8 +19,11 @@ _FACE = Face(__name__, ('linalg',), {
         betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad
         regularized_incomplete_beta_p
     """,
+    "minijax.control.composite": """
+        composite
+    """,
     "minijax.control.cond": """
-        cond cond_p switch
+        cond cond_p platform_dependent switch
     """,
     "minijax.control.custom_solve": """
         custom_linear_solve
