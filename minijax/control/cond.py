@@ -14,9 +14,9 @@ from minijax.control.jitted import argument_names, check_results, result_paths, 
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Var
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, close_over, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import token_type, typeof, varying_axes
+from minijax.ir.types import ShapedArray, token_type, typeof, varying_axes
 from minijax.ops.convert import convert, stop_gradient_p
 from minijax.ops.elementwise import clamp, eq, ne, select_n
 from minijax.ops.families import literal
@@ -46,13 +46,13 @@ class Cond(TakesRefs):
     dce_inside = True
     unites = False
 
-    def infer(self, index, *avals, branches):
+    def infer(self, index, *avals, branches, **how):
         return branches[0].out_avals
 
-    def effects(self, index, *avals, branches):
+    def effects(self, index, *avals, branches, **how):
         return effects.join(*(b.effects for b in branches))
 
-    def lower(self, e, ins, outs, index, *operands, branches):
+    def lower(self, e, ins, outs, index, *operands, branches, branches_platforms=None):
         ordered = list(dict.fromkeys(effect for b in branches for effect in ordered_in(b.jaxpr)))
         scope, tokens = e.scope, dict(e.tokens)
         here = "/".join(s for s in (scope, *context.current_context().name_stack, "cond") if s)
@@ -65,49 +65,52 @@ class Cond(TakesRefs):
 
             return branch
 
-        results = e.case_(index, [build(i, b) for i, b in enumerate(branches)],
+        chosen = range(len(branches))
+        if branches_platforms is not None:
+            chosen = [place_of(e.platform, branches_platforms)]
+        results = e.case_(index, [build(i, branches[i]) for i in chosen],
                           [*[token_type] * len(ordered), *outs])  # fmt: skip
         e.scope, e.tokens = scope, {**tokens, **dict(zip(ordered, results, strict=False))}
         return results[len(ordered) :]
 
-    def discharge(self, operands, refs, *, branches):
+    def discharge(self, operands, refs, *, branches, **how):
         n = len(branches[0].outvars)
-        made = dict(branches=tuple(map(discharge_jaxpr, branches)))
+        made = dict(how, branches=tuple(map(discharge_jaxpr, branches)))
         return values_of(operands), made, lambda results: (results[:n], results[n:])
 
-    def jvp(self, primals, tangents, *, branches):
+    def jvp(self, primals, tangents, *, branches, **how):
         nonzeros = tuple(type(t) is not Zero for t in tangents[1:])
         nothing = (False,) * len(branches[0].outvars)
         out = either(jvp_jaxpr(b, nonzeros, nothing)[1] for b in branches)
         pushed = tuple(jvp_jaxpr(b, nonzeros, out)[0] for b in branches)
         given = [t for t in tangents[1:] if type(t) is not Zero]
-        results = self.bind_all([*primals, *given], dict(branches=pushed))
+        results = self.bind_all([*primals, *given], dict(branches=pushed, **how))
         return split_tangents(results[: len(out)], results[len(out) :], out)
 
-    def linearize(self, nonzeros, primals, *, branches):
+    def linearize(self, nonzeros, primals, *, branches, **how):
         nonzeros = tuple(nonzeros[1:])
         out = either(linearize_jaxpr(b, nonzeros).out_nonzeros for b in branches)
         splits = [linearize_jaxpr(b, nonzeros, out) for b in branches]
         primal, linear = tuple(s.primal for s in splits), tuple(s.tangent for s in splits)
         known, later = share_saved(primal, linear, len(out))
-        results = self.bind_all(primals, dict(branches=known))
+        results = self.bind_all(primals, dict(branches=known, **how))
 
         def push(*tangents):
-            return self.bind_all([primals[0], *results[len(out) :], *tangents], dict(branches=later))
+            return self.bind_all([primals[0], *results[len(out) :], *tangents], dict(branches=later, **how))
 
         return results[: len(out)], out, push
 
-    def hoist(self, late, operands, is_late, *, branches):
+    def hoist(self, late, operands, is_late, *, branches, **how):
         if is_late[0]:
-            return late.process(self, operands, dict(branches=branches))
+            return late.process(self, operands, dict(branches=branches, **how))
         index, *rest = operands
         waits = tuple(is_late[1:])
         parts, out = _halves(branches, waits)
         n = out.count(False)
         early, later = share_saved(tuple(p.early for p in parts), tuple(p.late for p in parts), n)
-        outs = self.bind_all([index, *picked(rest, waits, False)], dict(branches=early))
+        outs = self.bind_all([index, *picked(rest, waits, False)], dict(branches=early, **how))
         given = [index, *outs[n:], *picked(rest, waits)]
-        done, awaited = iter(outs), iter(late.process(self, given, dict(branches=later)))
+        done, awaited = iter(outs), iter(late.process(self, given, dict(branches=later, **how)))
         return [next(awaited if wait else done) for wait in out]
 
     def split(self, eqn, unknown_in, policy):
@@ -130,15 +133,15 @@ class Cond(TakesRefs):
         first = _resumed(eqn, early, [index, *picked(rest, waits, False)], [*known, *saved])
         return EqnParts([first], [late], unknown, [*known, *saved] if policy is save_all else [])
 
-    def transpose(self, cts, index, *operands, branches):
+    def transpose(self, cts, index, *operands, branches, **how):
         linear = tuple(map(is_linear, operands))
         cts = [instantiate(ct) for ct in cts]
         closed = tuple(transpose_jaxpr(b, linear, (True,) * len(cts), True)[0] for b in branches)
         known = picked(operands, linear, False)
-        results = iter(self.bind_all([index, *known, *cts], dict(branches=closed)))
+        results = iter(self.bind_all([index, *known, *cts], dict(branches=closed, **how)))
         return [None, *(next(results) if lin else None for lin in linear)]
 
-    def batch(self, axis, operands, dims, *, branches):
+    def batch(self, axis, operands, dims, *, branches, **how):
         if dims[0] is not None:
             return self._select(axis, operands, dims, branches)
         moved = [x if d is None else move_axis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
@@ -147,7 +150,7 @@ class Cond(TakesRefs):
         batched = either([d is not None for d in batch_jaxpr(b, axis, ins, free)[1]] for b in branches)
         outs = tuple(0 if b else None for b in batched)
         closed = tuple(batch_jaxpr(b, axis, ins, outs)[0] for b in branches)
-        return self.bind_all(moved, dict(branches=closed)), outs
+        return self.bind_all(moved, dict(branches=closed, **how)), outs
 
     def _select(self, axis, operands, dims, branches):
         """Runs every branch on all rows of the operands, with derivatives for its own rows only."""
@@ -180,10 +183,38 @@ class Cond(TakesRefs):
             widened(closed, tuple(range(end - len(own), end)), slots)
             for (closed, own), end in zip(found, ends, strict=True)
         )
-        return eqn.replace(params=dict(branches=branches), invars=[index, *passed, *rest])
+        return eqn.replace(params={**eqn.params, "branches": branches}, invars=[index, *passed, *rest])
 
 
-cond_p = Cond()
+def place_of(platform: str, places: Sequence) -> int:
+    """Which of the groups of platforms holds this one; a group None holds any."""
+    found = [i for i, names in enumerate(places) if names is None or platform in names]
+    if not found:
+        raise NotImplementedError(
+            f"MLIR translation rule for primitive 'platform_index(platforms={places})' not found for "
+            f"platform {platform}"
+        )
+    return found[0]
+
+
+class PlatformIndex(Primitive):
+    """The number of the group of platforms that a program is lowered for."""
+
+    name = "platform_index"
+
+    def infer(self, *, platforms):
+        return [ShapedArray((), np.dtype(np.int32))]
+
+    def lower(self, e, ins, outs, *, platforms):
+        (out,) = outs
+        index = e.constant(place_of(e.platform, platforms), out)
+        return e.case_(index, [lambda: [e.constant(0, out)]] * len(platforms), outs)
+
+    def batch(self, axis, operands, dims, **params):
+        return [self.bind(**params)], [None]
+
+
+cond_p, platform_index_p = Cond(), PlatformIndex()
 
 
 def either(flags: Any) -> tuple[bool, ...]:
@@ -194,7 +225,8 @@ def either(flags: Any) -> tuple[bool, ...]:
 def _resumed(eqn: JaxprEqn, branches: Branches, invars: list, outvars: list) -> JaxprEqn:
     """The equation with other branches."""
     joined = effects.join(*(b.effects for b in branches))
-    return eqn.replace(params=dict(branches=branches), invars=invars, outvars=outvars, effects=joined)
+    params = {**eqn.params, "branches": branches}
+    return eqn.replace(params=params, invars=invars, outvars=outvars, effects=joined)
 
 
 def _halves(branches: Branches, waits: tuple[bool, ...]) -> tuple[list[Hoisted], tuple[bool, ...]]:
@@ -443,8 +475,31 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
     return _bind("switch", index, names, operands)
 
 
+@source.boundary
+def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
+    """The results of the function for the platform that the program is lowered for, named by it: `cpu=f`.
+
+    Raises ValueError for `gpu`, TypeError where there is no function or their results differ in type, and
+    NotImplementedError when lowered for a platform that has none.
+    """
+    if "gpu" in per_platform:
+        raise ValueError("platform_dependent: Use 'cuda' or 'rocm' for lax.platform_dependent.")
+    functions = [*per_platform.values(), *([] if default is None else [default])]
+    if not functions:
+        raise TypeError("platform_dependent: there is no function; give one for a platform, or a default")
+    # Platforms that share a function share a branch.
+    places: dict[Any, tuple | None] = {}
+    for platform, function in per_platform.items():
+        places[function] = (*(places.get(function) or ()), platform)
+    groups = [*places.items(), *([] if default is None else [(default, None)])]
+    platforms = tuple(names for _, names in groups)
+    names = {f"branch {i}": function for i, (function, _) in enumerate(groups)}
+    index = platform_index_p.bind(platforms=platforms)
+    return _bind("switch", index, names, args, branches_platforms=platforms)
+
+
 def _bind(name: str, index: Any, functions: dict[str, Callable], operands: tuple,
-          backwards: bool = False) -> Any:  # fmt: skip
+          backwards: bool = False, **how: Any) -> Any:  # fmt: skip
     """Traces the functions and binds `cond` to them, without the results that all take from one input."""
     leaves, treedef = tree.flatten(operands)
     avals = [typeof(x) for x in leaves]
@@ -458,7 +513,7 @@ def _bind(name: str, index: Any, functions: dict[str, Callable], operands: tuple
     given = [*captured, *leaves]
     sources = [_handed_on(column, closed) for column in zip(*(c.outvars for c in closed), strict=True)]
     kept = tuple(source is None for source in sources)
-    results = iter(cond_p.bind(index, *given, branches=tuple(_without(c, kept) for c in closed)))
+    results = iter(cond_p.bind(index, *given, branches=tuple(_without(c, kept) for c in closed), **how))
     return bodies[0].out_tree.unflatten([next(results) if i is None else held(given[i]) for i in sources])
 
 

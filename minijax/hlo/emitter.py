@@ -575,6 +575,13 @@ class Emitter(Writer):
         self.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
 
+    def private(self, closed: ClosedJaxpr, name: str) -> str:
+        """The symbol of a private function that holds `closed`, which is not called here."""
+        key = closed, name, self.manual, ((), ())
+        if key not in self._called:
+            self._called[key] = self._write_private(closed, name, ((), ()))
+        return self._called[key][0]
+
     def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals,
                     build: Build) -> list[str]:  # fmt: skip
         """Calls a private function, written by `build` at the first call with `key` and such types."""

@@ -25,8 +25,11 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.composed.ragged": """
         RaggedDotDimensionNumbers ragged_dot ragged_dot_general
     """,
+    "minijax.control.composite": """
+        composite
+    """,
     "minijax.control.cond": """
-        cond cond_p switch
+        cond cond_p platform_dependent switch
     """,
     "minijax.control.custom_solve": """
         custom_linear_solve linear_solve_p=custom_linear_solve_p

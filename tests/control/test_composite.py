@@ -1,0 +1,98 @@
+"""Composite operations and code that depends on the platform, against jax."""
+
+import numpy as np
+import pytest
+from compare import Case, same, sweep, transformed
+
+pytestmark = pytest.mark.oracle
+
+X, Y = np.arange(3, dtype=np.float32) + 1, np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def scaled(jnp, lax):
+    return lax.composite(lambda x, k=1, **_: jnp.sin(x) * k, name="my.scaled", version=2)
+
+
+def two(lax):
+    table = np.arange(3000, dtype=np.float32).reshape(1000, 3)
+    return lax.composite(lambda x, y: (x["a"] + y, {"b": y * table}), name="my.two")
+
+
+COMPOSITES = [
+    Case("plain", lambda jnp, lax: scaled(jnp, lax), (X,)),
+    Case("int", lambda jnp, lax: lambda x: scaled(jnp, lax)(x, k=3), (X,)),
+    Case("float", lambda jnp, lax: lambda x: scaled(jnp, lax)(x, k=3.5), (X,)),
+    Case(
+        "others",
+        lambda jnp, lax: lambda x: scaled(jnp, lax)(x, flag=True, name="a", sizes=np.arange(2)),
+        (X,),
+    ),
+    Case("tree", lambda lax: lambda x: two(lax)({"a": x}, x), (X,)),
+    Case("twice", lambda jnp, lax: lambda x: scaled(jnp, lax)(scaled(jnp, lax)(x)), (X,)),
+]
+
+
+def test_composites_equal_jax_s(tier):
+    sweep(COMPOSITES, tier)
+    arrays = Case("array", lambda jnp, lax: lambda x: scaled(jnp, lax)(x, sizes=np.arange(2)), (X,))
+    sweep([arrays], tier, jaxpr=False)  # jax prints its wrapper of arrays in parameters
+
+
+@pytest.mark.parametrize("transform", ["jvp", "grad", "vmap"])
+def test_composites_have_no_rules_as_in_jax(transform, tier):
+    sweep([transformed(COMPOSITES[0], transform)], tier)
+
+
+def test_composites_run_eagerly():
+    same(lambda jnp, lax: scaled(jnp, lax)(jnp.asarray(X), k=2))
+    same(lambda lax: lax.composite(lambda x: x, name="my.id").__name__)
+
+
+def chosen(**functions):
+    return lambda lax: lambda x: lax.platform_dependent(x, **functions)
+
+
+def twice(x):
+    return x * 2
+
+
+PLATFORMS = [
+    Case("three", chosen(cpu=lambda x: x + 1, tpu=lambda x: x + 2, default=lambda x: x * 3), (X,)),
+    Case("shared", chosen(cpu=twice, tpu=twice, default=lambda x: x), (X,)),
+    Case("default", chosen(tpu=lambda x: x + 1, cuda=lambda x: x, default=lambda x: x * x), (X,)),
+    Case("only-default", chosen(default=twice), (X,)),
+    Case("cpu", chosen(cpu=twice), (X,)),
+    Case("handed-on", chosen(tpu=lambda x: x, default=lambda x: x), (X,)),
+]
+
+
+@pytest.mark.parametrize("transform", ["plain", "jvp", "grad", "vmap", "vmap_of_grad", "hessian"])
+def test_code_for_platforms_equals_jax_s(transform, tier):
+    sweep([transformed(case, transform) for case in PLATFORMS], tier)
+
+
+WRONG = {
+    "missing": {"tpu": twice}, "gpu": {"gpu": twice, "default": twice}, "nothing": {},
+    "types": {"cpu": twice, "default": lambda x: x.sum()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_misuse_raises_as_in_jax(name):
+    same(
+        lambda jax, jnp, lax: jax.jit(lambda x: lax.platform_dependent(x, **WRONG[name])).lower(
+            jnp.asarray(X)
+        ),
+        True,
+    )
+
+
+def test_other_platforms_choose_other_branches():
+    def text(jax, jnp, lax):
+        traced = jax.jit(lambda x: lax.platform_dependent(x, cpu=twice, default=jnp.sin)).trace(
+            jnp.asarray(X)
+        )
+        return ["sine" in traced.lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu", "cuda")]
+
+    same(text)
+    same(lambda jnp, lax: lax.platform_dependent(jnp.asarray(X), cpu=twice, default=jnp.sin))
