@@ -20,16 +20,17 @@ from minijax.transforms.batch import batch_flat, place
 def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """Applies `f` to the slices of `xs` along the leading axis, one after the other, and stacks the results.
 
-    With `batch_size`, so many slices at once, as `vmap` does. Raises ValueError as `scan` does.
+    With `batch_size`, so many slices at once, as `vmap` does. Raises ValueError as `scan` does, TypeError
+    for what cannot be cut so.
     """
     if batch_size is None:
         return scan(standing_for(lambda _, x: ((), f(x)), f), (), xs)[1]
     if batch_size < 0:
-        raise ValueError(f"map: batch_size must not be negative. Got {batch_size}.")
+        raise TypeError(f"map: batch_size must not be negative. Got {batch_size}.")
     leaves, treedef = tree.flatten(xs)
     sizes = {typeof(x).shape[0] for x in leaves}
     if len(sizes) != 1:
-        raise ValueError(f"map got values with different leading axis sizes: {sorted(sizes)}.")
+        raise TypeError(f"map got values with different leading axis sizes: {sorted(sizes)}.")
     (length,) = sizes
     trips, rest = divmod(length, batch_size) if batch_size else (0, length)
     if not trips:
