@@ -26,7 +26,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     if batch_size is None:
         return scan(standing_for(lambda _, x: ((), f(x)), f), (), xs)[1]
     if batch_size < 0:
-        raise TypeError(f"map: batch_size must not be negative. Got {batch_size}.")
+        raise ValueError(f"map: batch_size must not be negative. Got {batch_size}.")
     leaves, treedef = tree.flatten(xs)
     sizes = {typeof(x).shape[0] for x in leaves}
     if len(sizes) != 1:
