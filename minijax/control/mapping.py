@@ -20,8 +20,7 @@ from minijax.transforms.batch import batch_flat, place
 def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """Applies `f` to the slices of `xs` along the leading axis, one after the other, and stacks the results.
 
-    With `batch_size`, so many slices at once, as `vmap` does. Raises ValueError as `scan` does, TypeError
-    for what cannot be cut so.
+    With `batch_size`, so many slices at once, as `vmap` does. Raises ValueError as `scan` does.
     """
     if batch_size is None:
         return scan(standing_for(lambda _, x: ((), f(x)), f), (), xs)[1]
@@ -30,7 +29,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     leaves, treedef = tree.flatten(xs)
     sizes = {typeof(x).shape[0] for x in leaves}
     if len(sizes) != 1:
-        raise TypeError(f"map got values with different leading axis sizes: {sorted(sizes)}.")
+        raise ValueError(f"map got values with different leading axis sizes: {sorted(sizes)}.")
     (length,) = sizes
     trips, rest = divmod(length, batch_size) if batch_size else (0, length)
     if not trips:
