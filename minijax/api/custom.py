@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from minijax.base import dtypes, errors, source, tree
 from minijax.control.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
-from minijax.control.jitted import function_name, signature_of
+from minijax.control.jitted import function_name, signature_of, source_of
 from minijax.control.remat_opt import optimized_forward
-from minijax.ir.trace import Tracer
+from minijax.ir.jaxpr import DebugInfo, Jaxpr
+from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.ops.zeros import add_any, instantiate
 
@@ -334,26 +335,46 @@ def custom_gradient(fun: Callable) -> Callable:
     """A function that returns its value and its own vjp function, made differentiable by it."""
 
     @custom_vjp
-    def wrapped(*args):
-        return fun(*args)[0]
+    def wrapped_fun(*args, **kwargs):
+        return fun(*args, **kwargs)[0]
 
-    def fwd(*args):
-        out, pullback = fun(*args)
-        return out, Pullback(pullback)
+    def fwd(*args, **kwargs):
+        out, pullback = fun(*args, **kwargs)
+        return out, Pullback.traced(pullback, out)
 
     def bwd(pullback, ct):
-        cts = pullback.call(ct)
+        cts = pullback(ct)
         return cts if isinstance(cts, tuple) else (cts,)
 
-    wrapped.defvjp(fwd, bwd)
-    return functools.wraps(fun)(lambda *args: wrapped(*args))
+    wrapped_fun.defvjp(fwd, bwd)
+    return wrapped_fun
 
 
 class Pullback:
-    """A vjp function carried as residuals: nothing in it is a leaf."""
+    """A vjp function carried as residuals: what it captures are its leaves."""
 
-    def __init__(self, call: Callable):
-        self.call = call
+    def __init__(self, jaxpr: Jaxpr, ct_tree: Any, consts: Sequence):
+        self.jaxpr, self.ct_tree, self.consts = jaxpr, ct_tree, consts
+
+    @staticmethod
+    def traced(pullback: Callable, out: Any) -> "Pullback":
+        """The vjp function of a result."""
+        leaves, out_tree = tree.flatten(out)
+        trees = []
+
+        def flat(*cts):
+            results, ct_tree = tree.flatten(pullback(out_tree.unflatten(cts)))
+            trees.append(ct_tree)
+            return results
+
+        avals = [typeof(x).to_ct_aval() for x in leaves]
+        jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("custom_gradient", source_of(pullback)))
+        return Pullback(jaxpr, trees[-1], consts)
+
+    def __call__(self, ct):
+        return self.ct_tree.unflatten(eval_jaxpr(self.jaxpr, self.consts, *tree.tree_leaves(ct)))
 
 
-tree.register_pytree_node(Pullback, lambda p: ((), p.call), lambda call, _: Pullback(call))
+tree.register_pytree_node(
+    Pullback, lambda p: ((p.consts,), (p.jaxpr, p.ct_tree)), lambda aux, kept: Pullback(*aux, *kept)
+)

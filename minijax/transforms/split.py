@@ -62,8 +62,8 @@ Recompute, Saveable = RecomputeType(), SaveableType()
 def may_save(policy: Policy, eqn: JaxprEqn) -> bool:
     """What the policy says of the results of an equation; TypeError if it is none of what policies say."""
     said = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
-    if isinstance(said, bool | np.bool_):
-        return bool(said)
+    if isinstance(said, bool):
+        return said
     if isinstance(said, Offloadable):
         raise NotImplementedError(
             f"checkpoint: {said} asks for residuals in another memory, and there are no memory spaces yet"

@@ -546,3 +546,49 @@ def test_constants_of_a_custom_function_are_its_operands():
         return f
 
     compare.same_jaxpr(program, np.arange(3, dtype=np.float32))
+
+
+def _squared(jax, jnp):
+    @jax.custom_gradient
+    def f(x, *, k=2.0):
+        return x**2 * k, lambda ct: ct * x * 7.0
+
+    return f
+
+
+def _made(way):
+    return lambda jax, jnp: way(jax, jnp, _squared(jax, jnp))
+
+
+def test_custom_gradient_under_transformations(tier):
+    ways = {
+        "plain": lambda jax, jnp, f: f,
+        "grad": lambda jax, jnp, f: jax.grad(f),
+        "grad of jit": lambda jax, jnp, f: jax.grad(jax.jit(f)),
+        "grad of checkpoint": lambda jax, jnp, f: jax.grad(jax.checkpoint(f)),
+        "vmap of grad": lambda jax, jnp, f: jax.vmap(jax.grad(f)),
+        "grad of scan": lambda jax, jnp, f: jax.grad(
+            lambda x: jax.lax.scan(lambda c, v: (f(c) * v, None), x, jnp.ones(3))[0]
+        ),
+    }
+    cases = [
+        compare.Case(
+            f"custom_gradient {name}",
+            _made(way),
+            (X if "vmap" in name else 3.0,),
+        )
+        for name, way in ways.items()
+    ]
+    compare.sweep(cases, tier)
+
+
+def test_arguments_by_keyword_only_are_defaults():
+    def program(jax, jnp):
+        f = _squared(jax, jnp)
+        g = jax.custom_jvp(lambda x, y=2.0, *, k=3.0: x * y * k)
+        g.defjvp(lambda primals, tangents: (g(*primals), tangents[0] * len(primals)))
+        return f(1.0), jax.grad(f)(2.0), g(1.0), g(x=1.0), jax.jvp(g, (1.0,), (1.0,)), jax.grad(g)(2.0, 4.0)
+
+    compare.same(program)
+    text = "jax.custom_gradient(lambda x, *, k=1.0: (x * k, lambda ct: ct))(1.0, k=3.0)"
+    compare.same_misuse(text, {}, "could not be resolved to positional-only arguments")

@@ -1,0 +1,122 @@
+"""`print_saved_residuals`, the policies of `checkpoint`, and what policies may say."""
+
+import re
+
+import compare
+import numpy as np
+import pytest
+
+X = np.array([0.5, -1.5, 2.0], np.float32)
+W = np.arange(9.0, dtype=np.float32).reshape(3, 3) / 9
+
+PROGRAMS = {
+    "plain": "f",
+    "jit": "jax.jit(f)",
+    "checkpoint": "jax.checkpoint(f)",
+    "dots": "jax.checkpoint(f, policy=policies.dots_saveable)",
+    "names": "jax.checkpoint(f, policy=policies.save_only_these_names('z'))",
+    "constant": "lambda x, W: f(x, np.eye(3, dtype=np.float32))",
+    "scan": "lambda x, W: jax.lax.scan(lambda c, a: (jnp.sin(c) * a, c), x, W)[0].sum()",
+    "lines": "lambda x, W: jnp.exp(x) * jnp.tanh(W @ x) * jnp.arange(3.0)",
+    "nothing": "lambda x, W: 2 * x",
+    "many": "lambda *xs: xs[0] * xs[1][0]",
+    "cond": "lambda x, W: jax.lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x)",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_print_saved_residuals(name, capsys):
+    def program(jax, jnp, ad_checkpoint):
+        def f(x, W):
+            y = jnp.sin(W @ x)
+            z = ad_checkpoint.checkpoint_name(jnp.cos(y), "z")
+            return jnp.sum(jnp.tanh(z) * y)
+
+        given = {"jax": jax, "jnp": jnp, "np": np, "f": f, "policies": jax.checkpoint_policies}
+        g = eval(PROGRAMS[name], given)
+        ad_checkpoint.print_saved_residuals(g, jnp.asarray(X), W=jnp.asarray(W)) if name == "plain" else (
+            ad_checkpoint.print_saved_residuals(g, jnp.asarray(X), jnp.asarray(W))
+        )
+        text = capsys.readouterr().out
+        # What `checkpoint` and `jit` keep has no line in jax, or that of the call here.
+        return re.sub(r" from \S*(:\d+:\d+ \(\S+\))?$", " from", text, flags=re.M) if name not in (
+            "plain", "lines") else text  # fmt: skip
+
+    compare.same(program)
+
+
+def test_policies_and_what_they_say():
+    def program(jax, jnp, ad_checkpoint):
+        policies = jax.checkpoint_policies
+        mixed = policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=["z"], names_which_can_be_offloaded=["w"], offload_src="device",
+            offload_dst="pinned_host",
+        )  # fmt: skip
+        said = {
+            "saved": mixed(_operation(jax, ad_checkpoint, "z"), name="z") is ad_checkpoint.Saveable,
+            "offloaded": mixed(_operation(jax, ad_checkpoint, "w"), name="w"),
+            "other": mixed(_operation(jax, ad_checkpoint, "w"), name="v") is ad_checkpoint.Recompute,
+        }
+        return sorted(vars(policies)), repr(policies.save_only_these_names("z")), said, repr(
+            ad_checkpoint.Offloadable("device", "pinned_host")
+        ), type(ad_checkpoint.Recompute).__name__, type(ad_checkpoint.Saveable).__name__  # fmt: skip
+
+    compare.same(program)
+
+
+def _operation(jax, ad_checkpoint, name):
+    return jax.make_jaxpr(lambda x: ad_checkpoint.checkpoint_name(x, name))(1.0).eqns[0].primitive
+
+
+GRADIENTS = {
+    "own words": "lambda p, *_, **__: say.Saveable if p.name == 'sin' else say.Recompute",
+    "numpy bools": "lambda p, *_, **__: np.bool_(p.name == 'sin')",
+    "both": "policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names('z'))",
+    "mixed, saved": (
+        "policies.save_and_offload_only_these_names(names_which_can_be_saved=['z'], "
+        "names_which_can_be_offloaded=['v'], offload_src='device', offload_dst='pinned_host')"
+    ),
+    "none": "lambda *_, **__: None",
+    "number": "lambda *_, **__: 3",
+    "both, no bools": (
+        "policies.save_from_both_policies(policies.dots_saveable, policies.offload_dot_with_no_batch_dims('a', 'b'))"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_under_policies(name):
+    def program(jax, jnp, ad_checkpoint):
+        given = {"np": np, "policies": jax.checkpoint_policies, "say": ad_checkpoint}
+        policy = eval(GRADIENTS[name], given)
+
+        def f(x, w):
+            z = ad_checkpoint.checkpoint_name(jnp.cos(jnp.sin(w @ x)), "z")
+            return jnp.sum(jnp.tanh(z) * x)
+
+        gradient = jax.grad(jax.checkpoint(f, policy=policy))
+        return gradient(X, W), compare._unwrapped(compare.normal(str(jax.make_jaxpr(gradient)(X, W))))
+
+    compare.same(program, may_raise=name in ("none", "number", "numpy bools", "both, no bools"))
+
+
+def test_offloading_is_not_there():
+    import minijax as jax
+
+    policy = jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+    with pytest.raises(NotImplementedError, match="memory spaces"):
+        jax.grad(jax.checkpoint(lambda x: (W @ x).sum(), policy=policy))(X)
+
+
+@pytest.mark.parametrize(
+    "call, phrase",
+    [
+        ("jax.checkpoint(abs, concrete=True)", "concrete"),
+        ("jax.remat(abs, concrete=False)", "concrete"),
+        ("jax.checkpoint_policies.save_and_offload_only_these_names(names_which_can_be_saved=['z'], "
+         "names_which_can_be_offloaded=['z'], offload_src='a', offload_dst='b')", "exclusive"),
+        ("jax.grad(jax.checkpoint(jnp.sin, policy=3))(1.0)", "not callable"),
+    ],
+)  # fmt: skip
+def test_misuse(call, phrase):
+    compare.same_misuse(call, {}, phrase)
