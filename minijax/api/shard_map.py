@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
 from minijax.control.jitted import function_name, signature_of, source_of
-from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p
+from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p, varying_names
 from minijax.ir import meshes
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
@@ -223,7 +223,7 @@ def _checked_result(told: _Mapped, x: Any, spec: P) -> Any:
     named, varies = frozenset(named_in(spec)), varying_axes(aval)
     if not varies <= named:
         _not_replicated(told, spec, named, varies)
-    missing = tuple([n for n in told.mesh.axis_names if n in named - varies])
+    missing = tuple([n for n in told.mesh.axis_names if n in varying_names(spec, told.mesh) - varies])
     return pvary_p.bind(x, axes=missing) if missing else x
 
 

@@ -651,6 +651,13 @@ transfer_guard_device_to_host = option("transfer_guard_device_to_host")
 transfer_guard_host_to_device = option("transfer_guard_host_to_device")
 checking_leaks = functools.partial(check_tracer_leaks, True)
 
+
+@debug_key_reuse.on_change
+def _forbid_key_reuse_checks(value: Any, thread_only: bool) -> None:
+    if value:
+        raise NotImplementedError("jax_debug_key_reuse: checking how random keys are used is not there yet")
+
+
 _all_transfers = option("transfer_guard")
 _transfers = (transfer_guard_host_to_device, transfer_guard_device_to_device, transfer_guard_device_to_host)
 

@@ -65,7 +65,8 @@ def _named(name: str) -> PRNGImpl:
 def _defined(primitive: Any, ins: tuple, params: tuple) -> ClosedJaxpr:
     """The definition of an operation on words of these types, as a jaxpr."""
     # Positions in arrays are counted in 64 bits, whatever the switch says.
-    with state.set_current_trace(None), config.enable_x64(primitive.counts or config.enable_x64.value):
+    wide = config.enable_x64(primitive.counts or config.enable_x64.value)
+    with state.set_current_trace(None), wide, config.numpy_dtype_promotion("standard"):
         fun = primitive.definition(*ins, **dict(params))
         avals = [physical(a) for a in ins]
         jaxpr, consts = trace_to_jaxpr(lambda *xs: [fun(*xs)], avals, DebugInfo("jit", primitive.name))

@@ -15,7 +15,7 @@ def explain_miss(fun: Callable, defined: str, key: tuple, known: Iterable[tuple]
     name, _, place = defined.partition(" at ")
     shown = f"{name} defined at {place}" if place else name
     lines = [f"TRACING CACHE MISS at {source.summary(source.here()).partition(' (')[0]} ({name}):"]
-    candidates = list(known)
+    candidates = list(known)[::-1]  # of those that are as close the latest
     if not candidates:
         before, after = (name, f" defined at {place}") if place else (name, "")
         lines += ["  never seen function:", f"    {before} id={id(fun)}{after}"]
@@ -36,12 +36,12 @@ def _differences(key: tuple, other: tuple, names: Callable) -> list[str]:
         lines += [f"* at {n}, now {a.str_short()} and before {b.str_short()}" for n, a, b in pairs if a != b]
     if static != old_static:
         lines.append("different static arguments:")
-        old = dict(old_static)
-        lines += [
-            f"* at {where}, now {s.value!r} and before {old[where].value if where in old else 'missing'!r}"
-            for where, s in static
-            if old.get(where) != s
-        ]
+        old, new = dict(old_static), dict(static)
+        for where in dict.fromkeys((*new, *old)):
+            now, before = new.get(where), old.get(where)
+            if now != before:
+                shown = [repr(s.value) if s else "absent" for s in (now, before)]
+                lines.append(f"* at {where}, now {shown[0]} and before {shown[1]}")
     if state != old_state:
         lines.append("Tracing context doesn't match, e.g. due to config or context manager.")
         now, before = vars(state[0]), vars(old_state[0])

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from math import prod
 from typing import Any, NamedTuple
 
-from minijax.base import cache
+from minijax.base import cache, config
 from minijax.control.call import chosen, forwarded, names_in, split_tangents
 from minijax.control.checkpoint import closed_of, opened
 from minijax.hlo.emitter import jaxpr_body
@@ -43,7 +43,9 @@ def local_aval(aval: ShapedArray, spec: P, mesh: Any, check_vma: bool) -> Shaped
     sizes = mesh.shape
     parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
     local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, parts, strict=True)]))
-    return local.varying_over(frozenset(named_in(spec))) if check_vma else local
+    if not check_vma:
+        return local
+    return local.varying_over(varying_names(spec, mesh))
 
 
 def global_aval(aval: ShapedArray, spec: P, mesh: Any) -> ShapedArray:
@@ -57,6 +59,14 @@ def global_aval(aval: ShapedArray, spec: P, mesh: Any) -> ShapedArray:
 def named_in(spec: P) -> tuple:
     """The mesh axes that a spec names."""
     return tuple([axis for entry in spec for axis in axes_of(entry)])
+
+
+def varying_names(spec: P, mesh: Any) -> frozenset:
+    """The mesh axes over which the parts of a value that lies so vary."""
+    named = named_in(spec)
+    if config.remove_size_one_mesh_axis_from_type.value:
+        named = [axis for axis in named if mesh.shape[axis] > 1]
+    return frozenset(named)
 
 
 class ShardMap(Primitive):

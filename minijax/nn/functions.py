@@ -1,5 +1,6 @@
 """Activation functions and what goes with them."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
-from minijax.base import dims, dtypes
+from minijax.base import config, dims, dtypes
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.promote import promote_args_inexact
@@ -169,11 +170,29 @@ def identity(x: Any) -> Any:
 
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """exp(x) divided by its sum along `axis`; zero where not `where`."""
-    peak = jnp.max(x, axis, where=where, initial=-jnp.inf, keepdims=True)
-    shown = x if where is None else jnp.where(where, x, -jnp.inf)
-    unnormalized = jnp.exp(shown - stop_gradient(peak))
+    if config.softmax_custom_jvp.value:
+        return _softmax(x, axis, where, -jnp.inf)
+    return _exp_shares(x, axis, where, -jnp.inf, stop_gradient)
+
+
+def _exp_shares(x, axis, where, initial, held):
+    peak = jnp.max(x, axis, where=where, initial=initial, keepdims=True)
+    shown = x if where is None else jnp.where(where, x, initial)
+    unnormalized = jnp.exp(shown - held(peak))
     result = unnormalized / jnp.sum(unnormalized, axis, where=where, keepdims=True)
     return result if where is None else jnp.where(where, result, 0)
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(1,))
+def _softmax(x, axis, where, initial):
+    return _exp_shares(x, axis, where, initial, lambda peak: peak)
+
+
+@_softmax.defjvp
+def _softmax_jvp(axis, primals, tangents):
+    (x, where, initial), (t, _, _) = primals, tangents
+    y = _softmax(x, axis, where, initial)
+    return y, y * (t - jnp.sum(y * t, axis, where=where, keepdims=True))
 
 
 @jitted(static=("axis",))

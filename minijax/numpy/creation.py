@@ -13,7 +13,7 @@ from minijax.control.fused import fused
 from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
-from minijax.numpy.promote import arrays
+from minijax.numpy.promote import arrays, promote_shapes
 from minijax.ops import convert as lax_convert, elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert
 from minijax.ops.device import placed_like
@@ -442,8 +442,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
 
 
 def _difference(start: Any, stop: Any) -> Any:
-    rank = max(start.ndim, stop.ndim)
-    return lax.sub(*[lax_shape.broadcast_to_rank(x, rank) if x.ndim else x for x in (stop, start)])
+    return lax.sub(*promote_shapes("subtract", stop, start))
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,

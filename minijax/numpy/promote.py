@@ -80,14 +80,16 @@ def promote_shapes(name: str, *args: Any) -> list:
     shapes = [typeof(x).shape for x in args]
     if len({len(s) for s in shapes if s}) < 2:
         return list(args)
-    mode = config.state().numpy_rank_promotion
-    if mode != "allow":
-        _speak_of_ranks(name, shapes, mode)
+    check_ranks(name, shapes)
     rank = len(broadcast_shapes(*shapes))
     return [broadcast_to_rank(x, rank) for x in args]
 
 
-def _speak_of_ranks(name: str, shapes: Sequence, mode: str) -> None:
+def check_ranks(name: str, shapes: Sequence) -> None:
+    """Warns of, or raises ValueError for, shapes of several ranks above 0, as the configuration says."""
+    mode = config.state().numpy_rank_promotion
+    if mode == "allow" or len({len(s) for s in shapes if s}) < 2:
+        return
     listed = " ".join(map(str, shapes))
     if mode == "raise":
         raise ValueError(

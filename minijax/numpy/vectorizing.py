@@ -9,6 +9,7 @@ from minijax.api.vmap import vmap
 from minijax.base import tree
 from minijax.ir.types import typeof
 from minijax.numpy.creation import asarray
+from minijax.numpy.promote import check_ranks
 from minijax.ops.moving import expand_dims
 from minijax.ops.shape import broadcast_shapes, squeeze
 
@@ -65,9 +66,10 @@ def _without_excluded(f: Callable, excluded: frozenset, args: Sequence,
     return (rest if fixed or kwargs else f), [args[i] for i in places]
 
 
-def _mapped(f: Callable, args: list, leads: list[tuple[int, ...]]) -> Any:
+def _mapped(f: Callable, args: list, leads: list[tuple[int, ...]], signature: str | None) -> Any:
     """`f` over the axes of the shape that the leading shapes broadcast to."""
     shape = broadcast_shapes(*leads) if leads else ()
+    check_ranks(f"jnp.vectorize function with signature {signature}", leads)
     padded = [(1,) * (len(shape) - len(lead)) + lead for lead in leads]
     for i in reversed(range(len(shape))):
         axes = tuple(None if lead[i] == 1 else 0 for lead in padded)
@@ -96,7 +98,7 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
         values = [asarray(x) for x in given]
         shapes = [typeof(x).shape for x in values]
         if signature is None:
-            return _mapped(f, values, shapes)
+            return _mapped(f, values, shapes, None)
         inner, outer = _parse(signature)
         if len(values) != len(inner):
             expected = f"expected {len(inner)}, got {len(values)}"
@@ -111,6 +113,6 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
             split = len(shape) - len(names)
             leads.append(shape[:split])
             _check_core(shape[split:], names, sizes, where)
-        return _mapped(_checked(f, outer, sizes, where), values, leads)
+        return _mapped(_checked(f, outer, sizes, where), values, leads, signature)
 
     return vectorized

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, tree
+from minijax.base import config, dtypes, tree
 from minijax.base.dims import canonical_axis
 from minijax.ir import state
 from minijax.ir.primitive import Primitive
@@ -318,7 +318,10 @@ class AxisIndex(Named):
         return [ShapedArray((), np.dtype(np.int32))]
 
     def varying(self, axes, params):
-        return frozenset(names_of(params["axis_name"])).intersection(state.thread.manual)
+        names = names_of(params["axis_name"])
+        if config.remove_size_one_mesh_axis_from_type.value:
+            names = [name for name in names if state.axis_size(name) > 1]
+        return frozenset(names).intersection(state.thread.manual)
 
     def lower(self, e, ins, outs, *, axis_name):
         device_groups(e, self, axis_name)

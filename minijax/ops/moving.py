@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dims, dtypes, source
+from minijax.base import config, dims, dtypes, source
 from minijax.ir import state
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import CompileTimeTrace, JaxprTrace, JaxprTracer
@@ -116,10 +116,22 @@ class Transpose(Linear1):
         return [transpose(operands[0], perm)], [0]
 
 
+_HALVES = frozenset((dtypes.BY_NAME["float16"], dtypes.BY_NAME["bfloat16"]))
+
+
 class ReduceSum(Linear1):
     """The sum over `axes`."""
 
     name = "reduce_sum"
+
+    # Not in `infer`, whose results are remembered whatever the options are.
+    def typed(self, avals, params):
+        if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value:
+            raise ValueError(
+                f"reduce_sum on operand {avals[0].str_short()} is not allowed when "
+                "jax_allow_f16_reductions=False."
+            )
+        return super().typed(avals, params)
 
     def infer(self, x, *, axes, out_sharding):
         return [reduced_aval(self.name, x, axes)]

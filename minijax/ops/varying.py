@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import tree
+from minijax.base import config, tree
 from minijax.ir import state
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import typeof, varying_axes
@@ -90,6 +90,11 @@ def unite(operands: Sequence) -> Sequence:
         return operands
     axes = [varying_axes(typeof(x)) for x in operands]
     together = frozenset().union(*axes)
+    if not all(mine == together for mine in axes) and not config.auto_pcast.value:
+        raise ValueError(
+            f"an operation requires varying manual axes to match, but got {axes}. Cast the operands with "
+            "jax.lax.pcast, set jax_auto_pcast, or pass check_vma=False to jax.shard_map"
+        )
     return [
         x if mine == together else pvary_p.bind(x, axes=in_mesh_order(together - mine))
         for x, mine in zip(operands, axes, strict=True)

@@ -125,7 +125,7 @@ def test_update_accepts_and_rejects_what_jax_does(name, value):
 
 MANAGERS = [
     "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "check_tracer_leaks",
-    "debug_infs", "debug_key_reuse", "debug_nans", "default_device", "default_matmul_precision",
+    "debug_infs", "debug_nans", "default_device", "default_matmul_precision",
     "default_prng_impl", "enable_checks", "enable_custom_prng", "enable_x64", "explain_cache_misses",
     "jax2tf_associative_scan_reductions", "legacy_prng_key", "log_compiles", "no_execution", "no_tracing",
     "numpy_dtype_promotion", "numpy_rank_promotion", "remove_size_one_mesh_axis_from_type",

@@ -1,0 +1,372 @@
+"""Modes that change what a trace or a call is: no jit, evaluation at compile time, promotion, options of ops."""
+
+import importlib
+
+import numpy as np
+import pytest
+from compare import Case, both, check, outcome, same, same_error, same_jaxpr, sweep
+
+import minijax
+import minijax.numpy as jnp
+
+X = np.array([1.0, 2.0], np.float32)
+N = np.arange(3.0)
+A, B = np.ones((2, 3), np.float32), np.ones(3, np.float32)
+H = np.ones((3, 4), np.float16)
+
+
+def _under(mode, value, text, **more):
+    """A program that evaluates an expression in a mode; `seen` collects what functions were given."""
+
+    def program(jax, jnp, lax, nn):
+        seen = []
+
+        def show(x):
+            seen.append((type(x).__name__, getattr(x, "shape", x)))
+            return x
+
+        values = {k: jnp.asarray(v) if isinstance(v, np.ndarray) else v for k, v in more.items()}
+        values |= dict(
+            jax=jax, jnp=jnp, lax=lax, nn=nn, np=np, x=jnp.asarray(X), n=N, z=jnp.zeros(()), show=show
+        )
+        with getattr(jax, mode)(value):
+            return eval(text, values), seen
+
+    return program
+
+
+# ---- disable_jit -------------------------------------------------------------------------------------
+
+WITHOUT_JIT = [
+    "jax.jit(lambda x: show(x) * 2)(x)", "jax.jit(lambda x: show(x))(3)", "jax.jit(lambda x: show(x))(n)",
+    "jax.jit(lambda x, n: show(n), static_argnums=1)(x, [1])", "jax.jit(lambda x: x if x.sum() > 0 else -x)(x)",
+    "jax.jit(lambda x: 's')(x)", "jax.jit(lambda a: bool(a[0] == 1))(x)",
+    "lax.scan(lambda c, a: (show(c) + a, show(a) * 2), 0.0, x)", "lax.scan(lambda c, a: (c + show(a), None), 0.0, n)",
+    "lax.scan(lambda c, a: (c + a, (c, {'k': a})), 0.0, x, reverse=True)",
+    "lax.scan(lambda c, a: (c + 1, None), 0, None, length=3)", "lax.map(lambda a: show(a) * 2, x)",
+    "lax.cond(True, lambda a: show(a), lambda a: a + 1, 3)", "lax.cond(z > 0, lambda a: a, lambda a: show(a) + 1, x)",
+    "lax.cond(False, lambda a: (a,), lambda a: a + 1, 3)", "lax.switch(7, [lambda a: a, lambda a: show(a) * 2], x)",
+    "lax.while_loop(lambda c: show(c) < 2, lambda c: c + 1, 0)", "lax.while_loop(lambda c: c < 2, lambda c: show(c) + 1, z)",
+    "lax.fori_loop(0, 2, lambda i, c: c + show(i), 0.0)",
+    "lax.fori_loop(jnp.array(0), jnp.array(2), lambda i, c: c + show(i), 0.0)",
+    "jax.vmap(jax.jit(lambda a: a * 2))(x)", "jax.grad(jax.jit(lambda a: a**2 if a > 0 else a))(2.0)",
+    "jax.vmap(lambda p, a: lax.cond(p, lambda a: a, lambda a: a * 2, a))(x > 1, x)",
+    "jax.vmap(lambda a: lax.scan(lambda c, b: (c * b, c), a, x))(x)",
+    "jax.grad(lambda a: lax.scan(lambda c, b: (c * b, c), a, x)[0])(2.0)",
+    "jax.vmap(lambda a: lax.while_loop(lambda c: c < 3, lambda c: c + 1, a))(x)",
+    "jax.checkpoint(lambda a: a * 2)(2.0)", "jax.grad(jax.checkpoint(lambda a: jnp.sin(a)))(2.0)",
+    "lax.associative_scan(jnp.add, x)", "jnp.cumsum(x)", "jax.random.normal(jax.random.key(0))",
+    "jnp.linalg.solve(jnp.eye(2), x)", "jax.pmap(lambda a: a * 2)(x)", "nn.relu(2.0)",
+]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", WITHOUT_JIT)
+def test_without_jit_functions_get_values_and_run_operation_by_operation(text):
+    same(_under("disable_jit", True, text))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", ["jax.jit(lambda y: y * 2)(x)", "lax.scan(lambda c, b: (c * b, c), 1.0, x)"])
+def test_without_jit_calls_leave_their_operations_in_jaxprs(text):
+    def program(jax, lax):
+        def f(x):
+            with jax.disable_jit():
+                return eval(text, dict(jax=jax, lax=lax, x=x))
+
+        return f
+
+    same_jaxpr(program, X)
+
+
+@pytest.mark.oracle
+def test_a_scan_of_no_length_has_no_type_without_jit():
+    def program(jax, lax, jnp):
+        def run():
+            with jax.disable_jit():
+                lax.scan(lambda c, a: (c, a), 0.0, jnp.zeros(0))
+
+        return run
+
+    same_error(*both(program), phrases=["zero-length scan is not supported in disable_jit() mode"])
+
+
+# ---- ensure_compile_time_eval ------------------------------------------------------------------------
+
+AT_COMPILE_TIME = [
+    "float(jnp.sum(jnp.arange(3.0))) * x", "x * jnp.ones(2)", "jax.jit(lambda y: y * 2)(jnp.ones(2)) + x",
+    "lax.scan(lambda c, a: (c + a, c), 0.0, jnp.arange(3.0))[0] + x", "float(jax.grad(lambda y: y**2)(3.0)) + x",
+    "lax.cond(True, lambda a: a, lambda a: a + 1, 1.0) + x", "jax.vmap(jnp.sin)(jnp.ones(2)) + x",
+    "x if bool(jnp.any(jnp.arange(2) > 0)) else -x", "int(jnp.arange(5)[3]) * x", "jnp.sin(x) + jnp.cos(1.0)",
+    "nn.relu(x) * nn.relu(jnp.ones(()))", "lax.while_loop(lambda c: c < 3, lambda c: c + 1, 0) + x",
+]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", AT_COMPILE_TIME)
+def test_known_values_are_computed_at_compile_time(text, tier):
+    def program(jax, jnp, lax, nn):
+        def f(x):
+            with jax.ensure_compile_time_eval():
+                return eval(text, dict(jax=jax, jnp=jnp, lax=lax, nn=nn, x=x))
+
+        return f
+
+    check(Case(text, program, (np.float32(2),)), tier)
+    check(Case(f"grad {text}", lambda jax, jnp, lax, nn: jax.grad(lambda x: jnp.sum(program(jax, jnp, lax, nn)(x))),
+               (np.float32(2),)), tier)  # fmt: skip
+    check(Case(f"vmap {text}", lambda jax, jnp, lax, nn: jax.vmap(program(jax, jnp, lax, nn)), (X,)), tier)
+
+
+# ---- promotion ---------------------------------------------------------------------------------------
+
+RANKS = [
+    "a + b", "b - a", "a / b", "a % b", "a == b", "a < b", "a + np.ones(3)", "jnp.add(a, b)", "jnp.power(a, b)",
+    "jnp.maximum(a, b)", "jnp.logaddexp(a, b)", "jnp.clip(a, b, None)", "jnp.isclose(a, b)", "jnp.divmod(a, b)",
+    "jnp.hypot(a, b)", "jnp.floor_divide(a, b)", "jnp.arctan2(a, b)", "jnp.linspace(b, a, 3)",
+    "jax.jit(lambda a, b: a * b)(a, b)", "jnp.vectorize(lambda x, y: x + y)(a, b)",
+]  # fmt: skip
+SAME_RANKS = [
+    "a + 1.0", "a + z", "a + a[:1]", "jnp.where(a > 0, b, a)", "jnp.dot(a, b)", "jnp.matmul(a, b)", "jnp.outer(a, b)",
+    "jnp.broadcast_to(b, (2, 3))", "a.at[0].set(b)", "jnp.concatenate([a, a])", "nn.softmax(a)", 
+     "jax.vmap(lambda x: x + b)(a)",  
+    "jax.random.uniform(jax.random.key(0), (2, 3), minval=b)",  "jnp.full((2, 3), b)",
+]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", RANKS)
+def test_implicit_ranks_warn_or_raise_where_they_do_in_jax(text):
+    def program(jax, jnp, lax, nn):
+        return lambda: run(jax, jnp, lax, nn)
+
+    run = _under("numpy_rank_promotion", "raise", text, a=A, b=B)
+    same_error(*both(program), phrases=["rank", "jax_numpy_rank_promotion"])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", ["a + b", "b - a", "a == b", "jnp.power(a, b)", "jnp.clip(a, b, None)"])
+def test_implicit_ranks_are_warned_of(text):
+    warn = _under("numpy_rank_promotion", "warn", text, a=A, b=B)
+    for side in both(lambda jax, jnp, lax, nn: lambda: warn(jax, jnp, lax, nn)):
+        with pytest.warns(UserWarning, match="Following NumPy automatic rank promotion for"):
+            side()
+
+
+@pytest.mark.oracle
+def test_equal_ranks_and_scalars_are_no_promotion():
+    for text in SAME_RANKS:
+        same(_under("numpy_rank_promotion", "raise", text, a=A, b=B))
+
+
+@pytest.mark.oracle
+def test_random_functions_work_where_dtypes_must_agree():
+    texts = ["jax.random.key(0)", "jax.random.PRNGKey(0)", "jax.random.normal(jax.random.key(0), (3,))",
+             "jax.random.split(jax.random.key(0))", "jax.random.fold_in(jax.random.key(0), 1)",
+              "jnp.sin(x) + 1", "jnp.mean(x)"]  # fmt: skip
+    for text in texts:
+        same(_under("numpy_dtype_promotion", "strict", text))
+
+
+# ---- options of operations ---------------------------------------------------------------------------
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("value", [False, True])
+def test_the_derivative_of_softmax(value, tier):
+    def case(name, function, *args):
+        def program(jax, jnp, nn):
+            def f(*xs):
+                with jax.softmax_custom_jvp(value):
+                    return function(jax, jnp, nn)(*xs)
+
+            return f
+
+        return Case(f"{name} {value}", program, args)
+
+    m = np.array([[True, False, True], [True, True, False]])
+    sweep([
+        case("plain", lambda jax, jnp, nn: nn.softmax, A),
+        case("axis", lambda jax, jnp, nn: lambda x: nn.softmax(x, axis=0), A),
+        case("where", lambda jax, jnp, nn: lambda x, m: nn.softmax(x, where=m), A, m),
+        case("grad", lambda jax, jnp, nn: jax.grad(lambda x: nn.softmax(x)[0]), B),
+        case("jvp", lambda jax, jnp, nn: lambda x: jax.jvp(nn.softmax, (x,), (x,)), B),
+        case("vmap of grad", lambda jax, jnp, nn: jax.vmap(jax.grad(lambda x: nn.softmax(x)[0])), A),
+        case("hessian", lambda jax, jnp, nn: jax.hessian(lambda x: nn.softmax(x)[0]), B),
+        case("bf16", lambda jax, jnp, nn: jax.grad(lambda x: nn.softmax(x)[0]), B.astype("float16")),
+    ], tier)  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_halves_can_be_forbidden(dtype):
+    def program(jax, jnp, lax):
+        h = jnp.asarray(H).astype(dtype)
+
+        def run(text):
+            with jax.allow_f16_reductions(False):
+                return eval(text, dict(jax=jax, jnp=jnp, lax=lax, h=h))
+
+        return run
+
+    first, second = both(program)
+    for text in ("lax.reduce_sum_p.bind(h, axes=(0,), out_sharding=None)",
+                 "jax.grad(lambda x: jnp.broadcast_to(x, (3, 4)).astype('float32').sum())(h[0, 0])"):  # fmt: skip
+        same_error(
+            lambda t=text: first(t), lambda t=text: second(t), phrases=["jax_allow_f16_reductions=False"]
+        )
+    for text in ("jnp.sum(h)", "jnp.max(h)", "jnp.cumsum(h, 0)", "jnp.dot(h, h.T)", "jnp.prod(h)"):
+        results = [outcome(lambda r=r, t=text: r(t)) for r in (first, second)]
+        assert [bool(r.error) for r in results] == [False, False], text
+
+
+@pytest.mark.oracle
+def test_types_inside_shard_map_follow_the_options():
+    def program(option, value, text):
+        def made(jax, jnp, lax):
+            mesh = jax.make_mesh((1, 2), ("a", "b"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+            values = dict(jax=jax, lax=lax, mesh=mesh, P=jax.P)
+
+            def f(x):
+                with getattr(jax, option)(value):
+                    return eval(text, values | {"x": x})
+
+            return f
+
+        return made
+
+    spread = "jax.shard_map(lambda x: x + 1, mesh=mesh, in_specs=P('a', 'b'), out_specs=P('a', 'b'))(x)"
+    index = (
+        "jax.shard_map(lambda x: x + lax.axis_index('a'), mesh=mesh, in_specs=P(None, 'b'), "
+        "out_specs=P(None, 'b'))(x)"
+    )
+    x = np.arange(4, dtype=np.float32).reshape(2, 2)
+    for value in (False, True):
+        same_jaxpr(program("remove_size_one_mesh_axis_from_type", value, spread), x)
+    sides = both(lambda jax: jax.remove_size_one_mesh_axis_from_type(True))
+    with sides[0], sides[1]:  # the checker of jaxprs infers their types anew
+        same_jaxpr(program("auto_pcast", True, index), x)
+    same_jaxpr(program("auto_pcast", True, spread), x)
+    sides = both(
+        lambda jax, jnp, lax: lambda: jax.make_jaxpr(program("auto_pcast", False, spread)(jax, jnp, lax))(x)
+    )
+    same_error(*sides, phrases=["requires varying manual axes to match", "check_vma=False"])
+
+
+def test_checks_of_random_keys_are_not_there():
+    with pytest.raises(NotImplementedError, match="debug_key_reuse"), minijax.debug_key_reuse(True):
+        pass
+    with minijax.debug_key_reuse(False):
+        pass
+
+
+# ---- leaks -------------------------------------------------------------------------------------------
+
+LEAKS = [
+    ("checking_leaks()", "jax.jit(leak)(x)"), ("checking_leaks()", "jax.vmap(leak)(x)"),
+    ("check_tracer_leaks(True)", "jax.make_jaxpr(leak)(1.0)"),
+]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("mode, text", LEAKS)
+def test_leaked_tracers_are_found(mode, text):
+    def program(jax, jnp, lax):
+        def run():
+            kept = []
+
+            def leak(y):
+                kept.append(y * 2)
+                return y
+
+            values = dict(jax=jax, lax=lax, x=jnp.asarray(X), leak=leak)
+            with eval(f"jax.{mode}", values):
+                eval(text, values)
+
+        return run
+
+    same_error(*both(program), phrases=["Leaked trace ", "Leaked tracer(s):", "Tracer("])
+
+
+def test_no_leaks_are_found_where_there_are_none():
+    with minijax.checking_leaks():
+        f = minijax.jit(minijax.grad(minijax.jit(lambda x: jnp.sum(minijax.vmap(jnp.sin)(x)))))
+        assert f(jnp.arange(3.0)).shape == (3,)
+
+
+# ---- names -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.oracle
+def test_top_level_names_are_what_they_are_in_jax():
+    def program(jax, jnp):
+        x = jnp.arange(4.0)
+        with pytest.warns(UserWarning, match="has been renamed"):
+            hosts = jax.host_id(), jax.host_count(), jax.host_ids()
+        shard = x.addressable_shards[0]
+        typing = importlib.import_module(f"{jax.__name__}.typing")
+        monitoring = importlib.import_module(f"{jax.__name__}.monitoring")
+        return (
+            hosts, isinstance(jax.devices()[0], jax.Device), isinstance(shard, jax.Shard), jax.effects_barrier(),
+            jax.make_user_context(3).value, sorted(n for n in dir(typing) if n[0] != "_"),
+            sorted(n for n in dir(monitoring) if n[0] != "_"), sorted(n for n in dir(jax.ops) if n[0] != "_"),
+            [(s.name, s.value, str(s), repr(s)) for s in jax.memory.Space], jax.print_environment_info(True)[:14],
+            jax.device_put(x, jax.memory.Space.Host).sharding.memory_kind,
+            jax.device_put(jax.device_put(x, jax.memory.Space.Host), jax.memory.Space.Device).sharding.memory_kind,
+        )  # fmt: skip
+
+    first, second = both(program)
+    assert first == second
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["device_put_replicated", "device_put_sharded", "no_such_name"])
+def test_names_that_were_removed_say_so(name):
+    phrase = "has no attribute" if name == "no_such_name" else "is deprecated; use jax.device_put instead"
+    same_error(*both(lambda jax: lambda: getattr(jax, name)), phrases=[phrase])
+
+
+DLPACK = [
+    "dl.from_dlpack(np.arange(4.0))", "dl.from_dlpack(x)", "dl.from_dlpack(x, device=d1).device.id",
+    "dl.from_dlpack(x, copy=True)", "dl.from_dlpack(np.arange(3)).dtype", "dl.from_dlpack(x.astype(jnp.bfloat16))",
+    "dl.from_dlpack(x > 1)", "[dl.is_supported_dtype(t) for t in ('float32', float, np.int8, 'int4', 'S1', 'bool')]",
+    "dl.from_dlpack(x.__dlpack__())", "dl.from_dlpack(x, device='cpu')", "dl.from_dlpack(x, device=d1, copy=False)",
+    "dl.from_dlpack([1])", "dl.is_supported_dtype('foo')", "dl.is_supported_dtype(None)",
+    "dl.is_supported_dtype(jnp.float8_e4m3fn)", "dl.is_supported_dtype(jnp.bfloat16)",
+]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", DLPACK)
+def test_dlpack(text):
+    def program(jax, jnp, dlpack):
+        return eval(text, dict(dl=dlpack, jnp=jnp, np=np, x=jnp.asarray(X), d1=jax.devices()[1]))
+
+    same(program, may_raise=True)
+
+
+PICTURES = {
+    ("P('a', 'b')", (8, 4)): ["┌───────┬───────┐", "│ CPU 0 │ CPU 1 │", "├───────┼───────┤", "│ CPU 2 │ CPU 3 │",
+                               "├───────┼───────┤", "│ CPU 4 │ CPU 5 │", "├───────┼───────┤", "│ CPU 6 │ CPU 7 │",
+                               "└───────┴───────┘"],
+    ("P('a')", (8,)): ["┌───────┬───────┬───────┬───────┐", "│CPU 0,1│CPU 2,3│CPU 4,5│CPU 6,7│",
+                        "└───────┴───────┴───────┴───────┘"],
+    ("P()", (8, 4)): ["┌───────────────────┐", *["│" + " " * 19 + "│"] * 4, "│CPU 0,1,2,3,4,5,6,7│",
+                      *["│" + " " * 19 + "│"] * 4, "└───────────────────┘"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spec, shape", PICTURES)
+def test_pictures_of_shardings(spec, shape, capsys):
+    mesh = minijax.make_mesh((4, 2), ("a", "b"))
+    sharding = minijax.NamedSharding(mesh, eval(spec, {"P": minijax.P}))
+    minijax.debug.visualize_array_sharding(minijax.device_put(jnp.ones(shape), sharding))
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == PICTURES[spec, shape]
+    seen = []
+    minijax.debug.inspect_array_sharding(
+        {"k": minijax.device_put(jnp.ones(shape), sharding)}, callback=seen.append
+    )
+    assert seen == [sharding]
+    with pytest.raises(ValueError, match="only works for shapes with 1 and 2 dimensions"):
+        minijax.debug.visualize_array_sharding(jnp.ones((2, 2, 2)))

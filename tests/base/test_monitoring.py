@@ -1,0 +1,149 @@
+"""Events for listeners, the log of compilations, and why functions are traced again."""
+
+import importlib
+import logging
+
+import numpy as np
+import pytest
+from compare import both, outcome
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax, monitoring
+
+KINDS = {
+    "event": ("register_event_listener", "unregister_event_listener"),
+    "duration": ("register_event_duration_secs_listener", "unregister_event_duration_listener"),
+    "span": ("register_event_time_span_listener", "unregister_event_time_span_listener"),
+    "scalar": ("register_scalar_listener", "unregister_scalar_listener"),
+}
+PROGRAMS = {
+    "jit": lambda jax, jnp: jax.jit(lambda x: jnp.cos(x) * 17.5)(jnp.arange(3.0)),
+    "operation": lambda jax, jnp: jax.lax.tan(np.arange(5, dtype=np.float32)),
+    "stages": lambda jax, jnp: jax.jit(lambda x: x * 19.5).lower(np.arange(3.0)).compile(),
+    "make_jaxpr": lambda jax, jnp: jax.make_jaxpr(lambda x: jnp.cos(x) * 9)(np.arange(3.0)),
+    "eval_shape": lambda jax, jnp: jax.eval_shape(lambda x: x * 9, np.arange(3.0)),
+}
+
+
+def _heard(program):
+    """A program's events on a side: kinds, names and keywords; times are left out."""
+
+    def run(jax, jnp):
+        told = []
+        found = importlib.import_module(f"{jax.__name__}.monitoring")
+        listeners = {k: (lambda event, *v, k=k, **kw: told.append((k, event, kw))) for k in KINDS}
+        jnp.arange(3.0)
+        for kind, (register, _) in KINDS.items():
+            getattr(found, register)(listeners[kind])
+        try:
+            program(jax, jnp)
+        finally:
+            for kind, (_, unregister) in KINDS.items():
+                getattr(found, unregister)(listeners[kind])
+        program(jax, jnp)
+        return [t for t in told if t[2].get("fun_name") != "jit(iota)"]
+
+    return run
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_making_a_program_tells_listeners_what_jax_tells_them(name):
+    first, second = both(_heard(PROGRAMS[name]))
+    assert first == second and first
+
+
+@pytest.mark.oracle
+def test_what_is_recorded_reaches_the_listeners_of_its_kind():
+    def program(jax):
+        found, told = importlib.import_module(f"{jax.__name__}.monitoring"), []
+        for kind, (register, _) in KINDS.items():
+            getattr(found, register)(lambda *values, kind=kind, **kw: told.append((kind, values, kw)))
+        found.record_event("/a", tag="x")
+        found.record_event_duration_secs("/b", 1.5, n=2)
+        found.record_event_time_span("/c", 1.0, 2.0)
+        found.record_scalar("/d", 3)
+        found.clear_event_listeners()
+        found.record_event("/e")
+        ends = [outcome(lambda u=u: getattr(found, u)(print)).error for _, u in KINDS.values()]
+        return told, [type(e) for e in ends]
+
+    first, second = both(program)
+    assert first == second and len(first[0]) == 4
+
+
+def _logged(program):
+    def run(jax, jnp):
+        records = []
+
+        class Handler(logging.Handler):
+            def emit(self, record):
+                records.append(record)
+
+        handler, logger = Handler(), logging.getLogger("jax")
+        x = jnp.arange(3.0)
+        logger.addHandler(handler)
+        try:
+            program(jax, jnp, x)
+        finally:
+            logger.removeHandler(handler)
+        # Names and levels, and messages without what took how long.
+        return [
+            (r.name, r.levelname, r.getMessage().rpartition(" in ")[0] or r.getMessage()) for r in records
+        ]
+
+    return run
+
+
+@pytest.mark.oracle
+def test_compilations_are_logged_under_the_names_and_with_the_words_of_jax():
+    def program(jax, jnp, x):
+        def f(x):
+            return jnp.sin(x) * 23.5
+
+        with jax.log_compiles(True):
+            jax.jit(f)(x)
+            jax.jit(f)(x)
+            jax.lax.acosh(x)
+        jax.jit(f)(x[:2])
+
+    first, second = both(_logged(program))
+    assert first == second
+    assert [m.split()[0] for _, _, m in first] == ["Finished", "Compiling", "Finished", "Finished"] * 2
+
+
+@pytest.mark.oracle
+def test_cache_misses_are_explained():
+    def program(jax, jnp, x):
+        def f(x, y=1, n=None):
+            return x * 29.5
+
+        f = jax.jit(f, static_argnames="n")
+        with jax.explain_cache_misses(True):
+            f(x)
+            f(x)
+            f(x[:2])
+            f(x, y=2)
+            f(x, n=3)
+            f(x, n=4)
+            with jax.numpy_rank_promotion("warn"):
+                f(x)
+
+    first, second = ([r for r in records if "MISS" in r[2]] for records in both(_logged(program)))
+    assert [r[:2] for r in first] == [r[:2] for r in second] and len(first) == 6
+    phrases = ["never seen function", "different input types:\n  * at x, now f32[2] and before f32[3]",
+               "different input pytree", "", "", "* jax_numpy_rank_promotion differs: now warn and before allow"]  # fmt: skip
+    for (_, _, our), (_, _, their), phrase in zip(first, second, phrases, strict=True):
+        for text in (our.replace("float32", "f32"), their):
+            assert text.startswith("TRACING CACHE MISS at ") and phrase in text
+    assert "different static arguments:\n  * at n, now 4 and before 3" in first[4][2]
+
+
+def test_without_listeners_and_logs_nothing_is_told(caplog):
+    told = []
+    monitoring.register_event_duration_secs_listener(lambda *a, **k: told.append(a))
+    monitoring.clear_event_listeners()
+    with caplog.at_level(logging.WARNING):
+        minijax.jit(lambda x: lax.sin(x) * 31.5)(jnp.arange(3.0))
+    assert not told and not caplog.records
