@@ -6,6 +6,7 @@ from typing import Any
 
 from minijax.api.shapes import abstract
 from minijax.base import tree
+from minijax.base.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 from minijax.control.jitted import argument_names, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo
 
@@ -21,6 +22,53 @@ def debug_info(traced_for: str, fun: Callable, args: Sequence[Any], kwargs: dict
     in_tree = tree.tree_structure((tuple(dynamic), named))
     names = argument_names(signature or signature_of(fun), in_tree, tuple((i, None) for i in fixed))
     return DebugInfo(traced_for, sourceinfo or source_of(fun), names, result_paths_thunk)
+
+
+@transformation_with_aux2
+def flatten_fun(f: Callable, store: Store, in_tree: Any, *leaves: Any) -> list:
+    """A wrapped function over the leaves of (args, kwargs), and a thunk of its result's tree."""
+    args, kwargs = in_tree.unflatten(leaves)
+    results, out_tree = tree.flatten(f(*args, **kwargs))
+    store.store(out_tree)
+    return results
+
+
+@transformation_with_aux2
+def flatten_fun_nokwargs(f: Callable, store: Store, in_tree: Any, *leaves: Any) -> list:
+    """As `flatten_fun`, over the leaves of args."""
+    results, out_tree = tree.flatten(f(*in_tree.unflatten(leaves)))
+    store.store(out_tree)
+    return results
+
+
+def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence,
+                    require_static_args_hashable: bool = True) -> tuple[WrappedFun, tuple]:  # fmt: skip
+    """The wrapped function of the arguments that `dyn_argnums` names, with the others fixed; and those.
+
+    Raises ValueError for a fixed argument without a hash, if there must be one.
+    """
+    nums = (dyn_argnums,) if isinstance(dyn_argnums, int) else dyn_argnums
+    dynamic = {n % len(args) for n in nums}
+    fixed = tuple(a for i, a in enumerate(args) if i not in dynamic)
+    for a in fixed if require_static_args_hashable else ():
+        try:
+            hash(a)
+        except TypeError:
+            raise ValueError(
+                "Non-hashable static arguments are used in a jit or pmap function: argnums_partial got the "
+                f"static argument {a!r} of type {type(a)}."
+            ) from None
+    dynamic_args = tuple(a for i, a in enumerate(args) if i in dynamic)
+    return _with_fixed(f, tuple(sorted(dynamic)), fixed), dynamic_args
+
+
+@transformation2
+def _with_fixed(
+    f: Callable, dynamic: tuple[int, ...], fixed: tuple, *dynamic_args: Any, **kwargs: Any
+) -> Any:
+    rest, args = iter(fixed), dict(zip(dynamic, dynamic_args, strict=True))
+    count = len(dynamic) + len(fixed)
+    return f(*[args[i] if i in args else next(rest) for i in range(count)], **kwargs)
 
 
 def donation_vector(

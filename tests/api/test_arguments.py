@@ -1,5 +1,7 @@
 """`jax.api_util`, `jax.stages.Wrapped` and `fwd_and_bwd`: faces of what `jit` and `vjp` do."""
 
+import importlib
+
 import compare
 import numpy as np
 import pytest
@@ -33,6 +35,29 @@ CALLS = [
 def test_api_util(call):
     def program(jax, api_util, tree_util):
         return eval(call, {**vars(api_util), "structure": tree_util.tree_structure, "np": np})
+
+    compare.same(program, may_raise=True)
+
+
+@pytest.mark.parametrize("nums, last", [((0,), 2), (1, 2), ((-1,), 2), ((0,), [2]), ((0, 1), [2])])
+def test_flat_and_partial_functions(nums, last):
+    def program(jax, api_util, tree_util):
+        linear_util = importlib.import_module(f"{jax.__name__}.extend.linear_util")
+
+        def fun(x, y):
+            return {"a": x + len(str(y)), "b": (y,)}
+
+        f = linear_util.wrap_init(fun, debug_info=api_util.debug_info("test", fun, (1, last), {}))
+        flat, out_tree = api_util.flatten_fun(f, tree_util.tree_structure(((1,), {"y": 2})))
+        positional, _ = api_util.flatten_fun_nokwargs(f, tree_util.tree_structure((1, 2)))
+        part, dynamic = api_util.argnums_partial(f, nums, (1, last))
+        return (
+            flat.call_wrapped(1, 2),
+            str(out_tree()),
+            positional.call_wrapped(3, 4),
+            part.call_wrapped(*dynamic),
+            dynamic,
+        )
 
     compare.same(program, may_raise=True)
 
