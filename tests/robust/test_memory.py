@@ -265,7 +265,7 @@ def test_programs_that_are_made_anew_in_turn_are_not_compiled_anew():
 def test_dropped_arguments_of_weak_caches_drop_their_jaxprs():
     def make():
         closed = minijax.make_jaxpr(lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x))(X)
-        minijax.jit(minijax.grad(lambda x: minijax.core.jaxpr_as_fun(closed)(x)[0].sum()))(X)
+        minijax.jit(minijax.grad(lambda x: minijax.extend.core.jaxpr_as_fun(closed)(x)[0].sum()))(X)
         return weakref.ref(closed)
 
     ref = make()
