@@ -585,19 +585,24 @@ class Emitter(Writer):
     def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals,
                     build: Build) -> list[str]:  # fmt: skip
         """Calls a private function, written by `build` at the first call with `key` and such types."""
+        self._height = max(self._height, 1)
+        return self.call(self.shared(name, key, ins, outs, build), operands, ins, outs)
+
+    def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build,
+               visibility: str = "private ") -> str:  # fmt: skip
+        """The symbol of a function, written by `build` the first time with `key` and such types."""
         key = (key, *ins, *outs), name, self.manual
         if key not in self._called:
             callee = self.unique_symbol(name)
             scope, self.scope = self.scope, ""
 
             def head(args):
-                return f"  func.func private {callee}({self._typed(args, ins)}) -> {results_of(outs)} {{"
+                return f"  func.func {visibility}{callee}({self._typed(args, ins)}) -> {results_of(outs)} {{"
 
             self.function(head, len(ins), lambda args: build(*args), outs)
             self.scope = scope
             self._called[key] = callee, 1
-        self._height = max(self._height, 1)
-        return self.call(self._called[key][0], operands, ins, outs)
+        return self._called[key][0]
 
     def constants(self, closed: ClosedJaxpr) -> list[str]:
         """Writes the constants of a jaxpr into the program."""

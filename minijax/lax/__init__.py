@@ -46,6 +46,9 @@ _FACE = Face(__name__, ('linalg',), {
     "minijax.control.scan": """
         scan scan_p
     """,
+    "minijax.numpy.approx_top_k": """
+        approx_max_k approx_min_k approx_top_k_p
+    """,
     "minijax.ops.collective": """
         all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p axis_size pbroadcast pmax
         pmax_p pmean pmin pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter pswapaxes

@@ -12,6 +12,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops.elementwise import ORDERED, Compare, ge_p, le_p
 from minijax.ops.families import NUMBER, check_kinds, literal
 from minijax.ops.moving import Linear1, axis_to_front
+from minijax.ops.pairs import Pairs
 from minijax.ops.reduce import Reduction, lowest, reduce_max_p, reduce_min_p
 from minijax.ops.shape import pad, slice
 
@@ -23,6 +24,7 @@ PaddingPairs = Sequence[tuple[int, int]]
 _AT_REST = {
     "window_dimensions": 1, "window_strides": 1, "padding": (0, 0), "base_dilation": 1, "window_dilation": 1,
 }  # fmt: skip
+_GPUS = ("cuda", "rocm", "oneapi")
 _SIZES = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
 
 
@@ -299,12 +301,23 @@ class SelectAndGatherAdd(ByWinners):
         check_kinds(select_prim.name, ORDERED, aval)
         unit, tangent_unit = ShapedArray((), aval.dtype), ShapedArray((), tangent_aval.dtype)
         flag = ShapedArray((), np.bool_)
+        starts = [e.constant(_loser(select_prim, aval.dtype), unit), e.constant(0, tangent_unit)]
+        if e.platform in _GPUS and aval.dtype == tangent_aval.dtype:
+            pairs = Pairs(e, aval.dtype)
+
+            def better_pair(x, y):
+                wins = e.compare(select_prim.direction, pairs.first(x), pairs.first(y), unit)
+                return e.select(wins, x, y, flag, pairs.aval(()))
+
+            found = e.reduce_window([pairs.pack(x, tangents, aval.shape)], [pairs.pack(*starts, ())],
+                                    [pairs.aval(aval.shape)], [pairs.aval(outs[0].shape)], better_pair,
+                                    **window)  # fmt: skip
+            return [pairs.second(*found, outs[0].shape)]
 
         def better(a, s, b, t):
             wins = e.compare(select_prim.direction, a, b, unit)
             return e.select(wins, a, b, flag, unit), e.select(wins, s, t, flag, tangent_unit)
 
-        starts = [e.constant(_loser(select_prim, aval.dtype), unit), e.constant(0, tangent_unit)]
         results = [ShapedArray(outs[0].shape, aval.dtype), outs[0]]
         return e.reduce_window([x, tangents], starts, [aval, tangent_aval], results, better, **window)[1:]
 

@@ -1,9 +1,11 @@
 """Sums and extrema of windows, and their derivatives, against jax: programs, texts and values."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, both, ours, run_on, same, same_error, sweep, theirs, transformed
+from compare import Case, both, canonical, ours, run_on, same, same_error, sweep, theirs, transformed
 
 pytestmark = pytest.mark.oracle
 
@@ -244,6 +246,44 @@ def run_on_gather(lax, tangents):
 @pytest.mark.parametrize("name", ERRORS)
 def test_windows_that_do_not_fit_are_rejected(name):
     same_error(lambda: run_on(ours(), ERRORS[name]), lambda: run_on(theirs(), ERRORS[name]))
+
+
+def pushed(name, dtype):
+    f = pooled(name, ((2, 3), (1, 2), "SAME"), dtype)
+    return lambda jax: lambda x, t: jax.jvp(run_on(jax, f), (x,), (t,))[1]
+
+
+ON_GPUS = pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+
+
+@ON_GPUS
+@pytest.mark.filterwarnings("ignore:Using reduced precision")
+def test_tangents_of_extrema_on_gpus_are_made_by_jax_s_operations(dtype):
+    def operations(jax):
+        traced = jax.jit(pushed("min", dtype)(jax)).trace(*(array(4, 5, dtype=dtype),) * 2)
+        text = canonical(traced.lower(lowering_platforms=("cuda",)).as_text())
+        lines = [re.sub(r"%\w+", "%", line).strip() for line in text.splitlines()]
+        idle = re.compile(r"dims = \[\] : \((tensor<ui\d+>)\) -> \1$")
+        return sorted(line for line in lines if not idle.search(line))
+
+    with ours().enable_x64(True), theirs().enable_x64(True):
+        assert operations(ours()) == operations(theirs())
+
+
+@ON_GPUS
+@pytest.mark.filterwarnings("ignore:Using reduced precision")
+def test_tangents_of_extrema_on_gpus_are_those_on_cpus(dtype, monkeypatch):
+    jax = ours()
+    x, t = array(4, 5, dtype=dtype), array(5, 4, dtype=dtype).T
+    with jax.enable_x64(True):
+        for name in ("max", "min"):
+            wanted = np.asarray(jax.jit(pushed(name, dtype)(jax))(x, t), np.float64)
+            with monkeypatch.context() as patch:
+                patch.setattr("minijax.ops.window._GPUS", ("cpu",))
+                found = np.asarray(jax.jit(pushed(name, dtype)(jax))(x, t), np.float64)
+            # Of 52 bits of mantissa 20 are kept.
+            assert (found != wanted).any() == (dtype is np.float64)
+            np.testing.assert_allclose(found, wanted, rtol=2.0**-20 if dtype is np.float64 else 0)
 
 
 def test_maximal_windows_on_tpu_need_no_padding():
