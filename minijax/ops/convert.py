@@ -9,7 +9,7 @@ from minijax.base import dtypes
 from minijax.ir.jaxpr import Literal
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
-from minijax.ops.moving import Linear1, held
+from minijax.ops.moving import Linear1, held, move_axis
 from minijax.run.array import Array
 
 _NUMBERS = (bool, int, float, complex)
@@ -87,7 +87,11 @@ class BitcastConvertType(Primitive):
         return [out], [Zero(typeof(out).to_tangent_aval())]
 
     def batch(self, axis, operands, dims, *, new_dtype):
-        return self.bind_all(operands, dict(new_dtype=new_dtype)), dims
+        (x,), (d,) = operands, dims
+        # Wider elements take up the last axis, which must not be the mapped one.
+        if dtypes.bit_width(new_dtype) > dtypes.bit_width(typeof(x).dtype) and d == typeof(x).ndim - 1:
+            x, d = move_axis(x, d, 0), 0
+        return [self.bind(x, new_dtype=new_dtype)], [d]
 
 
 class Copy(Linear1):

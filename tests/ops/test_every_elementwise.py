@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from compare import Case, sweep, transformed
 
+import minijax
+
 pytestmark = pytest.mark.oracle
 
 UNARY = """
@@ -102,3 +104,10 @@ def test_python_scalars(kind, tier):
     tables = ((1, UNARY), (2, BINARY))
     sweep([Case(f"{name}-{kind.__name__}", op(name), (value,) * count, True) for count, names in tables for name in names],
           tier)  # fmt: skip
+
+
+def test_elements_that_take_up_the_last_axis_are_mapped_along_any():
+    # jax raises for the last axis.
+    x = np.arange(12, dtype=np.int8).reshape(4, 3)
+    found = minijax.vmap(lambda v: minijax.lax.bitcast_convert_type(v, "int32"), 1)(x)
+    assert np.asarray(found).tolist() == np.ascontiguousarray(x.T).view(np.int32)[:, 0].tolist()
