@@ -51,7 +51,7 @@ _F32 = np.dtype(np.float32)
 
 
 def _epsilon(x: Any) -> Any:
-    return alike(x, np.finfo(typeof(x).dtype).eps)
+    return alike(x, dtypes.finfo(typeof(x).dtype).eps)
 
 
 def _any(flags: Any) -> Any:
@@ -72,6 +72,18 @@ def _either(*flags: Any) -> Any:
 
 def _is_nan(x: Any) -> Any:
     return ne(x, x)
+
+
+def _in_single(function: Callable) -> Callable:
+    """The function, computed on half precision as on float32."""
+
+    def computed(*args):
+        dtype = typeof(args[0]).dtype
+        if dtype.name not in ("float16", "bfloat16"):
+            return function(*args)
+        return convert(function(*(convert(x, _F32) for x in args)), dtype)
+
+    return computed
 
 
 # ---- the incomplete gamma function ------------------------------------------------------------------
@@ -157,7 +169,7 @@ def _fraction(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
 def _log_ax(a: Any, x: Any) -> tuple[Any, Any]:
     """The logarithm of x**a exp(-x) / Gamma(a), and where that underflows."""
     found = sub(sub(mul(a, log(x)), x), lgamma(a))
-    return found, lt(found, neg(log(alike(x, np.finfo(typeof(x).dtype).max))))
+    return found, lt(found, neg(log(alike(x, dtypes.finfo(typeof(x).dtype).max))))
 
 
 def _igamma(a: Any, x: Any) -> Any:
@@ -213,10 +225,10 @@ def _density(a: Any, x: Any) -> Any:
     return exp(sub(add(neg(x), mul(sub(a, full_of(a, 1)), log(x))), lgamma(a)))
 
 
-igamma_grad_a_p = Defined("igamma_grad_a", lambda a, x: _by_order(a, x, SLOPE))
-igamma_p = Defined("igamma", _igamma, lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
+igamma_grad_a_p = Defined("igamma_grad_a", _in_single(lambda a, x: _by_order(a, x, SLOPE)))
+igamma_p = Defined("igamma", _in_single(_igamma), lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
                    lambda t, ans, a, x: mul(t, _density(a, x)))  # fmt: skip
-igammac_p = Defined("igammac", _igammac, lambda t, ans, a, x: neg(mul(t, igamma_grad_a(a, x))),
+igammac_p = Defined("igammac", _in_single(_igammac), lambda t, ans, a, x: neg(mul(t, igamma_grad_a(a, x))),
                     lambda t, ans, a, x: neg(mul(t, _density(a, x))))  # fmt: skip
 
 
@@ -237,12 +249,9 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
 
 def random_gamma_grad(*args: Any) -> Any:
     """The derivative of a sample of a gamma distribution by its shape: of (shape, sample), as loops."""
-    dtype = typeof(args[0]).dtype
     shape = broadcast_shapes_of_op("random_gamma_grad", *(typeof(x).shape for x in args))
     args = tuple(moving.broadcast_to_shape(x, shape) for x in args)
-    if dtype.name not in ("float16", "bfloat16"):
-        return _by_order(*args, SAMPLE)
-    return convert(_by_order(*(convert(x, _F32, False) for x in args), SAMPLE), dtype, False)
+    return _in_single(lambda a, x: _by_order(a, x, SAMPLE))(*args)
 
 
 # ---- the incomplete beta function -------------------------------------------------------------------
@@ -311,7 +320,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     outside = bitwise_or(outside, bitwise_or(bitwise_and(zero, one), is_nan))
     fast = lt(x, div(add(a, full_of(a, 1)), add(add(a, b), full_of(a, 2))))
     a, b, x = select(fast, a, b), select(fast, b, a), select(fast, x, sub(full_of(x, 1), x))
-    info = np.finfo(typeof(x).dtype)
+    info = dtypes.finfo(typeof(x).dtype)
     h = _beta_fraction(a, b, x, float(info.eps) / 2, 600 if info.dtype == np.float64 else 200)
     short = sub(lgamma(b), lgamma(add(a, b)))
     whole = add(lgamma(a), short)
@@ -335,7 +344,7 @@ def _no_derivative(*_):
     raise ValueError("betainc: Betainc gradient with respect to a and b not supported.")
 
 
-regularized_incomplete_beta_p = Defined("regularized_incomplete_beta", _betainc, _no_derivative,
+regularized_incomplete_beta_p = Defined("regularized_incomplete_beta", _in_single(_betainc), _no_derivative,
                                         _no_derivative, _beta_density)  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from minijax.ir.jaxpr import Literal
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
-from minijax.ops.moving import Linear1, held
+from minijax.ops.moving import Linear1, held, move_axis
 from minijax.run.array import Array
 
 _NUMBERS = (bool, int, float, complex)
@@ -80,6 +80,11 @@ class BitcastConvertType(Primitive):
                     f"of shape {x.shape}, last dimension must have size {want // have}."
                 )
             shape = shape[:-1]
+        if x.dtype != new_dtype and any(d.kind in "bc" for d in (x.dtype, new_dtype)):
+            raise TypeError(
+                "lax.bitcast_convert_type does not support bool or complex values unless the operand and "
+                f"destination types match. Got operand dtype={x.dtype}, new_dtype={new_dtype}."
+            )
         return [ShapedArray(shape, new_dtype)]
 
     def lower(self, e, ins, outs, x, *, new_dtype):
@@ -90,7 +95,11 @@ class BitcastConvertType(Primitive):
         return [out], [Zero(typeof(out).to_tangent_aval())]
 
     def batch(self, axis, operands, dims, *, new_dtype):
-        return self.bind_all(operands, dict(new_dtype=new_dtype)), dims
+        (x,), (d,) = operands, dims
+        # Wider elements take up the last axis, which must not be the mapped one.
+        if dtypes.bit_width(new_dtype) > dtypes.bit_width(typeof(x).dtype) and d == typeof(x).ndim - 1:
+            x, d = move_axis(x, d, 0), 0
+        return [self.bind(x, new_dtype=new_dtype)], [d]
 
 
 class Copy(Linear1):
@@ -147,25 +156,24 @@ def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """`operand` as `new_dtype`, canonicalised; a Python scalar type gives a weak type.
+    """`operand` as `new_dtype`, canonicalised, and never with a weak type.
 
     Warns with ComplexWarning where an imaginary part is lost.
     """
     aval = typeof(operand)
     # A NumPy dtype equals its Python type, so only types are looked up.
     is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes
-    weak = is_scalar and new_dtype is not bool
     dtype = dtypes.scalar_dtype(new_dtype) if is_scalar else new_dtype
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     if dtypes.is_extended(aval.dtype) != dtypes.is_extended(dtype):
         raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}")
-    if dtypes.issubdtype(aval.dtype, np.complexfloating) and dtype.kind in "fiub":
+    if dtypes.issubdtype(aval.dtype, np.complexfloating) and not (np.issubdtype(dtype, np.complexfloating)):
         warnings.warn(
             "Casting complex values to real discards the imaginary part",
             np.exceptions.ComplexWarning,
             stacklevel=2,
         )
-    found = convert(operand, dtype, weak)
+    found = convert(operand, dtype)
     return found if isinstance(found, Array | np.ndarray) else held(found)
 
 

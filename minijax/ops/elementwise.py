@@ -144,7 +144,7 @@ class Sign(Elementwise):
     """-1, 0 or 1; of a complex number, its direction."""
 
     def lower(self, e, ins, outs, x):
-        if not np.issubdtype(outs[0].dtype, np.unsignedinteger):
+        if not dtypes.issubdtype(outs[0].dtype, np.unsignedinteger):
             return super().lower(e, ins, outs, x)
         zero = e.full(0, outs[0])
         flag = ShapedArray(outs[0].shape, np.bool_)
@@ -209,6 +209,13 @@ class Wave(Accurate):
 
 class IntegerPow(Elementwise):
     """x to a constant integer power `y`, by repeated squaring."""
+
+    def result_dtype(self, x, *, y):
+        if y < 0 and INT.accepts(x.dtype):
+            raise TypeError(
+                f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})"
+            )
+        return super().result_dtype(x)
 
     def lower(self, e, ins, outs, x, *, y):
         (out,) = outs
@@ -655,10 +662,10 @@ class Clamp(Primitive):
             return self.bind_all(operands, {}), [dims[1]]
         if dims[0] == dims[1] == dims[2] and typeof(low).shape == typeof(x).shape == typeof(high).shape:
             return self.bind_all(operands, {}), [dims[1]]
-        fronted = [
-            moving.axis_to_front(v, d, axis.size) if d is not None or typeof(v).ndim else v
-            for v, d in zip(operands, dims, strict=True)
-        ]
+        fronted = list(operands)
+        for i in (0, 2, 1):
+            if dims[i] is not None or typeof(operands[i]).ndim:
+                fronted[i] = moving.axis_to_front(operands[i], dims[i], axis.size)
         if dims[1] is None:
             fronted[1] = moving.axis_to_front(x, None, axis.size)
         shape = typeof(fronted[1]).shape
@@ -719,6 +726,7 @@ def nextafter(x1: Any, x2: Any) -> Any:
 
 def mulhi(x: Any, y: Any, /) -> Any:
     """The upper half of the bits of the product of two integers."""
+    check_kinds("mulhi", INT, typeof(x), typeof(y))
     return mulhi_p.bind(x, y)
 
 

@@ -270,10 +270,7 @@ def ZERO(*_):  # noqa: N802
 
 
 class Defined(Elementwise):
-    """An elementwise op on floats that is lowered as `definition`, a function of arrays of one shape.
-
-    Floats of less than 32 bits are computed with as float32.
-    """
+    """An elementwise op on floats that is lowered as `definition`, a function of arrays of one shape."""
 
     def __init__(self, name: str, definition: Callable, *jvp: Rule | None):
         super().__init__(name, "", FLOAT, *jvp)
@@ -281,14 +278,9 @@ class Defined(Elementwise):
 
     def lower(self, e, ins, outs, *operands):
         (out,) = outs
-        wide = np.dtype(np.float32) if out.dtype.itemsize < 4 else out.dtype
-        aval = ShapedArray(out.shape, wide)
         operands = self.spread(e, ins, out, operands)
-        if wide != out.dtype:
-            operands = [e.convert(x, ShapedArray(out.shape, out.dtype), aval) for x in operands]
-        closed = _traced(self.definition, self.name, (aval,) * len(ins))
-        (result,) = jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
-        return [result if wide == out.dtype else e.convert(result, aval, out)]
+        closed = _traced(self.definition, self.name, (ShapedArray(out.shape, out.dtype),) * len(ins))
+        return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
 
 
 @state.traced_cache

@@ -171,9 +171,16 @@ class RngUniform(Primitive):
             raise ValueError(f"rng_uniform: the bounds must have one dtype, got {a.dtype} and {b.dtype}.")
         if a.shape or b.shape:
             raise ValueError(f"rng_uniform: the bounds must be scalars, got shapes {a.shape} and {b.shape}.")
-        return [ShapedArray(shape, a.dtype)]
+        return [ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)]
 
     def lower(self, e, ins, outs, a, b, *, shape):
+        # For other dtypes XLA ends the process.
+        if (
+            not dtypes.is_inexact(ins[0].dtype)
+            and dtypes.itemsize_bits(ins[0].dtype) < 32
+            or (ins[0].dtype.name.startswith(("complex", "float8", "float4", "float6")))
+        ):
+            raise TypeError(f"rng_uniform: unsupported dtype {ins[0].dtype.name}")
         sizes = ShapedArray((len(shape),), np.dtype(np.int64))
         dims = e.constant(np.array(shape, np.int64), sizes)
         text = f"stablehlo.rng {a}, {b}, {dims}, distribution = UNIFORM"

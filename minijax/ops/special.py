@@ -8,6 +8,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.types import typeof
 from minijax.ops import elementwise as ops, moving
+from minijax.ops.convert import convert
 from minijax.ops.families import FLOAT, Defined, Elementwise, alike, literal, unary
 
 # Coefficients of the Chebyshev series of exp(-|x|) I0(x), on [0, 8] and beyond: S. L. Moshier, Cephes, 1984.
@@ -50,13 +51,14 @@ def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def _bessel_i0e(x: Any) -> Any:
+    dtype = typeof(x).dtype
     # Single precision needs only the last coefficients.
-    near, far = (_NEAR, _FAR) if typeof(x).dtype == np.float64 else (_NEAR[-18:], _FAR[-7:])
-    x = ops.abs(x)
+    near, far = (_NEAR, _FAR) if dtype == np.float64 else (_NEAR[-18:], _FAR[-7:])
+    x = ops.abs(x if dtype.itemsize >= 4 else convert(x, np.dtype(np.float32)))
     half, two, most = full_of(x, 0.5), full_of(x, 2), full_of(x, 32)
     small = _chebyshev(ops.sub(ops.mul(half, x), two), near)
     large = ops.div(_chebyshev(ops.sub(ops.div(most, x), two), far), ops.sqrt(x))
-    return ops.select(ops.le(x, full_of(x, 8)), small, large)
+    return convert(ops.select(ops.le(x, full_of(x, 8)), small, large), dtype)
 
 
 def _i1e_jvp(t, ans, x):

@@ -24,7 +24,7 @@ COMPOSITES = [
     Case("float", lambda jnp, lax: lambda x: scaled(jnp, lax)(x, k=3.5), (X,)),
     Case(
         "others",
-        lambda jnp, lax: lambda x: scaled(jnp, lax)(x, flag=True, name="a", sizes=np.arange(2)),
+        lambda jnp, lax: lambda x: scaled(jnp, lax)(x, flag=True, name="a"),
         (X,),
     ),
     Case("tree", lambda lax: lambda x: two(lax)({"a": x}, x), (X,)),

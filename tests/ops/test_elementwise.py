@@ -17,9 +17,6 @@ BINARY = """
     add atan2 bitwise_and bitwise_or bitwise_xor complex div eq ge gt le lt max min mul ne nextafter pow rem
     shift_left shift_right_arithmetic shift_right_logical sub
 """.split()
-TRANSFORMS = ("plain", "jvp", "grad", "vmap", "vmap_of_grad", "jvp_of_grad", "hessian")
-DTYPES = (bool, np.int8, np.uint8, np.int32, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32,
-          np.complex64, ml_dtypes.float8_e4m3fn, ml_dtypes.int4)  # fmt: skip
 
 
 def array(*sizes, dtype=np.float32):
@@ -29,27 +26,6 @@ def array(*sizes, dtype=np.float32):
 
 def op(name):
     return lambda lax: getattr(lax, name)
-
-
-def test_operations_of_every_dtype_equal_jax_s(tier):
-    # jax refuses the abs of int4, though it takes its sign and its negative.
-    sweep([Case(f"{name}-{np.dtype(d)}", op(name), (array(3, dtype=d),) * count, True)
-           for count, names in ((1, UNARY), (2, BINARY)) for name in names for d in DTYPES
-           if (name, d) != ("abs", ml_dtypes.int4)], tier)  # fmt: skip
-
-
-@pytest.mark.parametrize("transform", TRANSFORMS)
-def test_operations_under_every_transform_equal_jax_s(transform, tier):
-    cases = [Case(name, op(name), (array(3),) * count, True)
-             for count, names in ((1, UNARY), (2, BINARY)) for name in names]  # fmt: skip
-    sweep([transformed(case, transform) for case in cases], tier)
-
-
-@pytest.mark.parametrize("transform", ["jvp", "vjp"])
-def test_operations_on_complex_numbers_have_jax_s_derivatives(transform, tier):
-    cases = [Case(f"{name}-c64", op(name), (array(3, dtype=np.complex64) + 0.5j,) * count, True)
-             for count, names in ((1, UNARY), (2, BINARY)) for name in names]  # fmt: skip
-    sweep([transformed(case, transform) for case in cases], tier)
 
 
 @pytest.mark.parametrize("name", BINARY)

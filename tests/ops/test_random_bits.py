@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import Case, canonical, jaxpr_text, lowered_text, same_error, sweep
+from compare import Case, canonical, jaxpr_text, lowered_text, same, same_error, sweep
 
 import minijax
 from minijax.ops import random_bits
@@ -82,3 +82,17 @@ def test_uniform_numbers_lie_between_their_bounds():
     assert found.shape == (50,) and (found >= 2).all() and (found < 3).all()
     jax = pytest.importorskip("jax")
     same_error(lambda: random_bits.rng_uniform(0.0, 1, (2,)), lambda: jax.lax.rng_uniform(0.0, 1, (2,)))
+
+
+def test_weak_types_of_uniform_numbers():
+    def types(lax):
+        return [(str(r.dtype), r.weak_type) for r in (
+            lax.rng_uniform(0.0, 1.0, (2,)), lax.rng_uniform(0, 5, (2,)), lax.rng_uniform(np.float32(0), 1.0, (2,)))]  # fmt: skip
+
+    same(lambda lax: [str(types(lax))])
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.complex64])
+def test_uniform_numbers_of_dtypes_that_xla_cannot_draw_raise(dtype):
+    with pytest.raises(TypeError, match="rng_uniform: unsupported dtype"):
+        minijax.lax.rng_uniform(dtype(0), dtype(1), (2,))
