@@ -46,12 +46,7 @@ from minijax.ops.shape import broadcasted_iota
 # ---- general eigenvalues ----------------------------------------------------------------------------
 
 
-class _Implementation(enum.Enum):
-    def __repr__(self):
-        return str(self)
-
-
-class EigImplementation(_Implementation):
+class EigImplementation(enum.Enum):
     """Who computes eigenvalues; CPUs have LAPACK alone."""
 
     CUSOLVER = "cusolver"
@@ -172,7 +167,7 @@ def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenve
 # ---- Hermitian eigenvalues --------------------------------------------------------------------------
 
 
-class EighImplementation(_Implementation):
+class EighImplementation(enum.Enum):
     """How Hermitian eigenvalues are computed; CPUs have QR alone."""
 
     QR = "qr"

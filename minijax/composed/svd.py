@@ -41,9 +41,6 @@ class SvdAlgorithm(enum.Enum):
     POLAR = "polar"
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
-    def __repr__(self):
-        return f"SvdAlgorithm.{self.name}"
-
 
 _ON_CPU = {SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.QR: "gesvd", SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"}
 _ON_GPU = {SvdAlgorithm.QR: "gesvd", SvdAlgorithm.JACOBI: "gesvdj", SvdAlgorithm.POLAR: "gesvdp",

@@ -3,6 +3,8 @@
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,16 +14,19 @@ from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.composed import lu
 from minijax.composed.cumulative import cumprod
+from minijax.composed.qr import geqrf_p
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
-from minijax.numpy import creation, indexing, products, reductions, shaping, taking, ufuncs
+from minijax.numpy import contractions, creation, indexing, products, reductions, shaping, taking, ufuncs
 from minijax.numpy.promote import arrays, is_complex, promote_dtypes_inexact
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert
+from minijax.ops.dot import Precision
 from minijax.ops.families import literal
 from minijax.ops.linalg import adjoint, transposed
+from minijax.ops.sort import sort
 
 Axis = int | Sequence[int] | None
 
@@ -45,6 +50,13 @@ class SlogdetResult(NamedTuple):
 
     sign: Any
     logabsdet: Any
+
+
+class QRResult(NamedTuple):
+    """What `qr` gives."""
+
+    Q: Any
+    R: Any
 
 
 class SVDResult(NamedTuple):
@@ -103,11 +115,25 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     """As `numpy.linalg.svd`; `subset_by_index` asks for some of the singular values."""
     (a,) = _inexact("svd", a)
     if hermitian:
-        raise NotImplementedError("jnp.linalg.svd: hermitian=True is not supported")
+        return _svd_hermitian(a, compute_uv, subset_by_index)
     found = lax_linalg.svd(
         a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
     )
     return SVDResult(*found) if compute_uv else found
+
+
+def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> Any:
+    """Singular values by eigenvalues, whose signs go to the right side."""
+    vectors, values = lax_linalg.eigh(a, subset_by_index=subset_by_index)
+    axis = typeof(values).ndim - 1
+    sizes = lax.abs(values)
+    if not compute_uv:
+        return lax_shape.rev(sort(sizes, axis), (axis,))
+    signs = lax.sign(values)
+    at = lax_shape.broadcasted_iota(np.uint32, typeof(values).shape, axis)
+    sizes, at, signs = (lax_shape.rev(x, (axis,)) for x in sort((sizes, at, signs), axis))
+    u = taking.take_along_axis(vectors, moving.expand_dims(at, (axis,)), axis=-1)
+    return SVDResult(u, sizes, adjoint(ufuncs.multiply(u, _typed(moving.expand_dims(signs, (axis,)), u))))
 
 
 def svdvals(x: Any, /) -> Any:
@@ -121,6 +147,19 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     (a,) = _inexact("cholesky", a)
     lower = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(lower) if upper else lower
+
+
+@jitted("qr", static=("mode",))
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """As `numpy.linalg.qr`."""
+    (a,) = _inexact("qr", a)
+    if mode == "raw":
+        packed, taus = geqrf_p.bind(a)
+        return QRResult(transposed(packed), taus)
+    if mode not in ("reduced", "r", "full", "complete"):
+        raise ValueError(f"qr: Unsupported QR decomposition mode '{mode}'")
+    q, r = lax_linalg.qr(a, full_matrices=mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
 
 
 # ---- systems ----------------------------------------------------------------------------------------
@@ -165,6 +204,104 @@ def solve(a: Any, b: Any) -> Any:
     if not shape[-1] == shape[-2] == given[-rank]:
         raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={given}")
     return _over_batches(lu.solve, (a, b), (2, rank))
+
+
+def _matmul(x: Any, y: Any) -> Any:
+    return products.matmul(x, y, precision=Precision.HIGHEST)
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> tuple:
+    """As `numpy.linalg.lstsq`, but that there always are residuals; `numpy_resid`, of concrete arrays alone,
+    asks for none where the rank is low or the system is not overdetermined.
+    """
+    arrays("jnp.linalg.lstsq", a, b)
+    return _solved_squares(a, b, rcond, True) if numpy_resid else _lstsq(a, b, rcond)
+
+
+def _by_singular_values(a: Any, b: Any, rcond: Any) -> tuple:
+    u, s, vt = svd(a, full_matrices=False)
+    is_positive = s > 0
+    mask = ufuncs.logical_and(is_positive, s >= creation.array(rcond, typeof(s).dtype) * s[0])
+    rank = reductions.sum(mask)
+    inverse = where(mask, ufuncs.divide(1, _typed(where(mask, s, 1), u)), 0)[:, None]
+    moved = _matmul(transposed(ufuncs.conjugate(u)), b)
+    return _matmul(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, moved)), rank, s
+
+
+def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
+    a, b = _inexact("lstsq", a, b)
+    shape, given, dtype = typeof(a).shape, typeof(b).shape, typeof(a).dtype
+    if shape[:1] != given[:1]:
+        raise ValueError(f"lstsq: Leading dimensions of input arrays must match, got {shape} and {given}")
+    for x, ranks in ((shape, (2,)), (given, (1, 2))):
+        if len(x) not in ranks:
+            raise TypeError(f"lstsq: {len(x)}-dimensional array given. Array must be one or two-dimensional")
+    (m, n), of_vector = shape, len(given) == 1
+    b = b[:, None] if of_vector else b
+    eps = np.finfo(dtype).eps
+    rcond = eps * max(n, m) if rcond is None else where(ufuncs.less(rcond, 0), eps, rcond)
+    if m and n:
+        x, rank, s = _by_singular_values(a, b, rcond)
+    else:
+        s = creation.zeros((0,), dtypes.to_floating_dtype(dtype))
+        rank = creation.array(0, dtypes.default_int_dtype())
+        x = creation.zeros((n, *typeof(b).shape[1:]), dtype)
+    if numpy_resid and (rank < n or m <= n):
+        residuals = creation.zeros((0,), typeof(s).dtype)
+    else:
+        residuals = lax.integer_pow(norm(ufuncs.subtract(b, _matmul(a, x)), axis=0), 2)
+    return shaping.ravel(x) if of_vector else x, residuals, rank, s
+
+
+_lstsq = jitted("_lstsq", static=("numpy_resid",))(_solved_squares)
+
+
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+    """As `numpy.linalg.pinv`; differentiable where the rank is constant. `rcond` is a name of `rtol` too."""
+    if rcond is not None:
+        if rtol is not None:
+            raise ValueError("pinv: only one of rtol and rcond may be specified.")
+        rtol = rcond
+    return _pinv(a, rtol, hermitian)
+
+
+@partial(custom_jvp, nondiff_argnums=(1, 2))
+@jitted("_pinv", static=("hermitian",))
+def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
+    (a,) = _inexact("pinv", a)
+    *batch, m, n = typeof(a).shape
+    if not m or not n:
+        return creation.zeros((*batch, n, m), typeof(a).dtype)
+    a = lax.conj(a) if is_complex(a) else a
+    if rtol is None:
+        eps = creation.array(np.finfo(typeof(a).dtype).eps)
+        rtol = ufuncs.multiply(10.0 * max(m, n), eps)
+    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+    rtol = creation.asarray(rtol)[..., None]
+    rtol = moving.expand_dims(rtol, range(typeof(s).ndim - typeof(rtol).ndim))
+    low = ufuncs.multiply(rtol, s[..., 0:1])
+    s = _typed(where(ufuncs.greater(s, low), s, np.inf), u)
+    v, uh = transposed(vh), transposed(u)
+    return _matmul(v, ufuncs.divide(uh, s[..., None]))
+
+
+@_pinv.defjvp
+def _pinv_jvp(rtol, hermitian, primals, tangents):
+    """Golub & Pereyra 1973; products are made in the order of least work."""
+    (a,), (da,) = primals, tangents
+    m, n = typeof(a).shape[-2:]
+    p = _pinv(a, rtol, hermitian)
+    if m >= n:
+        s = _matmul(_matmul(p, adjoint(p)), adjoint(da))
+        t = _matmul(_matmul(adjoint(da), adjoint(p)), p)
+        change = lax.add(_matmul(lax.neg(_matmul(p, da)), p), s)
+        change = lax.add(lax.sub(change, _matmul(_matmul(s, a), p)), t)
+        return p, lax.sub(change, _matmul(_matmul(p, a), t))
+    s = _matmul(p, _matmul(adjoint(p), adjoint(da)))
+    t = _matmul(adjoint(da), _matmul(adjoint(p), p))
+    change = lax.add(_matmul(lax.neg(p), _matmul(da, p)), s)
+    change = lax.add(lax.sub(change, _matmul(s, _matmul(a, p))), t)
+    return p, lax.sub(change, _matmul(p, _matmul(a, t)))
 
 
 @jitted("inv")
@@ -380,6 +517,49 @@ def _cumprod(a: Any) -> Any:
     return cumprod(a, typeof(a).ndim - 1)
 
 
+# ---- rank and condition -----------------------------------------------------------------------------
+
+
+@jitted("matrix_rank", static=("hermitian",))
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:  # noqa: N803
+    """As `numpy.linalg.matrix_rank`, but that `tol` is another name of `rtol`, and both are absolute."""
+    (a,) = _inexact("matrix_rank", M)
+    if tol is not None:
+        if rtol is not None:
+            raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+        rtol = tol
+    if typeof(a).ndim < 2:
+        return reductions.any(ufuncs.not_equal(a, 0)).astype(np.int32)
+    s = svd(a, full_matrices=False, hermitian=hermitian, compute_uv=False)
+    if rtol is None:
+        eps = np.finfo(typeof(s).dtype).eps
+        rtol = reductions.max(s, axis=-1) * max(typeof(a).shape[-2:]) * eps
+    return reductions.sum(ufuncs.greater(s, moving.expand_dims(creation.asarray(rtol), (-1,))), axis=-1)
+
+
+@jitted("cond", static=("p",))
+def cond(x: Any, p: int | str | None = None) -> Any:
+    """As `numpy.linalg.cond`."""
+    (x,) = arrays("jnp.linalg.cond", x)
+    shape = typeof(x).shape
+    if len(shape) < 2:
+        raise ValueError(f"jnp.linalg.cond: input array must be at least 2D; got arr.shape={shape}")
+    if 0 in shape:
+        raise ValueError(f"jnp.linalg.cond: input array must not be empty; got arr.shape={shape}")
+    if p is None or p == 2:
+        s = svd(x, compute_uv=False)
+        return s[..., 0] / s[..., -1]
+    if p == -2:
+        s = svd(x, compute_uv=False)
+        ratio = s[..., -1] / s[..., 0]
+    else:
+        if shape[-1] != shape[-2]:
+            raise ValueError(f"jnp.linalg.cond: for {p=}, array must be square; got arr.shape={shape}")
+        ratio = norm(x, p, axis=(-2, -1)) * norm(inv(x), p, axis=(-2, -1))
+    is_nan, has_nan = ufuncs.isnan(ratio), reductions.any(ufuncs.isnan(x), axis=(-2, -1))
+    return where(ufuncs.logical_and(is_nan, ufuncs.logical_not(has_nan)), np.inf, ratio)
+
+
 # ---- norms ------------------------------------------------------------------------------------------
 
 
@@ -459,3 +639,99 @@ def _matrix_norm(x: Any, axes: tuple[int, int], order: Any, keepdims: bool) -> A
 
 def _largest(x: Any, **how: Any) -> Any:
     return reductions.max(x, initial=0, **how)
+
+
+# ---- products and views of matrices -----------------------------------------------------------------
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """As `numpy.linalg.matrix_transpose`."""
+    return shaping.matrix_transpose(x)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """As `numpy.linalg.diagonal`."""
+    return taking.diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """As `numpy.linalg.trace`."""
+    return contractions.trace(x, offset, -2, -1, dtype)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """As `numpy.linalg.outer`, of vectors alone."""
+    ranks = [typeof(x).ndim for x in arrays("jnp.linalg.outer", x1, x2)]
+    if ranks != [1, 1]:
+        raise ValueError(f"outer: Input arrays must be one-dimensional, but they have {ranks} dimensions")
+    return contractions.outer(x1, x2)
+
+
+def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """As `numpy.linalg.matmul`."""
+    return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
+           preferred_element_type: Any = None) -> Any:  # fmt: skip
+    """As `numpy.linalg.vecdot`."""
+    how = dict(precision=precision, preferred_element_type=preferred_element_type)
+    return contractions.vecdot(x1, x2, axis=axis, **how)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple = 2, precision: Any = None,
+              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.linalg.tensordot`."""
+    how = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+    return contractions.tensordot(x1, x2, axes, precision=precision, **how)
+
+
+def multi_dot(arrays: Sequence, *, precision: Any = None) -> Any:
+    """As `numpy.linalg.multi_dot`: a product of matrices, made in the order of least work."""
+    shapes = [np.shape(x) for x in creation.values("jnp.linalg.multi_dot", *arrays)]
+    if any(len(s) != 2 for s in shapes[1:-1]) or any(len(s) not in (1, 2) for s in (shapes[0], shapes[-1])):
+        raise ValueError(
+            "multi_dot: input arrays must all be two-dimensional, except for the first and last array which "
+            f"may be 1 or 2 dimensional. Got array shapes {shapes}"
+        )
+    if any(x[-1] != y[0] for x, y in pairwise(shapes)):
+        raise ValueError(
+            "multi_dot: last dimension of each array must match first dimension of following array. Got "
+            f"array shapes {shapes}"
+        )
+    # Axis i + 1 of the chain is the last one of array i, and the first one of the next.
+    axes = [list(range(i, i + 2)) for i in range(len(shapes))]
+    axes[0], axes[-1] = axes[0][2 - len(shapes[0]) :], axes[-1][: len(shapes[-1])]
+    ends = [*axes[0][:-1], *axes[-1][1:]]
+    operands = [part for pair in zip(arrays, axes, strict=True) for part in pair]
+    return contractions.einsum(*operands, ends, optimize="auto", precision=precision)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """As `numpy.linalg.tensorinv`."""
+    (a,) = arrays("jnp.linalg.tensorinv", a)
+    shape, ind = typeof(a).shape, operator.index(ind)
+    if ind <= 0:
+        raise ValueError(f"ind must be a positive integer; got {ind=}")
+    rows, columns = shape[:ind], shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise ValueError(
+            "tensorinv is only possible when the product of the first `ind` dimensions equals that of the "
+            f"remaining dimensions. got arr.shape={shape} with ind={ind}."
+        )
+    return inv(shaping.reshape(a, (math.prod(rows), -1))).reshape(*columns, *rows)
+
+
+def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Any:
+    """As `numpy.linalg.tensorsolve`."""
+    a, b = arrays("jnp.linalg.tensorsolve", a, b)
+    if axes is not None:
+        a = shaping.moveaxis(a, axes, range(typeof(a).ndim - len(axes), typeof(a).ndim))
+    columns = typeof(a).shape[typeof(b).ndim :]
+    if math.prod(typeof(a).shape[: typeof(b).ndim]) != math.prod(columns):
+        raise ValueError(
+            "After moving axes to end, leading shape of a must match shape of b. got a.shape="
+            f"{typeof(a).shape}, b.shape={typeof(b).shape}"
+        )
+    size = math.prod(columns)
+    return solve(shaping.reshape(a, (size, size)), shaping.ravel(b)).reshape(columns)
