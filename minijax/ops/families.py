@@ -110,7 +110,14 @@ class SameShape(Primitive):
         self.accepts = accepts
 
     def __call__(self, *operands: Any) -> Any:
-        return self.bind(*operands)
+        return Primitive.bind(self, *operands)
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        if params:
+            # jax's primitives take these; who binds them by hand passes the None that they have.
+            given = params.items()
+            params = {k: v for k, v in given if v is not None or k not in ("accuracy", "out_dtype")}
+        return Primitive.bind(self, *operands, **params)
 
     def result_dtype(self, *avals: ShapedArray, **params: Any) -> Any:
         check_kinds(self.name, self.accepts, *avals)
