@@ -24,8 +24,8 @@ RULES = ("batch", "jvp", "lower", "transpose")
 
 ABSENT = """
     after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p conv_general_dilated_p create_token_p
-    device_put_p empty2_p fft_p get_p hessenberg_p householder_product_p igamma_grad_a_p igamma_p
-    igammac_p linear_solve_p qr_p ragged_all_to_all_p random_gamma_p reduce_p reduce_window_max_p
+    empty2_p fft_p get_p hessenberg_p householder_product_p igamma_grad_a_p igamma_p
+    igammac_p qr_p ragged_all_to_all_p random_gamma_p reduce_p reduce_window_max_p
     reduce_window_min_p reduce_window_p reduce_window_sum_p regularized_incomplete_beta_p schur_p
     select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p swap_p tridiagonal_p
     tridiagonal_solve_p zeta_p
