@@ -73,8 +73,8 @@ WAYS = ["plain", "jit", "grad", "vmap", "vmap_of_grad", "grad_of_vmap", "jvp", "
 
 
 @pytest.mark.parametrize("case", compare.matrix(INTERPRETED, WAYS))
-def test_an_interpreter_of_jaxprs(case):
-    compare.check(case)
+def test_an_interpreter_of_jaxprs(case, tier):
+    compare.check(case, tier)
 
 
 def inverse(jax, jnp, extend):
