@@ -31,8 +31,8 @@ from minijax.run.bindings import context as mlir_context, func, ir, stablehlo
 class TokenSet:
     """The tokens of ordered effects."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        self._tokens = dict(*args, **kwargs)
+    def __init__(self, tokens: Any = ()):
+        self._tokens = dict(tokens)
 
     def __len__(self):
         return len(self._tokens)

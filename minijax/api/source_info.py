@@ -29,7 +29,7 @@ def new_name_stack(name: str = "") -> NameStack:
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
     """The user's innermost lines as `file:line (function)`."""
-    return source.summary(source_info, num_frames)
+    return source.summary(source_info, num_frames) if source_info.traceback is not None else ""
 
 
 class set_name_stack(context.entered):  # noqa: N801

@@ -13,7 +13,7 @@ class Face:
     """The names of a module `name`: for each room, the names that it holds; and the public submodules.
 
     `abs=absolute` gives the room's `absolute` under the name `abs`. `deprecated` maps a text, with `{0}` for
-    the name, to rooms whose names warn so each time that they are asked for; `removed` maps one to names that
+    the name, to rooms whose names warn so when they are first asked for; `removed` maps one to names that
     are no more. `partial` says that a room may lack some of the names, and then the face does.
     """
 
@@ -51,7 +51,6 @@ class Face:
         value = getattr(importlib.import_module(room), inner)
         if name in self._warnings:
             warnings.warn(self._warnings[name], DeprecationWarning, stacklevel=2)
-            return value
         setattr(sys.modules[self._name], name, value)
         return value
 

@@ -180,8 +180,9 @@ def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
     def cached(fun: WrappedFun, *args: Any) -> Any:
         found = results_of(fun.f)
         key = fun.transforms, fun.params, fun.in_type, args
-        if key in found:
-            result, stores = found[key]
+        hit = found.get(key)
+        if hit is not None:
+            result, stores = hit
             fun.populate_stores(stores)
             return result
         result = call(fun, *args)

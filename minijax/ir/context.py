@@ -25,6 +25,9 @@ class NameStack(tuple):
     __slots__ = ()
     stack = property(tuple)
 
+    def __new__(cls, stack: tuple = ()):
+        return super().__new__(cls, stack)
+
     def __add__(self, other: tuple) -> "NameStack":
         return NameStack((*self, *other))
 

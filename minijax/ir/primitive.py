@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
-from weakref import WeakSet
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
@@ -52,9 +51,6 @@ def is_linear(x: Any) -> bool:
     return type(x) is Linear
 
 
-every_primitive: WeakSet = WeakSet()
-
-
 class Primitive:
     """One operation and what every transformation must know about it.
 
@@ -69,11 +65,6 @@ class Primitive:
     dce_inside = False
     unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
-
-    def __new__(cls, *args, **kwargs):
-        new = super().__new__(cls)
-        every_primitive.add(new)
-        return new
 
     def __init__(self, name: str | None = None):
         if name is not None:

@@ -197,8 +197,11 @@ class AbstractToken(AbstractValue):
     def to_tangent_aval(self):
         return self
 
-    def __str__(self):
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         return "Tok"
+
+    def __str__(self):
+        return "AbstractToken()"
 
     __repr__ = __str__
 

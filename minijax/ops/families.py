@@ -116,7 +116,14 @@ class SameShape(Primitive):
         self.accepts = accepts
 
     def __call__(self, *operands: Any) -> Any:
-        return self.bind(*operands)
+        return Primitive.bind(self, *operands)
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        if params:
+            # jax's primitives take these; who binds them by hand passes the None that they have.
+            given = params.items()
+            params = {k: v for k, v in given if v is not None or k not in ("accuracy", "out_dtype")}
+        return Primitive.bind(self, *operands, **params)
 
     def result_dtype(self, *avals: ShapedArray, **params: Any) -> Any:
         check_kinds(self.name, self.accepts, *avals)
@@ -198,6 +205,10 @@ class Elementwise(SameShape):
 
     def lower(self, e, ins, outs, *operands, **params):
         return [emit_nary(e, self.hlo, self.spread(e, ins, outs[0], operands), ins, outs[0])]
+
+    def has(self, rule):
+        lacks = rule == "jvp" and getattr(self.jvp, "__func__", None) is Elementwise.jvp and not self.rules
+        return not lacks and super().has(rule)
 
     def jvp(self, primals, tangents, **params):
         if not self.rules:

@@ -104,8 +104,8 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_a_rule_builds_is_in_the_text(case):
-    compare.check(case)
+def test_what_a_rule_builds_is_in_the_text(case, tier):
+    compare.check(case, tier)
 
 
 def test_rules_are_called_in_branches_and_bodies():

@@ -154,8 +154,8 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", compare.matrix(CASES))
-def test_a_users_primitive_under_each_transformation(case):
-    compare.check(case)
+def test_a_users_primitive_under_each_transformation(case, tier):
+    compare.check(case, tier)
 
 
 EAGER = [

@@ -1,0 +1,128 @@
+"""Which of jax's primitives there are and which of jax's rules they have: a table to be kept up to date.
+
+`primitives.txt` has a line a primitive of jax 0.10.2: its name in `jax.extend.core.primitives` (`-`: none), its
+own name, whether it has one result or several, and its rules.
+"""
+
+import gc
+import importlib
+import pkgutil
+from pathlib import Path
+
+from minijax.interpreters import ad, batching
+
+LINES = [line.split() for line in (Path(__file__).parent / "primitives.txt").read_text().splitlines()]
+PUBLIC = {
+    public: (name, several == "several", set(rules))
+    for public, name, several, *rules in LINES
+    if public != "-"
+}
+PRIVATE = {
+    name: (several == "several", set(rules)) for public, name, several, *rules in LINES if public == "-"
+}
+RULES = ("batch", "jvp", "lower", "transpose")
+
+ABSENT = """
+    after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p conv_general_dilated_p create_token_p
+    empty2_p fft_p get_p hessenberg_p householder_product_p igamma_grad_a_p igamma_p
+    igammac_p qr_p ragged_all_to_all_p random_gamma_p reduce_p reduce_window_max_p
+    reduce_window_min_p reduce_window_p reduce_window_sum_p regularized_incomplete_beta_p schur_p
+    select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p swap_p tridiagonal_p
+    tridiagonal_solve_p zeta_p
+""".split()
+
+ABSENT_PRIVATE = """
+    accum_grad_in_ref addupdate all_gather_done all_gather_invariant all_gather_reduced
+    all_gather_reduced_start all_gather_start all_to_all_done all_to_all_start broadcast_to
+    buffer_callback call_exported check cholesky_update composite compute_on create_linear cudnn_fusion
+    custom_jvp_call_jaxpr custom_partitioning custom_vmap_call dce_sink debug_callback debug_print
+    dim_as_value dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
+    dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
+    dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
+    empty_ref eval_jaxpr ffi_call free_ref freeze from_edtype fused_call geqp3 geqrf
+    global_array_to_host_local_array host_local_array_to_global_array inspect_sharding io_callback
+    iota_2x32_shape layout_constraint linear_call new_ref optimization_barrier ormqr pbroadcast_done
+    pbroadcast_start philox2x32 philox4x32 pin platform_index ppermute_done ppermute_start precv
+    preduced psend psum_done psum_invariant_start psum_start pure_callback ragged_dot_general
+    reduce_scatter_done reduce_scatter_start reduced_vary_cast_p remat_opt reshard rnn_bwd rnn_fwd
+    run_state scaled_dot scaled_matmul scaled_matmul_wrapper shape_assertion shard_alike
+    symmetric_product threefry4x32 tie to_edtype unpin unreachable unreduced_psum unreduced_psum_start
+    unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p xla_metadata_call
+    xla_metadata_value zeros_like
+""".split()
+
+# A call's operations take its place; custom_jvp_call is no longer there when its function is transposed.
+WITHOUT = {
+    "call_p": "lower transpose",
+    "closed_call_p": "lower transpose",
+    "custom_jvp_call_p": "transpose",
+}
+
+# Results that do not depend on the operands, or not differentiably, have a tangent of zero.
+BEYOND = {
+    "axis_index_p": "jvp",
+    "eig_p": "lower",
+    "eigh_p": "lower",
+    "name_p": "transpose",
+    "reduce_and_p": "jvp",
+    "reduce_or_p": "jvp",
+    "reduce_xor_p": "jvp",
+    "rng_bit_generator_p": "jvp",
+    "scatter_max_p": "transpose",
+    "scatter_min_p": "transpose",
+    "stop_gradient_p": "transpose",
+    "threefry2x32_p": "jvp",
+}
+
+
+def primitives():
+    return importlib.import_module("minijax.extend.core.primitives")
+
+
+def rules_of(primitive):
+    return {rule for rule in RULES if primitive.has(rule)}
+
+
+def test_the_primitives_that_are_absent_are_named():
+    assert sorted(n for n in PUBLIC if not hasattr(primitives(), n)) == sorted(ABSENT)
+    assert sorted(n for n in dir(primitives()) if not n.startswith("_")) == sorted(set(PUBLIC) - set(ABSENT))
+
+
+def test_the_primitives_without_a_public_name_that_are_absent_are_named():
+    for room in ("ops", "control", "composed", "numpy", "random"):
+        package = importlib.import_module(f"minijax.{room}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"minijax.{room}.{module.name}")
+    base = importlib.import_module("minijax.ir.primitive").Primitive
+    made = {
+        x.name
+        for x in gc.get_objects()
+        if issubclass(type(x), base) and type(x).__module__.startswith("minijax")
+    }
+    assert sorted(n for n in PRIVATE if n not in made) == sorted(ABSENT_PRIVATE)
+
+
+def test_primitives_have_jaxs_names_and_numbers_of_results():
+    found = {n: getattr(primitives(), n) for n in PUBLIC if hasattr(primitives(), n)}
+    ours = {n: (p.name, p.multiple_results) for n, p in found.items()}
+    assert ours == {n: PUBLIC[n][:2] for n in found}
+
+
+def test_primitives_have_jaxs_rules_but_for_those_named():
+    missing, beyond = {}, {}
+    for name, (_, _, theirs) in PUBLIC.items():
+        if hasattr(primitives(), name):
+            ours = rules_of(getattr(primitives(), name))
+            if theirs - ours:
+                missing[name] = " ".join(sorted(theirs - ours))
+            if ours - theirs:
+                beyond[name] = " ".join(sorted(ours - theirs))
+    assert (missing, beyond) == (WITHOUT, BEYOND)
+
+
+def test_the_tables_of_rules_agree():
+    for name in PUBLIC:
+        if hasattr(primitives(), name):
+            p = getattr(primitives(), name)
+            held = [p in t for t in (batching.primitive_batchers, ad.primitive_jvps, ad.primitive_transposes)]
+            assert held == [p.has(rule) for rule in ("batch", "jvp", "transpose")]
