@@ -23,39 +23,34 @@ PRIVATE = {
 RULES = ("batch", "jvp", "lower", "transpose")
 
 ABSENT = """
-    after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p conv_general_dilated_p create_token_p
-    empty2_p fft_p get_p hessenberg_p householder_product_p igamma_grad_a_p igamma_p
-    igammac_p qr_p ragged_all_to_all_p random_gamma_p reduce_p reduce_window_max_p
-    reduce_window_min_p reduce_window_p reduce_window_sum_p regularized_incomplete_beta_p schur_p
-    select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p swap_p tridiagonal_p
-    tridiagonal_solve_p zeta_p
+    empty2_p ragged_all_to_all_p random_gamma_p
 """.split()
 
 ABSENT_PRIVATE = """
-    accum_grad_in_ref addupdate all_gather_done all_gather_invariant all_gather_reduced
-    all_gather_reduced_start all_gather_start all_to_all_done all_to_all_start broadcast_to
-    buffer_callback call_exported check cholesky_update composite compute_on create_linear cudnn_fusion
-    custom_jvp_call_jaxpr custom_partitioning custom_vmap_call dce_sink debug_callback debug_print
-    dim_as_value dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
+    accum_grad_in_ref all_gather_done all_gather_invariant all_gather_reduced all_gather_reduced_start
+    all_gather_start all_to_all_done all_to_all_start broadcast_to buffer_callback call_exported check
+    compute_on create_linear cudnn_fusion custom_jvp_call_jaxpr custom_partitioning debug_callback
+    debug_print dim_as_value dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
     dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
     dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
-    empty_ref eval_jaxpr ffi_call free_ref freeze from_edtype fused_call geqp3 geqrf
-    global_array_to_host_local_array host_local_array_to_global_array inspect_sharding io_callback
-    iota_2x32_shape layout_constraint linear_call new_ref optimization_barrier ormqr pbroadcast_done
-    pbroadcast_start philox2x32 philox4x32 pin platform_index ppermute_done ppermute_start precv
-    preduced psend psum_done psum_invariant_start psum_start pure_callback ragged_dot_general
-    reduce_scatter_done reduce_scatter_start reduced_vary_cast_p remat_opt reshard rnn_bwd rnn_fwd
-    run_state scaled_dot scaled_matmul scaled_matmul_wrapper shape_assertion shard_alike
-    symmetric_product threefry4x32 tie to_edtype unpin unreachable unreduced_psum unreduced_psum_start
-    unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p xla_metadata_call
-    xla_metadata_value zeros_like
+    empty_ref eval_jaxpr ffi_call free_ref from_edtype fused_call global_array_to_host_local_array
+    host_local_array_to_global_array inspect_sharding io_callback iota_2x32_shape layout_constraint
+    pbroadcast_done pbroadcast_start philox2x32 philox4x32 pin ppermute_done ppermute_start precv preduced
+    psend psum_done psum_invariant_start psum_start pure_callback reduce_scatter_done reduce_scatter_start
+    reduced_vary_cast_p reshard rnn_bwd rnn_fwd run_state scaled_matmul scaled_matmul_wrapper
+    shape_assertion shard_alike threefry4x32 tie to_edtype unpin unreachable unreduced_psum
+    unreduced_psum_start unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p
+    xla_metadata_call xla_metadata_value zeros_like
 """.split()
 
-# A call's operations take its place; custom_jvp_call is no longer there when its function is transposed.
+# A call's operations take its place; custom_jvp_call is no longer there when its function is transposed, nor
+# are reads and writes of references, which are done at once on their values.
 WITHOUT = {
     "call_p": "lower transpose",
     "closed_call_p": "lower transpose",
     "custom_jvp_call_p": "transpose",
+    "get_p": "transpose",
+    "swap_p": "transpose",
 }
 
 # Results that do not depend on the operands, or not differentiably, have a tangent of zero.
@@ -63,6 +58,7 @@ BEYOND = {
     "axis_index_p": "jvp",
     "eig_p": "lower",
     "eigh_p": "lower",
+    "hessenberg_p": "lower",
     "name_p": "transpose",
     "reduce_and_p": "jvp",
     "reduce_or_p": "jvp",
@@ -70,8 +66,10 @@ BEYOND = {
     "rng_bit_generator_p": "jvp",
     "scatter_max_p": "transpose",
     "scatter_min_p": "transpose",
+    "schur_p": "lower",
     "stop_gradient_p": "transpose",
     "threefry2x32_p": "jvp",
+    "tridiagonal_p": "lower",
 }
 
 

@@ -65,6 +65,9 @@ _FACE = Face(__name__, ('linalg',), {
         bitcast_convert_type bitcast_convert_type_p convert_element_type convert_element_type_p copy_p
         stop_gradient stop_gradient_p
     """,
+    "minijax.ops.device": """
+        device_put_p
+    """,
     "minijax.ops.dot": """
         DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision PrecisionLike batch_matmul dot
         dot_general dot_general_p
