@@ -1,7 +1,7 @@
 """Reductions by a function of the user's: along axes, and over sliding windows."""
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,13 +107,6 @@ class Reduce(Reducing):
         wider = tuple(d + 1 for d in dimensions)
         outs = self.bind(*self.batched(axis, operands, dims), dimensions=wider, **params)
         return outs, [0] * len(outs)
-
-    def show_params(self, eqn):
-        how = eqn.params["computation"]
-        if isinstance(how, Primitive):
-            name = f"bitwise_{how.name}" if how in (ops.and_p, ops.or_p, ops.xor_p) else how.name
-            how = f"<function {name} at 0x0>"
-        return [("computation", how), *((n, eqn.params[n]) for n in ("dimensions", "jaxpr"))]
 
 
 def _by_halves(closed: ClosedJaxpr, xs: Sequence, inits: Sequence) -> list:
@@ -233,7 +226,7 @@ _WINDOWS = {ops.add: windows.reduce_window_sum_p, ops.max: windows.reduce_window
 
 def _is_neutral(computation: Any, init: Any) -> bool:
     """Whether the function has a reduction of its own, from this value, which changes nothing."""
-    if not isinstance(computation, Primitive) or computation not in _REDUCTIONS:
+    if not isinstance(computation, Hashable) or computation not in _REDUCTIONS:
         return False
     aval, (_, neutral) = typeof(init), _REDUCTIONS[computation]
     if aval.shape or isinstance(init, Tracer):
@@ -302,7 +295,7 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable, window_d
         raise ValueError("reduce_window must have at least one operand.")
     window = windows.canonical_window(typeof(xs[0]).shape, window_dimensions, window_strides, padding,
                                       base_dilation, window_dilation)  # fmt: skip
-    if treedef == _LEAF and computation in _WINDOWS and _is_neutral(computation, inits[0]):
+    if treedef == _LEAF and _is_neutral(computation, inits[0]) and computation in _WINDOWS:
         return _WINDOWS[computation].bind(*xs, **window)
     closed, out_tree = _traced("reduce_window", computation, inits, treedef)
     if out_tree != treedef:

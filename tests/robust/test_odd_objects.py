@@ -503,7 +503,7 @@ def test_linear_functions_keep_what_they_captured():
     assert (linear(jnp.ones(300)) == first[0]).all() and (pull(jnp.ones(300))[0] == first[1]).all()
     closed = minijax.make_jaxpr(lambda x: x * a)(jnp.ones(300))
     a[:] = 9
-    assert (minijax.core.jaxpr_as_fun(closed)(jnp.ones(300))[0] == 7).all()
+    assert (minijax.extend.core.jaxpr_as_fun(closed)(jnp.ones(300))[0] == 7).all()
 
 
 def test_eager_functions_see_the_present_value():

@@ -200,7 +200,9 @@ def test_inlining_keeps_the_program():
     closed = jax.make_jaxpr(lambda x: inner(*inner(x, x * 2.5)[:2])[::-1])(X)
     flat = inlined(closed)
     assert not any(eqn.primitive.name == "jit" for eqn in flat.eqns)
-    for a, b in zip(jax.core.jaxpr_as_fun(flat)(X), jax.core.jaxpr_as_fun(closed)(X), strict=True):
+    for a, b in zip(
+        jax.extend.core.jaxpr_as_fun(flat)(X), jax.extend.core.jaxpr_as_fun(closed)(X), strict=True
+    ):
         assert a.tobytes() == b.tobytes()
 
 
