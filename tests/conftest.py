@@ -1,5 +1,6 @@
 """What every test stands on: the platform, the oracle, the tiers and the seed."""
 
+import gc
 import importlib.metadata
 import os
 import time
@@ -22,6 +23,14 @@ def pytest_configure(config: pytest.Config) -> None:
     # Continuous integration takes another tenth of the values each day; elsewhere runs repeat.
     day = int(time.time()) // 86400
     os.environ.setdefault("MINIJAX_TEST_SEED", str(day) if os.environ.get("CI") else "0")
+
+
+@pytest.fixture
+def few_objects():
+    """Hides what there is from the garbage collector, which the search for leaks runs after each trace."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def pytest_report_header() -> str:

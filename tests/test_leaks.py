@@ -11,7 +11,7 @@ import minijax
 from minijax import lax
 from minijax.errors import UnexpectedTracerError
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.usefixtures("few_objects")]
 
 
 # What stores a tracer: each takes the modules and a function that stores it

@@ -270,7 +270,7 @@ LEAKS = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("mode, text", LEAKS)
-def test_leaked_tracers_are_found(mode, text):
+def test_leaked_tracers_are_found(mode, text, few_objects):
     def program(jax, jnp, lax):
         def run():
             kept = []
@@ -288,7 +288,7 @@ def test_leaked_tracers_are_found(mode, text):
     same_error(*both(program), phrases=["Leaked trace ", "Leaked tracer(s):", "Tracer("])
 
 
-def test_no_leaks_are_found_where_there_are_none():
+def test_no_leaks_are_found_where_there_are_none(few_objects):
     with minijax.checking_leaks():
         f = minijax.jit(minijax.grad(minijax.jit(lambda x: jnp.sum(minijax.vmap(jnp.sin)(x)))))
         assert f(jnp.arange(3.0)).shape == (3,)
