@@ -43,7 +43,9 @@ relu6.defjvps(lambda t, ans, x: lax.select((x > 0) & (x < 6), t, full_like(t, 0)
 @jitted()
 def softplus(x: Any) -> Any:
     """log(1 + exp(x))."""
-    return jnp.logaddexp(*promote_args_inexact("softplus", x), 0.0)
+    # As in jax, integers become strong floats and bool becomes a weak one.
+    is_bool = typeof(x).dtype == np.bool_
+    return jnp.logaddexp(x if is_bool else promote_args_inexact("softplus", x)[0], 0.0)
 
 
 @jitted()

@@ -630,7 +630,7 @@ class Clamp(Primitive):
                     f"clamp requires {text}.shape == operand.shape or {text}.shape == (), got {text}.shape="
                     f"{end.shape}, operand.shape={x.shape}."
                 )
-        return [x]
+        return [x.update_weak_type(low.weak_type and x.weak_type and high.weak_type)]
 
     def lower(self, e, ins, outs, low, x, high):
         (out,) = outs

@@ -737,12 +737,12 @@ def _chosen_transforms(rng: random.Random) -> tuple[str, ...]:
     return tuple([name for name in chosen if name not in SMALL] + large[:1])
 
 
-def generate(seed: int) -> Program:
-    """The program of that seed."""
+def generate(seed: int, differentiable: bool = False) -> Program:
+    """The program of that seed; or one without transforms, of which jax can differentiate all."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     x64 = rng.random() < 0.12
     args = tuple(_argument(rng, numbers, x64) for _ in range(rng.randrange(1, 4)))
-    transforms = _chosen_transforms(rng)
+    transforms = () if differentiable else _chosen_transforms(rng)
     params, lines = [f"a{i}" for i in range(len(args))], []
 
     def trace(*tracers: Any) -> None:
@@ -756,7 +756,7 @@ def generate(seed: int) -> Program:
             "np": np,
             "x64": x64,
         }
-        scope["differentiated"] = any(name in DERIVATIVES for name in transforms)
+        scope["differentiated"] = differentiable or any(name in DERIVATIVES for name in transforms)
         body = Body(rng, {**scope, **given}, given, 0)
         returned = "None"
         try:

@@ -38,7 +38,7 @@ def programs(seeds: range) -> list[tuple[generator.Program, int, bool]]:
     """The programs of these seeds that have four equations or more, without transforms of their own."""
     found = []
     for seed in seeds:
-        program = dataclasses.replace(generator.generate(seed), transforms=())
+        program = generator.generate(seed, differentiable=True)
         with minijax.enable_x64(program.x64):
             case = program.case()
             made = compare.outcome(
@@ -67,7 +67,7 @@ def test_programs_under_each_transform_are_those_of_jax(transform, block):
                 failures.append(f"{shrink.shrunk(under, mismatch)}\n{difference}")
     assert not failures, "\n\n".join(failures)
     # Dead equations, and the order of what is kept for the backward pass.
-    assert len(other) <= 2, f"other jaxprs for the seeds {other}"
+    assert len(other) <= 3, f"other jaxprs for the seeds {other}"
 
 
 @pytest.mark.full

@@ -88,6 +88,13 @@ def test_powers_with_integers_are_spread(tier):
     sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp", "vmap_of_grad")], tier)
 
 
+def test_clamp_is_weak_where_all_its_operands_are(tier):
+    x = np.float32(2)
+    cases = [Case(f"{low}-{y}-{high}", lambda lax: lambda a, b, c: lax.clamp(a, b, c), (low, y, high))
+             for low in (1.0, x) for y in (1.5, x) for high in (3.0, x)]  # fmt: skip
+    sweep([transformed(c, t) for c in cases for t in ("plain", "jvp")], tier)
+
+
 def test_clamp_stays_where_all_its_operands_are_mapped(tier):
     last = Case("last", lambda jax, lax: jax.vmap(lambda x: lax.clamp(x, x, x), 1), (array(2, 3),))
     sweep([last], tier)
