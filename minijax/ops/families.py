@@ -15,6 +15,7 @@ from minijax.ir.primitive import Linear, Primitive, is_linear
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
+from minijax.ops.convert import convert_element_type
 from minijax.ops.zeros import add_tangents, instantiate
 
 Rule = Callable[..., Any]
@@ -221,6 +222,8 @@ class Elementwise(SameShape):
             for rule, t in zip(self.rules, tangents, strict=True)
             if type(t) is not Zero
         ]
+        if len(terms) > 1 and not typeof(terms[0]).weak_type:
+            terms = [convert_element_type(t, typeof(t).dtype) if typeof(t).weak_type else t for t in terms]
         return [out], [add_tangents(terms, out)]
 
 

@@ -9,7 +9,6 @@ from minijax.base import dtypes
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops import moving
-from minijax.ops.convert import convert_element_type
 from minijax.ops.varying import in_mesh_order, pvary_p
 
 
@@ -85,7 +84,5 @@ def add_tangents(terms: Sequence, like: Any) -> Any:
         return Zero(typeof(like).to_tangent_aval())
     total = terms[0]
     for t in terms[1:]:
-        if type(t) is not Zero and typeof(t).weak_type and not typeof(total).weak_type:
-            t = convert_element_type(t, typeof(t).dtype)
         total = add_zeros(total, t)
     return total
