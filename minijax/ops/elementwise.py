@@ -96,9 +96,16 @@ class Mul(Bilinear):
         operands = self.spread(e, ins, out, (x, y))
         if out_dtype is not None:
             avals = [ShapedArray(out.shape, a.dtype) for a in ins]
-            operands = [x if a.dtype == out.dtype else e.convert(x, a, out)
-                        for x, a in zip(operands, avals, strict=True)]  # fmt: skip
+            operands = [self._cast(e, x, a, out) for x, a in zip(operands, avals, strict=True)]
         return [e.binary(self.hlo, *operands, out)]
+
+    @staticmethod
+    def _cast(e, x, aval, out):
+        # XLA ends the process where a complex number is converted to a real one.
+        if np.issubdtype(aval.dtype, np.complexfloating) and not np.issubdtype(out.dtype, np.complexfloating):
+            real = ShapedArray(aval.shape, np.finfo(aval.dtype).dtype)
+            x, aval = e.map_to("real", x, aval, real), real
+        return x if aval.dtype == out.dtype else e.convert(x, aval, out)
 
 
 class Neg(LinearElementwise):
