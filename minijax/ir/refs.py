@@ -1,8 +1,8 @@
 """Mutable references: boxes that hold a value of the trace in which they were made."""
 
+import weakref
 from typing import Any
 
-from minijax.base import cache
 from minijax.ir import effects, state
 from minijax.ir.types import AbstractValue, register_value_type, typeof
 
@@ -13,7 +13,12 @@ class AbstractRef(AbstractValue):
     __slots__ = ("inner_aval", "__weakref__")
 
     def __new__(cls, inner_aval: AbstractValue):
-        return _ref_type(inner_aval)
+        found = _types.get(inner_aval)
+        if found is None:
+            made = object.__new__(cls)
+            made.inner_aval = inner_aval
+            found = _types.setdefault(inner_aval, made)
+        return found
 
     shape = property(lambda self: self.inner_aval.shape)
     dtype = property(lambda self: self.inner_aval.dtype)
@@ -37,11 +42,7 @@ class AbstractRef(AbstractValue):
         return AbstractRef, (self.inner_aval,)
 
 
-@cache.cache
-def _ref_type(inner_aval):
-    made = object.__new__(AbstractRef)
-    made.inner_aval = inner_aval
-    return made
+_types: weakref.WeakValueDictionary[AbstractValue, AbstractRef] = weakref.WeakValueDictionary()
 
 
 class RefEffect(effects.Effect):

@@ -12,10 +12,10 @@ from minijax.ir.trace import JaxprTrace, Tracer, trace_to_jaxpr
 from minijax.ir.types import Zero, is_value, typeof
 from minijax.ops.convert import convert
 from minijax.ops.moving import held
+from minijax.run.array import ArrayImpl, copied
 
 _api = defer("minijax.api.vmap")
 _indexing = defer("minijax.numpy.indexing")
-_shaping = defer("minijax.numpy.shaping")
 
 
 def _records() -> bool:
@@ -69,7 +69,10 @@ class NewRef(OfRefs):
     name = "new_ref"
 
     def bind_all(self, operands, params):
-        return Primitive.bind_all(self, operands, params) if _records() else [Ref(held(operands[0]))]
+        if _records():
+            return Primitive.bind_all(self, operands, params)
+        x = held(operands[0])
+        return [Ref(copied(x) if type(x) is ArrayImpl else x)]
 
     def rebind(self, trace, operands, params):
         return [Ref(held(operands[0]))]
@@ -113,13 +116,17 @@ class Operand(NamedTuple):
 
 
 def _packed(index: Any) -> tuple[tuple, list]:
-    """An index as something static with numbers for its arrays, and the arrays."""
+    """An index as something static with numbers for its arrays, and the arrays. True counts as 1."""
     arrays: list[Any] = []
 
     def item(x):
         if isinstance(x, slice):
+            if x.step is not None and x.step < 1:
+                raise ValueError(f"slice must have a step >= 1 (found: {x.step})")
             return Slice(x.start, x.stop, x.step)
-        if x is None or x is Ellipsis or type(x) in (int, bool):
+        if isinstance(x, bool | int):
+            return int(x)
+        if x is None or x is Ellipsis:
             return x
         arrays.append(x)
         return Operand(len(arrays) - 1)
@@ -158,7 +165,9 @@ class Get(Indexed):
         return trace_to_jaxpr(read, [ref.inner_aval, *arrays], DebugInfo("get", "get"))[0].out_avals
 
     def done(self, ref, *arrays, index):
-        return [_read(ref._value, index, arrays)]
+        found = _read(ref._value, index, arrays)
+        # The user may donate or delete what was read.
+        return [copied(found) if found is ref._value and type(found) is ArrayImpl else found]
 
     def batch(self, axis, operands, dims, *, index):
         whole = get(operands[0])
@@ -252,18 +261,21 @@ def freeze(ref: Ref) -> Any:
 
 
 def get(ref: Ref, idx: Any = None) -> Any:
-    """The elements of a reference that an index names; None: all."""
-    index, arrays = _packed(... if idx is None else idx)
-    return get_p.bind(_checked("ref_get", ref), *arrays, index=index)
+    """The elements of a reference that an index names; None: all.
+
+    Raises ValueError for an index that does not fit the shape.
+    """
+    index, arrays = _placed("ref_get", ref, idx)
+    return get_p.bind(ref, *arrays, index=index)
 
 
 def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
     """Writes the elements that an index names, and gives those that were there.
 
-    The value is cast to the reference's dtype and spread to the shape of the elements.
+    Raises ValueError for a value of another dtype or shape than theirs.
     """
-    index, arrays = _packed(... if idx is None else idx)
-    value = _fitted(_checked(_function_name, ref), value, index, arrays)
+    index, arrays = _placed(_function_name, ref, idx)
+    value = _fitted("swap", ref, value, index, arrays)
     return swap_p.bind(ref, value, *arrays, index=index)
 
 
@@ -274,8 +286,8 @@ def set(ref: Ref, idx: Any, value: Any) -> None:  # noqa: A001
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     """Adds `x` to the elements that an index names."""
-    index, arrays = _packed(... if idx is None else idx)
-    x = _fitted(_checked("ref_addupdate", ref), x, index, arrays)
+    index, arrays = _placed("ref_addupdate", ref, idx)
+    x = _fitted("addupdate", ref, x, index, arrays)
     addupdate_p.bind(ref, x, *arrays, index=index)
 
 
@@ -285,9 +297,30 @@ def _checked(name: str, ref: Any) -> Ref:
     return ref
 
 
-def _fitted(ref: Ref, value: Any, index: tuple, arrays: Sequence) -> Any:
+def _placed(name: str, ref: Ref, idx: Any) -> tuple[tuple, list]:
+    index, arrays = _packed(... if idx is None else idx)
+    shape = _checked(name, ref).shape
+    places = [x for x in index if x is not None and x is not Ellipsis]
+    if len(places) > len(shape):
+        raise ValueError(f"`indices` must not be longer than `shape`: indices={index}, {shape=}")
+    if Ellipsis not in index and None not in index:
+        for x, n in zip(index, shape, strict=False):
+            if type(x) is int and not -n <= x < n:
+                raise ValueError(f"Out of bound indexer: idx={x}, dim={n}.")
+    return index, arrays
+
+
+def _fitted(name: str, ref: Ref, value: Any, index: tuple, arrays: Sequence) -> Any:
     (there,), _ = get_p.typed([ref.aval, *map(typeof, arrays)], dict(index=index))
-    return _shaping.broadcast_to(convert(held(value), ref.dtype, False), there.shape)
+    aval = typeof(value)
+    if aval.dtype != ref.dtype:
+        raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {ref.dtype}. Value dtype: {aval.dtype}.")
+    if aval.shape != there.shape:
+        raise ValueError(
+            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {there.shape}. "
+            f"Value shape: {aval.shape}."
+        )
+    return convert(held(value), ref.dtype)
 
 
 def _install() -> None:

@@ -163,6 +163,20 @@ def test_a_reference_tells_what_it_is():
     )
 
 
+def test_a_reference_outlives_what_it_was_made_of_and_what_was_read():
+    def program(jax):
+        x = jax.numpy.asarray(X)
+        r = jax.new_ref(x)
+        x.delete()
+        r[...].delete()
+        return r[...], r[True]
+
+    same(program)
+    r = minijax.new_ref(jnp.asarray(X))
+    minijax.clear_caches()
+    assert minijax.typeof(r) is minijax.typeof(minijax.new_ref(jnp.asarray(X)))
+
+
 def _set(r, value):
     r[...] = value
 
@@ -180,6 +194,11 @@ MISUSES = {
     "differentiated": (
         lambda jax: (lambda r: jax.grad(lambda x: (_set(r, x), x)[1])(2.0))(jax.new_ref(0.0)),
         "differentiated value on a non-differentiated array reference"),
+    "out of bounds": (lambda jax: jax.new_ref(jax.numpy.asarray(X))[7], "Out of bound indexer"),
+    "too many": (lambda jax: jax.new_ref(jax.numpy.asarray(X))[0, 0], "must not be longer"),
+    "backwards": (lambda jax: jax.new_ref(jax.numpy.asarray(X))[::-1], "step >= 1"),
+    "another dtype": (lambda jax: jax.ref.set(jax.new_ref(jax.numpy.asarray(X)), 0, 5), "Invalid dtype for `swap`"),
+    "another shape": (lambda jax: jax.ref.set(jax.new_ref(jax.numpy.asarray(X)), slice(0, 2), X), "Invalid shape"),
     "of a list": (lambda jax: jax.new_ref([1, 2]), "new_ref"),
     "sum": (lambda jax: jax.new_ref(1.0) + 1, "unsupported operand"),
 }  # fmt: skip
