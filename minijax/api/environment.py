@@ -3,12 +3,14 @@
 import os
 import platform
 import sys
-from importlib import metadata
 
 import numpy as np
 
 from minijax.base.alias import VERSION
+from minijax.base.lazy import defer
 from minijax.run import client
+
+metadata = defer("importlib.metadata")
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

@@ -27,7 +27,7 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
     """The type of one slice of a value of type `aval`, along `axis`; None: the same type."""
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
-    if aval.shape[axis] != size:
+    if not 0 <= axis < aval.ndim or aval.shape[axis] != size:
         raise AssertionError(f"mapped_aval: axis {axis} of {aval} does not have size {size}")
     return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :])
 
@@ -37,6 +37,8 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
     """The type of `size` values of type `aval` stacked along a new `axis`; None: the same type."""
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
+    if not 0 <= axis <= aval.ndim:
+        raise AssertionError(f"unmapped_aval: axis {axis} is not one of {aval} with one axis more")
     return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import dims, source, tree
-from minijax.control.jitted import argument_names, function_name, result_paths, signature_of
+from minijax.control.jitted import argument_names, check_aliases, function_name, result_paths, signature_of
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
@@ -51,14 +51,16 @@ def vmap(
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
 
         def flat(*xs):
-            boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)]
+            boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)] if refs else xs
             values, keywords = treedef.unflatten(boxes)
             results, out_tree = tree.flatten(fun(*values, **keywords))
             outs[:] = [out_tree]
-            return [*results, *(freeze(boxes[i]) for i in refs)]
+            return [*results, *(freeze(boxes[i]) for i in refs)] if refs else results
 
         axis = Axis(axis_name, size, spmd)
-        values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)]
+        if refs:
+            check_aliases(fun, "vmap", leaves, lambda: argument_names(signature_of(fun), treedef, ()))
+        values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)] if refs else leaves
         results, found = batch_flat(flat, axis, values, axes)
         for i in reversed(refs):
             leaves[i][...] = place(results.pop(), found.pop(), axes[i], axis)

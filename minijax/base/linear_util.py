@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax.base import config
 from minijax.base.cache import BoundedDict, weak_cache
 from minijax.base.util import curry
 
@@ -179,7 +180,7 @@ def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
     @functools.wraps(call)
     def cached(fun: WrappedFun, *args: Any) -> Any:
         found = results_of(fun.f)
-        key = fun.transforms, fun.params, fun.in_type, args
+        key = fun.transforms, fun.params, fun.in_type, args, config.state().traced
         hit = found.get(key)
         if hit is not None:
             result, stores = hit

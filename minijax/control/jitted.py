@@ -321,22 +321,11 @@ class Jitted:
 
     def _call_traced(self, args, kwargs):
         leaves, treedef, static = self.flatten(args, kwargs)
-        self._check_aliases(leaves, treedef, static)
+        check_aliases(self.fun, self.purpose, leaves, lambda: argument_names(self.signature, treedef, static))
         traced = self.traced(leaves, treedef, static)
         if not traced.params:
             traced.params.update(self.params(traced, treedef, static))
         return traced.out_tree.unflatten(jit_p.bind_all([*traced.captured, *leaves], traced.params))
-
-    def _check_aliases(self, leaves, treedef, static):
-        seen: dict[int, int] = {}
-        for i, x in enumerate(leaves):
-            if isinstance(x, Ref) and (first := seen.setdefault(id(getattr(x, "val", x)), i)) != i:
-                names = argument_names(self.signature, treedef, static)
-                raise ValueError(
-                    "only one reference to a mutable array may be passed as an argument to a function, but "
-                    f"when tracing {source_of(self.fun)} for {self.purpose} the mutable array reference of "
-                    f"type {x.aval} appeared at both {names[first]} and {names[i]}."
-                )
 
     def params(self, traced: Traced, treedef: Any, static: tuple) -> dict:
         """The parameters of the equation that a call makes."""
@@ -458,6 +447,18 @@ class Jitted:
 
     def debug_info(self, treedef: Any, static: tuple) -> DebugInfo:
         return DebugInfo(self.purpose, source_of(self.fun), argument_names(self.signature, treedef, static))
+
+
+def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable[[], Sequence[str]]) -> None:
+    """Raises ValueError if a reference is among the arguments twice."""
+    seen: dict[int, int] = {}
+    for i, x in enumerate(leaves):
+        if isinstance(x, Ref) and (first := seen.setdefault(id(getattr(x, "val", x)), i)) != i:
+            raise ValueError(
+                "only one reference to a mutable array may be passed as an argument to a function, but "
+                f"when tracing {source_of(fun)} for {purpose} the mutable array reference of type "
+                f"{x.aval} appeared at both {names()[first]} and {names()[i]}."
+            )
 
 
 def argument_error(fun: Callable, path: str, x: Any) -> TypeError:

@@ -74,7 +74,13 @@ class TakesRefs(Primitive):
 
 
 def values_of(operands: Sequence) -> list:
-    """The operands, with their values for references."""
+    """The operands, with their values for references. Raises ValueError if one is there twice."""
+    refs = list(filter(is_ref, operands))
+    if len(set(refs)) < len(refs):
+        raise ValueError(
+            "only one reference to a mutable array may be passed to a function: one is given twice, or was "
+            "both closed over and passed as the argument"
+        )
     return [x._value if is_ref(x) else x for x in operands]
 
 

@@ -185,6 +185,13 @@ MISUSES = {
     "returned": (lambda jax: jax.jit(lambda x: jax.new_ref(x))(X), "cannot be returned"),
     "twice": (lambda jax: (lambda r: jax.jit(lambda a, b: a[0])(r, r))(jax.new_ref(jax.numpy.asarray(X))),
               "only one reference to a mutable array may be passed"),
+    "captured and passed": (
+        lambda jax: (lambda a: jax.jit(lambda r: r[0] + a[0])(a))(jax.new_ref(jax.numpy.asarray(X))), "both closed over"),
+    "twice in cond": (
+        lambda jax: (lambda a: jax.lax.cond(True, lambda r, s: r[0], lambda r, s: s[0], a, a))(
+            jax.new_ref(jax.numpy.asarray(X))), "only one reference to a mutable array may be passed"),
+    "twice under vmap": (lambda jax: (lambda r: jax.vmap(lambda a, b: a[...])(r, r))(jax.new_ref(jax.numpy.asarray(X))),
+                         "only one reference to a mutable array may be passed"),
     "mapped into unmapped": (
         lambda jax: (lambda r: jax.vmap(lambda x: _set(r, x))(jax.numpy.asarray(X)))(jax.new_ref(0.0)),
         "vmapped value on an unbatched array reference"),

@@ -3,6 +3,7 @@
 import dataclasses
 
 import compare
+import jax
 import pytest
 from fuzz import generator, shrink
 from fuzz.test_fuzz import LEFT_BY_JAX, check, mismatch
@@ -44,6 +45,12 @@ def programs(seeds: range) -> list[tuple[generator.Program, int, bool]]:
             made = compare.outcome(
                 lambda case=case: minijax.make_jaxpr(compare.run_on(minijax, case.program))(*case.args)
             )
+        if made.error:
+            with jax.enable_x64(program.x64):
+                theirs = compare.outcome(
+                    lambda case=case: jax.make_jaxpr(compare.run_on(jax, case.program))(*case.args)
+                )
+            compare.require(theirs.error is not None, f"seed {seed}", made.error, theirs.value)
         if made.error is None and (parts := size(made.value.jaxpr))[0] >= 4:
             found.append((program, *parts))
     return found
