@@ -66,6 +66,8 @@ class TridiagonalSolve(Linalg):
         if type(cts[0]) is Zero:
             return [None, None, None, Zero(b.aval)]
         n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
+        if not n:
+            return [None, None, None, cts[0]]
         outside = literal(d, 0)
         lost = _part(du, axis, n - 1, n)
         lower = concatenate([moving.full(typeof(lost).shape, outside), _part(du, axis, 0, n - 1)], axis)
@@ -98,6 +100,8 @@ def _product(dl: Any, d: Any, du: Any, x: Any) -> Any:
     """The tridiagonal matrix by x."""
     n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
     y = mul(moving.reshape_to(d, (*typeof(d).shape, 1)), x)
+    if not n:
+        return y
     numbers = ScatterDimensionNumbers(tuple(range(axis + 2)), (), (axis,))
     for diagonal, at in ((dl, 1), (du, 0)):
         rows = along(_part(diagonal, axis, at, at + n - 1), -1)
