@@ -1,0 +1,271 @@
+"""Conformance of jax.numpy: the calls in `calls/*.txt`, against jax and against NumPy.
+
+A line of a table is a function's name, the operands' dtypes in brackets where not all will do, and the arguments
+of its calls: `median [real]: x; x, axis=0`. A line `= a; b` holds expressions. Single letters name operands; a
+function in an argument calls its own parameter `u`. A call that ends with `!` is refused, by both sides alike.
+A word after the dtypes says what the table does not do: `eager` (no jit), `alone` (NumPy's answer is another).
+"""
+
+import ast
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from compare import Case, check_eager, outcome, placed, run_on, sampled, sweep, transformed
+
+import minijax
+
+pytestmark = pytest.mark.oracle
+
+TABLES = sorted((Path(__file__).parent / "calls").glob("*.txt"))
+BOOLS = ("bool",)
+INTS = ("int8", "uint8", "int32", "uint32", "int4")
+FLOATS = ("float32", "float16", "bfloat16", "float8_e4m3fn")
+COMPLEX = ("complex64",)
+WIDE = ("float64", "int64", "complex128")
+NARROW = ("int4", "float8_e4m3fn")
+KINDS = {
+    "any": FLOATS + INTS + BOOLS + COMPLEX + WIDE,
+    "number": FLOATS + INTS + COMPLEX + WIDE,
+    "real": FLOATS + INTS + BOOLS + WIDE[:2],
+    "inexact": FLOATS + COMPLEX + WIDE[::2],
+    "float": FLOATS + WIDE[:1],
+    "int": ("int32", *INTS, "int64"),
+    "exact": ("int32", *INTS, *BOOLS, "int64"),
+    "once": ("float32",),
+}
+SHAPES = {"x": (2, 3), "y": (2, 3), "r": (3,), "v": (7,), "w": (7,), "m": (3, 3), "t": (2, 3, 4), "s": (),
+          "e": (0, 3), "o": (1, 3)}  # fmt: skip
+FIXED = {
+    "i": np.array([2, 0, 1, 2], np.int32),
+    "j": np.array([0, 1, 1, 0], np.int32),
+    "k": np.array([[2, 0, 1], [1, 1, 0]], np.int32),
+    "b": np.array([[True, False, True], [False, True, True]]),
+    "q": np.array([0.25, 0.7], np.float32),
+    "f": np.array([-1.5, -0.5, 0, 0.25, 1, 2, 3.5], np.float32),
+    "g": np.array([3, -1, 0.5, 2, 2, -4, 1], np.float32),
+}
+TRANSFORMS = ("vmap", "grad", "jvp", "vmap_of_grad", "jit_of_vmap_of_jvp")
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One expression of a table."""
+
+    text: str
+    kind: str
+    words: frozenset
+    refused: bool
+
+
+def calls(path):
+    for line in path.read_text().splitlines():
+        found = re.match(r"(?P<name>[\w.]+|=)(?: \[(?P<tags>[\w ,]+)\])?(?::| )(?P<rest>.*)", line)
+        if not line or line.startswith("#"):
+            continue
+        assert found, f"{path.name}: {line}"
+        kind, *words = re.split(r"[ ,]+", found["tags"] or "any")
+        for part in found["rest"].split(";"):
+            part = part.strip()
+            refused, part = part.endswith("!"), part.removesuffix("!").strip()
+            text = part if found["name"] == "=" else f"{found['name']}({part})"
+            yield Call(text, kind, frozenset(words), refused)
+
+
+def operand(name, dtype):
+    """Numbers of both signs, some of them equal, without zeros."""
+    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    numbers = (np.arange(np.prod(SHAPES[name], dtype=int)) * 5 + ord(name)) % 13
+    numbers = numbers if dtype.kind in "ub" else numbers - 6
+    numbers = np.where(numbers == 0, 5, numbers).reshape(SHAPES[name])
+    if dtype.kind in "biu" or dtype.name == "int4":
+        return numbers.astype(dtype) if dtype.kind != "b" else numbers % 2 == 1
+    return (numbers * (0.5 + 0.25j if dtype.kind == "c" else 0.5)).astype(dtype)
+
+
+def names_of(text):
+    tree = ast.parse(text, mode="eval")
+    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+
+
+def function(module, text, namespace=None):
+    """The expression as a function of the operands that it names."""
+    names = list(dict.fromkeys(names_of(text)))
+    operands = [name for name in names if name in SHAPES or name in FIXED]
+    given = {name: getattr(module, name) for name in names if name not in operands and hasattr(module, name)}
+    return eval(
+        f"lambda {', '.join(operands)}: {text}", {**(namespace or {}), "np": np, "jnp": module, **given}
+    )
+
+
+def case(call, dtype):
+    operands = [name for name in dict.fromkeys(names_of(call.text)) if name in SHAPES or name in FIXED]
+    args = tuple(FIXED[name] if name in FIXED else operand(name, dtype) for name in operands)
+
+    def program(jax, jnp):
+        return function(jnp, call.text, {"jax": jax})
+
+    return Case(f"{call.text} {dtype}", program, args, call.refused or dtype != KINDS[call.kind][0])
+
+
+def varies(call):
+    return any(name in SHAPES for name in names_of(call.text))
+
+
+def agree(cases, call_of, tier):
+    eager = [c for c in cases if "eager" in call_of[c.name].words]
+    for c in eager:
+        check_eager(c)
+    sweep([c for c in cases if c not in eager], tier)
+
+
+def tables():
+    return pytest.mark.parametrize("path", TABLES, ids=lambda p: p.stem)
+
+
+@tables()
+def test_calls_agree_at_home(path, tier):
+    found = [(c, case(c, KINDS[c.kind][0])) for c in calls(path)]
+    agree([k for _, k in found], {k.name: c for c, k in found}, tier)
+
+
+def chosen(name, tier):
+    return tier == "full" or sampled(f"chosen {name}")
+
+
+def known_to_jax(k):
+    """Whether jax takes the dtype: many of its functions ask NumPy about dtypes that NumPy does not know."""
+    jax = pytest.importorskip("jax")
+    return not outcome(lambda: jax.eval_shape(run_on(jax, k.program), *placed(jax, k.args))).error
+
+
+@tables()
+def test_calls_agree_on_other_dtypes(path, tier):
+    jax = pytest.importorskip("jax")
+    for wide in (False, True):
+        found = [(c, case(c, dtype)) for c in calls(path) if varies(c)
+                 for dtype in KINDS[c.kind][1:] if (dtype in WIDE) == wide]  # fmt: skip
+        found = [(c, k) for c, k in found if chosen(k.name, tier)]
+        found = [(c, k) for c, k in found if not k.name.endswith(NARROW) or known_to_jax(k)]
+        with minijax.enable_x64(wide), jax.enable_x64(wide):
+            agree([k for _, k in found], {k.name: c for c, k in found}, tier)
+
+
+@tables()
+def test_calls_agree_under_transforms(path, tier):
+    cases = [
+        transformed(case(c, KINDS[c.kind][0]), name)
+        for c in calls(path)
+        if varies(c) and not c.refused and not c.words & {"eager"}
+        for name in TRANSFORMS
+        if name == "vmap" or KINDS[c.kind][0] == "float32"
+    ]
+    sweep([c for c in cases if chosen(c.name, tier)], tier)
+
+
+@tables()
+def test_calls_agree_with_numpy(path, tier):
+    """Where NumPy has the function and its arguments: equal shapes, and close numbers."""
+    differing, compared = [], 0
+    for c in calls(path):
+        k = case(c, KINDS[c.kind][0])
+        if c.refused or c.words & {"alone"} or not chosen(k.name, tier):
+            continue
+        theirs = outcome(lambda c=c, k=k: function(np, c.text)(*k.args))
+        if isinstance(theirs.error, AttributeError | NameError | TypeError):
+            continue
+        ours = outcome(lambda c=c, k=k: function(minijax.numpy, c.text, {"jax": minijax})(*k.args))
+        compared += 1
+        if not alike(ours, theirs):
+            differing.append(f"{c.text}: ours {ours}, NumPy's {theirs}")
+    assert not differing, "\n".join(differing)
+    assert compared or tier != "full"
+
+
+def alike(ours, theirs):
+    if ours.error or theirs.error:
+        return bool(ours.error) and bool(theirs.error)
+    found = [minijax.tree.leaves(side.value) for side in (ours, theirs)]
+    if len(found[0]) != len(found[1]):
+        return False
+    for a, b in zip(*found, strict=True):
+        if not hasattr(a, "dtype"):
+            if not hasattr(b, "dtype") and a != b:
+                return False
+            continue
+        a, b = np.asarray(a), np.asarray(b)
+        # NumPy computes in double precision what is single here.
+        if a.shape != b.shape or not np.allclose(a, b, rtol=2e-4, atol=2e-4, equal_nan=True):
+            return False
+    return True
+
+
+# Coverage
+
+PUBLIC = ("", "linalg.", "fft.")
+
+
+def public_functions():
+    jax = pytest.importorskip("jax")
+    for prefix in PUBLIC:
+        module = getattr(jax.numpy, prefix[:-1]) if prefix else jax.numpy
+        for name in dir(module):
+            value = getattr(module, name)
+            if not name.startswith("_") and callable(value) and not isinstance(value, type):
+                yield prefix + name, value
+
+
+def given_parameters(signature, node):
+    """The parameters that a call gives, apart from those that it gives their default."""
+    arguments = [a for a in node.args if not isinstance(a, ast.Starred)]
+    bound = signature.bind_partial(*arguments, **{k.arg: k.value for k in node.keywords if k.arg}).arguments
+    for name, value in bound.items():
+        if isinstance(value, ast.AST):
+            text, default = ast.unparse(value), signature.parameters[name].default
+            if text == repr(default):
+                continue
+        yield name
+
+
+def uncovered():
+    """`name.parameter` for each that no call gives a value of its own; `name` where no call reaches it."""
+    functions = dict(public_functions())
+    signatures = {}
+    for name, value in functions.items():
+        try:
+            signatures[name] = inspect.signature(value)
+        except (TypeError, ValueError):
+            signatures[name] = None
+    left = {n: set(s.parameters) if s else set() for n, s in signatures.items()}
+    reached = set()
+    for path in TABLES:
+        for call in calls(path):
+            if call.refused:
+                continue
+            for node in ast.walk(ast.parse(call.text, mode="eval")):
+                if isinstance(node, ast.Attribute):
+                    reached.add(ast.unparse(node).removeprefix("jnp."))
+                if isinstance(node, ast.Name):
+                    reached.add(node.id)
+                if not isinstance(node, ast.Call):
+                    continue
+                name = ast.unparse(node.func).removeprefix("jnp.")
+                if signatures.get(name):
+                    left[name] -= set(given_parameters(signatures[name], node))
+    return sorted(
+        [n for n in functions if n not in reached]
+        + [f"{n}.{p}" for n, parameters in left.items() if n in reached for p in parameters]
+    )
+
+
+def test_every_parameter_of_every_function_has_a_case():
+    recorded = (Path(__file__).parent / "calls" / "uncovered").read_text().split()
+    assert sorted(set(uncovered()) - set(recorded)) == []
+
+
+if __name__ == "__main__":
+    print("\n".join(uncovered()))
