@@ -13,9 +13,16 @@ from minijax.ir.meshes import PartitionSpec
 from minijax.ir.shardings import NamedSharding, Sharding
 from minijax.ir.trace import CompileTimeTrace, Tracer
 from minijax.ir.types import MemorySpace, is_value, typeof
-from minijax.ops.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
+from minijax.ops.device import (
+    ALWAYS_COPY,
+    DONATE_INPUT,
+    MEMORY_KINDS,
+    REUSE_INPUT,
+    device_put as put_values,
+    in_memory,
+)
 from minijax.run import client, transfer
-from minijax.run.array import Array, Format
+from minijax.run.array import Format
 from minijax.transforms.placement import check_fits
 
 
@@ -37,7 +44,7 @@ def device_put(
         _in_memory(x, d) if isinstance(d, MemorySpace) else d for x, d in zip(leaves, devices, strict=True)
     ]
     for leaf, target in zip(leaves, devices, strict=True):
-        if not isinstance(target, Sharding | Format | client.Device | None):
+        if not isinstance(target, Sharding | Format | client.Device | MemorySpace | None):
             raise ValueError(
                 "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
                 f"`jax.memory.Space` or a pytree of these values. Received invalid value: {target}"
@@ -61,17 +68,15 @@ def _on_mesh(spec: PartitionSpec) -> NamedSharding:
     return NamedSharding(mesh, spec)
 
 
-_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
-
-
-def _in_memory(x: Any, space: MemorySpace) -> Sharding:
-    """How a value lies, in that memory of its devices."""
-    if space not in _KINDS:
+def _in_memory(x: Any, space: MemorySpace) -> Sharding | MemorySpace:
+    """How a value lies, in that memory of its devices; traced values lie with a device."""
+    if space not in MEMORY_KINDS:
         raise ValueError(f"device_put: a value can lie in jax.memory.Space.Device or Host, not in {space}")
     if isinstance(x, Tracer):
-        raise NotImplementedError("device_put to a jax.memory.Space while a function is traced")
-    have = x.sharding if isinstance(x, Array) else client.single_device_sharding(client.default_device())
-    return have.with_memory_kind(_KINDS[space])
+        if space is MemorySpace.Host:
+            raise NotImplementedError("device_put to jax.memory.Space.Host while a function is traced")
+        return space
+    return in_memory(x, space)
 
 
 def _spread(name: str, treedef: Any, value: Any) -> list:

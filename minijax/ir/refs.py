@@ -71,7 +71,7 @@ class Ref(metaclass=_RefMeta):
 
     def __init__(self, value: Any):
         self._value, self._trace = value, state.thread.trace
-        self.aval = AbstractRef(typeof(value).strip_weak_type())
+        self.aval = AbstractRef(typeof(value))
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)

@@ -46,24 +46,27 @@ _FACE = Face(__name__, ("linalg",), {
         argsort lexsort searchsorted sort sort_complex
     """,
     "minijax.numpy.special": """
-        logaddexp logaddexp2 sinc
+        sinc
     """,
     "minijax.numpy.taking": """
         argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero
         put_along_axis take take_along_axis tril_indices trim_zeros triu_indices unique
     """,
     "minijax.numpy.ufuncs": """
-        abs=absolute absolute acos=arccos acosh=arccosh add angle arccos arccosh arcsin arcsinh arctan
+        abs=absolute absolute acos=arccos acosh=arccosh angle arccos arccosh arcsin arcsinh arctan
         arctan2 arctanh around asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh
-        bitwise_and bitwise_count bitwise_invert=invert bitwise_left_shift=left_shift bitwise_not
-        bitwise_or bitwise_right_shift=right_shift bitwise_xor cbrt ceil clip conj=conjugate conjugate
-        copysign cos cosh deg2rad degrees=rad2deg divide divmod equal exp exp2 expm1 fabs float_power
-        floor floor_divide fmax fmin fmod greater greater_equal heaviside hypot imag invert isclose
-        iscomplex isfinite isinf isnan isneginf isposinf isreal left_shift less less_equal log log10 log1p
-        log2 logical_and logical_not logical_or logical_xor maximum minimum mod multiply nan_to_num
-        negative nextafter not_equal positive pow=power power rad2deg radians=deg2rad real reciprocal
-        remainder right_shift rint round sign signbit sin sinh sqrt square subtract tan tanh true_divide
-        trunc
+        bitwise_count bitwise_invert=invert bitwise_left_shift=left_shift bitwise_not
+        bitwise_right_shift=right_shift cbrt ceil clip conj=conjugate conjugate copysign cos cosh
+        deg2rad degrees=rad2deg divide divmod equal exp exp2 expm1 fabs float_power floor
+        floor_divide fmax fmin fmod greater greater_equal heaviside hypot imag invert isclose
+        iscomplex isfinite isinf isnan isneginf isposinf isreal left_shift less less_equal log log10
+        log1p log2 logical_not mod nan_to_num nextafter not_equal positive pow=power power rad2deg
+        radians=deg2rad real reciprocal remainder right_shift rint round sign signbit sin sinh sqrt
+        square tan tanh true_divide trunc
+    """,
+    "minijax.numpy.universal": """
+        add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2 logical_and logical_or
+        logical_xor maximum minimum multiply negative subtract ufunc
     """,
     "minijax.numpy.vectorizing": """
         vectorize

@@ -84,6 +84,10 @@ class Reducer:
         """`a` as the kind of numbers that this reduction takes."""
         return promote_dtypes_numeric(a)[0] if self.numeric and typeof(a).dtype == np.bool_ else a
 
+    def unit(self, dtype: Any) -> Any:
+        """The value that changes nothing, in a dtype."""
+        return self.start
+
     def types(self, have: Any, dtype: Any, promote_integers: bool) -> tuple[Any, Any]:
         """The dtypes to compute in and to give."""
         if dtype is not None:
@@ -113,7 +117,11 @@ class Reducer:
                 )
             (where,) = arrays(self.name, where)
             highest = self.name == "min"
-            a = choose(where, a, lax_reduce.lowest(computed, highest) if extremum else literal(a, self.start))
+            a = choose(
+                where,
+                a,
+                lax_reduce.lowest(computed, highest) if extremum else literal(a, self.unit(computed)),
+            )
         out = self.reduce(a, axes)
         if initial is not None:
             if typeof(initial).shape:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.ir.primitive import Primitive
-from minijax.ir.types import Zero, typeof
-from minijax.run import guards, transfer
+from minijax.ir.types import MemorySpace, Zero, typeof
+from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl
 
 
@@ -67,8 +67,19 @@ class DevicePut(Primitive):
 device_put_p = DevicePut()
 
 
+MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
+
+
+def in_memory(x: Any, space: MemorySpace) -> Any:
+    """How an eager value lies, in that memory of its devices."""
+    have = x.sharding if type(x) is ArrayImpl else client.single_device_sharding(client.default_device())
+    return have.with_memory_kind(MEMORY_KINDS[space])
+
+
 def place(x: Any, device: Any, copy: CopySemantics) -> Any:
-    """An eager value on a device (or by a sharding)."""
+    """An eager value on a device (or by a sharding, or in a memory)."""
+    if type(device) is MemorySpace:
+        device = in_memory(x, device)
     if type(x) is ArrayImpl and (
         device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)
     ):

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from minijax.base.lazy import defer
 from minijax.ir import state
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn
@@ -78,7 +80,7 @@ class NewRef(OfRefs):
         return [Ref(held(operands[0]))]
 
     def infer(self, aval, **params):
-        return [AbstractRef(aval.strip_weak_type())]
+        return [AbstractRef(aval)]
 
 
 class Freeze(OfRefs):
@@ -134,10 +136,19 @@ def _packed(index: Any) -> tuple[tuple, list]:
     return tuple([item(x) for x in (index if isinstance(index, tuple) else (index,))]), arrays
 
 
-def _unpacked(index: tuple, arrays: Sequence) -> tuple:
-    return tuple([
-        slice(*x) if type(x) is Slice else arrays[x.n] if type(x) is Operand else x for x in index
-    ])  # fmt: skip
+def _unpacked(index: tuple, arrays: Sequence, shape: Sequence[int]) -> tuple:
+    """The index as NumPy has it; numbers beyond an axis, which traces let pass, mean its nearest element."""
+    plain = Ellipsis not in index and None not in index
+    sizes = [*shape, *(None,) * len(index)] if plain else [None] * len(index)
+
+    def item(x, size):
+        if type(x) is Slice:
+            return slice(*x)
+        if type(x) is Operand:
+            return arrays[x.n]
+        return min(max(x, -size), size - 1) if type(x) is int and size else x
+
+    return tuple(map(item, index, sizes[: len(index)]))
 
 
 class Indexed(OfRefs):
@@ -179,7 +190,7 @@ class Get(Indexed):
 
 
 def _read(x, index, arrays):
-    return x if _is_whole(index) else _indexing.getitem(x, _unpacked(index, arrays))
+    return x if _is_whole(index) else _indexing.getitem(x, _unpacked(index, arrays, typeof(x).shape))
 
 
 def _is_whole(index: tuple) -> bool:
@@ -196,8 +207,8 @@ class Swap(Indexed):
 
     def done(self, ref, value, *arrays, index):
         before = _read(ref._value, index, arrays)
-        _write(self, ref, value if _is_whole(index) else
-               _indexing.update(ref._value, _unpacked(index, arrays), value, "set"))  # fmt: skip
+        place = _unpacked(index, arrays, ref.shape)
+        _write(self, ref, value if _is_whole(index) else _indexing.update(ref._value, place, value, "set"))
         return [before]
 
     def show_eqn(self, eqn, name):
@@ -218,7 +229,8 @@ class AddUpdate(Indexed):
         return []
 
     def done(self, ref, value, *arrays, index):
-        _write(self, ref, _indexing.update(ref._value, _unpacked(index, arrays), value, "add"))
+        place = _unpacked(index, arrays, ref.shape)
+        _write(self, ref, _indexing.update(ref._value, place, value, "add"))
         return []
 
     def show_eqn(self, eqn, name):
@@ -235,7 +247,8 @@ def _write(primitive: Primitive, ref: Ref, value: Any) -> None:
             mapped = hasattr(value, "dim")
             words = ("vmapped", "an unbatched") if mapped else ("a differentiated", "a non-differentiated")
             raise _mixed(primitive.name, *words, ref.aval)
-    ref._value = value
+    weak = type(value) is ArrayImpl and ref.aval.inner_aval.weak_type
+    ref._value = convert(value, ref.dtype, weak_type=True) if weak else value
 
 
 new_ref_p, freeze_p, get_p, swap_p, addupdate_p = NewRef(), Freeze(), Get(), Swap(), AddUpdate()
@@ -251,8 +264,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
             f"Error interpreting argument to new_ref as a JAX value. The problematic value is of type "
             f"{type(init_val)} and was passed to new_ref at position 0."
         )
-    init_val = convert(held(init_val), typeof(init_val).dtype)
-    return new_ref_p.bind(init_val, memory_space=memory_space, kind=kind)
+    return new_ref_p.bind(held(init_val), memory_space=memory_space, kind=kind)
 
 
 def freeze(ref: Ref) -> Any:
@@ -303,11 +315,17 @@ def _placed(name: str, ref: Ref, idx: Any) -> tuple[tuple, list]:
     places = [x for x in index if x is not None and x is not Ellipsis]
     if len(places) > len(shape):
         raise ValueError(f"`indices` must not be longer than `shape`: indices={index}, {shape=}")
-    if Ellipsis not in index and None not in index:
-        for x, n in zip(index, shape, strict=False):
-            if type(x) is int and not -n <= x < n:
+    if is_ref(ref) and not _records() and Ellipsis not in index and None not in index:
+        for x, n in zip(_unpacked(index, arrays, ()), shape, strict=False):
+            lowest = -n if type(x) is int else None
+            known = lowest is not None or isinstance(x, np.integer | ArrayImpl) and _is_whole_number(x)
+            if known and (int(x) >= n or lowest is not None and x < lowest):
                 raise ValueError(f"Out of bound indexer: idx={x}, dim={n}.")
     return index, arrays
+
+
+def _is_whole_number(x: Any) -> bool:
+    return not x.shape and np.issubdtype(x.dtype, np.integer)
 
 
 def _fitted(name: str, ref: Ref, value: Any, index: tuple, arrays: Sequence) -> Any:

@@ -190,3 +190,11 @@ def test_device_put_copies_a_numpy_array():
     out = minijax.device_put(held)
     held[:] = 7
     assert out.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_traced_values_are_put_into_the_memory_of_the_device():
+    def program(jax):
+        return lambda x: jax.device_put(x, jax.memory.Space.Device) * 2
+
+    compare.sweep([compare.transformed(compare.Case("space", program, (np.ones(2, np.float32),)), name)
+                   for name in ("plain", "jit", "vmap", "grad", "jvp")])  # fmt: skip

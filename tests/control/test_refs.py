@@ -202,6 +202,10 @@ MISUSES = {
         lambda jax: (lambda r: jax.grad(lambda x: (_set(r, x), x)[1])(2.0))(jax.new_ref(0.0)),
         "differentiated value on a non-differentiated array reference"),
     "out of bounds": (lambda jax: jax.new_ref(jax.numpy.asarray(X))[7], "Out of bound indexer"),
+    "out of bounds by an array": (
+        lambda jax: jax.new_ref(jax.numpy.asarray(X))[jax.numpy.int32(7)], "Out of bound indexer"),
+    "out of bounds by a number of NumPy's": (
+        lambda jax: jax.new_ref(jax.numpy.asarray(X))[np.int32(3)], "Out of bound indexer"),
     "too many": (lambda jax: jax.new_ref(jax.numpy.asarray(X))[0, 0], "must not be longer"),
     "backwards": (lambda jax: jax.new_ref(jax.numpy.asarray(X))[::-1], "step >= 1"),
     "another dtype": (lambda jax: jax.ref.set(jax.new_ref(jax.numpy.asarray(X)), 0, 5), "Invalid dtype for `swap`"),
@@ -255,3 +259,33 @@ def test_a_predicate_reads_what_the_body_wrote():
     for run in (function, minijax.jit(function)):
         count, value = run(X)
         assert count == 4 and value.tolist() == [5, 2, 3]
+
+
+def test_traced_references_take_the_nearest_element_beyond_their_ends():
+    def function(jax):
+        def read_and_write(x):
+            r = jax.new_ref(x)
+            r[7] = r[-9] + 5
+            return r[...], r[9]
+
+        return jax.jit(read_and_write)(X)
+
+    same(function)
+
+
+def test_references_keep_weak_types():
+    def eager(jax):
+        r = jax.new_ref(2.0)
+        r[...] = r[...] * 2
+        return r[...], jax.jit(lambda r: r[...])(r), r[...] + jax.numpy.ones(2, "bfloat16")
+
+    def doubled(jax):
+        def function(x):
+            r = jax.new_ref(x)
+            r[...] = r[...] * 2
+            return r[...]
+
+        return function
+
+    same(eager)
+    compare.same_jaxpr(doubled, 2.0)

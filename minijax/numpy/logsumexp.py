@@ -1,0 +1,52 @@
+"""The logarithm of a sum of exponentials, computed so that nothing overflows."""
+
+from typing import Any
+
+import numpy as np
+
+from minijax.ir.types import typeof
+from minijax.numpy.promote import as_type, is_complex, like, promote_args_inexact
+from minijax.numpy.reductions import Axis, canonical_axes, max as largest, static_axis, sum as total
+from minijax.numpy.selecting import where as choose
+from minijax.ops import elementwise as lax
+from minijax.ops.convert import stop_gradient
+from minijax.ops.families import literal
+from minijax.ops.moving import expand_dims
+from minijax.ops.shape import full_like
+
+
+def shifted_sum(
+    a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: Any = None
+) -> tuple[Any, Any]:
+    """The sum of `factors * exp(a - shift)`, and the shift: the largest of `a` or of its real part."""
+    axes = canonical_axes(static_axis(axis), typeof(a).ndim)
+    height = lax.real(a) if is_complex(a) else a
+    top = largest(height, axes, keepdims=keepdims, where=where, initial=like(height, -np.inf))
+    shift = stop_gradient(lax.select(lax.is_finite(top), top, full_like(top, 0)))
+    spread = shift if keepdims else expand_dims(shift, axes)
+    powers = lax.exp(lax.sub(a, as_type(spread, typeof(a).dtype)))
+    if factors is not None:
+        powers = lax.mul(powers, factors)
+    return total(powers, axes, keepdims=keepdims, where=where), shift
+
+
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False,
+              where: Any = None) -> Any:  # fmt: skip
+    """log(sum(b * exp(a))) over the axes; of a negative sum NaN, or with `return_sign` its sign besides."""
+    a, *factors = (
+        promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)
+    )
+    if where is not None:
+        a = choose(where, a, 0)
+    if factors:
+        a = choose(lax.ne(factors[0], literal(factors[0], 0)), a, -np.inf)
+    found, shift = shifted_sum(a, axis, keepdims, where, *factors)
+    sign = lax.sign(found)
+    if return_sign or not is_complex(found):
+        found = lax.abs(found)
+    result = lax.add(lax.log(found), as_type(shift, typeof(found).dtype))
+    if return_sign:
+        return result, sign
+    if factors and not is_complex(a):
+        return choose(lax.lt(sign, literal(sign, 0)), literal(result, np.nan), result)
+    return result
