@@ -6,6 +6,7 @@ import itertools
 import os
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -650,6 +651,10 @@ transfer_guard_device_to_device = option("transfer_guard_device_to_device")
 transfer_guard_device_to_host = option("transfer_guard_device_to_host")
 transfer_guard_host_to_device = option("transfer_guard_host_to_device")
 checking_leaks = functools.partial(check_tracer_leaks, True)
+
+
+if debug_key_reuse.default:
+    warnings.warn("JAX_DEBUG_KEY_REUSE: how random keys are used is not checked yet", stacklevel=1)
 
 
 @debug_key_reuse.on_change

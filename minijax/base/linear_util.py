@@ -1,7 +1,7 @@
 """Functions with transformations around them, which may hand out a second result when they have run."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from minijax.base import config
@@ -10,85 +10,63 @@ from minijax.base.util import curry
 
 
 class StoreException(Exception):
-    """Raised where an auxiliary result is read before it is there, or written twice."""
-
-
-_EMPTY = object()
+    """Raised where an auxiliary result is read before it is there, or comes a second time."""
 
 
 class Store:
-    """Receives an auxiliary result when the function runs."""
+    """Receives the auxiliary result of one run; an equal one may come `again`."""
 
-    __slots__ = ("_val",)
+    __slots__ = ("_found", "_again")
 
-    def __init__(self):
-        self._val = _EMPTY
+    def __init__(self, again: bool = False):
+        self._found: list = []
+        self._again = again
 
     def store(self, val: Any) -> None:
-        if self:
-            raise StoreException("Store occupied")
-        self._val = val
-
-    def reset(self) -> None:
-        self._val = _EMPTY
+        if self._found and not (self._again and self._found[0] == val):
+            raise StoreException(
+                f"there is an auxiliary result already, {self._found[0]!r}: now came {val!r}"
+            )
+        self._found[:] = [val]
 
     @property
     def val(self) -> Any:
-        if not self:
-            raise StoreException("Store empty")
-        return self._val
+        if not self._found:
+            raise StoreException("the function has not run, so it has no auxiliary result")
+        return self._found[0]
 
-    def __bool__(self):
-        return self._val is not _EMPTY
+
+class Layer:
+    """A transformation, `gen(function, [store,] *given, *arguments)`; `drive` runs a generator."""
+
+    __slots__ = ("gen", "given", "store", "drive")
+
+    def __init__(self, gen: Callable, given: tuple, store: Store | None, drive: Callable | None):
+        self.gen, self.given, self.store, self.drive = gen, given, store, drive
+
+    def __eq__(self, other):
+        return type(other) is Layer and (self.gen, self.given) == (other.gen, other.given)
+
+    def __hash__(self):
+        return hash((self.gen, self.given))
+
+    def around(self, function: Callable) -> Callable:
+        first = [function] if self.store is None else [function, self.store]
+        return functools.partial(*filter(None, (self.drive, self.gen)), *first, *self.given)
 
 
 class WrappedFun:
     """A function and the transformations around it, the outermost first."""
 
-    __slots__ = ("f", "f_transformed", "transforms", "stores", "params", "in_type", "debug_info")
+    __slots__ = ("f", "layers", "params", "in_type", "debug_info")
 
-    def __init__(self, f: Callable, f_transformed: Callable, transforms: tuple, stores: tuple, params: tuple,
-                 in_type: Any = None, debug_info: Any = None):  # fmt: skip
-        self.f = f
-        self.f_transformed = f_transformed
-        self.transforms = transforms
-        self.stores = stores
-        self.params = params
-        self.in_type = in_type
-        self.debug_info = debug_info
-
-    @property
-    def __name__(self) -> str:
-        return getattr(self.f, "__name__", "<unnamed wrapped function>")
-
-    def wrap(self, gen: Callable, gen_static_args: tuple, out_store: Store | None,
-             run: Callable | None = None) -> "WrappedFun":  # fmt: skip
-        """With one more transformation: `gen(function, [store,] *static arguments, *arguments)`.
-
-        `run(gen, ...)` drives a `gen` that is a generator.
-        """
-        stored = () if out_store is None else (out_store,)
-        driven = gen if run is None else functools.partial(run, gen)
-        outer = functools.partial(driven, self.f_transformed, *stored, *gen_static_args)
-        return WrappedFun(self.f, outer, ((gen, gen_static_args), *self.transforms),
-                          (out_store, *self.stores), self.params, None, self.debug_info)  # fmt: skip
-
-    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the transformed function."""
-        return self.f_transformed(*args, **kwargs)
-
-    def populate_stores(self, stores: Sequence) -> None:
-        """Takes over the auxiliary results of another run."""
-        for mine, other in zip(self.stores, stores, strict=True):
-            if mine is not None:
-                mine.store(other.val)
-
-    def replace_debug_info(self, debug_info: Any) -> "WrappedFun":
-        return WrappedFun(self.f, self.f_transformed, self.transforms, self.stores, self.params, self.in_type,
-                          debug_info)  # fmt: skip
+    def __init__(self, f: Callable, layers: tuple[Layer, ...] = (), params: tuple = (), in_type: Any = None,
+                 debug_info: Any = None):  # fmt: skip
+        self.f, self.layers, self.params = f, layers, params
+        self.in_type, self.debug_info = in_type, debug_info
 
     def _key(self) -> tuple:
-        return self.f, self.transforms, self.params, self.in_type
+        return self.f, self.layers, self.params, self.in_type
 
     def __eq__(self, other):
         return type(other) is WrappedFun and self._key() == other._key()
@@ -96,15 +74,71 @@ class WrappedFun:
     def __hash__(self):
         return hash(self._key())
 
+    @property
+    def __name__(self) -> str:
+        return getattr(self.f, "__name__", "<unnamed wrapped function>")
+
+    @property
+    def transforms(self) -> tuple:
+        return tuple((layer.gen, layer.given) for layer in self.layers)
+
+    @property
+    def stores(self) -> tuple:
+        return tuple(layer.store for layer in self.layers)
+
+    @property
+    def f_transformed(self) -> Callable:
+        function = functools.partial(self.f, **dict(self.params)) if self.params else self.f
+        for layer in reversed(self.layers):
+            function = layer.around(function)
+        return function
+
+    def wrap(self, gen: Callable, gen_static_args: tuple, out_store: Store | None,
+             drive: Callable | None = None) -> "WrappedFun":  # fmt: skip
+        """With one more transformation, outside of the others."""
+        layers = (Layer(gen, gen_static_args, out_store, drive), *self.layers)
+        return WrappedFun(self.f, layers, self.params, None, self.debug_info)
+
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the transformed function."""
+        return self.f_transformed(*args, **kwargs)
+
+    def populate_stores(self, stores: Iterable[Store | None]) -> None:
+        """Takes over the auxiliary results of another run."""
+        for layer, other in zip(self.layers, stores, strict=True):
+            if layer.store is not None and other is not None:
+                layer.store.store(other.val)
+
+    def replace_debug_info(self, debug_info: Any) -> "WrappedFun":
+        return WrappedFun(*self._key(), debug_info)
+
     def __repr__(self):
-        lines = [f"{i} : {gen} {args}" for i, (gen, args) in enumerate(self.transforms)]
-        return "\n".join(["Wrapped function:", *lines, f"\nCore: {self.__name__}\n"])
+        around = "".join(f"{layer.gen.__name__}{layer.given} of " for layer in self.layers)
+        return f"<WrappedFun {around}{self.__name__}>"
 
 
 def wrap_init(f: Callable, params: dict | None = None, *, debug_info: Any = None) -> WrappedFun:
     """A function without transformations; `params` are keyword arguments that it is always given."""
-    items = () if params is None else tuple(sorted(params.items()))
-    return WrappedFun(f, functools.partial(f, **params) if params else f, (), (), items, None, debug_info)
+    return WrappedFun(f, params=tuple(sorted((params or {}).items())), debug_info=debug_info)
+
+
+def _drive(gen: Callable, f: Callable, *args: Any, **kwargs: Any) -> Any:
+    running = gen(*args, **kwargs)
+    inner_args, inner_kwargs = next(running)
+    result = running.send(f(*inner_args, **inner_kwargs))
+    running.close()
+    return result
+
+
+def _drive_with_aux(gen: Callable, f: Callable, store: Store, *args: Any, **kwargs: Any) -> Any:
+    result, aux = _drive(gen, f, *args, **kwargs)
+    store.store(aux)
+    return result
+
+
+def _with_aux(fun: WrappedFun, gen: Callable, given: tuple, store: Store,
+              drive: Callable | None = None) -> tuple[WrappedFun, Callable[[], Any]]:  # fmt: skip
+    return fun.wrap(gen, given, store, drive), lambda: store.val
 
 
 @curry
@@ -114,50 +148,22 @@ def transformation(gen: Callable, fun: WrappedFun, *gen_static_args: Any) -> Wra
 
 
 @curry
-def transformation_with_aux(gen: Callable, fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
-    """As `transformation`, yielding (result, auxiliary); gives the function and a thunk of the latter."""
-    store = Store()
-    return fun.wrap(gen, gen_static_args, store, _drive_with_aux), lambda: store.val
-
-
-def _drive(gen, f, *args, **kwargs):
-    running = gen(*args, **kwargs)
-    inner_args, inner_kwargs = next(running)
-    result = running.send(f(*inner_args, **inner_kwargs))
-    running.close()
-    return result
-
-
-def _drive_with_aux(gen, f, store, *args, **kwargs):
-    result, aux = _drive(gen, f, *args, **kwargs)
-    store.store(aux)
-    return result
-
-
-@curry
 def transformation2(gen: Callable, fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
     """Decorates `gen(f, *static arguments, *args)`, which calls `f` itself."""
     return fun.wrap(gen, gen_static_args, None)
 
 
 @curry
+def transformation_with_aux(gen: Callable, fun: WrappedFun, *gen_static_args: Any) -> Any:
+    """As `transformation`, yielding (result, auxiliary); gives the function and a thunk of the latter."""
+    return _with_aux(fun, gen, gen_static_args, Store(), _drive_with_aux)
+
+
+@curry
 def transformation_with_aux2(gen: Callable, fun: WrappedFun, *gen_static_args: Any,
-                             use_eq_store: bool = False,
-                             unk_names: bool = False) -> tuple[WrappedFun, Callable[[], Any]]:  # fmt: skip
+                             use_eq_store: bool = False, unk_names: bool = False) -> Any:  # fmt: skip
     """As `transformation2`, for `gen(f, store, ...)`; `store.store` takes the auxiliary result."""
-    store = _EqualStore() if use_eq_store else Store()
-    return fun.wrap(gen, gen_static_args, store), lambda: store.val
-
-
-class _EqualStore(Store):
-    """May be written again with the same value."""
-
-    __slots__ = ()
-
-    def store(self, val: Any) -> None:
-        if self and self._val != val:
-            raise StoreException(f"Store occupied with not-equal value: {val} vs {self._val}")
-        self._val = val
+    return _with_aux(fun, gen, gen_static_args, Store(again=use_eq_store))
 
 
 def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
@@ -169,18 +175,21 @@ def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
         except StoreException:
             continue
     if len(found) != 1:
-        raise StoreException("neither store occupied" if not found else "both stores occupied")
+        raise StoreException(f"{len(found)} of two functions have an auxiliary result; one should")
     return found[0]
 
 
 def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
-    """Remembers `call(fun, *args)` by what `fun` wraps; auxiliary results are handed out again."""
+    """Remembers `call(fun, *args)` by what `fun` wraps; auxiliary results are handed out again.
+
+    Its `cache_clear()` forgets all, its `evict_function(f)` what was found for functions around `f`.
+    """
     results_of = weak_cache(lambda f: BoundedDict(1024))
 
     @functools.wraps(call)
     def cached(fun: WrappedFun, *args: Any) -> Any:
         found = results_of(fun.f)
-        key = fun.transforms, fun.params, fun.in_type, args, config.state().traced
+        key = fun.layers, fun.params, fun.in_type, args, config.state().traced
         hit = found.get(key)
         if hit is not None:
             result, stores = hit
@@ -190,4 +199,6 @@ def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
         found[key] = result, fun.stores
         return result
 
+    cached.cache_clear = results_of.cache_clear
+    cached.evict_function = lambda f: results_of(f).clear()
     return cached

@@ -1,13 +1,15 @@
 """`composite`: operations with a name, which compilers may know, and a meaning in terms of others."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import source, tree
+from minijax.base.errors import UnexpectedTracerError
 from minijax.control.call import names_in
 from minijax.control.cond import trace_body
 from minijax.ir.primitive import Primitive
+from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 
 
@@ -43,6 +45,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     """A function that computes what `decomposition` does, lowered to `stablehlo.composite`.
 
     Keyword arguments of a call are attributes of the operation. It has no derivatives; give it a custom one.
+    Raises UnexpectedTracerError where `decomposition` closes over a traced value, or an attribute is one.
     """
 
     @functools.wraps(decomposition)
@@ -52,11 +55,22 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         fun = functools.wraps(decomposition)(lambda *xs: decomposition(*xs, **kwargs))
         body = trace_body(fun, [typeof(x) for x in leaves], treedef, "composite")
         attributes = tuple((key, *_flat(value)) for key, value in kwargs.items())
+        _check_known(name, "a constant", body.captured)
+        _check_known(name, "an attribute", [x for _, given, _ in attributes for x in given])
         results = composite_p.bind(*body.captured, *leaves, name=name, jaxpr=body.closed,
                                    attributes=attributes, version=version)  # fmt: skip
         return body.out_tree.unflatten(results)
 
     return decorated
+
+
+def _check_known(name: str, kind: str, values: Sequence) -> None:
+    for x in values:
+        if isinstance(x, Tracer):
+            raise UnexpectedTracerError(
+                f"Found a JAX Tracer as {kind} in the decomposition for the composite op {name!r}: {x}. "
+                "Give it to the function as an argument."
+            )
 
 
 def _flat(value: Any) -> tuple:

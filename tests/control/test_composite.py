@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import Case, same, sweep, transformed
+from compare import Case, ours, run_on, same, same_error, sweep, theirs, transformed
 
 pytestmark = pytest.mark.oracle
 
@@ -64,6 +64,20 @@ PLATFORMS = [
     Case("cpu", chosen(cpu=twice), (X,)),
     Case("handed-on", chosen(tpu=lambda x: x, default=lambda x: x), (X,)),
 ]
+
+
+CAPTURES = {
+    "closed over": lambda lax: lambda x: lax.composite(lambda y: y + x, "my.sum")(x),
+    "attribute": lambda lax: lambda x: lax.composite(lambda y, a: y, "my.same")(x, a=x),
+}
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+@pytest.mark.parametrize("transform", ["jit", "grad", "vmap"])
+def test_composites_refuse_traced_values_that_are_no_arguments(name, transform):
+    case = transformed(Case(name, CAPTURES[name], (X,)), transform)
+    sides = [lambda s=s: run_on(s, case.program)(*case.args) for s in (ours(), theirs())]
+    same_error(*sides, phrases=["Found a JAX Tracer as a"])
 
 
 @pytest.mark.parametrize("transform", ["plain", "jvp", "grad", "vmap", "vmap_of_grad", "hessian"])
