@@ -11,6 +11,7 @@ from minijax.api.custom import custom_jvp
 from minijax.base import config, dims, dtypes
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
+from minijax.numpy.logsumexp import logsumexp
 from minijax.numpy.promote import promote_args_inexact
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import convert_element_type, copy, stop_gradient
@@ -195,6 +196,30 @@ def _softmax_jvp(axis, primals, tangents):
     (x, where, initial), (t, _, _) = primals, tangents
     y = _softmax(x, axis, where, initial)
     return y, y * (t - jnp.sum(y * t, axis, where=where, keepdims=True))
+
+
+@jitted(static=("axis", "keepdims"))
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
+    """The logarithm of the mean of exp(x) over the axes; over those elements that `where` names."""
+    total = logsumexp(x, axis, where=where, keepdims=keepdims)
+    if where is None:
+        count = total.dtype.type(x.size // total.size)
+    else:
+        count = jnp.sum(jnp.broadcast_to(where, x.shape), axis, dtype=total.dtype, keepdims=keepdims)
+    return total - jnp.log(count)
+
+
+@custom_jvp
+@jitted()
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)) of positive numbers, exact near zero too.
+
+    By M. Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
+    """
+    return jnp.where(x < jnp.log(2.0), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x)))
+
+
+log1mexp.defjvps(lambda t, _, x: t / jnp.expm1(x))
 
 
 @jitted(static=("axis",))

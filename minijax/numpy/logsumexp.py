@@ -33,11 +33,11 @@ def shifted_sum(
 def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False,
               where: Any = None) -> Any:  # fmt: skip
     """log(sum(b * exp(a))) over the axes; of a negative sum NaN, or with `return_sign` its sign besides."""
+    if where is not None:
+        a = choose(where, a, 0)
     a, *factors = (
         promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)
     )
-    if where is not None:
-        a = choose(where, a, 0)
     if factors:
         a = choose(lax.ne(factors[0], literal(factors[0], 0)), a, -np.inf)
     found, shift = shifted_sum(a, axis, keepdims, where, *factors)

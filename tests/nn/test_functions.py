@@ -18,6 +18,10 @@ def _function(name, **options):
     return program
 
 
+def _weighted(**options):
+    return lambda jax: lambda x, b: jax.nn.logsumexp(x, b=b, **options)
+
+
 CASES = [compare.Case(name, _function(name), (X,)) for name in NAMES] + [
     compare.Case("gelu_exact", _function("gelu", approximate=False), (X,)),
     compare.Case("softmax_axis", _function("softmax", axis=0), (X,)),
@@ -29,6 +33,20 @@ CASES = [compare.Case(name, _function(name), (X,)) for name in NAMES] + [
     compare.Case("relu_half", lambda jax: lambda x: jax.nn.relu(x), (X.astype(np.float16),)),
     compare.Case("relu_int", lambda jax: lambda x: jax.nn.relu(x), (X.astype(np.int32),)),
     compare.Case("softplus_int", lambda jax: lambda x: jax.nn.softplus(x), (X.astype(np.int32),)),
+    compare.Case("log1mexp", lambda jax: lambda x: jax.nn.log1mexp(x * x), (X,)),
+    *(
+        compare.Case(f"{name} {options}", _function(name, **options), (X,))
+        for name in ("logmeanexp", "logsumexp")
+        for options in ({}, {"axis": 0}, {"axis": (0, -1), "keepdims": True}, {"axis": 1, "where": X > 0})
+    ),
+    *(
+        compare.Case(f"logsumexp b {options}", _weighted(**options), (X, X[0]))
+        for options in ({}, {"axis": 1, "return_sign": True}, {"where": X > 0})
+    ),
+    compare.Case("logsumexp_complex", _function("logsumexp", return_sign=True), (X * 1j,)),
+    compare.Case("logsumexp_of_complex", _function("logsumexp"), (X * (1 + 1j),)),
+    compare.Case("logsumexp_int", _function("logsumexp", axis=0), (X.astype(np.int32),)),
+    compare.Case("logsumexp_half", _function("logsumexp", axis=0), (X.astype(np.float16),)),
     compare.Case("relu_scalar", lambda jax: lambda x: jax.nn.relu(x), (1.5,)),
 ]
 
