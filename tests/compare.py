@@ -716,26 +716,32 @@ def _vmap(places: Callable[[tuple], tuple]) -> Transform:
     """`vmap` with the axes that `places` gives for arguments like `args`."""
 
     def arguments(args: tuple) -> tuple:
-        along = zip(args, places(args), strict=True)
-        return tuple(x if d is None else _map(lambda a: np.moveaxis(a, 0, d), _batched(x)) for x, d in along)
+        def along(x: Any, axis: int | None) -> Any:
+            return x if axis is None else _map(lambda a: np.moveaxis(a, 0, axis), _batched(x))
+
+        return tuple(map(along, args, places(args)))
 
     return Transform(lambda jax, f, args: jax.vmap(f, places(args)), arguments)
 
 
-def along(axis: int) -> Transform:
+def vmap_along(axis: int) -> Transform:
     """`vmap` of all arguments along an axis, or their last where they have fewer."""
     return _vmap(lambda args: tuple(min(axis, np.ndim(x)) for x in args))
 
 
-def alone(number: int, axis: int = 0) -> Transform:
+def vmap_of_one(number: int, axis: int) -> Transform:
     """`vmap` of one argument along an axis, or its last where it has fewer."""
-    return _vmap(lambda args: tuple(min(axis, np.ndim(x)) if i == number else None for i, x in enumerate(args)))
+    return _vmap(
+        lambda args: tuple(min(axis, np.ndim(x)) if i == number else None for i, x in enumerate(args))
+    )
 
 
 def _more() -> dict[str, Transform]:
     of = {f"vmap_of_{name}": then(TRANSFORMS["vmap"], TRANSFORMS[name]) for name in ("jvp", "vjp")}
-    all_along = {f"vmap_along_{axis}": along(axis) for axis in (1, 2)}
-    one = {f"vmap_{number}_along_{axis}": alone(number, axis) for number in range(5) for axis in range(5)}
+    all_along = {f"vmap_along_{axis}": vmap_along(axis) for axis in (1, 2)}
+    one = {
+        f"vmap_{number}_along_{axis}": vmap_of_one(number, axis) for number in range(5) for axis in range(5)
+    }
     return of | all_along | one
 
 

@@ -230,12 +230,12 @@ class IntegerPow(Elementwise):
         (out,) = outs
         if y == 0:
             return [e.full(1, out)]
+        if y == 3:
+            return [e.binary("multiply", e.binary("multiply", x, x, out), x, out)]
         magnitude = self._power(e, x, -y if y < 0 else y, out)
         return [e.binary("divide", e.full(1, out), magnitude, out) if y < 0 else magnitude]
 
     def _power(self, e, x, y, out):
-        if y == 3:
-            return e.binary("multiply", e.binary("multiply", x, x, out), x, out)
         result = None
         while y:
             if y & 1:

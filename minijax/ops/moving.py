@@ -68,8 +68,8 @@ class Reshape(Linear1):
     def infer(self, x, *, new_sizes, dimensions, sharding):
         if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
             raise TypeError(
-                f"reshape dimensions must be a permutation of operand dimensions, got dimensions {dimensions} "
-                f"for shape {x.shape}."
+                f"reshape dimensions must be a permutation of operand dimensions, got {dimensions} for shape "
+                f"{x.shape}."
             )
         if prod(new_sizes) != x.size:
             raise TypeError(

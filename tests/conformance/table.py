@@ -106,22 +106,20 @@ def names_of(jax: ModuleType, jnp: ModuleType) -> dict[str, Any]:
 
 def low(x: Any) -> np.generic:
     """The start of a maximum."""
-    dtype = np.dtype(x.dtype)
-    if dtype == bool:
-        return np.bool_(False)
-    if minijax.dtypes.issubdtype(dtype, np.integer):
-        return dtype.type(ml_dtypes.iinfo(dtype).min)
-    return dtype.type(ml_dtypes.finfo(dtype).min if "e4m3" in dtype.name else -np.inf)
+    return _end(np.dtype(x.dtype), "min", -np.inf)
 
 
 def high(x: Any) -> np.generic:
     """The start of a minimum."""
-    dtype = np.dtype(x.dtype)
-    if dtype == bool:
-        return np.bool_(True)
+    return _end(np.dtype(x.dtype), "max", np.inf)
+
+
+def _end(dtype: np.dtype, name: str, infinity: float) -> np.generic:
+    if dtype.kind == "b":
+        return np.bool_(name == "max")
     if minijax.dtypes.issubdtype(dtype, np.integer):
-        return dtype.type(ml_dtypes.iinfo(dtype).max)
-    return dtype.type(ml_dtypes.finfo(dtype).max if "e4m3" in dtype.name else np.inf)
+        return dtype.type(getattr(ml_dtypes.iinfo(dtype), name))
+    return dtype.type(getattr(ml_dtypes.finfo(dtype), name) if "e4m3" in dtype.name else infinity)
 
 
 HOMES = {"any": "float32", "none": "float32", "spread": "float32"}
@@ -134,7 +132,9 @@ def home(row: Row) -> str:
 def case(row: Row, dtype: str = "") -> Case:
     """The expression as a function of its operands; its home dtype must be accepted."""
     dtype = dtype or home(row)
-    used = [name for name in (*SHAPES, *FIXED) if re.search(rf"\b(?<![.'=]){name}\b(?!['(=])", row.expression)]
+    used = [
+        name for name in (*SHAPES, *FIXED) if re.search(rf"\b(?<![.'=]){name}\b(?!['(=])", row.expression)
+    ]
 
     def program(jax: ModuleType, jnp: ModuleType) -> Callable:
         return eval(f"lambda {', '.join(used)}: {row.expression}", names_of(jax, jnp))

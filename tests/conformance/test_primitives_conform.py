@@ -34,9 +34,24 @@ NOT_REACHED = {
 # Dtypes and transforms of a line where jax is wrong, or minijax by design another: a pattern of its primitive, dtype
 # and transform, a part of its expression, and the reason.
 ODD = [
-    ("^clamp_p .* .*(jvp|vjp)", "S,", "jax fails for derivatives by bounds that are scalars"),
-    ("^select_and_gather_add_p (bool|u?int|complex)", "", "jax gathers other numbers than those at the winners"),
-    (r"^get_p \w+ (?!plain)", "", "reads and writes are done at once on values under transforms, and jax fails for some"),
+    ("^clamp_p .* .*(jvp|vjp)", "(S,", "jax fails for derivatives by bounds that are scalars"),
+    (
+        "^select_and_gather_add_p (bool|u?int|complex)",
+        "",
+        "jax gathers other numbers than those at the winners",
+    ),
+    (
+        "^linear_solve_p .* vmap_of_vjp",
+        "",
+        "which of several equal jaxprs are one, and printed once, differs",
+    ),
+    ("^cumlogsumexp_p float8_e4m3fn", "", "this dtype has no infinity, and jax gives NaN for it"),
+    ("^(eq_to|argmax|argmin)_p complex", "", "jax refuses it too, but only when it is lowered or compiled"),
+    (
+        r"^get_p \w+ (?!plain)",
+        "",
+        "reads and writes are done at once on values under transforms, and jax fails for some",
+    ),
 ]
 
 
@@ -55,7 +70,9 @@ def test_every_public_primitive_is_reached():
 def names_in(jaxpr: Any) -> set[str]:
     """The primitives of a jaxpr and of those inside it."""
     found = {eqn.primitive.name for eqn in jaxpr.eqns}
-    inner = [x for eqn in jaxpr.eqns for p in eqn.params.values() for x in (p if type(p) in (tuple, list) else [p])]
+    inner = [
+        x for eqn in jaxpr.eqns for p in eqn.params.values() for x in (p if type(p) in (tuple, list) else [p])
+    ]
     return found.union(*(names_in(getattr(j, "jaxpr", j)) for j in inner if hasattr(j, "eqns")))
 
 
@@ -70,7 +87,9 @@ def cells(row: Row, dtype: str) -> Iterator[Case]:
         yield transformed(c, "plain")
     if outcome(lambda: theirs().eval_shape(run_on(theirs(), c.program), *c.args)).error:
         return
-    one = [f"vmap_{i}_along_{k}" for i, x in enumerate(c.args) for k in range(np.ndim(x) + 1) if len(c.args) > 1]
+    one = [
+        f"vmap_{i}_along_{k}" for i, x in enumerate(c.args) for k in range(np.ndim(x) + 1) if len(c.args) > 1
+    ]
     for transform in (*TRANSFORMS, *one):
         if not odd(row, dtype, transform):
             yield transformed(c, transform)
@@ -83,9 +102,9 @@ def odd(row: Row, dtype: str, transform: str) -> bool:
     )
 
 
-def chosen(name: str, tier: str) -> bool:
+def chosen(name: str, tier: str, share: int = SHARE) -> bool:
     seed = os.environ.get("MINIJAX_TEST_SEED", "0")
-    return tier == "full" or zlib.crc32(f"conformance {seed} {name}".encode()) % SHARE == 0
+    return tier == "full" or zlib.crc32(f"conformance {seed} {name}".encode()) % share == 0
 
 
 @contextlib.contextmanager
@@ -100,37 +119,61 @@ def test_every_line_at_every_dtype_under_every_transform(dtype, tier):
         sweep([c for row in ROWS if dtype in row.dtypes for c in cells(row, dtype) if chosen(c.name, tier)])
 
 
-def test_no_line_is_lowered_to_more_operations_than_jax_s():
+@pytest.mark.parametrize(
+    "transform", ["plain", *(pytest.param(t, marks=pytest.mark.full) for t in TRANSFORMS)]
+)
+def test_no_line_is_lowered_to_more_operations_than_jax_s(transform):
     more = []
     for row in ROWS:
-        counts = [operations(side, case(row)) for side in (ours(), theirs())]
-        if counts[0] > counts[1]:
-            more.append((row.expression, *counts))
-    assert not more
+        c = transformed(case(row), transform)
+        counts = [outcome(lambda side=side, c=c: operations(side, c)).value for side in (ours(), theirs())]
+        if counts[0] and counts[1] and counts[0] > counts[1] and not odd(row, home(row), transform):
+            more.append(f"{c.name}: ours {counts[0]}, theirs {counts[1]}")
+    assert not more, "\n".join(more)
 
 
 def operations(side: ModuleType, c: Case) -> int:
     """How many operations the text of a program holds, functions and their ends aside."""
     text = side.jit(run_on(side, c.program)).lower(*placed(side, c.args)).as_text()
-    return len(re.findall(r"^ +(?!.*\breturn\b)(?:%.* = )?\"?(?:stablehlo|chlo|mhlo|sdy|call|func\.call)\b", text, re.M))
+    return len(
+        re.findall(
+            r"^ +(?!.*\breturn\b)(?:%.* = )?\"?(?:stablehlo|chlo|mhlo|sdy|call|func\.call)\b", text, re.M
+        )
+    )
 
 
-# Lines at which neither jax nor minijax has a derivative.
+# Starts of lines that are not compared with differences.
 NO_DERIVATIVE = """
-""".splitlines()
+    lax.igamma_grad_a lax.nextafter lax.betainc lax.zeta lax.reduce( lax.reduce_window(X,S lax.select_and_scatter_p
+    lax.linalg.householder_product lax.linalg.ormqr lax.linalg.eig(M,compute_left_eigenvectors=False)
+    lax.linalg.hessenberg lax.linalg.schur lax.linalg.symmetric_product lax.linalg.tridiagonal(
+    lax.linalg.lu_pivots lax.while_loop spread(lambdaa:lax.pm squared_vjp
+""".split()  # Neither in jax, or not in both modes.
+ROUNDED = """
+    lax.dot_general(X,M,(((1,),(0,)),((),())),preferred lax.convert_element_type(X,jnp.bfloat16)
+    lax.convert_element_type(X,np.complex64) lax.reduce_precision
+""".split()
+OF_OTHER_FUNCTIONS = ["lax.stop_gradient", "lax.linalg.cholesky(H,symmetrize_input=False)"]
+UNEQUAL = tuple(NO_DERIVATIVE + ROUNDED + OF_OTHER_FUNCTIONS)
 
 
-@pytest.mark.parametrize("mode", ["float64", "complex128"])
-def test_derivatives_are_differences(mode):
-    wrong = {}
-    with width(mode):
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_derivatives_are_differences(dtype, tier):
+    single = {"float64": "float32", "complex128": "complex64"}[dtype]
+    wrong = []
+    with width(dtype):
         for row in ROWS:
-            if home(row) == ("float32" if mode == "float64" else "complex64") and row.expression not in NO_DERIVATIVE:
-                c = case(row, mode)
+            if (
+                row.home == "none"
+                or home(row) != single
+                or row.expression.replace(" ", "").startswith(UNEQUAL)
+            ):
+                continue
+            c = case(row, dtype)
+            if chosen(c.name, tier, 6):
                 found = outcome(lambda c=c: same_as_differences(ours(), run_on(ours(), c.program), c.args))
-                if found.error:
-                    wrong[row.expression] = found.error
-    assert not wrong, "\n".join(f"{line}: {type(e).__name__} {e}" for line, e in wrong.items())
+                wrong += [f"{c.name}: {found.error}"] if found.error else []
+    assert not wrong, "\n".join(wrong)
 
 
 UNABLE = """
@@ -143,7 +186,9 @@ def test_every_function_is_misused():
     lines = (Path(__file__).parent / "misuses.txt").read_text()
     for module in (theirs().lax, theirs().lax.linalg):
         prefix = module.__name__.removeprefix("jax.")
-        names = {n for n in dir(module) if n[0] != "_" and not n.endswith("_p") and callable(getattr(module, n))}
+        names = {
+            n for n in dir(module) if n[0] != "_" and not n.endswith("_p") and callable(getattr(module, n))
+        }
         names -= {n for n in names if isinstance(getattr(module, n), type)}
         unused = {n for n in names if f"{prefix}.{n}(" not in lines}
         assert unused == set(UNABLE if module is theirs().lax else ())
@@ -154,7 +199,9 @@ def test_misuses_are_refused_as_by_jax():
     wrong = []
     for line in (Path(__file__).parent / "misuses.txt").read_text().splitlines():
         if line and line[0] != "#":
-            found = outcome(lambda line=line: same_error(*both(lambda jax, jnp: lambda: misuse(line, jax, jnp))))
+            found = outcome(
+                lambda line=line: same_error(*both(lambda jax, jnp: lambda: misuse(line, jax, jnp)))
+            )
             wrong += [f"{line}: {found.error}"] if found.error else []
     assert not wrong, "\n".join(wrong)
 
