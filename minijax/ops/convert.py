@@ -182,7 +182,8 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 
     Between widths that differ, the result gains or loses a last axis. Raises ValueError if it does not fit.
     """
-    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize_dtype(new_dtype))
+    new_dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
+    return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
 
 
 def stop_gradient(x: Any) -> Any:
