@@ -709,9 +709,46 @@ def _transforms() -> dict[str, Transform]:
 
 
 TRANSFORMS = _transforms()
+MATRIX = tuple(TRANSFORMS)
 
 
-def matrix(cases: Sequence[Case], transforms: Sequence[str] = tuple(TRANSFORMS)) -> list:
+def _vmap(places: Callable[[tuple], tuple]) -> Transform:
+    """`vmap` with the axes that `places` gives for arguments like `args`."""
+
+    def arguments(args: tuple) -> tuple:
+        def along(x: Any, axis: int | None) -> Any:
+            return x if axis is None else _map(lambda a: np.moveaxis(a, 0, axis), _batched(x))
+
+        return tuple(map(along, args, places(args)))
+
+    return Transform(lambda jax, f, args: jax.vmap(f, places(args)), arguments)
+
+
+def vmap_along(axis: int) -> Transform:
+    """`vmap` of all arguments along an axis, or their last where they have fewer."""
+    return _vmap(lambda args: tuple(min(axis, np.ndim(x)) for x in args))
+
+
+def vmap_of_one(number: int, axis: int) -> Transform:
+    """`vmap` of one argument along an axis, or its last where it has fewer."""
+    return _vmap(
+        lambda args: tuple(min(axis, np.ndim(x)) if i == number else None for i, x in enumerate(args))
+    )
+
+
+def _more() -> dict[str, Transform]:
+    of = {f"vmap_of_{name}": then(TRANSFORMS["vmap"], TRANSFORMS[name]) for name in ("jvp", "vjp")}
+    all_along = {f"vmap_along_{axis}": vmap_along(axis) for axis in (1, 2)}
+    one = {
+        f"vmap_{number}_along_{axis}": vmap_of_one(number, axis) for number in range(5) for axis in range(5)
+    }
+    return of | all_along | one
+
+
+TRANSFORMS |= _more()
+
+
+def matrix(cases: Sequence[Case], transforms: Sequence[str] = MATRIX) -> list:
     """A pytest parameter for every case under every transform; the test passes it to `check`."""
     cells = [transformed(case, name) for case in cases for name in transforms]
     return [pytest.param(cell, id=cell.name) for cell in cells]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import dtypes
 from minijax.control.custom import bind_custom_jvp
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo
@@ -13,7 +14,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import elementwise as ops, moving
-from minijax.ops.families import INEXACT, NUMBER, Kinds, check_kinds, literal
+from minijax.ops.families import NUMBER, check_kinds, literal
 from minijax.ops.moving import Linear1
 from minijax.ops.reduce import lowest, reduce_max_p, reduce_min_p
 from minijax.ops.shape import concatenate, pad, rev, slice_in_dim
@@ -76,14 +77,12 @@ def finite(x: Any) -> Any:
 class Cumulative(Primitive):
     """Combines every element along `axis` with all those before it (after it, if `reverse`)."""
 
-    accepts: Kinds = NUMBER
-
     def __init__(self, name: str, combine: Callable):
         self.name = name
         self.combine = combine
 
     def infer(self, x, *, axis, reverse):
-        check_kinds(self.name, self.accepts, x)
+        check_kinds(self.name, NUMBER, x)
         return [x]
 
     def start(self, e: Any, unit: ShapedArray) -> str:
@@ -157,9 +156,9 @@ class CumExtremum(Cumulative):
 
 
 class CumLogSumExp(Cumulative):
-    accepts = INEXACT
-
     def start(self, e, unit):
+        if not dtypes.is_inexact(unit.dtype):
+            raise OverflowError(f"{self.name}: no {unit.dtype.name} is the logarithm of zero.")
         return e.constant(lowest(unit.dtype), unit)
 
     def reducer(self, e, dtype):

@@ -123,9 +123,9 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     if kind == FftType.RFFT:
         if np.issubdtype(aval.dtype, np.complexfloating):
             raise ValueError(f"fft: only real valued inputs supported for rfft, got {aval.dtype.name}")
-        dtype = np.dtype(aval.dtype if dtypes.is_inexact(aval.dtype) else dtypes.result_type(x, float))
+        dtype = dtypes.to_inexact_dtype(aval.dtype)
     else:
-        dtype = np.dtype(dtypes.result_type(aval.dtype, np.complex64))
+        dtype = dtypes.to_complex_dtype(aval.dtype)
     x = convert(x, dtype, False)
     if not len(fft_lengths):
         return x

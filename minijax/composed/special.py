@@ -38,8 +38,9 @@ from minijax.ops.elementwise import (
     select,
     sub,
 )
-from minijax.ops.families import Defined, alike, broadcast_shapes_of_op
+from minijax.ops.families import Defined, alike
 from minijax.ops.reduce import reduce_or
+from minijax.ops.shape import broadcast_shapes
 from minijax.ops.special import full_of
 
 _ufuncs: Any = lazy.defer("minijax.numpy.ufuncs")
@@ -249,7 +250,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
 
 def random_gamma_grad(*args: Any) -> Any:
     """The derivative of a sample of a gamma distribution by its shape: of (shape, sample), as loops."""
-    shape = broadcast_shapes_of_op("random_gamma_grad", *(typeof(x).shape for x in args))
+    shape = broadcast_shapes(*(typeof(x).shape for x in args))
     args = tuple(moving.broadcast_to_shape(x, shape) for x in args)
     return _in_single(lambda a, x: _by_order(a, x, SAMPLE))(*args)
 

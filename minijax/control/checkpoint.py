@@ -119,7 +119,7 @@ class Remat(TakesRefs):
         return [next(late_outs) if wait else next(rest) for wait in parts.out_unknown]
 
     def batch(self, axis, operands, dims, **params):
-        outs = (None,) * len(params["jaxpr"].outvars)
+        outs = (...,) * len(params["jaxpr"].outvars)
         closed, out_dims = batch_jaxpr(closed_of(params["jaxpr"]), axis, tuple(dims), outs)
         jaxpr, consts = opened(closed)
         return self.bind_all([*consts, *operands], {**params, "jaxpr": jaxpr}), list(out_dims)

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
+from minijax.base import dtypes, tree
 from minijax.ir.jaxpr import Literal
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops.moving import Linear1, held, move_axis
 from minijax.run.array import Array
 
@@ -182,14 +182,16 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 
     Between widths that differ, the result gains or loses a last axis. Raises ValueError if it does not fit.
     """
-    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize_dtype(new_dtype))
+    new_dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
+    return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
 
 
 def stop_gradient(x: Any) -> Any:
-    """The value of `x`, a constant to differentiation."""
-    if not is_value(x):
-        return x
-    return stop_gradient_p.bind(x)
+    """The values of a tree, constants to differentiation.
+
+    Raises TypeError for leaves that are no arrays.
+    """
+    return tree.tree_map(lambda leaf: stop_gradient_p.bind(leaf), x)
 
 
 def copy(x: Any) -> Any:

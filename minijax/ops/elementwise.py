@@ -132,6 +132,8 @@ class Abs(Elementwise):
 
     def result_dtype(self, x):
         check_kinds(self.name, self.accepts, x)
+        if dtypes.itemsize_bits(x.dtype) < 8:
+            raise TypeError(f"{self.name} does not accept dtype {x.dtype.name}: it is too narrow.")
         return real_dtype(x.dtype)
 
 
@@ -228,12 +230,12 @@ class IntegerPow(Elementwise):
         (out,) = outs
         if y == 0:
             return [e.full(1, out)]
+        if y == 3:
+            return [e.binary("multiply", e.binary("multiply", x, x, out), x, out)]
         magnitude = self._power(e, x, -y if y < 0 else y, out)
         return [e.binary("divide", e.full(1, out), magnitude, out) if y < 0 else magnitude]
 
     def _power(self, e, x, y, out):
-        if y == 3:
-            return e.binary("multiply", e.binary("multiply", x, x, out), x, out)
         result = None
         while y:
             if y & 1:
@@ -450,6 +452,8 @@ class Part(LinearElementwise):
 
     def result_dtype(self, x):
         check_kinds(self.name, self.accepts, x)
+        if dtypes.itemsize_bits(x.dtype) < 8:
+            raise TypeError(f"{self.name} does not accept dtype {x.dtype.name}: it is too narrow.")
         return real_dtype(x.dtype)
 
 
@@ -547,7 +551,7 @@ class SelectN(Primitive):
 
     def infer(self, which, *cases):
         if not cases:
-            raise TypeError("select_n must have at least one case")
+            raise ValueError("select_n must have at least one case")
         if any(c.shape != cases[0].shape for c in cases):
             raise TypeError(
                 f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}]."
@@ -671,12 +675,10 @@ class Clamp(Primitive):
             return self.bind_all(operands, {}), [dims[1]]
         fronted = list(operands)
         for i in (0, 2, 1):
-            if dims[i] is not None or typeof(operands[i]).ndim:
+            if i == 1 or dims[i] is not None or typeof(operands[i]).ndim:
                 fronted[i] = moving.axis_to_front(operands[i], dims[i], axis.size)
-        if dims[1] is None:
-            fronted[1] = moving.axis_to_front(x, None, axis.size)
         shape = typeof(fronted[1]).shape
-        for i in (2, 0):
+        for i in (0, 2):
             have = typeof(fronted[i]).shape
             if have != shape:
                 fronted[i] = moving.broadcast_in_dim(fronted[i], shape, tuple(range(len(have))))

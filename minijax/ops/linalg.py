@@ -51,7 +51,7 @@ def _masked(x: Any, offset: int, upper: bool) -> Any:
     mask = diagonal_mask(*shape[-2:], offset, ge, dtypes.default_int_dtype())
     if len(shape) > 2:
         mask = moving.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-    zeros = moving.full(shape, literal(x, 0))
+    zeros = moving.full(shape, literal(x, 0), typeof(x).weak_type)
     return select(mask, zeros, x) if upper else select(mask, x, zeros)
 
 
@@ -92,8 +92,9 @@ class Linalg(Primitive):
     square = False
 
     def infer(self, *avals, **params):
-        batch = self.check(avals)
-        return [ShapedArray((*batch, *shape), dtype) for shape, dtype in self.results(*avals, **params)]
+        batch, weak = self.check(avals), all(a.weak_type for a in avals)
+        found = self.results(*avals, **params)
+        return [ShapedArray((*batch, *shape), dtype, weak) for shape, dtype in found]
 
     def results(self, *avals: ShapedArray, **params: Any) -> list[tuple[tuple, Any]]:
         """The shape, without batch axes, and the dtype of each result."""
@@ -372,7 +373,7 @@ def symmetrized(x: Any) -> Any:
     total = (bitwise_or if is_bool else add)(x, adjoint(x))
     dtype = dtypes.to_inexact_dtype(typeof(x).dtype)
     total = total if dtype == typeof(x).dtype else convert(total, dtype, weak_type=is_bool)
-    return div(total, literal(total, 2))
+    return div(total, 2.0 if is_bool else literal(total, 2))
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:

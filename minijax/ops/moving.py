@@ -66,6 +66,11 @@ class Reshape(Linear1):
     name = "reshape"
 
     def infer(self, x, *, new_sizes, dimensions, sharding):
+        if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
+            raise TypeError(
+                f"reshape dimensions must be a permutation of operand dimensions, got {dimensions} for shape "
+                f"{x.shape}."
+            )
         if prod(new_sizes) != x.size:
             raise TypeError(
                 f"reshape total size must be unchanged, got new_sizes {new_sizes} (size {prod(new_sizes)}) "

@@ -146,6 +146,7 @@ def optimization_barrier(operand: Any, /) -> Any:
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Keeps a tree of values from being dropped by minijax; by XLA too, if `prevent_mlir_dce`."""
     for leaf in tree.tree_leaves(val):
+        typeof(leaf)
         dce_sink_p.bind(leaf, prevent_mlir_dce=prevent_mlir_dce)
 
 

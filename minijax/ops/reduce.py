@@ -162,7 +162,7 @@ class ReduceLogical(Reduction):
     """Bits or truth values combined."""
 
     def check(self, x):
-        if x.dtype != np.bool_ and not dtypes.issubdtype(x.dtype, np.integer):
+        if x.dtype.kind not in "biu":
             raise TypeError(f"{self.name}: a logical reduction takes bool or int, got dtype {x.dtype}.")
 
     def infer(self, x, *, axes):

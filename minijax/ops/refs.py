@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base.lazy import defer
 from minijax.ir import state
-from minijax.ir.jaxpr import DebugInfo, JaxprEqn
+from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, Tracer, trace_to_jaxpr
@@ -155,12 +155,13 @@ class Indexed(OfRefs):
     """An operation on the elements that an index names."""
 
     def text_of(self, eqn: JaxprEqn, name: Any, first: int) -> str:
-        names = [name(a, False) for a in eqn.invars[first:]]
-        items = [
-            "..." if x is Ellipsis else names[x.n] if type(x) is Operand else str(x)
-            for x in eqn.params["index"]
-        ]
-        return f"{name(eqn.invars[0], False)}[{','.join(items)}]"
+        ref, arrays, index = eqn.invars[0], eqn.invars[first:], list(eqn.params["index"])
+        names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
+        at = index.index(Ellipsis) if Ellipsis in index else len(index)
+        named = sum(x is not None and x is not Ellipsis for x in index)
+        index[at : at + 1] = [Slice(None, None, None)] * (ref.aval.ndim - named)
+        items = [names[x.n] if type(x) is Operand else str(x) for x in index] if named else ["..."]
+        return f"{name(ref, False)}[{','.join(items)}]"
 
     def batch(self, axis, operands, dims, *, index):
         raise _mixed(self.name, "vmapped", "an unbatched", typeof(operands[0]))

@@ -139,13 +139,18 @@ class Gather(Primitive):
         return self.bind_all([x, indices], params), [0]
 
 
+def _each(e: Any, bounds: Sequence[int], aval: ShapedArray) -> str:
+    """The bounds for each index vector."""
+    row = ShapedArray((len(bounds),), aval.dtype)
+    most = e.constant(np.asarray(bounds, aval.dtype), row)
+    return most if row.shape == aval.shape else e.broadcast_in_dim(most, row, aval, (aval.ndim - 1,))
+
+
 def _inside(e: Any, indices: str, aval: ShapedArray, bounds: Sequence[int]) -> str:
     """Whether each index vector is between 0 and the bounds."""
     flags, zeros = ShapedArray(aval.shape, _BOOL), e.full(0, aval)
     above = e.compare("GE", indices, zeros, aval)
-    row = ShapedArray((len(bounds),), aval.dtype)
-    most = e.broadcast_in_dim(e.constant(np.asarray(bounds, aval.dtype), row), row, aval, (aval.ndim - 1,))
-    both = e.binary("and", above, e.compare("LE", indices, most, aval), flags)
+    both = e.binary("and", above, e.compare("LE", indices, _each(e, bounds, aval), aval), flags)
     start = e.constant(True, ShapedArray((), _BOOL))
     return e.reduce([both], [start], [flags], [ShapedArray(aval.shape[:-1], _BOOL)], (aval.ndim - 1,), "and")[
         0
@@ -287,9 +292,7 @@ def _clipped(
     highest = int(np.iinfo(aval.dtype).max)
     sizes = window_sizes(numbers, x.ndim, updates.shape)
     bounds = [min(b, highest) for b in index_bounds(numbers.scatter_dims_to_operand_dims, sizes, x)]
-    row = ShapedArray((len(bounds),), aval.dtype)
-    most = e.broadcast_in_dim(e.constant(np.asarray(bounds, aval.dtype), row), row, aval, (aval.ndim - 1,))
-    return e.clamp(e.full(0, aval), indices, most, aval)
+    return e.clamp(e.full(0, aval), indices, _each(e, bounds, aval), aval)
 
 
 def _reducer(e: Any, jaxpr: Jaxpr | None) -> Callable | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -647,7 +648,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 
 def shape_as_value(shape: Sequence[int]) -> Any:
     """A shape as an array of int32."""
-    return np.array(shape, np.int32) if len(shape) else moving.full((0,), np.int32(0))
+    return np.array([index(n) for n in shape], np.int32) if len(shape) else moving.full((0,), np.int32(0))
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:

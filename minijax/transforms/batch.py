@@ -170,14 +170,16 @@ def _batch(fun, axis, values, dims, tag):
 def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, dims: tuple, out_dims: tuple) -> tuple[ClosedJaxpr, tuple]:
     """The jaxpr over batched inputs, and its results' dims.
 
-    An entry of `out_dims` is an int where the result must be batched there, None where it may stay as it is.
+    An entry of `out_dims` is an int where the result must be batched there, None where it may stay as it is,
+    and ... where it must be batched in front if it is.
     """
     found: list = []
 
     def run(*args):
         body = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
         results, result_dims = batch_flat(body, axis, args, dims)
-        found[:] = [want if type(want) is int else d for d, want in zip(result_dims, out_dims, strict=True)]
+        found[:] = [want if type(want) is int else 0 if want is ... and d is not None else d
+                    for d, want in zip(result_dims, out_dims, strict=True)]  # fmt: skip
         return [place(x, d, want, axis) for x, d, want in zip(results, result_dims, found, strict=True)]
 
     avals = [

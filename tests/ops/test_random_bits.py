@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import Case, canonical, jaxpr_text, lowered_text, same, same_error, sweep
+from compare import Case, canonical, jaxpr_text, lowered_text, same, same_error, sweep, transformed
 
 import minijax
 from minijax.ops import random_bits
@@ -75,6 +75,9 @@ def test_xla_s_generators_equal_jax_s():
              for d in (np.uint8, np.uint16, np.uint32, np.int32, np.float32)]  # fmt: skip
     cases += [Case(name, by_algorithm(name), (words(4),)) for name in ("RNG_THREE_FRY", "RNG_PHILOX")]
     sweep(cases)
+    # jax writes the new key with `dynamic_update_index_in_dim`, which is more operations.
+    both = Case("both", lambda lax: lambda key: lax.rng_bit_generator(key, (3,)), (words(4),))
+    sweep([transformed(both, t) for t in ("vmap", "vmap_along_1")], tier="full", jaxpr=False)
 
 
 def test_uniform_numbers_lie_between_their_bounds():
