@@ -9,7 +9,7 @@ from minijax.base import dtypes, tree
 from minijax.ir.jaxpr import Literal
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops.moving import Linear1, held, move_axis
 from minijax.run.array import Array
 
@@ -191,7 +191,7 @@ def stop_gradient(x: Any) -> Any:
 
     Raises TypeError for leaves that are no arrays.
     """
-    return tree.tree_map(lambda leaf: stop_gradient_p.bind(leaf), x)
+    return stop_gradient_p.bind(x) if is_value(x) else tree.tree_map(stop_gradient_p.bind, x)
 
 
 def copy(x: Any) -> Any:
