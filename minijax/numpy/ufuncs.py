@@ -442,7 +442,7 @@ def signbit(x: Any, /) -> Any:
     return convert(lax.shift_right_arithmetic(ints, literal(ints, bits - 1)), np.dtype(bool))
 
 
-@jitted(static=("copy",))
+@jitted()
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """As `numpy.nan_to_num`; `copy` has no effect."""
     (x,) = arrays("nan_to_num", x)

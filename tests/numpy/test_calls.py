@@ -232,7 +232,10 @@ def given_parameters(signature, node):
 
 
 def uncovered():
-    """`name.parameter` for each that no call gives a value of its own; `name` where no call reaches it."""
+    """`name.parameter` for each that no call gives a value of its own; `name` where no call reaches it.
+
+    `out`, and `where` of universal functions, only take None.
+    """
     functions = dict(public_functions())
     signatures = {}
     for name, value in functions.items():
@@ -240,7 +243,10 @@ def uncovered():
             signatures[name] = inspect.signature(value)
         except (TypeError, ValueError):
             signatures[name] = None
-    left = {n: set(s.parameters) if s else set() for n, s in signatures.items()}
+    left = {n: set(s.parameters) - {"out"} if s else set() for n, s in signatures.items()}
+    for name, value in functions.items():
+        if isinstance(value, type(functions["add"])):
+            left[name] = set()
     reached = set()
     for path in TABLES:
         for call in calls(path):
