@@ -2,7 +2,7 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, ("linalg",), {
+_FACE = Face(__name__, ("fft", "linalg"), {
     "minijax.base.dtypes": """
         finfo iinfo issubdtype promote_types result_type
     """,
