@@ -575,8 +575,8 @@ def cond(x: Any, p: int | str | None = None) -> Any:
 
 
 def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
-    squares = lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else lax.mul(x, x)
-    return lax.sqrt(reductions.sum(squares, axis=axis, keepdims=keepdims))
+    squares = lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else ufuncs.multiply(x, x)
+    return ufuncs.sqrt(reductions.sum(squares, axis=axis, keepdims=keepdims))
 
 
 @jitted("norm", static=("ord", "axis", "keepdims"))
@@ -604,17 +604,17 @@ def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool
 
 
 def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Any:  # noqa: A002
-    """As `numpy.linalg.vector_norm`."""
-    (x,) = _inexact("vector_norm", x)
+    """As `numpy.linalg.vector_norm`; norms of integers but the Euclidean one are integers."""
+    (x,) = arrays("jnp.linalg.vector_norm", x)
     if isinstance(ord, str):
         raise ValueError(f"Invalid order '{ord}' for vector norm. For infinity use jax.numpy.inf.")
     if ord == 2:
         return _euclidean(x, axis, keepdims)
     how = dict(axis=axis, keepdims=keepdims)
     if ord == 0:
-        dtype = dtypes.to_floating_dtype(typeof(x).dtype)
+        dtype = dtypes.finfo(typeof(x).dtype).dtype
         return reductions.sum(ufuncs.not_equal(x, literal(x, 0)), dtype=dtype, **how)
-    size = lax.abs(x)
+    size = ufuncs.absolute(x)
     if ord == math.inf:
         return reductions.max(size, initial=0, **how)
     if ord == -math.inf:
@@ -622,7 +622,7 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: in
     if ord == 1:
         return reductions.sum(size, **how)
     power = literal(size, ord)
-    return lax.pow(reductions.sum(lax.pow(size, power), **how), literal(size, literal(size, 1) / power))
+    return ufuncs.power(reductions.sum(ufuncs.power(size, power), **how), literal(size, 1 / power))
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:  # noqa: A002
