@@ -66,7 +66,7 @@ class FFT(Linear1):
                 f"fft: IRFFT input shape {x.shape} minor dimensions must be equal to all except the last "
                 f"fft_length, got fft_lengths={lengths}"
             )
-        if last != (lengths[-1] // 2 + 1 if lengths[-1] else 0):
+        if lengths[-1] and last != lengths[-1] // 2 + 1:
             raise ValueError(
                 f"fft: IRFFT requires the last dimension of the input, of shape {x.shape}, to be "
                 f"fft_lengths[-1] // 2 + 1, got fft_lengths={lengths}"
@@ -82,9 +82,10 @@ class FFT(Linear1):
             return _rfft_transpose(ct, fft_lengths)
         if fft_type != FftType.IRFFT:
             return fft(ct, fft_type, fft_lengths)
+        scale = 1 / prod(fft_lengths)
         spectrum = fft(ct, FftType.RFFT, fft_lengths)
         weights = _weights(spectrum, fft_lengths[-1])
-        return conj(mul(mul(literal(weights, 1 / prod(fft_lengths)), weights), spectrum))
+        return conj(mul(mul(literal(weights, scale), weights), spectrum))
 
     def batch(self, axis, operands, dims, *, fft_type, fft_lengths):
         x = moving.move_axis(operands[0], dims[0], 0)
@@ -125,7 +126,11 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
             raise ValueError(f"fft: only real valued inputs supported for rfft, got {aval.dtype.name}")
         dtype = dtypes.to_inexact_dtype(aval.dtype)
     else:
+<<<<<<< HEAD
         dtype = dtypes.to_complex_dtype(aval.dtype)
+=======
+        dtype = dtypes.to_complex_dtype(dtypes.to_inexact_dtype(aval.dtype))
+>>>>>>> signal
     x = convert(x, dtype, False)
     if not len(fft_lengths):
         return x

@@ -2,12 +2,15 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, ("linalg",), {
+_FACE = Face(__name__, ("fft", "linalg"), {
     "minijax.base.dtypes": """
         finfo iinfo issubdtype promote_types result_type
     """,
     "minijax.numpy.contractions": """
-        einsum einsum_path inner kron matvec outer tensordot trace vdot vecdot vecmat
+        cross einsum einsum_path inner kron matvec outer tensordot trace vdot vecdot vecmat
+    """,
+    "minijax.numpy.covariance": """
+        corrcoef cov
     """,
     "minijax.numpy.creation": """
         arange array asarray astype can_cast copy empty empty_like eye from_dlpack frombuffer fromfunction
@@ -17,8 +20,14 @@ _FACE = Face(__name__, ("linalg",), {
     "minijax.numpy.cumulating": """
         cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum
     """,
+    "minijax.numpy.differences": """
+        gradient interp trapezoid unwrap
+    """,
     "minijax.numpy.padding": """
         pad
+    """,
+    "minijax.numpy.polynomial": """
+        poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots
     """,
     "minijax.numpy.products": """
         dot matmul
@@ -42,11 +51,18 @@ _FACE = Face(__name__, ("linalg",), {
         flipud hsplit hstack matrix_transpose moveaxis permute_dims ravel repeat reshape resize roll
         rollaxis rot90 split squeeze stack swapaxes tile transpose unstack vander vsplit vstack
     """,
+    "minijax.numpy.signal": """
+        bartlett blackman convolve correlate hamming hanning kaiser
+    """,
     "minijax.numpy.sorting": """
         argsort lexsort searchsorted sort sort_complex
     """,
     "minijax.numpy.special": """
+<<<<<<< HEAD
         sinc
+=======
+        i0 logaddexp logaddexp2 sinc
+>>>>>>> signal
     """,
     "minijax.numpy.taking": """
         argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero

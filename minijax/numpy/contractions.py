@@ -14,7 +14,7 @@ from minijax.base import cache, dims, dtypes
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import reductions
-from minijax.numpy.creation import zeros_like
+from minijax.numpy.creation import asarray, zeros_like
 from minijax.numpy.promote import arrays, as_type, check_no_float0, is_complex, promote_dtypes
 from minijax.numpy.selecting import where
 from minijax.numpy.shaping import moveaxis
@@ -402,6 +402,27 @@ def kron(a: Any, b: Any) -> Any:
     shape = tuple(m * n for m, n in zip(typeof(a).shape, typeof(b).shape, strict=True))
     product = lax.mul(expand_dims(a, range(1, 2 * rank, 2)), expand_dims(b, range(0, 2 * rank, 2)))
     return reshape(product, shape)
+
+
+@jitted("cross", static=("axisa", "axisb", "axisc", "axis"))
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """As `numpy.cross`; a vector of two components lacks the third."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = arrays("cross", a, b)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    sizes = a.shape[-1], b.shape[-1]
+    if not {2, 3}.issuperset(sizes):
+        raise ValueError(f"Dimension must be either 2 or 3 for cross product, got {sizes[0]} and {sizes[1]}")
+    if sizes == (2, 2):
+        return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    (a0, a1, a2), (b0, b1, b2) = map(_components, (a, b))
+    return moveaxis(asarray([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]), 0, axisc)
+
+
+def _components(x: Any) -> list:
+    found = [x[..., i] for i in range(x.shape[-1])]
+    return found if len(found) == 3 else [*found, zeros_like(found[1])]
 
 
 @jitted(static=("axis1", "axis2", "dtype"))

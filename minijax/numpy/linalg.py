@@ -238,7 +238,7 @@ def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tu
             raise TypeError(f"lstsq: {len(x)}-dimensional array given. Array must be one or two-dimensional")
     (m, n), of_vector = shape, len(given) == 1
     b = b[:, None] if of_vector else b
-    eps = np.finfo(dtype).eps
+    eps = dtypes.finfo(dtype).eps
     rcond = eps * max(n, m) if rcond is None else where(ufuncs.less(rcond, 0), eps, rcond)
     if m and n:
         x, rank, s = _by_singular_values(a, b, rcond)
@@ -274,7 +274,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
         return creation.zeros((*batch, n, m), typeof(a).dtype)
     a = lax.conj(a) if is_complex(a) else a
     if rtol is None:
-        eps = creation.array(np.finfo(typeof(a).dtype).eps)
+        eps = creation.array(dtypes.finfo(typeof(a).dtype).eps)
         rtol = ufuncs.multiply(10.0 * max(m, n), eps)
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     rtol = creation.asarray(rtol)[..., None]
@@ -407,7 +407,7 @@ def _exchanges(pivots: Any) -> Any:
 
 
 def _parity_sign(count: Any) -> Any:
-    half = ufuncs.remainder(count, np.int32(2))
+    half = ufuncs.remainder(count, 2)
     return lax.add(lax.mul(literal(half, -2), half), literal(half, 1))
 
 
@@ -428,6 +428,17 @@ def _slogdet_lu(a: Any) -> tuple:
     return sign, ufuncs.real(logdet)
 
 
+def _slogdet_qr(a: Any) -> tuple:
+    if is_complex(a):
+        raise NotImplementedError("slogdet method='qr' not implemented for complex inputs")
+    r, taus = geqrf_p.bind(a)
+    diagonal = taking.diagonal(r, axis1=-2, axis2=-1)
+    logdet = reductions.sum(lax.log(lax.abs(diagonal)), axis=-1)
+    sign = reductions.prod(lax.sign(diagonal), axis=-1)
+    reflections = where(taus[..., : typeof(a).shape[-1] - 1] != 0, -1, 1)
+    return lax.mul(sign, convert(reductions.prod(reflections, axis=-1), typeof(a).dtype)), logdet
+
+
 def _corners(a: Any) -> list:
     """The elements of a 2 by 2 matrix, row by row, and its determinant."""
     w, x, y, z = (_element(a, i, j) for i in range(2) for j in range(2))
@@ -440,7 +451,7 @@ def _slogdet_small(a: Any) -> tuple:
     return lax.sign(value), lax.log(size)
 
 
-_slogdet_lu, _slogdet_small = custom_jvp(_slogdet_lu), custom_jvp(_slogdet_small)
+_slogdet_lu, _slogdet_qr, _slogdet_small = map(custom_jvp, (_slogdet_lu, _slogdet_qr, _slogdet_small))
 
 
 def _split_ratio(ratio: Any, sign: Any) -> tuple:
@@ -451,6 +462,7 @@ def _split_ratio(ratio: Any, sign: Any) -> tuple:
     return turn, lax.real(ratio)
 
 
+@_slogdet_qr.defjvp
 @_slogdet_lu.defjvp
 def _slogdet_jvp(primals, tangents):
     sign, logdet = slogdet(primals[0])
@@ -474,15 +486,14 @@ def _slogdet_small_jvp(primals, tangents):
 
 @jitted("slogdet", static=("method",))
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
-    """As `numpy.linalg.slogdet`, by the LU decomposition."""
+    """As `numpy.linalg.slogdet`; the method is "lu" (also None) or, for real matrices, "qr"."""
     (a,) = _inexact("slogdet", a)
     _check_square("slogdet()", a)
-    if method == "qr":
-        raise NotImplementedError("slogdet method='qr' is not implemented")
-    if method not in (None, "lu"):
+    if method not in (None, "lu", "qr"):
         raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), and 'qr'.")
     small = method is None and typeof(a).shape[-1] in (1, 2)
-    return SlogdetResult(*(_slogdet_small(a) if small else _slogdet_lu(a)))
+    found = _slogdet_small if small else _slogdet_qr if method == "qr" else _slogdet_lu
+    return SlogdetResult(*found(a))
 
 
 def _cofactor_solve(a: Any, b: Any) -> tuple:
@@ -532,7 +543,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
         return reductions.any(ufuncs.not_equal(a, 0)).astype(np.int32)
     s = svd(a, full_matrices=False, hermitian=hermitian, compute_uv=False)
     if rtol is None:
-        eps = np.finfo(typeof(s).dtype).eps
+        eps = dtypes.finfo(typeof(s).dtype).eps
         rtol = reductions.max(s, axis=-1) * max(typeof(a).shape[-2:]) * eps
     return reductions.sum(ufuncs.greater(s, moving.expand_dims(creation.asarray(rtol), (-1,))), axis=-1)
 
@@ -564,8 +575,8 @@ def cond(x: Any, p: int | str | None = None) -> Any:
 
 
 def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
-    squares = lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else lax.mul(x, x)
-    return lax.sqrt(reductions.sum(squares, axis=axis, keepdims=keepdims))
+    squares = lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else ufuncs.multiply(x, x)
+    return ufuncs.sqrt(reductions.sum(squares, axis=axis, keepdims=keepdims))
 
 
 @jitted("norm", static=("ord", "axis", "keepdims"))
@@ -593,17 +604,17 @@ def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool
 
 
 def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Any:  # noqa: A002
-    """As `numpy.linalg.vector_norm`."""
-    (x,) = _inexact("vector_norm", x)
+    """As `numpy.linalg.vector_norm`; norms of integers but the Euclidean one are integers."""
+    (x,) = arrays("jnp.linalg.vector_norm", x)
     if isinstance(ord, str):
         raise ValueError(f"Invalid order '{ord}' for vector norm. For infinity use jax.numpy.inf.")
     if ord == 2:
         return _euclidean(x, axis, keepdims)
     how = dict(axis=axis, keepdims=keepdims)
     if ord == 0:
-        dtype = dtypes.to_floating_dtype(typeof(x).dtype)
+        dtype = dtypes.finfo(typeof(x).dtype).dtype
         return reductions.sum(ufuncs.not_equal(x, literal(x, 0)), dtype=dtype, **how)
-    size = lax.abs(x)
+    size = ufuncs.absolute(x)
     if ord == math.inf:
         return reductions.max(size, initial=0, **how)
     if ord == -math.inf:
@@ -611,7 +622,7 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: in
     if ord == 1:
         return reductions.sum(size, **how)
     power = literal(size, ord)
-    return lax.pow(reductions.sum(lax.pow(size, power), **how), literal(size, literal(size, 1) / power))
+    return ufuncs.power(reductions.sum(ufuncs.power(size, power), **how), literal(size, 1 / power))
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:  # noqa: A002
@@ -665,6 +676,17 @@ def outer(x1: Any, x2: Any, /) -> Any:
     if ranks != [1, 1]:
         raise ValueError(f"outer: Input arrays must be one-dimensional, but they have {ranks} dimensions")
     return contractions.outer(x1, x2)
+
+
+def cross(x1: Any, x2: Any, /, *, axis=-1) -> Any:
+    """As `numpy.linalg.cross`."""
+    sizes = [typeof(x).shape[axis] for x in arrays("jnp.linalg.cross", x1, x2)]
+    if sizes != [3, 3]:
+        raise ValueError(
+            "cross: Both input arrays must be (arrays of) 3-dimensional vectors, but they have "
+            f"{sizes[0]} and {sizes[1]} components"
+        )
+    return contractions.cross(x1, x2, axis=axis)
 
 
 def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:

@@ -16,7 +16,7 @@ from minijax.ir.types import typeof
 from minijax.numpy import indexing
 from minijax.numpy.creation import arraylike, asarray, broadcast_shape_to, concrete, host_ints, value, values
 from minijax.numpy.promote import promote_dtypes
-from minijax.numpy.ufuncs import remainder
+from minijax.numpy.ufuncs import power, remainder
 from minijax.ops import elementwise as lax, index as lax_index, moving, shape as lax_shape
 from minijax.ops.convert import convert
 from minijax.run.array import Array
@@ -615,4 +615,4 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
         raise ValueError(f"vander: N must be nonnegative, got {n}")
     powers = lax_shape.iota(x.dtype, n)
     powers = powers if increasing else lax.sub(x.dtype.type(n - 1), powers)
-    return lax.pow(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))
+    return power(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))

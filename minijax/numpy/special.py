@@ -1,16 +1,19 @@
-"""Elementwise functions with derivative rules of their own: sinc and the logarithms of sums of powers."""
+"""Elementwise functions with derivative rules of their own: sinc, i0 and the logarithms of sums of powers."""
 
 from collections.abc import Callable
 from math import log as math_log, pi
 from typing import Any
 
+from minijax.api.autodiff import jvp
 from minijax.composed import cumulative
 from minijax.control.custom import bind_custom_jvp
 from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
 from minijax.numpy.promote import is_complex, like, promote_args_inexact
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
 from minijax.ops.families import literal
+from minijax.ops.special import bessel_i0e
 
 
 @jitted(inline=True)
@@ -89,3 +92,22 @@ def _series_at_zero(k: int) -> Callable:
         return [_series_at_zero(k)(x), lax.mul(_series_at_zero(k + 1)(x), t)]
 
     return lambda x: bind_custom_jvp(_sinc_maclaurin, _sinc_maclaurin_jvp, (x,), False)[0]
+
+
+@jitted()
+def i0(x: Any) -> Any:
+    """As `numpy.i0`."""
+    (x,) = promote_args_inexact("i0", x)
+    if is_complex(x):
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {typeof(x).dtype}")
+    return bind_custom_jvp(_i0, _i0_jvp, (x,), False)[0]
+
+
+def _i0(x: Any) -> list:
+    x = lax.abs(x)
+    return [lax.mul(lax.exp(x), bessel_i0e(x))]
+
+
+def _i0_jvp(x: Any, t: Any) -> list:
+    (out,), (slope,) = jvp(_i0, (x,), (t,))
+    return [out, where(lax.eq(x, like(x, 0)), 0.0, slope)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.composed.cumulative import cumsum
+from minijax.control.cond import platform_dependent
 from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
@@ -205,6 +206,18 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise ValueError("diagonal requires an array of at least two dimensions.")
     i, j = dims.canonical_axis(axis1, a.ndim), dims.canonical_axis(axis2, a.ndim)
     offset = operator.index(offset)
+    if a.ndim != 2 or offset or a.shape[0] != a.shape[1] or a.dtype == np.bool_:
+        return _gathered_diagonal(a, offset, i, j)
+    # jax has a branch for its kernels, which cannot gather.
+    return platform_dependent(
+        creation.eye(a.shape[0], dtype=a.dtype),
+        a,
+        mosaic=lambda eye, a: moving.sum_axes(lax.mul(eye, a), (0,)),
+        default=lambda _, a: _gathered_diagonal(a, 0, i, j),
+    )
+
+
+def _gathered_diagonal(a: Any, offset: int, i: int, j: int) -> Any:
     a = shaping.moveaxis(a, (i, j), (-2, -1))
     size = max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))
     first, second = (lax_shape.iota(dtypes.default_int_dtype(), size) for _ in range(2))

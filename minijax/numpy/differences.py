@@ -1,0 +1,171 @@
+"""Functions of samples: gradients, integrals, interpolation, and angles without jumps."""
+
+from collections.abc import Sequence
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy import cumulating, reductions, shaping, sorting, ufuncs
+from minijax.numpy.creation import asarray, value, values
+from minijax.numpy.promote import arrays, is_complex, promote_dtypes, promote_dtypes_inexact
+from minijax.numpy.selecting import where
+from minijax.ops.shape import slice_in_dim
+from minijax.ops.sort import sort
+
+
+def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None,
+             edge_order: int | None = None) -> Any:  # fmt: skip
+    """As `numpy.gradient`, with a list, maybe an empty one, for axes that are not one; `edge_order` is not
+    supported.
+    """
+    if edge_order is not None:
+        raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
+    return _gradient(f, *varargs, axis=reductions.static_axis(axis))
+
+
+@jitted("gradient", static=("axis",))
+def _gradient(f: Any, *varargs: Any, axis: Any) -> Any:
+    f, *spacings = map(asarray, promote_dtypes_inexact(*arrays("gradient", f, *varargs)))
+    axes = reductions.canonical_axes(axis, f.ndim)
+    if any(f.shape[i] < 2 for i in axes):
+        raise ValueError(
+            f"gradient: Shape of array too small to calculate a numerical gradient, at least 2 elements are "
+            f"required, got {f.shape}."
+        )
+    if len(spacings) < 2:
+        spacings = (spacings or [1.0]) * len(axes)
+    if len(spacings) != len(axes):
+        raise TypeError(f"gradient: Invalid number of spacing arguments {len(spacings)} for {axis=}")
+    found = [_slope(f, h, i) for h, i in zip(spacings, axes, strict=True)]
+    return found[0] if len(axes) == 1 else found
+
+
+def _slope(f: Any, h: Any, axis: int) -> Any:
+    """The slope along an axis: central inside, one-sided at the ends."""
+
+    def parts(x: Any, *starts: int) -> list:
+        """Slices of all but two elements, from these starts."""
+        n = typeof(x).shape[axis]
+        return [slice_in_dim(x, i, n - 2 + i, axis=axis) for i in starts]
+
+    def step(x: Any, i: int) -> Any:
+        return slice_in_dim(x, i + 1, i + 2, axis=axis) - slice_in_dim(x, i, i + 1, axis=axis)
+
+    last = f.shape[axis] - 2
+    ends = [step(f, 0), step(f, last)]
+    shape = typeof(h).shape
+    if not shape:
+        after, before = parts(f, 2, 0)
+        inner = (after - before) * 0.5 / h
+        upper = ends[1] / h
+        return shaping.concatenate((ends[0] / h, inner, upper), axis)
+    if len(shape) != 1:
+        raise ValueError(f"gradient: Spacing arrays must be 1D arrays or scalars, got shape {shape}.")
+    if shape[0] != f.shape[axis]:
+        raise ValueError(
+            "gradient: Spacing arrays must have the same length as the dimension along which the gradient is "
+            f"calculated, got {shape[0]} and {f.shape[axis]}."
+        )
+    h = shaping.reshape(h, [-1 if i == axis else 1 for i in range(f.ndim)])
+    lower, upper = ends[0] / step(h, 0), ends[1] / step(h, last)
+    at, before = parts(h, 1, 0)
+    left = at - before
+    after, at = parts(h, 2, 1)
+    right = after - at
+    a, b, c = (
+        -right / (left * (left + right)),
+        (right - left) / (left * right),
+        left / (right * (left + right)),
+    )
+    inner = a * parts(f, 0)[0] + b * parts(f, 1)[0] + c * parts(f, 2)[0]
+    return shaping.concatenate((lower, inner, upper), axis)
+
+
+@jitted("trapezoid", static=("axis",))
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """As `numpy.trapezoid`."""
+    if x is None:
+        (y,) = promote_dtypes_inexact(*arrays("trapezoid", y))
+        dx = asarray(dx)
+    else:
+        y, x = map(asarray, promote_dtypes_inexact(*arrays("trapezoid", y, x)))
+        dx = shaping.diff(x) if x.ndim == 1 else shaping.moveaxis(shaping.diff(x, axis=axis), axis, -1)
+    y = shaping.moveaxis(y, axis, -1)
+    if dx.ndim and dx.shape[-1] != 1:
+        return 0.5 * reductions.sum(dx * (y[..., 1:] + y[..., :-1]), -1)
+    dx = shaping.squeeze(dx, -1) if dx.ndim else dx
+    return dx * (reductions.sum(y, -1) - 0.5 * (y[..., 0] + y[..., -1]))
+
+
+@jitted("unwrap", static=("axis",))
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * pi) -> Any:
+    """As `numpy.unwrap`."""
+    p = value("unwrap", p)
+    if is_complex(p):
+        raise ValueError("jnp.unwrap does not support complex inputs.")
+    if not p.ndim:
+        raise IndexError("unwrap: p must have at least one axis")
+    if not p.shape[axis]:
+        return p
+    p, period = promote_dtypes(p, period)
+    is_integer = dtypes.issubdtype(p.dtype, np.integer)
+    limit = ufuncs.true_divide(period, 2) if discont is None else discont
+    half = ufuncs.floor_divide(period, 2) if is_integer else ufuncs.true_divide(period, 2)
+    jumps = shaping.diff(p, axis=axis)
+    wrapped = ufuncs.remainder(jumps + half, period) - half
+    wrapped = where(ufuncs.bitwise_and(wrapped == -half, jumps > 0), half, wrapped)
+    corrections = where(ufuncs.absolute(jumps) < limit, 0, wrapped - jumps)
+    first = slice_in_dim(p, 0, 1, axis=axis)
+    rest = slice_in_dim(p, 1, None, axis=axis)
+    return shaping.concatenate((first, rest + cumulating.cumsum(corrections, axis)), axis)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """As `numpy.interp`; with "extrapolate" for `left` or `right` the end's line goes on."""
+    flags = []
+    for name, end in (("left", left), ("right", right)):
+        if isinstance(end, str) and end != "extrapolate":
+            raise ValueError(
+                f"interp: the only valid string value of `{name}` is 'extrapolate', but got: {end!r}"
+            )
+        flags.append(isinstance(end, str))
+    left, right = (None if on else end for on, end in zip(flags, (left, right), strict=True))
+    return _interp(x, xp, fp, left, right, period, *flags)
+
+
+@jitted("_interp", static=("beyond_left", "beyond_right"))
+def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond_left: bool,
+            beyond_right: bool) -> Any:  # fmt: skip
+    x, xp, fp = values("interp", x, xp, fp)
+    if xp.ndim != 1 or xp.shape != fp.shape:
+        raise ValueError(
+            f"interp: xp and fp must be one-dimensional arrays of equal size, got {xp.shape} and {fp.shape}"
+        )
+    x, xp = map(asarray, promote_dtypes_inexact(x, xp))
+    (fp,) = map(asarray, promote_dtypes_inexact(fp))
+    if is_complex(x):
+        raise ValueError("jnp.interp: complex x values not supported.")
+    if period is not None:
+        if typeof(period).shape:
+            raise ValueError(f"interp: period must be a scalar; got {period}")
+        period = ufuncs.absolute(period)
+        x, xp = ufuncs.remainder(x, period), ufuncs.remainder(xp, period)
+        xp, fp = sort((xp, fp), num_keys=1)
+        xp = shaping.concatenate((xp[-1:] - period, xp, xp[:1] + period))
+        fp = shaping.concatenate((fp[-1:], fp, fp[:1]))
+    i = ufuncs.clip(sorting.searchsorted(xp, x, side="right"), 1, len(xp) - 1)
+    rise = fp[i] - fp[i - 1]
+    run = xp[i] - xp[i - 1]
+    delta = x - xp[i - 1]
+    is_flat = ufuncs.absolute(run) <= np.spacing(np.finfo(xp.dtype).eps)
+    found = where(is_flat, fp[i - 1], fp[i - 1] + delta / where(is_flat, 1, run) * rise)
+    ends = (beyond_left, left, 0, ufuncs.less), (beyond_right, right, -1, ufuncs.greater)
+    for is_line, end, at, passed in ends:
+        if not is_line:
+            end = fp[at] if end is None else end
+            found = found if period is not None else where(passed(x, xp[at]), end, found)
+    return found

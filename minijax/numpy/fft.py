@@ -1,0 +1,191 @@
+"""`jax.numpy.fft`: discrete Fourier transforms, their frequencies, and shifts of the spectrum."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.composed.fft import FftType, fft as lax_fft
+from minijax.numpy import indexing, reductions, shaping, ufuncs
+from minijax.numpy.creation import arange, array, astype, value
+from minijax.numpy.padding import pad
+from minijax.ops import elementwise as lax
+
+_FORWARD = FftType.FFT, FftType.RFFT
+_NORMS = (None, "backward", "ortho", "forward")
+Axes = Sequence[int] | None
+
+
+def _in_parts(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
+    """The transform of the last axes; XLA takes up to three at a time."""
+    count = len(lengths)
+    if count <= 3:
+        return lax_fft(x, kind, lengths)
+    first = max(count - 3, 2)
+    complex_kind = FftType.FFT if kind in _FORWARD else FftType.IFFT
+    froms, tos = tuple(range(-count, first - count)), tuple(range(-first, 0))
+
+    def others(x):
+        moved = _in_parts(shaping.moveaxis(x, froms, tos), complex_kind, lengths[:first])
+        return shaping.moveaxis(moved, tos, froms)
+
+    if kind in _FORWARD:
+        return others(lax_fft(x, kind, lengths[first:]))
+    return lax_fft(others(x), kind, lengths[first:])
+
+
+def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
+    """`x` with its last axes cut, or filled up with zeros, to these sizes."""
+    wanted = (*x.shape[: x.ndim - len(sizes)], *sizes)
+    x = indexing.getitem(x, tuple(slice(n) for n in wanted))
+    return pad(x, [(0, n - m) for n, m in zip(wanted, x.shape, strict=True)])
+
+
+def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None,
+               forward: bool) -> Any:  # fmt: skip
+    """The transform, scaled as a forward or an inverse one is under that norm."""
+    if norm not in _NORMS:
+        raise ValueError(f'{name}: Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    a = value(f"jax.numpy.fft.{name}", a)
+    if s is not None:
+        s = tuple(map(operator.index, s))
+        if any(n < 1 for n in s):
+            raise ValueError(f"{name}: Shape should be positive, got {s}.")
+        if axes is not None and len(s) != len(axes):
+            raise ValueError(f"{name}: Shape and axes have different lengths: {s} and {axes}.")
+        if len(s) > a.ndim:
+            raise ValueError(f"{name}: an input of shape {a.shape} must have at least {len(s)} axes")
+    last = None if axes is None else tuple(range(-len(axes), 0))
+    x = a if axes is None else shaping.moveaxis(a, axes, last)
+    count = len(s) if s is not None else a.ndim if axes is None else len(axes)
+    halved = kind == FftType.IRFFT and count
+    if s is None:
+        s = x.shape[a.ndim - count :]
+        s = (*s[:-1], max(0, 2 * (s[-1] - 1))) if halved else s
+    else:
+        x = _resized(x, (*s[:-1], s[-1] // 2 + 1) if halved else s)
+    found = _in_parts(x, kind, s)
+    if norm not in _NORMS[:2]:
+        scale = reductions.prod(array(np.array(s), dtype=found.dtype))
+        scale = ufuncs.sqrt(scale) if norm == "ortho" else scale
+        found = ufuncs.multiply(found, ufuncs.divide(1, scale) if forward else scale)
+    return found if axes is None else shaping.moveaxis(found, last, axes)
+
+
+def _one_axis(name: str, axis: Any) -> Axes:
+    if isinstance(axis, tuple | list):
+        raise ValueError(
+            f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. "
+            f"Got axis = {axis}."
+        )
+    return None if axis is None else (axis,)
+
+
+def _named(function: Callable, name: str) -> Callable:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.fft.{name}`."
+    return function
+
+
+def _of_one_axis(kind: FftType) -> Callable:
+    name = kind.name.lower()
+
+    def transform(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+        sizes = None if n is None else (n,)
+        return _transform(name, kind, a, sizes, _one_axis(name, axis), norm, kind in _FORWARD)
+
+    return _named(transform, name)
+
+
+def _of_two_axes(kind: FftType) -> Callable:
+    name = f"{kind.name.lower()}2"
+
+    def transform(a: Any, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
+        if len(axes) != 2:
+            raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
+        return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
+
+    return _named(transform, name)
+
+
+def _of_axes(kind: FftType) -> Callable:
+    name = f"{kind.name.lower()}n"
+
+    def transform(a: Any, s: Any = None, axes: Axes = None, norm: str | None = None) -> Any:
+        if axes is not None:
+            axes = tuple(axes)
+        return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
+
+    return _named(transform, name)
+
+
+fft, ifft, rfft, irfft = map(_of_one_axis, FftType)
+fft2, ifft2, rfft2, irfft2 = map(_of_two_axes, FftType)
+fftn, ifftn, rfftn, irfftn = map(_of_axes, FftType)
+
+
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """As `numpy.fft.hfft`."""
+    axes, a = _one_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
+    length = (a.shape[axis] - 1) * 2 if n is None else n
+    sizes = None if n is None else (n,)
+    found = _transform("hfft", FftType.IRFFT, ufuncs.conjugate(a), sizes, axes, norm, True)
+    return ufuncs.multiply(found, length)
+
+
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """As `numpy.fft.ihfft`."""
+    axes, a = _one_axis("ihfft", axis), value("jax.numpy.fft.ihfft", a)
+    length = a.shape[axis] if n is None else n
+    sizes = None if n is None else (n,)
+    found = _transform("ihfft", FftType.RFFT, a, sizes, axes, norm, False)
+    return ufuncs.multiply(ufuncs.conjugate(found), 1 / length)
+
+
+def _check_single(name: str, n: Any, d: Any) -> None:
+    if isinstance(n, tuple | list):
+        raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.")
+    if isinstance(d, tuple | list):
+        raise ValueError(
+            f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}."
+        )
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """As `numpy.fft.fftfreq`."""
+    _check_single("fftfreq", n, d)
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "fftfreq")
+    computed = lax.real_dtype(dtypes.to_inexact_dtype(dtype))
+    half = n // 2
+    places = ufuncs.add(arange(n, dtype=computed, device=device), half)
+    places = ufuncs.subtract(ufuncs.remainder(places, n), half)
+    return astype(ufuncs.divide(places, array(d * n, dtype=computed, device=device)), dtype)
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """As `numpy.fft.rfftfreq`."""
+    _check_single("rfftfreq", n, d)
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "rfftfreq")
+    places = arange(n // 2 + 1, dtype=dtype, device=device)
+    return ufuncs.divide(places, array(d * n, dtype=dtype, device=device))
+
+
+def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
+    x = value(name, x)
+    if axes is None:
+        axes = tuple(range(x.ndim))
+    if isinstance(axes, int):
+        return shaping.roll(x, sign * (x.shape[axes] // 2), axes)
+    return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
+
+
+def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+    """As `numpy.fft.fftshift`."""
+    return _rolled("fftshift", x, axes, 1)
+
+
+def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+    """As `numpy.fft.ifftshift`."""
+    return _rolled("ifftshift", x, axes, -1)

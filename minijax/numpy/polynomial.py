@@ -1,0 +1,244 @@
+"""Polynomials as vectors of coefficients, from the highest power down."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes, errors
+from minijax.control import scan
+from minijax.control.jitted import jitted
+from minijax.ir.trace import Tracer
+from minijax.ir.types import typeof
+from minijax.numpy import contractions, linalg, products, reductions, shaping, taking, ufuncs
+from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
+from minijax.numpy.promote import arrays, promote_dtypes, promote_dtypes_inexact
+from minijax.numpy.selecting import where
+from minijax.numpy.signal import convolve
+from minijax.ops.shape import broadcast_shapes, full_like
+from minijax.ops.sort import sort
+
+
+def _inexact(name: str, *args: Any) -> list:
+    return [asarray(x) for x in promote_dtypes_inexact(*arrays(name, *args))]
+
+
+def _length(name: str, p: Any) -> int:
+    shape = typeof(p).shape
+    if not shape:
+        raise TypeError(f"{name}: the coefficients must be a vector, got a scalar")
+    return shape[0]
+
+
+# ---- arithmetic --------------------------------------------------------------------------------------
+
+
+@jitted("polyadd")
+def polyadd(a1: Any, a2: Any) -> Any:
+    """As `numpy.polyadd`."""
+    a1, a2 = map(asarray, promote_dtypes(*arrays("polyadd", a1, a2)))
+    if not a1.ndim or not a2.ndim:
+        raise IndexError("polyadd: the coefficients must be vectors, got a scalar")
+    longer, other = (a1, a2) if a2.shape[0] <= a1.shape[0] else (a2, a1)
+    return longer.at[-other.shape[0] :].add(other)
+
+
+@jitted("polysub")
+def polysub(a1: Any, a2: Any) -> Any:
+    """As `numpy.polysub`."""
+    a1, a2 = promote_dtypes(*arrays("polysub", a1, a2))
+    return polyadd(a1, ufuncs.negative(a2))
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+    """As `numpy.polymul`; leading zeros stay unless `trim_leading_zeros`, for which values must be known."""
+    factors = _inexact("polymul", a1, a2)
+    if trim_leading_zeros:
+        factors = [taking.trim_zeros(p, "f") for p in factors]
+    factors = [p if _length("polymul", p) else zeros((1,), p.dtype) for p in factors]
+    return convolve(*factors)
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple:
+    """As `numpy.polydiv`; the remainder is as long as `u` unless `trim_leading_zeros`, for which values must
+    be known.
+    """
+    u, v = _inexact("polydiv", u, v)
+    n = _length("polydiv", v)
+    count = _length("polydiv", u) - n + 1
+    scale = 1.0 / v[0]
+    quotient = zeros((max(count, 1),), u.dtype)
+    for k in range(count):
+        d = scale * u[k]
+        quotient = quotient.at[k].set(d)
+        u = u.at[k : k + n].add(-d * v)
+    if trim_leading_zeros:
+        tiny = np.sqrt(dtypes.finfo(u.dtype).eps)
+        u = u[u.shape[0] - taking.trim_zeros(where(ufuncs.absolute(u) <= tiny, 0, u), "f").shape[0] :]
+    return quotient, u
+
+
+# ---- values, derivatives and integrals ---------------------------------------------------------------
+
+
+@jitted("polyval", static=("unroll",))
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+    """As `numpy.polyval`, by Horner's scheme in a scan with that `unroll`."""
+    p, x = map(asarray, promote_dtypes(*arrays("polyval", p, x)))
+    if not p.ndim:
+        raise IndexError("polyval: the coefficients must be a vector, got a scalar")
+    start = full_like(x, 0, shape=broadcast_shapes(x.shape, p.shape[1:]))
+    return scan.scan(lambda y, c: (y * x + c, None), start, p, unroll=unroll)[0]
+
+
+def _falling(m: int, *span: int, dtype: Any) -> Any:
+    """The numbers of the span less 0, 1, ... m - 1, a row each."""
+    return arange(*span, dtype=dtype)[None] - arange(m, dtype=dtype)[:, None]
+
+
+@jitted("polyder", static=("m",))
+def polyder(p: Any, m: int = 1) -> Any:
+    """As `numpy.polyder`."""
+    (p,) = _inexact("polyder", p)
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError(f"polyder: Order of derivative must be positive, got {m}")
+    if m == 0:
+        return p
+    factors = reductions.prod(_falling(m, m, _length("polyder", p), dtype=p.dtype), 0)
+    return p[:-m] * factors[::-1]
+
+
+@jitted("polyint", static=("m",))
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """As `numpy.polyint`."""
+    p, k = _inexact("polyint", p, 0 if k is None else k)
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError(f"polyint: Order of integral must be positive (see polyder), got {m}")
+    k = shaping.atleast_1d(k)
+    if k.shape[0] == 1:
+        k = full((m,), k[0])
+    if k.shape != (m,):
+        raise ValueError(
+            f"polyint: k must be a scalar or a rank-1 array of length 1 or m, got shape {k.shape}"
+        )
+    if m == 0:
+        return p
+    steps = _falling(m, _length("polyint", p) + m, dtype=p.dtype)
+    divisors = reductions.prod(ufuncs.maximum(1, steps), 0)[::-1]
+    return ufuncs.true_divide(shaping.concatenate((p, k)), divisors)
+
+
+# ---- roots and fits ----------------------------------------------------------------------------------
+
+
+@jitted("poly")
+def poly(seq_of_zeros: Any) -> Any:
+    """As `numpy.poly`; that of a matrix is complex."""
+    (zs,) = _inexact("poly", seq_of_zeros)
+    zs = shaping.atleast_1d(zs)
+    if zs.ndim == 2 and zs.shape[0] == zs.shape[1] and zs.size:
+        zs = linalg.eigvals(zs)
+    if zs.ndim != 1:
+        raise ValueError(f"poly: input must be 1d or non-empty square 2d array, got shape {zs.shape}")
+    if not zs.size:
+        return ones((), zs.dtype)
+    found = ones((1,), zs.dtype)
+    for i in range(zs.size):
+        found = convolve(found, array([1, -zs[i]], dtype=zs.dtype))
+    return found
+
+
+def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+    """As `numpy.roots`, always complex; without `strip_zeros` the values need not be known, and nan stands
+    for the roots that leading zeros leave out.
+    """
+    (p,) = _inexact("roots", p)
+    p = shaping.atleast_1d(p)
+    if p.ndim != 1:
+        raise ValueError(f"roots: Input must be a rank-1 array, got shape {p.shape}")
+    if p.size < 2:
+        return array(np.empty(0, dtypes.to_complex_dtype(p.dtype)))
+    leading = where(reductions.all(p == 0), p.shape[0], reductions.argmin(p == 0))
+    if not strip_zeros:
+        return _roots_with_zeros(p, leading)
+    if isinstance(leading, Tracer):
+        raise errors.ConcretizationTypeError(
+            leading,
+            "The error occurred in the jnp.roots() function. To use this within a JIT-compiled context, pass "
+            "strip_zeros=False, but be aware that leading zeros will result in some returned roots being set "
+            "to NaN.",
+        )
+    return _roots_no_zeros(p[int(leading) :])
+
+
+@jitted("_roots_no_zeros")
+def _roots_no_zeros(p: Any) -> Any:
+    """The eigenvalues of the companion matrix."""
+    if p.size < 2:
+        return array(np.empty(0, dtypes.to_complex_dtype(p.dtype)))
+    companion = taking.diag(ones((p.size - 2,), p.dtype), -1)
+    return linalg.eigvals(companion.at[0, :].set(-p[1:] / p[0]))
+
+
+@jitted("_roots_with_zeros")
+def _roots_with_zeros(p: Any, leading: Any) -> Any:
+    # Leading zeros become trailing ones, whose roots are zeros; those are sorted to the end.
+    p = where(leading == p.size, 1.0, p)
+    found = _roots_no_zeros(shaping.roll(p, -leading))
+    _, found = sort([found == 0, found], 0, num_keys=1)
+    return where(arange(found.size) < found.size - leading, found, complex(np.nan, np.nan))
+
+
+@jitted("polyfit", static=("deg", "rcond", "full", "cov"))
+def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None,
+            cov: bool = False) -> Any:  # fmt: skip
+    """As `numpy.polyfit`."""
+    x, y = map(asarray, arrays("polyfit", x, y))
+    deg = operator.index(deg)
+    order = deg + 1
+    _check_points(x, y, deg)
+    rcond = len(x) * float(dtypes.finfo(x.dtype).eps) if rcond is None else rcond
+    lhs, rhs = shaping.vander(x, order), y
+    if w is not None:
+        (w,) = map(asarray, promote_dtypes(*arrays("polyfit", w)))
+        if w.ndim != 1:
+            raise TypeError(f"polyfit: expected a 1-d array for weights, got shape {w.shape}")
+        if w.shape[0] != y.shape[0]:
+            raise TypeError(f"polyfit: expected w and y to have the same length, got {w.shape} and {y.shape}")
+        lhs = lhs * w[:, None]
+        rhs = rhs * (w[:, None] if rhs.ndim == 2 else w)
+    scale = ufuncs.sqrt(reductions.sum(lhs * lhs, 0))
+    lhs = lhs / scale[None]
+    c, residuals, rank, singular = linalg.lstsq(lhs, rhs, rcond)
+    c = shaping.transpose(shaping.transpose(c) / scale)
+    if full:
+        return c, residuals, rank, singular, rcond
+    if not cov:
+        return c
+    spread = linalg.inv(products.dot(shaping.transpose(lhs), lhs)) / contractions.outer(scale, scale)
+    if cov == "unscaled":
+        factor = 1.0
+    elif len(x) <= order:
+        raise ValueError(
+            "polyfit: the number of data points must exceed order to scale the covariance matrix"
+        )
+    else:
+        factor = residuals / (len(x) - order)
+    if y.ndim == 1:
+        return c, spread * shaping.atleast_1d(factor)[None]
+    return c, spread[:, :, None] * shaping.atleast_1d(factor)[None, None]
+
+
+def _check_points(x: Any, y: Any, deg: int) -> None:
+    if deg < 0:
+        raise ValueError(f"polyfit: expected deg >= 0, got {deg}")
+    if x.ndim != 1:
+        raise TypeError(f"polyfit: expected 1D vector for x, got shape {x.shape}")
+    if not x.size:
+        raise TypeError("polyfit: expected non-empty vector for x")
+    if y.ndim not in (1, 2):
+        raise TypeError(f"polyfit: expected 1D or 2D array for y, got shape {y.shape}")
+    if x.shape[0] != y.shape[0]:
+        raise TypeError(f"polyfit: expected x and y to have same length, got {x.shape} and {y.shape}")

@@ -1,0 +1,109 @@
+"""Convolution and correlation of vectors, and window functions."""
+
+from collections.abc import Callable
+from math import pi
+from typing import Any
+
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy import shaping, ufuncs
+from minijax.numpy.creation import arange, concrete, ones
+from minijax.numpy.promote import arrays, promote_dtypes, promote_dtypes_inexact
+from minijax.numpy.special import i0
+from minijax.ops.conv import conv_general_dilated
+from minijax.ops.moving import broadcast_in_dim
+from minijax.ops.shape import rev, squeeze
+
+_STATIC = ("mode", "precision", "preferred_element_type")
+_MODES = ("full", "same", "valid")
+
+
+@jitted("_conv", static=("name", *_STATIC))
+def _conv(x: Any, y: Any, mode: str, name: str, precision: Any, preferred_element_type: Any) -> Any:
+    shapes = typeof(x).shape, typeof(y).shape
+    if len(shapes[0]) != 1 or len(shapes[1]) != 1:
+        raise ValueError(
+            f"{name}() only support 1-dimensional inputs, got shapes {shapes[0]} and {shapes[1]}."
+        )
+    x, y = (promote_dtypes_inexact if preferred_element_type is None else promote_dtypes)(x, y)
+    is_swapped = shapes[0][0] < shapes[1][0]
+    if name == "correlate":
+        y = ufuncs.conjugate(y)
+    x, y = (y, x) if is_swapped else (x, y)
+    if name == "convolve":
+        y = shaping.flip(y)
+    n = typeof(y).shape[0]
+    padding = {"full": (n - 1, n - 1), "same": (n // 2, n - n // 2 - 1), "valid": (0, 0)}[mode]
+    x, y = (broadcast_in_dim(z, (1, 1, *typeof(z).shape), (2,)) for z in (x, y))
+    out = conv_general_dilated(
+        x, y, (1,), [padding], precision=precision, preferred_element_type=preferred_element_type
+    )
+    return squeeze(rev(out, (2,)) if is_swapped and name == "correlate" else out, (0, 1))
+
+
+def _checked(name: str, a: Any, v: Any, mode: str) -> list:
+    a, v = arrays(name, a, v)
+    if not typeof(a).size or not typeof(v).size:
+        raise ValueError(
+            f"{name}: inputs cannot be empty, got shapes {typeof(a).shape} and {typeof(v).shape}."
+        )
+    if mode not in _MODES:
+        raise ValueError(f"{name}: mode must be one of {list(_MODES)}, got {mode!r}")
+    return [a, v]
+
+
+@jitted("convolve", static=_STATIC)
+def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
+             preferred_element_type: Any = None) -> Any:  # fmt: skip
+    """As `numpy.convolve`, with the precision and the dtype of the sums; always inexact."""
+    return _conv(*_checked("convolve", a, v, mode), mode, "convolve", precision, preferred_element_type)
+
+
+@jitted("correlate", static=_STATIC)
+def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
+              preferred_element_type: Any = None) -> Any:  # fmt: skip
+    """As `numpy.correlate`, with the precision and the dtype of the sums; always inexact."""
+    return _conv(*_checked("correlate", a, v, mode), mode, "correlate", precision, preferred_element_type)
+
+
+# ---- windows -----------------------------------------------------------------------------------------
+
+
+def _window(name: str, of: Callable, M: Any, *shape: Any) -> Any:  # noqa: N803
+    size = int(concrete(M, name, "M"))
+    return ones(size) if size <= 1 else of(arange(size, dtype=float), size, *shape)
+
+
+def _cosine(turns: float, n: Any, size: int) -> Any:
+    angle = ufuncs.divide(ufuncs.multiply(turns * pi, n), size - 1)
+    return ufuncs.cos(angle)
+
+
+def bartlett(M: int) -> Any:  # noqa: N803
+    """As `numpy.bartlett`."""
+    return _window("bartlett", lambda n, size: 1 - ufuncs.absolute(2 * n + 1 - size) / (size - 1), M)
+
+
+def blackman(M: int) -> Any:  # noqa: N803
+    """As `numpy.blackman`."""
+    return _window("blackman", lambda *n: 0.42 - 0.5 * _cosine(2, *n) + 0.08 * _cosine(4, *n), M)
+
+
+def hamming(M: int) -> Any:  # noqa: N803
+    """As `numpy.hamming`."""
+    return _window("hamming", lambda *n: 0.54 - 0.46 * _cosine(2, *n), M)
+
+
+def hanning(M: int) -> Any:  # noqa: N803
+    """As `numpy.hanning`."""
+    return _window("hanning", lambda *n: 0.5 * (1 - _cosine(2, *n)), M)
+
+
+def _kaiser(n: Any, size: int, beta: Any) -> Any:
+    middle = 0.5 * (size - 1)
+    return i0(ufuncs.multiply(beta, ufuncs.sqrt(1 - ((n - middle) / middle) ** 2))) / i0(beta)
+
+
+def kaiser(M: int, beta: Any) -> Any:  # noqa: N803
+    """As `numpy.kaiser`."""
+    return _window("kaiser", _kaiser, M, beta)
