@@ -23,6 +23,9 @@ _FACE = Face(__name__, ("linalg",), {
     "minijax.numpy.products": """
         dot matmul
     """,
+    "minijax.numpy.quantiles": """
+        median nanmedian nanpercentile nanquantile percentile quantile
+    """,
     "minijax.numpy.reductions": """
         all allclose amax amin any argmax argmin array_equal array_equiv average count_nonzero max mean
         min nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var
