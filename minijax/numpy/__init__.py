@@ -17,6 +17,9 @@ _FACE = Face(__name__, ("linalg",), {
     "minijax.numpy.cumulating": """
         cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum
     """,
+    "minijax.numpy.histograms": """
+        bincount digitize histogram histogram2d histogram_bin_edges histogramdd
+    """,
     "minijax.numpy.padding": """
         pad
     """,
@@ -39,6 +42,10 @@ _FACE = Face(__name__, ("linalg",), {
     "minijax.numpy.selecting": """
         select where
     """,
+    "minijax.numpy.sets": """
+        intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse
+        unique_values
+    """,
     "minijax.numpy.shaping": """
         append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes
         broadcast_to column_stack concat concatenate diff dsplit dstack ediff1d expand_dims flip fliplr
@@ -46,14 +53,14 @@ _FACE = Face(__name__, ("linalg",), {
         rollaxis rot90 split squeeze stack swapaxes tile transpose unstack vander vsplit vstack
     """,
     "minijax.numpy.sorting": """
-        argsort lexsort searchsorted sort sort_complex
+        argpartition argsort lexsort partition searchsorted sort sort_complex
     """,
     "minijax.numpy.special": """
         logaddexp logaddexp2 sinc
     """,
     "minijax.numpy.taking": """
         argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero
-        put_along_axis take take_along_axis tril_indices trim_zeros triu_indices unique
+        put_along_axis take take_along_axis tril_indices trim_zeros triu_indices
     """,
     "minijax.numpy.ufuncs": """
         abs=absolute absolute acos=arccos acosh=arccosh add angle arccos arccosh arcsin arcsinh arctan
