@@ -126,11 +126,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
             raise ValueError(f"fft: only real valued inputs supported for rfft, got {aval.dtype.name}")
         dtype = dtypes.to_inexact_dtype(aval.dtype)
     else:
-<<<<<<< HEAD
-        dtype = dtypes.to_complex_dtype(aval.dtype)
-=======
         dtype = dtypes.to_complex_dtype(dtypes.to_inexact_dtype(aval.dtype))
->>>>>>> signal
     x = convert(x, dtype, False)
     if not len(fft_lengths):
         return x

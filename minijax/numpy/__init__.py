@@ -23,6 +23,9 @@ _FACE = Face(__name__, ("fft", "linalg"), {
     "minijax.numpy.differences": """
         gradient interp trapezoid unwrap
     """,
+    "minijax.numpy.histograms": """
+        bincount digitize histogram histogram2d histogram_bin_edges histogramdd
+    """,
     "minijax.numpy.padding": """
         pad
     """,
@@ -31,6 +34,9 @@ _FACE = Face(__name__, ("fft", "linalg"), {
     """,
     "minijax.numpy.products": """
         dot matmul
+    """,
+    "minijax.numpy.quantiles": """
+        median nanmedian nanpercentile nanquantile percentile quantile
     """,
     "minijax.numpy.reductions": """
         all allclose amax amin any argmax argmin array_equal array_equiv average count_nonzero max mean
@@ -45,6 +51,10 @@ _FACE = Face(__name__, ("fft", "linalg"), {
     "minijax.numpy.selecting": """
         select where
     """,
+    "minijax.numpy.sets": """
+        intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse
+        unique_values
+    """,
     "minijax.numpy.shaping": """
         append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes
         broadcast_to column_stack concat concatenate diff dsplit dstack ediff1d expand_dims flip fliplr
@@ -55,18 +65,14 @@ _FACE = Face(__name__, ("fft", "linalg"), {
         bartlett blackman convolve correlate hamming hanning kaiser
     """,
     "minijax.numpy.sorting": """
-        argsort lexsort searchsorted sort sort_complex
+        argpartition argsort lexsort partition searchsorted sort sort_complex
     """,
     "minijax.numpy.special": """
-<<<<<<< HEAD
-        sinc
-=======
-        i0 logaddexp logaddexp2 sinc
->>>>>>> signal
+        i0 sinc
     """,
     "minijax.numpy.taking": """
         argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero
-        put_along_axis take take_along_axis tril_indices trim_zeros triu_indices unique
+        put_along_axis take take_along_axis tril_indices trim_zeros triu_indices
     """,
     "minijax.numpy.ufuncs": """
         abs=absolute absolute acos=arccos acosh=arccosh angle arccos arccosh arcsin arcsinh arctan

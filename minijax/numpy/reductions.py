@@ -265,9 +265,12 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     if where is not None:
         mask = broadcast_to_shape(*arrays("mean", where), typeof(a).shape)
         count = sum(mask, axis, computed, keepdims=keepdims)
+    else:
+        shape = typeof(a).shape
+        of = shape if axis is None else (shape[i] for i in (axis if isinstance(axis, tuple) else (axis,)))
+        size = product(of)
     total = sum(a, axis, computed, keepdims=keepdims, where=where)
-    if count is None:
-        count = literal(total, all_sizes(a, canonical_axes(axis, typeof(a).ndim)))
+    count = literal(total, size) if count is None else count
     return as_type(lax.div(total, count), result)
 
 
@@ -318,9 +321,14 @@ def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
     return choose(lax.gt(count, literal(count, 0)), found, np.nan)
 
 
-@jitted(static=("axis", "dtype", "keepdims"))
-def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction: Any, where: Any) -> Any:
+@jitted("_std", static=("axis", "dtype", "keepdims"))
+def _root(a: Any, axis: Axis, dtype: Any, keepdims: bool, correction: Any, mean_: Any, where: Any) -> Any:
     return lax.sqrt(_var(a, axis, dtype, keepdims, mean_, correction, where))
+
+
+def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction: Any, where: Any) -> Any:
+    # jax's program takes its operands in this order.
+    return _root(a, axis, dtype, keepdims, correction, mean_, where)
 
 
 def _spread(name: str, function: Callable) -> Callable:
@@ -399,7 +407,7 @@ def _without_nan(a: Any, value: Any) -> Any:
     return choose(lax.ne(a, a), literal(a, value), a)
 
 
-@jitted(static=("axis", "dtype", "out", "keepdims"))
+@jitted(static=("axis", "dtype", "keepdims"))
 def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
            initial: Any = None, where: Any = None) -> Any:  # fmt: skip
     """As `numpy.nansum`."""
@@ -408,7 +416,7 @@ def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepd
     return sum(_without_nan(a, 0) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
 
 
-@jitted(static=("axis", "dtype", "out", "keepdims"))
+@jitted(static=("axis", "dtype", "keepdims"))
 def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
             initial: Any = None, where: Any = None) -> Any:  # fmt: skip
     """As `numpy.nanprod`."""
@@ -417,13 +425,14 @@ def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keep
     return prod(_without_nan(a, 1) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
 
 
-def _nan_extremum(name: str, reduce: Callable, worst: float) -> Callable:
+def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
     def function(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,
                  where: Any = None) -> Any:  # fmt: skip
         check_out(name, out)
         (a,) = arrays(name, a)
         if not is_inexact(a):
             return reduce(a, axis, None, keepdims, initial, where)
+        worst = lax_reduce.lowest(typeof(a).dtype, highest)
         found = reduce(_without_nan(a, worst), axis, None, keepdims, initial, where)
         if initial is not None:
             return found
@@ -431,11 +440,11 @@ def _nan_extremum(name: str, reduce: Callable, worst: float) -> Callable:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `numpy.{name}`."
-    return jitted(name, static=("axis", "out", "keepdims"))(function)
+    return jitted(name, static=("axis", "keepdims"))(function)
 
 
-nanmax = _nan_extremum("nanmax", max, -np.inf)
-nanmin = _nan_extremum("nanmin", min, np.inf)
+nanmax = _nan_extremum("nanmax", max, False)
+nanmin = _nan_extremum("nanmin", min, True)
 
 
 def _nan_place(name: str, find: Callable, worst: float) -> Callable:
@@ -460,7 +469,7 @@ nanargmax = _nan_place("argmax", argmax, -np.inf)
 nanargmin = _nan_place("argmin", argmin, np.inf)
 
 
-@jitted(static=("axis", "dtype", "out", "keepdims"))
+@jitted(static=("axis", "dtype", "keepdims"))
 def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
             where: Any = None) -> Any:  # fmt: skip
     """As `numpy.nanmean`."""
@@ -473,7 +482,7 @@ def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keep
     return ufuncs.divide(nansum(a, axis, dtype=wanted, keepdims=keepdims, where=where), count)
 
 
-@jitted(static=("axis", "dtype", "out", "keepdims"))
+@jitted(static=("axis", "dtype", "keepdims"))
 def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0,
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:  # fmt: skip
     """As `numpy.nanvar`."""
@@ -491,7 +500,7 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     return as_type(ufuncs.divide(total, choose(few, 1, count)), result)
 
 
-@jitted(static=("axis", "dtype", "out", "keepdims"))
+@jitted(static=("axis", "dtype", "keepdims"))
 def nanstd(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0,
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:  # fmt: skip
     """As `numpy.nanstd`."""

@@ -11,9 +11,9 @@ from minijax.base import dims, dtypes
 from minijax.control.jitted import jitted
 from minijax.control.scan import scan
 from minijax.ir.types import typeof
-from minijax.numpy import indexing
-from minijax.numpy.creation import zeros_like
-from minijax.numpy.promote import arrays, is_complex, is_inexact, promote_dtypes
+from minijax.numpy import indexing, shaping
+from minijax.numpy.creation import ones, zeros_like
+from minijax.numpy.promote import arrays, is_complex, is_inexact, is_unsigned, promote_dtypes
 from minijax.numpy.ufuncs import floor_divide
 from minijax.ops import elementwise as lax, sort as lax_sort
 from minijax.ops.convert import convert
@@ -89,6 +89,50 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     axis = dims.canonical_axis(axis, len(shape))
     places = broadcasted_iota(dtypes.default_int_dtype(), shape, axis)
     return lax_sort.sort((*rows[::-1], places), axis, num_keys=len(rows))[-1]
+
+
+# ---- partitions --------------------------------------------------------------------------------------
+
+
+def _to_partition(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
+    """The array with the axis last, and where in it the element of rank `kth` belongs."""
+    (a,) = arrays(name, a)
+    if is_complex(a):
+        raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
+    axis = dims.canonical_axis(axis, typeof(a).ndim)
+    kth = dims.canonical_axis(kth, typeof(a).shape[axis])
+    return shaping.swapaxes(a, axis, -1), kth
+
+
+def _turned(a: Any) -> Any:
+    """`a` in the opposite order; of unsigned numbers, 0 becomes the highest."""
+    return lax.neg(lax.add(a, literal(a, 1)) if is_unsigned(a) else a)
+
+
+@jitted(static=("kth", "axis"))
+def partition(a: Any, kth: int, axis: int = -1) -> Any:
+    """As `numpy.partition` for one `kth`; those below it are sorted upwards, those above it downwards."""
+    a, kth = _to_partition("partition", a, kth, axis)
+    low = lax.neg(lax_sort.top_k(_turned(a), kth + 1)[0])
+    low = lax.sub(low, literal(low, 1)) if is_unsigned(a) else low
+    high = lax_sort.top_k(a, typeof(a).shape[-1] - kth - 1)[0]
+    return shaping.swapaxes(concatenate([low, high], typeof(a).ndim - 1), axis, -1)
+
+
+@jitted(static=("kth", "axis"))
+def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+    """As `numpy.argpartition` for one `kth`; the places above it keep their order."""
+    a, kth = _to_partition("argpartition", a, kth, axis)
+    _, low = lax_sort.top_k(_turned(a), kth + 1)
+    shape = typeof(a).shape
+
+    def cross_out(marks, places):
+        return indexing.update(marks, places, 0, "set")
+
+    for _ in shape[1:]:
+        cross_out = vmap(cross_out)
+    _, high = lax_sort.top_k(cross_out(ones(shape), low), shape[-1] - kth - 1)
+    return shaping.swapaxes(concatenate([low, high], len(shape) - 1), axis, -1)
 
 
 # ---- searching ---------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
-from minijax.composed.cumulative import cumsum
 from minijax.control.cond import platform_dependent
 from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import creation, index_plans, indexing, shaping
 from minijax.numpy.creation import concrete, value, values
+from minijax.numpy.cumulating import cumsum
 from minijax.numpy.selecting import where
 from minijax.numpy.ufuncs import clip, floor_divide, remainder
 from minijax.ops import elementwise as lax, moving, scatter as lax_scatter, shape as lax_shape
@@ -277,10 +277,10 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     return tuple(creation.asarray(i) for i in np.triu_indices(n, k, m))
 
 
-# ---- nonzero and unique ------------------------------------------------------------------------------
+# ---- where elements are nonzero --------------------------------------------------------------------------
 
 
-def _known(name: str, x: Any) -> np.ndarray:
+def known(name: str, x: Any) -> np.ndarray:
     """The value of an array whose contents decide the result's shape."""
     if isinstance(x, Tracer) and x.concrete_value() is None:
         raise errors.ConcretizationTypeError(
@@ -294,10 +294,13 @@ def _known(name: str, x: Any) -> np.ndarray:
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple:
     """As `numpy.nonzero`; traced, it needs the `size` of the results, which it cuts off or fills up."""
     a = value("nonzero", a)
-    a = shaping.atleast_1d(a) if a.ndim == 0 else a
+    if a.ndim == 0:
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead."
+        )
     int_type = dtypes.default_int_dtype()
     if size is None:
-        return tuple(creation.asarray(i.astype(int_type)) for i in np.nonzero(_known("nonzero", a)))
+        return tuple(creation.asarray(i.astype(int_type)) for i in np.nonzero(known("nonzero", a)))
     size = operator.index(concrete(size, "nonzero", "size"))
     mask = a if a.dtype == np.bool_ else lax.ne(a, np.zeros((), a.dtype)[()])
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
@@ -307,9 +310,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         )
     if a.size == 0 or size == 0:
         return tuple(creation.full((size,), 0 if f is None else f, int_type) for f in fills)
-    ends = _cumsum(mask)
+    ends = cumsum(mask)
     tally = moving.full((size,), int_type.type(0))
-    flat = _cumsum(indexing.update(tally, clip(ends, 0), int_type.type(1), "add"))
+    flat = cumsum(indexing.update(tally, clip(ends, 0), int_type.type(1), "add"))
     found = [
         remainder(floor_divide(flat, int_type.type(math.prod(a.shape[i + 1 :]))), n)
         for i, n in enumerate(a.shape)
@@ -322,64 +325,19 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     return tuple(where(beyond, fill, x) for fill, x in zip(fills, found, strict=True))
 
 
-@jitted("cumsum")
-def _cumsum(x):
-    return cumsum(convert(shaping.ravel(x), dtypes.default_int_dtype()))
-
-
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """As `numpy.argwhere`; traced, it needs `size`."""
     a = value("argwhere", a)
     found = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
     places = shaping.transpose(shaping.vstack(found))
-    return places if a.ndim else indexing.getitem(places, (slice(None), slice(0, 0)))
+    if a.ndim:
+        return places
+    return shaping.reshape(indexing.getitem(places, slice(0, 0)), (places.shape[0], 0))
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """As `numpy.flatnonzero`; traced, it needs `size`."""
     return nonzero(shaping.ravel(a), size=size, fill_value=fill_value)[0]
-
-
-def unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: Any = None,
-    sorted: bool = True,
-) -> Any:  # noqa: A002
-    """As `numpy.unique`; the values must be known, and with `size` the results are cut off or filled up to
-    it.
-    """
-    a = value("unique", ar)
-    found = np.unique(_known("unique", a), True, True, True, axis, equal_nan=equal_nan)
-    along = 0 if axis is None else dims.canonical_axis(axis, a.ndim)
-    items, first, inverse, counts = found
-    if size is not None:
-        items, first, counts = _resized(items, first, counts, along, operator.index(size), fill_value)
-    wanted = [items] + [
-        x.astype(dtypes.default_int_dtype())
-        for x, asked in ((first, return_index), (inverse, return_inverse), (counts, return_counts)) if asked
-    ]  # fmt: skip
-    results = tuple(creation.asarray(x) for x in wanted)
-    return results if len(results) > 1 else results[0]
-
-
-def _resized(
-    items: np.ndarray, first: np.ndarray, counts: np.ndarray, axis: int, size: int, fill: Any
-) -> tuple:
-    missing = size - items.shape[axis]
-    if missing <= 0:
-        kept = np.arange(size)
-        return np.take(items, kept, axis), first[:size], counts[:size]
-    filler = np.take(items, [0] * missing, axis) if fill is None else np.full(
-        (*items.shape[:axis], missing, *items.shape[axis + 1 :]), np.asarray(fill, items.dtype))  # fmt: skip
-    items = np.concatenate([items, filler], axis)
-    return items, np.concatenate([first, [first[0]] * missing]), np.concatenate([counts, [0] * missing])
 
 
 # ---- changing by position ----------------------------------------------------------------------------
@@ -408,7 +366,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """As `numpy.trim_zeros`; the values must be known."""
     a = value("trim_zeros", filt)
-    nonzeros = np.argwhere(_known("trim_zeros", a))
+    nonzeros = np.argwhere(known("trim_zeros", a))
     axes = (
         range(a.ndim)
         if axis is None

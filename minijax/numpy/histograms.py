@@ -1,0 +1,167 @@
+"""Counting: by value and by interval."""
+
+import operator
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
+from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value, values, zeros
+from minijax.numpy.promote import arrays, as_type, promote_dtypes_inexact
+from minijax.numpy.selecting import where
+from minijax.numpy.taking import ix_, known
+from minijax.ops import elementwise as lax
+from minijax.ops.convert import convert
+
+_take, _put = indexing.getitem, indexing.update
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
+             out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.bincount`, negative numbers counting as 0; traced, it needs the `length` of the result,
+    beyond which numbers are not counted.
+    """
+    x = value("bincount", x)
+    if out_sharding is not None:
+        raise NotImplementedError("bincount: out_sharding is not there.")
+    if x.dtype == np.bool_:
+        x = convert(x, np.dtype(np.int32))
+    if not dtypes.issubdtype(x.dtype, np.integer):
+        raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype}")
+    if x.ndim != 1:
+        raise ValueError("bincount: only 1-dimensional input supported.")
+    minlength = operator.index(concrete(minlength, "bincount", "minlength"))
+    if length is None:
+        found = known("bincount", x)
+        length = max(minlength, int(found.max(initial=-1)) + 1)
+    else:
+        length = operator.index(concrete(length, "bincount", "length"))
+    if weights is None:
+        weights = dtypes.default_int_dtype().type(1)
+    elif typeof(weights).shape != x.shape:
+        raise ValueError(
+            f"bincount: shape of weights {typeof(weights).shape} must match that of x, {x.shape}"
+        )
+    counts = zeros(length, typeof(weights).dtype)
+    return _put(counts, ufuncs.clip(x, 0), weights, "add")
+
+
+@jitted(static=("right", "method"))
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+    """As `numpy.digitize`; `method` is that of `searchsorted`."""
+    x, bins = values("digitize", x, bins)
+    if bins.ndim != 1:
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {bins.shape}")
+    if not bins.size:
+        return zeros(x.shape, np.int32)
+    how = {"side": "left" if right else "right", **({} if method is None else {"method": method})}
+    ascends = lax.ge(_take(bins, -1), _take(bins, 0))
+    rising = sorting.searchsorted(bins, x, **how)
+    falling = sorting.searchsorted(_take(bins, slice(None, None, -1)), x, **how)
+    return where(ascends, rising, ufuncs.subtract(bins.size, falling))
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:  # noqa: A002
+    """As `numpy.histogram_bin_edges`, without the strings for `bins`; `weights` have no effect."""
+    if isinstance(bins, str):
+        raise NotImplementedError("histogram_bin_edges: string values for `bins` are not there.")
+    a, bins = arrays("histogram_bin_edges", a, bins)
+    dtype = dtypes.to_inexact_dtype(typeof(a).dtype)
+    if typeof(bins).ndim == 1:
+        return asarray(bins, dtype)
+    bins = operator.index(concrete(bins, "histogram_bin_edges", "bins"))
+    ends = asarray([reductions.min(a), reductions.max(a)] if range is None else range, dtype)
+    if ends.shape != (2,):
+        raise ValueError(f"`range` must be either None or a sequence of scalars, got {range}")
+
+    def apart(i: int, move: Callable) -> Any:
+        return where(ufuncs.equal(reductions.ptp(ends), 0), move(_take(ends, i), 0.5), _take(ends, i))
+
+    return linspace(apart(0, ufuncs.subtract), apart(1, ufuncs.add), bins + 1, dtype=dtype)
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,  # noqa: A002
+              density: bool | None = None) -> tuple[Any, Any]:  # fmt: skip
+    """As `numpy.histogram`, counting in floating point."""
+    if isinstance(bins, str):
+        raise TypeError("histogram: string values for `bins` are not there.")
+    a, _, *given = arrays("histogram", a, bins, *(() if weights is None else (weights,)))
+    a, *given = promote_dtypes_inexact(a, *given)
+    if not given:
+        given = [ones_like(a)]
+    elif typeof(given[0]).shape != typeof(a).shape:
+        raise ValueError("histogram: weights should have the same shape as a.")
+    edges = histogram_bin_edges(a, bins, range)
+    size = edges.shape[0]
+    places = sorting.searchsorted(edges, a, side="right")
+    places = where(ufuncs.equal(a, _take(edges, -1)), size - 1, places)
+    counts = _put(zeros(size, typeof(given[0]).dtype), places, given[0], "add")
+    counts = _take(counts, slice(1, None))
+    if density:
+        counts = ufuncs.divide(ufuncs.divide(counts, shaping.diff(edges)), reductions.sum(counts))
+    return counts, edges
+
+
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,  # noqa: A002
+                density: bool | None = None) -> tuple[Any, Any, Any]:  # fmt: skip
+    """As `numpy.histogram2d`."""
+    x, y = arrays("histogram2d", x, y)
+    if _length(bins, 1) not in (1, 2):
+        bins = [asarray(bins)] * 2
+    sample = shaping.transpose(asarray([x, y]))
+    counts, edges = histogramdd(sample, bins, range, weights, density)
+    return counts, edges[0], edges[1]
+
+
+def _length(x: Any, default: int) -> int:
+    try:
+        return len(x)
+    except TypeError:
+        return default
+
+
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None,  # noqa: A002
+                density: bool | None = None) -> tuple[Any, list]:  # fmt: skip
+    """As `numpy.histogramdd`; the sample is an array, a row a point."""
+    sample, *given = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
+    (sample,) = promote_dtypes_inexact(sample)
+    count, rank = typeof(sample).shape
+    if given and typeof(given[0]).shape != (count,):
+        raise ValueError("histogramdd: there should be one weight for each sample.")
+    if _length(bins, rank) != rank:
+        raise ValueError("histogramdd: there should be a bin for each dimension.")
+    bins = [bins] * rank if _length(bins, -1) < 0 else bins
+    if range is None:
+        range = (None,) * rank  # noqa: A001
+    if len(range) != rank or any(r is not None and np.shape(r) != (2,) for r in range):
+        raise ValueError(
+            f"For sample.shape={(count, rank)}, range must be a sequence of {rank} pairs or Nones; "
+            f"got {range}"
+        )
+    edges, places = [], []
+    for i, (some, ends) in enumerate(zip(bins, range, strict=True)):
+        column = lambda i=i: _take(sample, (slice(None), i))  # noqa: E731
+        found = histogram_bin_edges(column(), some, ends)
+        place = sorting.searchsorted(found, column(), side="right")
+        last = ufuncs.equal(column(), _take(found, -1))
+        places.append(where(last, ufuncs.subtract(place, 1), place))
+        edges.append(found)
+    widths = [shaping.diff(e) for e in edges]
+    sizes = [e.size + 1 for e in edges]
+    flat: Any = np.int32(0)
+    clipped = [ufuncs.clip(place, 0, size - 1) for place, size in zip(places, sizes, strict=True)]
+    for i, place in enumerate(clipped):
+        flat = ufuncs.add(flat, ufuncs.multiply(place, prod(sizes[i + 1 :])))
+    counts = shaping.reshape(bincount(flat, *given, length=prod(sizes)), sizes)
+    counts = _take(counts, (slice(1, -1),) * rank)
+    if density:
+        counts = as_type(counts, typeof(sample).dtype)
+        counts = ufuncs.divide(counts, reductions.sum(counts))
+        for width in ix_(*widths):
+            counts = ufuncs.divide(counts, width)
+    return counts, edges

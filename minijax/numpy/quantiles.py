@@ -1,0 +1,248 @@
+"""Quantiles, percentiles and medians."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dims, dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy import indexing, ufuncs
+from minijax.numpy.cumulating import cumsum
+from minijax.numpy.promote import arrays, as_type, is_complex, like, promote_dtypes_inexact
+from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
+from minijax.numpy.selecting import where
+from minijax.numpy.taking import take_along_axis
+from minijax.ops import elementwise as lax, sort as lax_sort
+from minijax.ops.convert import convert
+from minijax.ops.families import literal
+from minijax.ops.indexing import GatherDimensionNumbers
+from minijax.ops.moving import broadcast_in_dim, expand_dims, full, move_axis, reshape
+from minijax.ops.scatter import gather
+from minijax.ops.shape import broadcasted_iota, full_like, index_in_dim, squeeze
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+_STATIC = ("axis", "overwrite_input", "keepdims", "method")
+
+
+def _check(name: str, a: Any, overwrite: bool, out: None) -> None:
+    if overwrite or out is not None:
+        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
+
+
+def _check_kinds(name: str, a: Any, q: Any, method: str, weights: Any) -> None:
+    if method not in _METHODS:
+        raise ValueError(
+            f"{name}: method can only be one of {', '.join(map(repr, _METHODS))}, got {method!r}"
+        )
+    if is_complex(a):
+        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
+    if typeof(q).ndim > 1:
+        raise ValueError(f"{name}: q must have rank <= 1, got shape {typeof(q).shape}")
+    if weights is not None and method != "inverted_cdf":
+        raise NotImplementedError(
+            f"{name}: method {method!r} doesn't support weights, only 'inverted_cdf' does."
+        )
+    if weights is not None and is_complex(weights):
+        raise ValueError(f"{name}: weights cannot be complex.")
+
+
+def _spread_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
+    """The weights in the shape of the array; given along the reduced axes alone, they hold for all others."""
+    have = typeof(weights).shape
+    if have == shape:
+        return weights
+    if axis is None:
+        raise ValueError(f"{name}: weights must have the shape of a, {shape}, when axis is None, got {have}.")
+    axes = canonical_axes(axis, len(shape))
+    if have != tuple(shape[i] for i in axes):
+        raise ValueError(f"{name}: weights of shape {have} must match the reduced axes {axes} of {shape}.")
+    return broadcast_in_dim(weights, shape, axes)
+
+
+def _merged(xs: list, axis: Any, ndim: int) -> tuple[list, int]:
+    """The arrays with the axes to reduce made one, which is the second result."""
+    if axis is None:
+        return [reshape(x, (typeof(x).size,)) for x in xs], 0
+    if not isinstance(axis, tuple):
+        return xs, dims.canonical_axis(axis, ndim)
+    axes = canonical_axes(axis, ndim)
+    order = list(range(ndim))
+    kept = [i for i in order if i not in axes]
+    for i, j in enumerate(kept):
+        order[i], order[j] = order[j], order[i]
+    sizes = typeof(xs[0]).shape
+    new = (*(sizes[i] for i in kept), prod(sizes[i] for i in axes))
+    return [reshape(x, new, order) for x in xs], len(kept)
+
+
+def _quantile(
+    name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any, skips: bool
+) -> Any:
+    _check_kinds(name, a, q, method, weights)
+    (a,) = promote_dtypes_inexact(a)
+    shape = typeof(a).shape
+    xs = [a]
+    if weights is not None:
+        xs.append(_spread_weights(name, as_type(weights, typeof(a).dtype), shape, axis))
+    xs, along = _merged(xs, axis, len(shape))
+    found = _along(xs, q, along, method, keepdims, skips)
+    if keepdims and not isinstance(axis, int):
+        axes = canonical_axes(axis, len(shape))
+        kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
+        found = reshape(found, (*typeof(q).shape, *kept))
+    return as_type(found, typeof(a).dtype)
+
+
+def _along(xs: list, q: Any, axis: int, method: str, keepdims: bool, skips: bool) -> Any:
+    a = xs[0]
+    nans = lax.ne(a, a)
+    a = where(nans if skips else any_of(nans, axis, keepdims=True), np.nan, a)
+    a, *weights = lax_sort.sort((a, *xs[1:]), axis, num_keys=1) if xs[1:] else (lax_sort.sort(a, axis),)
+    read = _reader_skipping if skips else _reader
+    low, high, low_weight, high_weight = read(a, q, axis, keepdims)
+    if method == "linear":
+        parts = (lax.mul(as_type(x, typeof(w).dtype), w) for x, w in ((low, low_weight), (high, high_weight)))
+        return lax.add(*parts)
+    if method == "lower":
+        return low
+    if method == "higher":
+        return high
+    if method == "midpoint":
+        return lax.mul(lax.add(low, high), like(low, 0.5))
+    if method == "nearest":
+        return lax.select(lax.le(high_weight, literal(high_weight, 0.5)), low, high)
+    return _inverted_cdf(a, weights[0] if weights else None, q, axis, keepdims, skips)
+
+
+def _split(q: Any, last: Callable, clamp: Callable) -> tuple:
+    place = lax.mul(q, last())
+    low, high = lax.floor(place), lax.ceil(place)
+    high_weight = lax.sub(place, low)
+    low_weight = lax.sub(literal(high_weight, 1), high_weight)
+    int_type = dtypes.default_int_dtype()
+    low, high = clamp(low), clamp(high)
+    return convert(low, int_type), convert(high, int_type), low_weight, high_weight
+
+
+def _reader(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
+    """The elements on both sides of each quantile, and their weights."""
+    shape, batch = typeof(a).shape, typeof(q).ndim
+    last = lambda: lax.sub(literal(q, shape[axis]), literal(q, 1))  # noqa: E731
+    low, high, *weights = _split(q, last, lambda x: lax.clamp(literal(x, 0), x, last()))
+    offsets = len(shape) if keepdims else len(shape) - 1
+    numbers = GatherDimensionNumbers(
+        tuple(range(batch, batch + offsets)), () if keepdims else (axis,), (axis,)
+    )
+    sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
+    values = [gather(a, expand_dims(x, (batch,)), numbers, sizes) for x in (low, high)]
+    if batch and offsets:
+        weights = [broadcast_in_dim(w, typeof(values[0]).shape, (0,)) for w in weights]
+    return (*values, *weights)
+
+
+def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
+    """As `_reader`, where each row counts its own elements that are no NaN."""
+    batch = typeof(q).ndim
+    counts = sum_of(lax.bitwise_not(lax.ne(a, a)), axis, typeof(q).dtype, keepdims=keepdims)
+    rank = typeof(counts).ndim
+    q = expand_dims(q, tuple(range(batch, batch + rank)))
+    counts = expand_dims(counts, tuple(range(batch)))
+    last = lambda: lax.sub(counts, literal(counts, 1))  # noqa: E731
+    low, high, *weights = _split(
+        q, last, lambda x: ufuncs.maximum(literal(x, 0), ufuncs.minimum(x, last())))  # fmt: skip
+    shape = typeof(low).shape
+    at = [broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
+    at = [at[:axis], at[axis + keepdims :]]
+    return (*(indexing.getitem(a, (*at[0], x, *at[1])) for x in (low, high)), *weights)
+
+
+def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips: bool) -> Any:
+    """The first elements at which the sum of the weights reaches the share q of all."""
+    batch = typeof(q).ndim
+    front = tuple(range(batch))
+    weights = full_like(a, 1) if weights is None else weights
+    none = full_like(weights, 0)
+    wrong, nans = lax.bitwise_or(lax.lt(weights, none), lax.ne(weights, weights)), lax.ne(a, a)
+    skipped = lax.bitwise_or(wrong, nans)
+    reached = cumsum(lax.select(skipped, none, weights), axis)
+    total = index_in_dim(reached, -1, axis, keepdims)
+    rank = typeof(total).ndim
+    total = expand_dims(total, front)
+    aim = lax.mul(reshape(q, (*typeof(q).shape, *(1,) * rank)), total)
+    aim = aim if keepdims else expand_dims(aim, (axis + batch,))
+    int_type = dtypes.default_int_dtype()
+    below = convert(lax.lt(expand_dims(reached, front), aim), int_type)
+    place = sum_of(below, axis + batch, keepdims=keepdims)
+    if skips:
+        counts = sum_of(lax.bitwise_not(nans), axis, typeof(q).dtype, keepdims=keepdims)
+    else:
+        counts = full(typeof(total).shape[batch:], literal(q, typeof(a).shape[axis]))
+    last = convert(lax.sub(counts, literal(counts, 1)), int_type)
+    place = ufuncs.maximum(literal(place, 0), ufuncs.minimum(place, expand_dims(last, front)))
+    place = squeeze(place, (axis + batch,)) if keepdims else place
+    place = move_axis(place, 0, axis) if batch else expand_dims(place, (axis,))
+    found = take_along_axis(a, place, axis)
+    found = move_axis(found, axis, 0) if batch else squeeze(found, (axis,))
+    found = expand_dims(found, (axis + batch,)) if keepdims else found
+    empty = lax.eq(counts, full(typeof(counts).shape, literal(counts, 0)))
+    bad = any_of(wrong, axis, keepdims=keepdims)
+    bad = lax.bitwise_or(bad, empty if skips else any_of(nans, axis, keepdims=keepdims))
+    return where(expand_dims(bad, front), full_like(found, np.nan), found)
+
+
+def _function(name: str, skips: bool) -> Callable:
+    def function(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+                 method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:  # fmt: skip
+        given = arrays(name, a, q, *(() if weights is None else (weights,)))
+        _check(name, a, overwrite_input, out)
+        return _quantile(name, *given[:2], axis, method, keepdims, *given[2:] or (None,), skips)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`, without the methods that few use; weights go with inverted_cdf."
+    return jitted(name, static=_STATIC)(function)
+
+
+quantile, nanquantile = _function("quantile", False), _function("nanquantile", True)
+
+
+def _hundredths(name: str, q: Any) -> Any:
+    (q,) = promote_dtypes_inexact(q)
+    return ufuncs.divide(q, 100)
+
+
+@jitted("percentile", static=(*_STATIC, "out_sharding"))
+def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+               method: str = "linear", keepdims: bool = False, *, weights: Any = None,
+               out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.percentile`, with the methods of `quantile`."""
+    a, q = arrays("percentile", a, q)
+    return quantile(
+        a, _hundredths("percentile", q), axis, out, overwrite_input, method, keepdims, weights=weights
+    )
+
+
+@jitted("nanpercentile", static=_STATIC)
+def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+                  method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:  # fmt: skip
+    """As `numpy.nanpercentile`, with the methods of `quantile`."""
+    a, q = arrays("nanpercentile", a, q)
+    return nanquantile(
+        a, _hundredths("nanpercentile", q), axis, out, overwrite_input, method, keepdims, weights=weights
+    )
+
+
+def _median(name: str, find: Callable) -> Callable:
+    def function(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+                 keepdims: bool = False) -> Any:  # fmt: skip
+        (a,) = arrays(name, a)
+        return find(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`."
+    return jitted(name, static=("axis", "overwrite_input", "keepdims"))(function)
+
+
+median, nanmedian = _median("median", quantile), _median("nanmedian", nanquantile)

@@ -1,0 +1,408 @@
+"""Arrays as sets: distinct elements, unions, intersections and differences."""
+
+import operator
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import dims, dtypes
+from minijax.control.jitted import jitted
+from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
+from minijax.numpy.creation import asarray, full, value, values
+from minijax.numpy.cumulating import cumsum
+from minijax.numpy.index_plans import PLAIN
+from minijax.numpy.promote import is_inexact, like, promote_dtypes
+from minijax.numpy.selecting import where
+from minijax.numpy.taking import known, nonzero
+from minijax.ops import elementwise as lax, sort as lax_sort
+from minijax.ops.index import dynamic_update_slice
+from minijax.ops.moving import expand_dims, full as filled, reshape
+from minijax.ops.shape import iota
+
+_HEAD, _TAIL = slice(None, -1), slice(1, None)
+_take, _put = indexing.getitem, indexing.update
+
+
+def _places(size: int) -> Any:
+    return iota(dtypes.default_int_dtype(), size)
+
+
+def _zeros(shape: tuple) -> Any:
+    return filled(shape, dtypes.default_int_dtype().type(0))
+
+
+def _neighbours(x: Any) -> tuple[Any, Any]:
+    """Each element but the first, and the one before it."""
+    return _take(x, _TAIL), _take(x, _HEAD)
+
+
+# ---- distinct elements -------------------------------------------------------------------------------
+
+
+@jitted(static=("axis", "equal_nan"))
+def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
+    """The slices along an axis in order, whether each is the first of its kind, and where it was."""
+    aux = shaping.moveaxis(ar, axis, 0)
+    size, *rest = aux.shape
+    if not prod(rest):
+        order = _zeros((min(size, 1),))
+    else:
+        keys = shaping.transpose(shaping.reshape(aux, (size, prod(rest))))
+        order = sorting.lexsort(_take(keys, slice(None, None, -1)))
+    aux = _take(aux, order)
+    if not aux.size:
+        return aux, filled(aux.shape[:1], np.bool_(False)), order
+    first = filled((size,), np.bool_(True))
+    after, before = _neighbours(aux)
+    differs = lax.ne(after, before)
+    if equal_nan and is_inexact(aux):
+        both = lax.bitwise_and(lax.ne(after, after), lax.ne(before, before))
+        differs = lax.bitwise_and(differs, lax.bitwise_not(both))
+    differs = reductions.any(differs, tuple(range(1, aux.ndim)))
+    return aux, _put(first, _TAIL, differs, "set"), order
+
+
+class _Distinct(NamedTuple):
+    values: Any
+    indices: Any
+    inverse: Any
+    counts: Any
+    number: Any
+
+
+def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any = None, index: bool = False,
+              inverse: bool = False, counts: bool = False, equal_nan: bool = True, number: bool = False
+              ) -> _Distinct:  # fmt: skip
+    """The distinct slices along an axis; where they are first, which of them each slice is, how often each
+    occurs and how many they are, if asked for.
+    """
+    if size and not ar.shape[axis] and fill_value is None:
+        raise ValueError(
+            "jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified"
+        )
+    aux, mask, order = _unique_sorted_mask(ar, axis, equal_nan)
+    at = nonzero(mask if size is not None else _known_mask(mask), size=size)[0]
+    found = _take(aux, at) if aux.size else aux
+    if size is not None and fill_value is not None:
+        fill = asarray(fill_value, found.dtype)
+        if found.shape[0]:
+            valid = lax.lt(_places(size), reductions.sum(mask))
+            found = where(expand_dims(valid, tuple(range(1, found.ndim))), found, fill)
+        else:
+            found = full((size, *found.shape[1:]), fill)
+    empty, length = not aux.size, ar.shape[axis]
+    found = shaping.moveaxis(found, 0, axis)
+    first = which = often = None
+    if index:
+        first = order if empty else _take(order, at)
+    if inverse:
+        rank = None if empty else lax.sub(cumsum(mask), like(order, 1))
+        which = _zeros((length,))
+        which = which if empty else _put(which, order, rank, "set")
+    if counts and empty:
+        often = filled(aux.shape[:1], dtypes.default_int_dtype().type(length))
+    elif counts:
+        often = _counts(mask, at, size)
+    return _Distinct(found, first, which, often, reductions.sum(mask) if number else None)
+
+
+def _known_mask(mask: Any) -> Any:
+    known("unique", mask)
+    return mask
+
+
+def _counts(mask: Any, at: Any, size: int | None) -> Any:
+    if size is None:
+        ends = shaping.append(at, asarray(mask.size, at.dtype))
+    else:
+        ends = nonzero(mask, size=size + 1)[0]
+        ends = _put(ends, _TAIL, where(_take(ends, _TAIL), _take(ends, _TAIL), mask.size), "set")
+    return shaping.diff(ends)
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,  # noqa: A002
+) -> Any:
+    """As `numpy.unique`, always sorted; traced, it needs the `size` of the results, which it cuts off or
+    fills up, with the first value unless `fill_value` is given.
+    """
+    a = value("unique", ar)
+    size = _size("unique", a, size=size)
+    if axis is None:
+        found = _distinct(shaping.ravel(a), 0, size, fill_value, return_index, return_inverse, return_counts,
+                          equal_nan)  # fmt: skip
+        inverse = None if found.inverse is None else shaping.reshape(found.inverse, a.shape)
+    else:
+        axis = dims.canonical_axis(axis, a.ndim)
+        found = _distinct(a, axis, size, fill_value, return_index, return_inverse, return_counts, equal_nan)
+        inverse = found.inverse
+    asked = [(True, found.values), (return_index, found.indices), (return_inverse, inverse),
+             (return_counts, found.counts)]  # fmt: skip
+    results = tuple(x for wanted, x in asked if wanted)
+    return results if len(results) > 1 else results[0]
+
+
+def _size(name: str, *args: Any, size: int | None) -> int | None:
+    """The size asked for. Raises ConcretizationTypeError if there is none and the arrays are traced."""
+    if size is not None:
+        return operator.index(size)
+    for x in args:
+        known(name, x)
+    return None
+
+
+class _UniqueAllResult(NamedTuple):
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class _UniqueCountsResult(NamedTuple):
+    values: Any
+    counts: Any
+
+
+class _UniqueInverseResult(NamedTuple):
+    values: Any
+    inverse_indices: Any
+
+
+def _unique(name: str, x: Any, *options: bool, size: int | None, fill_value: Any) -> Any:
+    return unique(value(name, x), *options, equal_nan=False, size=size, fill_value=fill_value)
+
+
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueAllResult:
+    """As `numpy.unique_all`, with the size of `unique`."""
+    return _UniqueAllResult(*_unique("unique_all", x, True, True, True, size=size, fill_value=fill_value))
+
+
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueCountsResult:
+    """As `numpy.unique_counts`, with the size of `unique`."""
+    found = _unique("unique_counts", x, False, False, True, size=size, fill_value=fill_value)
+    return _UniqueCountsResult(*found)
+
+
+def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueInverseResult:
+    """As `numpy.unique_inverse`, with the size of `unique`."""
+    return _UniqueInverseResult(*_unique("unique_inverse", x, False, True, size=size, fill_value=fill_value))
+
+
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """As `numpy.unique_values`, with the size of `unique`."""
+    return _unique("unique_values", x, size=size, fill_value=fill_value)
+
+
+# ---- two sets ----------------------------------------------------------------------------------------
+
+
+@jitted(static=("method", "assume_unique", "invert"))
+def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) -> Any:
+    ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(ar1, ar2))
+    if not ar1.size or not ar2.size:
+        return filled(ar1.shape, np.bool_(invert))
+    compare = lax.ne if invert else lax.eq
+    if method in ("auto", "compare_all"):
+        same = compare(expand_dims(ar1, (1,)), expand_dims(ar2, (0,)))
+        return reductions.all(same, -1) if invert else reductions.any(same, -1)
+    if method == "binary_search":
+        ar2 = lax_sort.sort(ar2)
+        return compare(ar1, _take(ar2, sorting.searchsorted(ar2, ar1)))
+    inverse = None
+    if not assume_unique:
+        found = _distinct(ar1, size=ar1.size, fill_value=reductions.max(ar2), inverse=True)
+        ar1, inverse = found.values, found.inverse
+    joined = shaping.concatenate([ar1, ar2])
+    aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
+    result, order = filled(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
+    result = _put(result, order, compare(*_neighbours(aux)), "set")
+    return result if inverse is None else _take(result, inverse)
+
+
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: Any = "auto",
+) -> Any:
+    """As `numpy.isin`; `method` is "compare_all", which "auto" stands for, "binary_search" or "sort"."""
+    element, test_elements = values("isin", element, test_elements)
+    if method not in ("auto", "compare_all", "binary_search", "sort"):
+        raise ValueError(
+            f"isin: method={method!r} is not implemented; options are 'compare_all', 'binary_search', "
+            "'sort', and 'auto'"
+        )
+    return shaping.reshape(_in1d(element, test_elements, method, assume_unique, invert), element.shape)
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """As `numpy.union1d`, with the size of `unique`."""
+    ar1, ar2 = values("union1d", ar1, ar2)
+    size = _size("union1d", ar1, ar2, size=size)
+    return unique(shaping.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
+
+
+def _filled_up(found: Any, number: Any, fill: Any) -> Any:
+    valid = lax.lt(_places(found.size), number)
+    return where(valid, found, fill(found) if callable(fill) else fill)
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
+              fill_value: Any = None) -> Any:  # fmt: skip
+    """As `numpy.setdiff1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, 0 by
+    default.
+    """
+    ar1, ar2 = values("setdiff1d", ar1, ar2)
+    size = _size("setdiff1d", ar1, ar2, size=size)
+    ar1 = shaping.ravel(ar1)
+    fill = asarray(0 if fill_value is None else fill_value, ar1.dtype)
+    if size is None:
+        ar1 = ar1 if assume_unique else unique(ar1)
+        return _take(ar1, _in1d(ar1, ar2, "auto", True, True))
+    if not ar1.size:
+        return full((size,), fill)
+    ar1 = ar1 if assume_unique else unique(ar1, size=ar1.size)
+    mask = _in1d(ar1, ar2, "auto", True, True)
+    if not assume_unique:
+        # Repetitions of the first element fill up what was not distinct.
+        same = reductions.sum(lax.eq(ar1, _take(ar1, 0)))
+        number = lax.sub(like(same, ar1.size + 1), same)
+        mask = where(lax.lt(_places(ar1.size), number), mask, False)
+    valid = lax.lt(_places(size), reductions.sum(mask))
+    return where(valid, _take(ar1, nonzero(mask, size=size)[0]), fill)
+
+
+def _joined(ar1: Any, number1: Any, ar2: Any) -> Any:
+    """The distinct elements of both arrays side by side, and zeros."""
+    joined = filled((ar1.size + ar2.size,), ar1.dtype.type(0))
+    return dynamic_update_slice(dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
+
+
+def _selected(x: Any, at: Any, fill: Any) -> Any:
+    return _take(x, at, PLAIN._replace(mode="fill", fill_value=fill))
+
+
+def _with_fill(found: Any, number: Any, fill: Any) -> Any:
+    """Beyond `number`, the fill value, or else the least of the values."""
+    if fill is not None:
+        return _filled_up(found, number, fill)
+    return _filled_up(_filled_up(found, number, reductions.max), number, reductions.min)
+
+
+@jitted("_setxor1d_size", static=("assume_unique", "size"))
+def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, size: int) -> Any:
+    end = True
+    if assume_unique:
+        joined = shaping.concatenate([ar1, ar2])
+        aux = sorting.sort(shaping.concatenate([ar1, ar2]))
+    else:
+        found1, found2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))
+        joined, end = _joined(found1.values, found1.number, found2.values), False
+        number = lax.add(found1.number, found2.number)
+        inside = lax.lt(_places(joined.size + 1), lax.add(number, like(number, 1)))
+        _, aux = lax_sort.sort((lax.bitwise_not(_take(inside, _TAIL)), joined), num_keys=2)
+    differs = lax.ne(*_neighbours(aux))
+    edges = [reshape(np.bool_(x), (1,)) for x in (True, end)]
+    flag = shaping.concatenate([edges[0], differs, edges[1]])
+    if not assume_unique:
+        flag = lax.bitwise_and(inside, _put(flag, number, True, "set"))
+    alone = lax.bitwise_and(*_neighbours(flag))
+    number = reductions.sum(alone)
+    at = nonzero(alone, size=size, fill_value=aux.size)[0]
+    return _with_fill(_selected(aux, at, 0), number, fill_value)
+
+
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
+             fill_value: Any = None) -> Any:  # fmt: skip
+    """As `numpy.setxor1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, its
+    least element by default.
+    """
+    ar1, ar2 = promote_dtypes(*(shaping.ravel(x) for x in values("setxor1d", ar1, ar2)))
+    size = _size("setxor1d", ar1, ar2, size=size)
+    if size is not None:
+        return _setxor1d_size(ar1, ar2, fill_value, assume_unique=assume_unique, size=size)
+    if not assume_unique:
+        ar1, ar2 = unique(ar1), unique(ar2)
+    aux = sorting.sort(shaping.concatenate([ar1, ar2]))
+    if not aux.size:
+        return aux
+    edge = np.ones(1, np.bool_)
+    flag = shaping.concatenate([edge, lax.ne(*_neighbours(aux)), edge])
+    return _take(aux, lax.bitwise_and(*_neighbours(flag)))
+
+
+@jitted("_intersect1d_size", static=("assume_unique", "return_indices", "size", "fill_value"))
+def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: bool, size: int,
+                      fill_value: Any) -> Any:  # fmt: skip
+    sizes = ar1.size, ar2.size
+    length = ar1.size + ar2.size
+    if assume_unique:
+        firsts, number1 = [_places(n) for n in sizes], sizes[0]
+        joined = shaping.concatenate([ar1, ar2])
+        aux, order = lax_sort.sort((joined, _places(length)), num_keys=1)
+        inside = filled((length,), np.bool_(True))
+    else:
+        found = [_distinct(x, size=x.size, fill_value=0, index=True, number=True) for x in (ar1, ar2)]
+        firsts, number1 = [x.indices for x in found], found[0].number
+        joined = _joined(found[0].values, number1, found[1].values)
+        inside = lax.lt(_places(length), lax.add(number1, found[1].number))
+        keys = (lax.bitwise_not(inside), joined, _places(length))
+        _, aux, order = lax_sort.sort(keys, num_keys=2)
+    both = lax.bitwise_and(lax.eq(*_neighbours(aux)), _take(inside, _TAIL))
+    number = reductions.sum(both)
+    at = nonzero(both, size=size, fill_value=length)[0]
+    common = _with_fill(_selected(aux, at, 0), number, fill_value)
+    if not return_indices:
+        return common
+    at1 = _filled_up(_selected(order, at, sizes[0]), number, sizes[0])
+    at2 = ufuncs.subtract(_selected(order, ufuncs.add(at, 1), sizes[1]), number1)
+    places = at1, _filled_up(at2, number, sizes[1])
+    if not assume_unique:
+        places = (_selected(x, i, n) for x, i, n in zip(firsts, places, sizes, strict=True))
+    return common, *places
+
+
+def intersect1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """As `numpy.intersect1d`; traced, it needs `size`, up to which the result is filled with `fill_value`,
+    its least element by default.
+    """
+    ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(*values("intersect1d", ar1, ar2)))
+    size = _size("intersect1d", ar1, ar2, size=size)
+    if size is not None:
+        return _intersect1d_size(ar1, ar2, assume_unique, return_indices, size, fill_value)
+    firsts = None
+    if not assume_unique:
+        ar1, *first1 = unique(ar1, True)
+        ar2, *first2 = unique(ar2, True)
+        firsts = [*first1, *first2]
+    joined = shaping.concatenate([ar1, ar2])
+    aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
+    both = lax.eq(*_neighbours(aux))
+    common = _take(_take(aux, _HEAD), both)
+    if not return_indices:
+        return common
+    at1, at2 = (_take(_take(order, half), both) for half in (_HEAD, _TAIL))
+    places = [at1, ufuncs.subtract(at2, ar1.size)]
+    if firsts is not None:
+        places = [_take(first, at) for first, at in zip(firsts, places, strict=True)]
+    return common, *places
