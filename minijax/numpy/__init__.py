@@ -17,8 +17,18 @@ _FACE = Face(__name__, ("linalg",), {
     "minijax.numpy.cumulating": """
         cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum
     """,
+    "minijax.numpy.index_makers": """
+        c_ diag_indices_from mask_indices mgrid ogrid packbits r_ ravel_multi_index tril_indices_from
+        triu_indices_from unpackbits unravel_index
+    """,
+    "minijax.numpy.numeric": """
+        frexp gcd lcm ldexp modf spacing
+    """,
     "minijax.numpy.padding": """
         pad
+    """,
+    "minijax.numpy.placing": """
+        apply_along_axis apply_over_axes choose fill_diagonal insert piecewise place put
     """,
     "minijax.numpy.products": """
         dot matmul
@@ -74,6 +84,9 @@ _FACE = Face(__name__, ("linalg",), {
     "numpy": """
         character complexfloating dtype e euler_gamma flexible floating generic index_exp inexact inf
         integer nan newaxis number object_ pi s_ signedinteger unsignedinteger
+    """,
+    "numpy.exceptions": """
+        ComplexWarning
     """,
 })  # fmt: skip
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

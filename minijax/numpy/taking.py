@@ -256,12 +256,19 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """As `numpy.tril_indices`."""
-    return tuple(creation.asarray(i) for i in np.tril_indices(n, k, m))
+    m = n if m is None else m
+    return nonzero(creation.tril(creation.ones((n, m)), k), size=_below(n, m, k))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """As `numpy.triu_indices`."""
-    return tuple(creation.asarray(i) for i in np.triu_indices(n, k, m))
+    m = n if m is None else m
+    return nonzero(creation.triu(creation.ones((n, m)), k), size=n * m - _below(n, m, k - 1))
+
+
+def _below(n: int, m: int, k: int) -> int:
+    """The number of elements of the lower triangle of an n by m matrix."""
+    return sum(min(max(i + 1 + k, 0), m) for i in range(n))
 
 
 # ---- nonzero and unique ------------------------------------------------------------------------------
