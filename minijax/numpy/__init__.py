@@ -21,6 +21,9 @@ _FACE = Face(__name__, ("linalg",), {
         c_ diag_indices_from mask_indices mgrid ogrid packbits r_ ravel_multi_index tril_indices_from
         triu_indices_from unpackbits unravel_index
     """,
+    "minijax.numpy.io": """
+        fromfile fromiter fromstring get_printoptions isdtype load printoptions set_printoptions
+    """,
     "minijax.numpy.numeric": """
         frexp gcd lcm ldexp modf spacing
     """,
@@ -82,8 +85,9 @@ _FACE = Face(__name__, ("linalg",), {
         ndarray=Array
     """,
     "numpy": """
-        character complexfloating dtype e euler_gamma flexible floating generic index_exp inexact inf
-        integer nan newaxis number object_ pi s_ signedinteger unsignedinteger
+        array_repr array_str character complexfloating dtype e euler_gamma flexible floating generic
+        index_exp inexact inf integer iterable nan newaxis number object_ pi s_ save savez signedinteger
+        unsignedinteger
     """,
     "numpy.exceptions": """
         ComplexWarning
