@@ -188,18 +188,18 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     """The array as another dtype; a lost imaginary part brings a warning."""
     x = value("astype", x)
     wanted = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
-    have = x.dtype
-    if np.issubdtype(have, np.complexfloating):
-        if dtypes.issubdtype(wanted, np.bool_):
-            return lax.ne(x, have.type(0))
-        if not dtypes.issubdtype(wanted, np.complexfloating):
+    drops = np.issubdtype(x.dtype, np.complexfloating) and not dtypes.issubdtype(wanted, np.complexfloating)
+    if drops and wanted == np.bool_:
+        found = lax.ne(x, x.dtype.type(0))
+    else:
+        if drops:
             errors.warn(
                 "Casting from complex to real dtypes will soon raise a ValueError. Please first use jnp.real "
                 "or jnp.imag to take the real/imaginary component of your input.",
                 DeprecationWarning,
             )
-    found = cast(x, wanted)
-    return _place(lax_convert.copy_p.bind(x) if copy and found is x else found, device)
+        found = cast(x, wanted)
+    return _place(lax_convert.copy_p.bind(found) if copy else found, device)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
@@ -590,7 +590,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
         found.append(moving.broadcast_in_dim(lax_shape.iota(dtype, n), wide, (i,)))
     if sparse:
         return tuple(found)
-    return lax_shape.stack(found, 0) if found else zeros((0,), dtype)
+    return lax_shape.stack(found, 0) if found else asarray(np.zeros(0, dtype))
 
 
 # ---- questions ---------------------------------------------------------------------------------------

@@ -237,10 +237,8 @@ def diagflat(v: Any, k: int = 0) -> Any:
     size, n = v.size, v.size + abs(k)
     int_type = dtypes.default_int_dtype()
     found = moving.full((n * n,), np.zeros((), v.dtype)[()])
-    if size == 0:
-        return moving.reshape(found, (n, n))
     steps = lax_shape.iota(int_type, size)
-    columns = lax.add(steps, int_type.type(max(k, 0)))
+    columns = lax.add(steps, int_type.type(k)) if k >= 0 else steps
     rows = lax.mul(steps if k >= 0 else lax.sub(steps, int_type.type(k)), int_type.type(n))
     found = indexing.update(found, lax.add(columns, rows), v, "set")
     return moving.reshape(found, (n, n))
