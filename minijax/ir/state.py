@@ -52,7 +52,9 @@ class named_axis:
 
     def __enter__(self) -> None:
         self._saved = thread.axes
-        thread.axes = (*self._saved, self._axis)
+        # Programs nested in a batched one share what is remembered of them, as jax's do.
+        if self._saved[-2:] != (self._axis, self._axis):
+            thread.axes = (*self._saved, self._axis)
 
     def __exit__(self, *exception: object) -> None:
         thread.axes = self._saved

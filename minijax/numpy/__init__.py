@@ -26,11 +26,24 @@ _FACE = Face(__name__, ("fft", "linalg"), {
     "minijax.numpy.histograms": """
         bincount digitize histogram histogram2d histogram_bin_edges histogramdd
     """,
+    "minijax.numpy.index_makers": """
+        c_ diag_indices_from mask_indices mgrid ogrid packbits r_ ravel_multi_index tril_indices_from
+        triu_indices_from unpackbits unravel_index
+    """,
+    "minijax.numpy.io": """
+        fromfile fromiter fromstring get_printoptions isdtype load printoptions set_printoptions
+    """,
+    "minijax.numpy.numeric": """
+        frexp gcd lcm ldexp modf spacing
+    """,
     "minijax.numpy.padding": """
         pad
     """,
     "minijax.numpy.polynomial": """
         poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots
+    """,
+    "minijax.numpy.placing": """
+        apply_along_axis apply_over_axes choose fill_diagonal insert piecewise place put
     """,
     "minijax.numpy.products": """
         dot matmul
@@ -97,8 +110,12 @@ _FACE = Face(__name__, ("fft", "linalg"), {
         ndarray=Array
     """,
     "numpy": """
-        character complexfloating dtype e euler_gamma flexible floating generic index_exp inexact inf
-        integer nan newaxis number object_ pi s_ signedinteger unsignedinteger
+        array_repr array_str character complexfloating dtype e euler_gamma flexible floating generic
+        index_exp inexact inf integer iterable nan newaxis number object_ pi s_ save savez signedinteger
+        unsignedinteger
+    """,
+    "numpy.exceptions": """
+        ComplexWarning
     """,
 })  # fmt: skip
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

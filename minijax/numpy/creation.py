@@ -15,7 +15,7 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
 from minijax.numpy.promote import arrays, promote_shapes
 from minijax.ops import convert as lax_convert, elementwise as lax, moving, shape as lax_shape
-from minijax.ops.convert import convert
+from minijax.ops.convert import cast, convert
 from minijax.ops.device import placed_like
 from minijax.ops.moving import held
 from minijax.run import transfer
@@ -130,7 +130,7 @@ def _array(x: Any, dtype: Any, copy: bool) -> Any:
 def _of_scalar(x: Any, dtype: Any) -> Any:
     if dtype is None:
         return held(x)
-    if isinstance(x, complex | np.complexfloating) and dtype.kind in "fiub":
+    if type(x) is complex and dtype.kind not in "cb":
         raise TypeError(f"float() argument must be a string or a real number, not {type(x).__name__!r}")
     return held(np.asarray(x, dtype=dtype))
 
@@ -185,20 +185,21 @@ def copy(a: Any, order: str | None = None) -> Any:
 
 @fused()
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
-    """The array as another dtype; complex numbers lose their imaginary part with a warning, floats their
-    fraction.
-    """
+    """The array as another dtype; a lost imaginary part brings a warning."""
     x = value("astype", x)
     wanted = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
-    have = x.dtype
-    if np.issubdtype(have, np.complexfloating):
-        if dtypes.issubdtype(wanted, np.bool_):
-            return lax.ne(x, have.type(0))
-        if not dtypes.issubdtype(wanted, np.complexfloating):
-            errors.warn("Casting from complex to real dtypes will discard the imaginary part.", UserWarning)
-            x = lax.real(x)
-    found = convert(x, wanted)
-    return _place(lax_convert.copy_p.bind(x) if copy and found is x else found, device)
+    drops = np.issubdtype(x.dtype, np.complexfloating) and not dtypes.issubdtype(wanted, np.complexfloating)
+    if drops and wanted == np.bool_:
+        found = lax.ne(x, x.dtype.type(0))
+    else:
+        if drops:
+            errors.warn(
+                "Casting from complex to real dtypes will soon raise a ValueError. Please first use jnp.real "
+                "or jnp.imag to take the real/imaginary component of your input.",
+                DeprecationWarning,
+            )
+        found = cast(x, wanted)
+    return _place(lax_convert.copy_p.bind(found) if copy else found, device)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
@@ -410,8 +411,8 @@ def _inexact_of(*xs: Any) -> Any:
 @jitted("_linspace", static=("num", "endpoint", "retstep", "dtype", "axis"))
 def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     wanted = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = _inexact_of(start, stop, wanted)
-    start, stop = convert(start, computed), convert(stop, computed)
+    computed = dtypes.to_inexact_dtype(wanted)
+    start, stop = astype(start, computed), astype(stop, computed)
     shape = lax_shape.broadcast_shapes(start.shape, stop.shape)
     given = start, stop
     start, stop = broadcast_shape_to(start, shape), broadcast_shape_to(stop, shape)
@@ -459,8 +460,8 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 @jitted("_logspace", static=("num", "endpoint", "dtype", "axis"))
 def _logspace(start, stop, base, num, endpoint, dtype, axis):
     wanted = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = _inexact_of(start, stop, wanted)
-    start, stop = convert(start, computed), convert(stop, computed)
+    computed = dtypes.to_inexact_dtype(wanted)
+    start, stop = astype(start, computed), astype(stop, computed)
     powers = linspace(start, stop, num, endpoint=endpoint, axis=axis)
     base = convert(base, computed)
     base = moving.expand_dims(base, (axis,)) if base.ndim else base
@@ -482,8 +483,8 @@ def geomspace(
 @jitted("_geomspace", static=("num", "endpoint", "dtype", "axis"))
 def _geomspace(start, stop, num, endpoint, dtype, axis):
     wanted = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = _inexact_of(start, stop, wanted)
-    start, stop = convert(start, computed), convert(stop, computed)
+    computed = dtypes.to_inexact_dtype(wanted)
+    start, stop = astype(start, computed), astype(stop, computed)
     sign = lax.sign(start)
     ends = [_log10(lax.div(x, sign)) for x in (start, stop)]
     found = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
@@ -589,7 +590,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
         found.append(moving.broadcast_in_dim(lax_shape.iota(dtype, n), wide, (i,)))
     if sparse:
         return tuple(found)
-    return lax_shape.stack(found, 0) if found else zeros((0,), dtype)
+    return lax_shape.stack(found, 0) if found else asarray(np.zeros(0, dtype))
 
 
 # ---- questions ---------------------------------------------------------------------------------------

@@ -446,14 +446,20 @@ def _index_vectors(p: Plan, shape: tuple, operands: list, wraps: bool) -> Any:
     queue, columns = iter(values), []
     for part in p.parts:
         if p.group and part.axis == p.group[0][0]:
-            spread = [_spread(v, p.group_shape) for v in values]
-            queue = iter([as_type(v, dtype) for v in spread])
-        columns.append(as_type(_column(part, p, shape, queue, dtype, wraps), dtype))
+            spread = [(_spread(v, p.group_shape), typeof(v).ndim) for v in values]
+            queue = iter([_as_index(v, dtype, rank) for v, rank in spread])
+        column = _column(part, p, shape, queue, dtype, wraps)
+        columns.append(_as_index(column, dtype, typeof(column).ndim))
     if not columns:
         return np.zeros(0, dtype)
     wide = (*p.index_shape, 1)
     columns = [moving.broadcast_in_dim(c, wide, part.dims) for c, part in zip(columns, p.parts, strict=True)]
     return lax_shape.concatenate(columns, len(p.index_shape))
+
+
+def _as_index(x: Any, dtype: Any, rank: int) -> Any:
+    """`x` with this dtype; what was of a rank above 0 may stay weak."""
+    return x if rank and isinstance(x, Array) and typeof(x).dtype == dtype else as_type(x, dtype)
 
 
 def _member(e: Any, size: int, operands: list, wraps: bool) -> Any:

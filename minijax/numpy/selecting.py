@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import lazy
+from minijax.base import dtypes, lazy
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, like, promote_dtypes
+from minijax.numpy.promote import arrays, check_arraylike, like, promote_dtypes
 from minijax.ops import elementwise as lax
-from minijax.ops.convert import convert
+from minijax.ops.convert import cast
 from minijax.ops.moving import broadcast_to_shape
 from minijax.ops.reduce import argmax
 from minijax.ops.shape import broadcast_shapes, stack
@@ -50,16 +50,18 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         raise ValueError(
             f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
         )
-    if not condlist:
+    if not len(condlist):
         raise ValueError("condlist must be non-empty")
+    check_arraylike("select", *condlist, *choicelist)
     return _select(tuple(arrays("select", *condlist)), tuple(arrays("select", *choicelist, default)))
 
 
 @jitted(inline=True)
 def _select(conditions: tuple, choices: tuple) -> Any:
-    *choices, default = promote_dtypes(*choices)
+    *choices, default = choices
+    default, *choices = promote_dtypes(default, *choices)
     shape = broadcast_shapes(*(typeof(v).shape for v in (*conditions, *choices, default)))
     # A leading test that is never true stands for the default: argmax finds it where no other is.
     tests = promote_dtypes(*(broadcast_to_shape(c, shape) for c in (np.bool_(False), *conditions)))
-    first = argmax(convert(stack(tests), np.dtype(bool)), 0, np.int32)
+    first = argmax(cast(stack(tests), np.dtype(bool)), 0, dtypes.default_int_dtype())
     return lax.select_n(first, *(broadcast_to_shape(c, shape) for c in (default, *choices)))

@@ -250,10 +250,8 @@ def diagflat(v: Any, k: int = 0) -> Any:
     size, n = v.size, v.size + abs(k)
     int_type = dtypes.default_int_dtype()
     found = moving.full((n * n,), np.zeros((), v.dtype)[()])
-    if size == 0:
-        return moving.reshape(found, (n, n))
     steps = lax_shape.iota(int_type, size)
-    columns = lax.add(steps, int_type.type(max(k, 0)))
+    columns = lax.add(steps, int_type.type(k)) if k >= 0 else steps
     rows = lax.mul(steps if k >= 0 else lax.sub(steps, int_type.type(k)), int_type.type(n))
     found = indexing.update(found, lax.add(columns, rows), v, "set")
     return moving.reshape(found, (n, n))
@@ -269,12 +267,19 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """As `numpy.tril_indices`."""
-    return tuple(creation.asarray(i) for i in np.tril_indices(n, k, m))
+    m = n if m is None else m
+    return nonzero(creation.tril(creation.ones((n, m)), k), size=_below(n, m, k))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """As `numpy.triu_indices`."""
-    return tuple(creation.asarray(i) for i in np.triu_indices(n, k, m))
+    m = n if m is None else m
+    return nonzero(creation.triu(creation.ones((n, m)), k), size=n * m - _below(n, m, k - 1))
+
+
+def _below(n: int, m: int, k: int) -> int:
+    """The number of elements of the lower triangle of an n by m matrix."""
+    return sum(min(max(i + 1 + k, 0), m) for i in range(n))
 
 
 # ---- where elements are nonzero --------------------------------------------------------------------------

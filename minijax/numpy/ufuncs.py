@@ -103,7 +103,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     if is_unsigned(x1):
         return quotient
     differ = lax.ne(lax.sign(x1), lax.sign(x2))
-    inexact = lax.ne(lax.rem(x1, x2), like(x1, 0))
+    inexact = not_equal(lax.rem(x1, x2), 0)
     return where(bitwise_and(differ, inexact), subtract(quotient, 1), quotient)
 
 

@@ -1,11 +1,10 @@
 """Conversion between dtypes, bit casts, copies, and stopping the gradient."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, tree
+from minijax.base import dtypes, errors, tree
 from minijax.ir.jaxpr import Literal
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
@@ -14,6 +13,7 @@ from minijax.ops.moving import Linear1, held, move_axis
 from minijax.run.array import Array
 
 _NUMBERS = (bool, int, float, complex)
+_COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
 
 
 class ConvertElementType(Linear1):
@@ -51,7 +51,7 @@ class ConvertElementType(Linear1):
 
     def transposed(self, ct, aval, *, new_dtype, weak_type, sharding):
         # A cotangent that the user gave as a Python number becomes an array here, as any result.
-        return convert(held(ct) if type(ct) in _NUMBERS else ct, aval.dtype, aval.weak_type)
+        return cast(held(ct) if type(ct) in _NUMBERS else ct, aval.dtype, aval.weak_type)
 
     def batch(self, axis, operands, dims, **params):
         return self.bind_all(operands, params), dims
@@ -136,7 +136,21 @@ stop_gradient_p = StopGradient("stop_gradient")
 
 
 def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """`operand` with a dtype and weak type; itself if it has them."""
+    """`operand` with a dtype and weak type; itself if it has them.
+
+    Warns with ComplexWarning where an imaginary part is lost.
+    """
+    if typeof(operand).dtype in _COMPLEX and dtype not in _COMPLEX:
+        message = "Casting complex values to real discards the imaginary part"
+        errors.warn(message, np.exceptions.ComplexWarning)
+        if type(operand) is complex and dtype != np.bool_:
+            raise TypeError("float() argument must be a string or a real number, not 'complex'")
+        operand = operand.real if isinstance(operand, np.generic) and dtype != np.bool_ else operand
+    return cast(operand, dtype, weak_type)
+
+
+def cast(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """As `convert`, without the warning."""
     aval = typeof(operand)
     if aval.dtype == dtype and aval.weak_type == weak_type and isinstance(operand, Array):
         return operand
@@ -156,10 +170,7 @@ def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """`operand` as `new_dtype`, canonicalised, and never with a weak type.
-
-    Warns with ComplexWarning where an imaginary part is lost.
-    """
+    """`operand` as `new_dtype`, canonicalised, and never with a weak type."""
     aval = typeof(operand)
     # A NumPy dtype equals its Python type, so only types are looked up.
     is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes
@@ -167,12 +178,6 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     if dtypes.is_extended(aval.dtype) != dtypes.is_extended(dtype):
         raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}")
-    if dtypes.issubdtype(aval.dtype, np.complexfloating) and not (np.issubdtype(dtype, np.complexfloating)):
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part",
-            np.exceptions.ComplexWarning,
-            stacklevel=2,
-        )
     found = convert(operand, dtype)
     return found if isinstance(found, Array | np.ndarray) else held(found)
 

@@ -197,6 +197,8 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     if not shape and isinstance(operand, Array):
         return operand
     _check_broadcast(aval, shape, axes)
+    if aval.shape == shape and axes == tuple(range(len(shape))) and isinstance(operand, Array):
+        return operand
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=out_sharding)
 
 

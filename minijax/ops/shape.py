@@ -312,10 +312,9 @@ class Stack(Joined):
     def batch(self, axis_data, operands, dims_in, *, axis):
         (d, *rest) = dims_in
         if d is None or any(other != d for other in rest):
-            operands = [
-                moving.axis_to_front(x, e, axis_data.size) for x, e in zip(operands, dims_in, strict=True)
-            ]
-            d = 0
+            size, pairs = axis_data.size, zip(operands, dims_in, strict=True)
+            operands = [moving.axis_to_front(x, e, size) for x, e in pairs]
+            return [self.bind(*operands, axis=axis + 1)], [0]
         if axis <= d:
             return [self.bind(*operands, axis=axis)], [d + 1]
         return [self.bind(*operands, axis=axis + 1)], [d]

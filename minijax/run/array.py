@@ -400,9 +400,8 @@ class ArrayImpl(Array):
             return f"Array([], shape={self.shape}, {ending}"
         text = np.array2string(self._value, prefix="Array(", suffix=",", separator=", ")
         last = len(text) - (text.rfind("\n") + 1)
-        gap = (
-            "\n" + " " * len("Array(") if last + len(ending) + 1 > np.get_printoptions()["linewidth"] else " "
-        )
+        # Unlike NumPy's, a dtype that is too long for the last line stays on it.
+        gap = " " * (6 if last + len(ending) + 3 > np.get_printoptions()["linewidth"] else 1)
         return f"Array({text},{gap}{ending}"
 
     def __str__(self):

@@ -1,0 +1,245 @@
+"""Arrays of indices: grids, places in flattened arrays, triangles and masks; and packed bits."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.control.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy import creation, indexing, padding, reductions, shaping, taking, ufuncs
+from minijax.numpy.creation import arraylike, concrete, value
+from minijax.numpy.promote import is_unsigned, like, promote_dtypes
+from minijax.numpy.selecting import where
+from minijax.ops import elementwise as lax, moving, shape as lax_shape
+from minijax.ops.convert import convert
+
+# ---- grids and joined ranges -------------------------------------------------------------------------
+
+
+def _range(name: str, wanted: slice) -> Any:
+    """The range that a slice names; an imaginary step is the number of points, both ends included."""
+    parts = (("start", wanted.start, 0), ("stop", wanted.stop, None), ("step", wanted.step, 1))
+    start, stop, step = (
+        default if x is None else concrete(x, name, f"slice {part}") for part, x, default in parts
+    )
+    if np.iscomplexobj(step):
+        return creation.linspace(start, stop, int(abs(step)))
+    return creation.arange(start, stop, step)
+
+
+class _Grid:
+    """`numpy.mgrid` and `numpy.ogrid`: grids of the ranges that slices name."""
+
+    def __init__(self, name: str, sparse: bool):
+        self._name, self._sparse = name, sparse
+
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Any:
+        if isinstance(key, slice):
+            return _range(self._name, key)
+        axes = promote_dtypes(*[_range(self._name, k) for k in key]) if key else []
+        if not axes:
+            return [] if self._sparse else creation.arange(0)
+        found = creation.meshgrid(*axes, indexing="ij", sparse=self._sparse)
+        return found if self._sparse else shaping.stack(found, 0)
+
+
+mgrid = _Grid("jnp.mgrid", False)
+ogrid = _Grid("jnp.ogrid", True)
+
+
+class _Joiner:
+    """`numpy.r_` and `numpy.c_`: arrays, numbers and ranges joined along an axis; a first string may say
+    "axis,ndmin,trans1d", or "r" or "c" for a matrix of one row or column.
+    """
+
+    def __init__(self, name: str, *how: int):
+        self._name, self._how = name, how
+
+    def __getitem__(self, key: Any) -> Any:
+        items = key if isinstance(key, tuple) else (key,)
+        (axis, ndmin, place), matrix = self._how, None
+        if isinstance(items[0], str):
+            directive, items = items[0], items[1:]
+            if directive in ("r", "c"):
+                matrix = directive
+            else:
+                axis, ndmin, place = self._directed(directive)
+        if any(isinstance(item, str) for item in items):
+            raise ValueError(f"{self._name}: string directive must be placed at the beginning")
+        joined = shaping.concatenate([self._part(item, ndmin, place) for item in items], axis)
+        if matrix is None or joined.ndim != 1:
+            return joined
+        return moving.expand_dims(joined, (0,) if matrix == "r" else (1,))
+
+    def _directed(self, directive: str) -> tuple[int, ...]:
+        try:
+            given = tuple(int(part) for part in directive.split(","))
+        except ValueError:
+            raise ValueError(f"{self._name}: could not understand directive {directive!r}") from None
+        return (*given, *self._how[len(given) :])[:3]
+
+    def _part(self, item: Any, ndmin: int, place: int) -> Any:
+        found = _range(f"jnp.{self._name}", item) if isinstance(item, slice) else creation.asarray(item)
+        if found.ndim >= ndmin:
+            return found
+        wide = creation.array(found, copy=False, ndmin=ndmin)
+        return moving.transpose(wide, tuple((i - place - 1) % ndmin for i in range(ndmin)))
+
+
+r_ = _Joiner("r_", 0, 1, -1)
+c_ = _Joiner("c_", -1, 2, 0)
+
+# ---- places in flattened arrays ----------------------------------------------------------------------
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple:
+    """As `numpy.unravel_index`; indices out of bounds become those of the first or the last element."""
+    left = value("unravel_index", indices)
+    sizes = list(shape) if np.ndim(shape) else [shape]
+    found = []
+    for n in reversed(sizes):
+        left, place = ufuncs.divmod(left, n)
+        found.append(place)
+    above = ufuncs.greater(left, 0)
+    below = False if is_unsigned(left) else ufuncs.less(left, -1)
+    pairs = zip(reversed(found), sizes, strict=True)
+    return tuple(where(above, n - 1, where(below, 0, i)) for i, n in pairs)
+
+
+def ravel_multi_index(
+    multi_index: Sequence, dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
+) -> Any:
+    """As `numpy.ravel_multi_index`; traced indices need a mode other than "raise"."""
+    if len(multi_index) != len(dims):
+        raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
+    sizes = tuple(concrete(n, "ravel_multi_index", "dims") for n in dims)
+    arraylike("ravel_multi_index", *multi_index)
+    places = list(arraylike("ravel_multi_index", *multi_index))
+    dtype = dtypes.result_type(*places) if dtype is None else dtypes.canonicalize_dtype(dtype)
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise ValueError(f"ravel_multi_index: {dtype=} is not an integer type.")
+    if math.prod(sizes) - 1 > dtypes.iinfo(dtype).max:
+        raise ValueError(f"ravel_multi_index: {dtype=} not large enough to hold flattened index for {dims=}")
+    if mode == "raise":
+        for i, n in zip(places, sizes, strict=True):
+            known = concrete(i, "ravel_multi_index", "multi_index, with mode='raise'")
+            if np.any((known < 0) | (known >= n)):
+                raise ValueError("ravel_multi_index: invalid entry in coordinates array")
+    elif mode == "clip":
+        places = [ufuncs.clip(i, 0, n - 1) for i, n in zip(places, sizes, strict=True)]
+    elif mode == "wrap":
+        places = [ufuncs.remainder(i, n) for i, n in zip(places, sizes, strict=True)]
+    elif mode != "ignore":
+        raise ValueError(
+            f"ravel_multi_index: invalid {mode=}. Expected 'raise', 'wrap', 'clip', or 'ignore'."
+        )
+    if order not in ("C", "F"):
+        raise ValueError(f"ravel_multi_index: invalid {order=}. Expected 'C' or 'F'")
+    found = dtype.type(0)
+    for axis, place in enumerate(places):
+        step = math.prod(sizes[axis + 1 :] if order == "C" else sizes[:axis])
+        found = ufuncs.add(found, ufuncs.multiply(convert(place, dtype), dtype.type(step)))
+    return found
+
+
+# ---- places on diagonals, in triangles, under masks --------------------------------------------------
+
+
+def diag_indices_from(arr: Any) -> tuple:
+    """As `numpy.diag_indices_from`."""
+    shape = _shape_of("diag_indices_from", arr)
+    if len(shape) < 2:
+        raise ValueError("diag_indices_from: input array must be at least 2-d")
+    if len(set(shape)) != 1:
+        raise ValueError("diag_indices_from: All dimensions of input must be of equal length")
+    return taking.diag_indices(shape[0], len(shape))
+
+
+def _shape_of(name: str, arr: Any) -> tuple[int, ...]:
+    return tuple(arr.shape) if hasattr(arr, "shape") else typeof(*arraylike(name, arr)).shape
+
+
+def _triangle_of(name: str, arr: Any) -> tuple[int, int]:
+    shape = _shape_of(name, arr)
+    if len(shape) != 2:
+        raise ValueError(f"{name}: Only 2-D inputs are accepted, got shape {shape}")
+    return shape
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple:
+    """As `numpy.tril_indices_from`."""
+    n, m = _triangle_of("tril_indices_from", arr)
+    return taking.tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple:
+    """As `numpy.triu_indices_from`."""
+    n, m = _triangle_of("triu_indices_from", arr)
+    return taking.triu_indices(n, k, m)
+
+
+def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple:
+    """As `numpy.mask_indices`; traced, it needs `size`."""
+    return taking.nonzero(mask_func(creation.ones((n, n)), k), size=size)
+
+
+# ---- bits --------------------------------------------------------------------------------------------
+
+
+def _check_bitorder(name: str, bitorder: str) -> None:
+    if bitorder not in ("little", "big"):
+        raise ValueError(f"{name}: 'order' must be either 'little' or 'big', got {bitorder!r}")
+
+
+def _in_order(bits: Any, bitorder: str) -> Any:
+    return bits if bitorder == "little" else lax_shape.rev(bits, (0,))
+
+
+def _to_back(a: Any, axis: int | None) -> tuple[Any, int]:
+    """`a` with the axis last, and where that was; flat for None."""
+    if axis is None:
+        return shaping.ravel(a), -1
+    return shaping.swapaxes(a, axis, -1), axis
+
+
+@jitted(static=("axis", "bitorder"))
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+    """As `numpy.packbits`."""
+    a = value("packbits", a)
+    if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
+        raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
+    _check_bitorder("packbits", bitorder)
+    bits = convert(lax.ne(a, like(a, 0)), np.dtype(np.uint8))
+    shifts = _in_order(lax_shape.iota(np.dtype(np.uint8), 8), bitorder)
+    bits, axis = _to_back(bits, axis)
+    missing = -bits.shape[-1] % 8
+    if missing:
+        bits = lax_shape.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
+    bits = shaping.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
+    shifts = moving.expand_dims(shifts, tuple(range(bits.ndim - 1)))
+    packed = reductions.sum(ufuncs.left_shift(bits, shifts), axis=-1)
+    return shaping.swapaxes(convert(packed, np.dtype(np.uint8)), axis, -1)
+
+
+@jitted(static=("axis", "count", "bitorder"))
+def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
+    """As `numpy.unpackbits`."""
+    a = value("unpackbits", a)
+    if a.dtype != np.uint8:
+        raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {a.dtype}")
+    _check_bitorder("unpackbits", bitorder)
+    masks = lax.shift_left(np.uint8(1), lax_shape.iota(np.dtype(np.uint8), 8))
+    masks = _in_order(masks, bitorder)
+    a, axis = _to_back(a, axis)
+    wide = moving.expand_dims(a, (a.ndim,)), moving.expand_dims(masks, tuple(range(a.ndim)))
+    bits = convert(ufuncs.greater(ufuncs.bitwise_and(*wide), np.uint8(0)), np.dtype(np.uint8))
+    bits = shaping.reshape(bits, (*a.shape[:-1], 8 * a.shape[-1]))
+    size = bits.shape[-1]
+    if count is not None and count > size:
+        bits = padding.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, count - size)])
+    elif count is not None:
+        bits = indexing.getitem(bits, (..., slice(0, count)))
+    return shaping.swapaxes(bits, axis, -1)

@@ -1,0 +1,221 @@
+"""Elements put into copies of arrays or chosen among several, and functions applied along axes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.api.vmap import vmap
+from minijax.base import dims, dtypes
+from minijax.control.cond import switch
+from minijax.control.jitted import jitted
+from minijax.numpy import creation, index_makers, indexing, reductions, shaping, sorting, taking, ufuncs
+from minijax.numpy.creation import concrete, value, values
+from minijax.numpy.cumulating import cumsum
+from minijax.numpy.index_plans import Options
+from minijax.numpy.selecting import where
+from minijax.numpy.vectorizing import vectorize
+from minijax.ops import moving
+from minijax.ops.scatter import PROMISE_IN_BOUNDS
+
+_DROPPED = Options("drop")
+
+
+def _check_copies(name: str, inplace: bool, kind: type[Exception] = ValueError) -> None:
+    if inplace:
+        raise kind(
+            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable: must use "
+            "inplace=False"
+        )
+
+
+def _cut_to(x: Any, size: int) -> Any:
+    """The first `size` elements of `x`, repeated as often as needed."""
+    if x.size < size:
+        x = shaping.tile(x, -(-size // x.size))
+    return x if x.size == size else indexing.getitem(x, slice(0, size))
+
+
+# ---- put into ----------------------------------------------------------------------------------------
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+    """As `numpy.put`, but gives a copy: `inplace` must be False."""
+    _check_copies("put", inplace)
+    a, ind, v = values("put", a, ind, v)
+    ind, v = shaping.ravel(ind), shaping.ravel(v)
+    if not (a.size and ind.size and v.size):
+        return a
+    v, scattered = _cut_to(v, ind.size), "drop"
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
+    if mode in ("clip", "wrap"):
+        ind = ufuncs.clip(ind, 0, a.size - 1) if mode == "clip" else ufuncs.remainder(ind, a.size)
+        scattered = PROMISE_IN_BOUNDS
+    elif mode is not None:
+        raise ValueError(f"put: mode should be one of 'wrap' or 'clip'; got {mode=}")
+    return indexing.update(a, index_makers.unravel_index(ind, a.shape), v, "set", Options(scattered))
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+    """As `numpy.place`, but gives a copy: `inplace` must be False."""
+    _check_copies("place", inplace)
+    arr, mask, vals = values("place", arr, mask, vals)
+    vals = shaping.ravel(vals)
+    if arr.size != mask.size:
+        raise ValueError(f"place: arr and mask must be the same size, got {arr.size} and {mask.size}")
+    if not vals.size:
+        raise ValueError("Cannot place values from an empty array")
+    if not arr.size:
+        return arr
+    where_ = taking.flatnonzero(mask, size=mask.size, fill_value=mask.size)
+    vals = _cut_to(vals, where_.size)
+    found = indexing.update(shaping.ravel(arr), where_, vals, "set", _DROPPED)
+    return shaping.reshape(found, arr.shape)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:  # noqa: F811
+    """As `numpy.insert`."""
+    a, given = creation.values("insert", arr, values)
+    if axis is None:
+        a, axis = shaping.ravel(a), 0
+    axis = dims.canonical_axis(axis, a.ndim)
+    n = a.shape[axis]
+    places = _places(obj, n)
+    is_scalar = places.ndim == 0
+    put_in = creation.array(given, dtype=a.dtype, copy=False, ndmin=a.ndim)
+    places = shaping.ravel(places)
+    if places.size == 1:
+        # An index by itself inserts along the axis what otherwise would be one element.
+        place_ = indexing.getitem(places, 0)
+        if is_scalar:
+            put_in = shaping.moveaxis(put_in, 0, axis)
+        places = creation.full((put_in.shape[axis],), place_)
+    (count,) = shaping.broadcast_shapes(places.shape, (put_in.shape[axis],))
+    out = creation.zeros((*a.shape[:axis], n + count, *a.shape[axis + 1 :]), a.dtype)
+    places = ufuncs.clip(where(ufuncs.less(places, 0), ufuncs.add(places, n), places), 0, n)
+    order = sorting.argsort(places)
+    steps = creation.arange(count, dtype=places.dtype)
+    new = indexing.update(places, order, steps, "add")
+    is_old = indexing.update(creation.ones((n + count,), bool), new, False, "set")
+    (old,) = taking.nonzero(is_old, size=n)
+    before = (slice(None),) * axis
+    out = indexing.update(out, (*before, new), put_in, "set")
+    return indexing.update(out, (*before, old), a, "set")
+
+
+def _places(obj: Any, n: int) -> Any:
+    """What `insert` inserts before, as an array."""
+    if isinstance(obj, slice):
+        return creation.arange(*obj.indices(n))
+    found = value("insert", obj)
+    if found.ndim > 1:
+        raise ValueError(
+            f"jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar; got {obj}"
+        )
+    if not dtypes.issubdtype(found.dtype, np.integer):
+        raise ValueError(f"jnp.insert(): index array must be integer typed; got {obj}")
+    return found
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """As `numpy.fill_diagonal`, but gives a copy: `inplace` must be False, and so must `wrap`."""
+    _check_copies("fill_diagonal", inplace, NotImplementedError)
+    if wrap:
+        raise NotImplementedError("fill_diagonal: wrap=True is not implemented, must use wrap=False")
+    a, val = values("fill_diagonal", a, val)
+    if a.ndim < 2:
+        raise ValueError("fill_diagonal: array must be at least 2-d")
+    if a.ndim > 2 and len(set(a.shape)) > 1:
+        raise ValueError("fill_diagonal: All dimensions of input must be of equal length")
+    n = min(a.shape)
+    diagonal = taking.diag_indices(n, a.ndim)
+    val = val if val.ndim == 0 else _cut_to(shaping.ravel(val), n)
+    return indexing.update(a, diagonal, val, "set")
+
+
+# ---- choose among ------------------------------------------------------------------------------------
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """As `numpy.choose`; traced, it needs a mode other than "raise"."""
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.choose is not supported.")
+    a, *options = values("choose", a, *choices)
+    if not dtypes.issubdtype(a.dtype, np.integer):
+        raise ValueError(f"choose: `a` array must be integer typed, got {a.dtype}")
+    n = len(options)
+    if mode == "raise":
+        known = concrete(a, "choose", "a, with mode='raise'")
+        if np.any((known < 0) | (known >= n)):
+            raise ValueError("choose: invalid entry in choice array")
+    elif mode == "wrap":
+        a = ufuncs.remainder(a, n)
+    elif mode == "clip":
+        a = ufuncs.clip(a, 0, n - 1)
+    else:
+        raise ValueError(f"choose: {mode=} not understood. Must be 'raise', 'wrap', or 'clip'")
+    a, *options = shaping.broadcast_arrays(a, *options)
+    joined = creation.array(options)
+    return indexing.getitem(joined, (a, *creation.indices(a.shape, sparse=True)))
+
+
+def piecewise(x: Any, condlist: Any, funclist: list, *args: Any, **kw: Any) -> Any:
+    """As `numpy.piecewise`, but the functions take one element and run for all of them."""
+    (x,) = values("piecewise", x)
+    count, functions = len(condlist), list(funclist)
+    if len(functions) == count + 1:
+        functions = functions[-1:] + functions[:-1]
+    elif len(functions) == count:
+        functions = [0, *functions]
+    else:
+        raise ValueError(
+            f"with {count} condition(s), either {count} or {count + 1} functions are expected; got "
+            f"{len(functions)}"
+        )
+    fixed = {i: f for i, f in enumerate(functions) if callable(f)}
+    constants = {i: f for i, f in enumerate(functions) if not callable(f)}
+    conditions = creation.asarray(condlist, dtype=bool)
+    return _piecewise(x, conditions, constants, tuple(fixed.items()), len(functions), *args, **kw)
+
+
+@jitted("_piecewise", static=("fixed", "count"))
+def _piecewise(x, conditions, constants, fixed, count, *args, **kw):
+    calls = {i: (lambda u, f=f: f(u, *args, **kw)) for i, f in fixed}
+    calls |= {i: (lambda u, c=c: creation.array(c, dtype=x.dtype)) for i, c in constants.items()}
+    none = creation.zeros_like(indexing.getitem(conditions, slice(0, 1)))
+    passed = cumsum(shaping.concatenate([none, conditions], 0), 0)
+    branches = [calls[i] for i in range(count)]
+    return vectorize(lambda i, u: switch(i, branches, u))(reductions.argmax(passed, 0), x)
+
+
+# ---- along axes --------------------------------------------------------------------------------------
+
+
+def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """As `numpy.apply_along_axis`; the function is mapped by `vmap`."""
+    arr = value("apply_along_axis", arr)
+    axis = dims.canonical_axis(axis, arr.ndim)
+
+    def mapped(x):
+        return func1d(x, *args, **kwargs)
+
+    for i in range(1, arr.ndim - axis):
+        mapped = vmap(mapped, in_axes=i, out_axes=-1)
+    for _ in range(axis):
+        mapped = vmap(mapped, in_axes=0, out_axes=0)
+    return mapped(arr)
+
+
+def apply_over_axes(func: Callable, a: Any, axes: Sequence[int]) -> Any:
+    """As `numpy.apply_over_axes`."""
+    a = value("apply_over_axes", a)
+    for axis in axes:
+        found = func(a, axis)
+        if found.ndim == a.ndim:
+            a = found
+        elif found.ndim == a.ndim - 1:
+            a = moving.expand_dims(found, (dims.canonical_axis(axis, a.ndim),))
+        else:
+            raise ValueError("apply_over_axes: function is not returning an array of the correct shape")
+    return a
