@@ -6,6 +6,9 @@ _FACE = Face(__name__, ("fft", "linalg"), {
     "minijax.base.dtypes": """
         finfo iinfo issubdtype promote_types result_type
     """,
+    "minijax.numpy.array_api": """
+        __array_api_version__ __array_namespace_info__
+    """,
     "minijax.numpy.contractions": """
         cross einsum einsum_path inner kron matvec outer tensordot trace vdot vecdot vecmat
     """,

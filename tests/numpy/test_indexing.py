@@ -118,6 +118,13 @@ def test_random_indices_give_the_jaxprs_of_jax():
     sweep([expression_case(VALUES, random_expression(rng)) for _ in range(120)])
 
 
+def test_gradients_by_random_indices_are_those_of_jax():
+    rng = random.Random(22)
+    cases = [expression_case(VALUES, f"jax.grad(lambda t: jnp.sin({random_expression(rng)}).sum())(t)")
+             for _ in range(60)]  # fmt: skip
+    sweep(cases)
+
+
 def test_random_indices_outside_jit_give_the_values_of_jax():
     rng = random.Random(21)
     for _ in range(40):

@@ -1,0 +1,51 @@
+"""What the array API standard asks of the namespace and of arrays, against jax."""
+
+import numpy as np
+import pytest
+from compare import both, same
+
+import minijax
+import minijax.numpy as jnp
+
+pytestmark = pytest.mark.oracle
+
+KINDS = (None, "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating",
+         "numeric", ("bool", "integral"))  # fmt: skip
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_the_namespace_tells_its_dtypes(x64):
+    def told(jax, jnp):
+        info = jnp.__array_namespace_info__()
+        with jax.enable_x64(x64):
+            return [info.dtypes(kind=kind) for kind in KINDS], info.default_dtypes(), info.capabilities()
+
+    ours, theirs = both(told)
+    assert ours == theirs
+
+
+def test_the_namespace_tells_its_devices():
+    info = jnp.__array_namespace_info__()
+    assert info.devices() == [None, *minijax.devices()] and info.default_device() is None
+    assert jnp.__array_api_version__ == "2024.12"
+    same(lambda jnp: jnp.__array_namespace_info__().dtypes(kind="bogus"), may_raise=True)
+
+
+def test_arrays_know_their_namespace():
+    assert jnp.ones(3).__array_namespace__() is jnp
+    for version in ("2024.12", None, "1.0"):
+        same(
+            lambda jnp, version=version: bool(jnp.ones(3).__array_namespace__(api_version=version)),
+            may_raise=True,
+        )
+
+
+# As a library that knows only the standard would.
+def test_a_function_of_the_standard_runs():
+    def standardized(x):
+        xp = x.__array_namespace__()
+        x = xp.astype(x, xp.__array_namespace_info__().default_dtypes()["real floating"])
+        return xp.matrix_transpose((x - xp.mean(x, axis=0)) / xp.std(x, axis=0, correction=1))
+
+    found = both(lambda jnp: standardized(jnp.asarray(np.arange(6).reshape(3, 2) ** 2)))
+    same(lambda jnp: found[jnp is not minijax.numpy])
