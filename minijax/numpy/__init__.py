@@ -7,7 +7,7 @@ _FACE = Face(__name__, ("fft", "linalg"), {
         finfo iinfo issubdtype promote_types result_type
     """,
     "minijax.numpy.array_api": """
-        __array_api_version__ __array_namespace_info__
+        __array_api_version__ __array_namespace_info__ isdtype
     """,
     "minijax.numpy.contractions": """
         cross einsum einsum_path inner kron matvec outer tensordot trace vdot vecdot vecmat
@@ -34,7 +34,7 @@ _FACE = Face(__name__, ("fft", "linalg"), {
         triu_indices_from unpackbits unravel_index
     """,
     "minijax.numpy.io": """
-        fromfile fromiter fromstring get_printoptions isdtype load printoptions set_printoptions
+        fromfile fromiter fromstring get_printoptions load printoptions set_printoptions
     """,
     "minijax.numpy.numeric": """
         frexp gcd lcm ldexp modf spacing
@@ -74,7 +74,7 @@ _FACE = Face(__name__, ("fft", "linalg"), {
     "minijax.numpy.shaping": """
         append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes
         broadcast_to column_stack concat concatenate diff dsplit dstack ediff1d expand_dims flip fliplr
-        flipud hsplit hstack matrix_transpose moveaxis permute_dims ravel repeat reshape resize roll
+        flipud hsplit hstack matrix_transpose moveaxis permute_dims ravel reshape resize roll
         rollaxis rot90 split squeeze stack swapaxes tile transpose unstack vander vsplit vstack
     """,
     "minijax.numpy.signal": """
@@ -88,7 +88,7 @@ _FACE = Face(__name__, ("fft", "linalg"), {
     """,
     "minijax.numpy.taking": """
         argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero
-        put_along_axis take take_along_axis tril_indices trim_zeros triu_indices
+        put_along_axis repeat take take_along_axis tril_indices trim_zeros triu_indices
     """,
     "minijax.numpy.ufuncs": """
         abs=absolute absolute acos=arccos acosh=arccosh angle arccos arccosh arcsin arcsinh arctan

@@ -9,18 +9,45 @@ from minijax.run import client
 
 __array_api_version__ = "2024.12"
 
-_REAL, _COMPLEX = ("float32", "float64"), ("complex64", "complex128")
-_SIGNED, _UNSIGNED = ("int8", "int16", "int32", "int64"), ("uint8", "uint16", "uint32", "uint64")
+_NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
+_DTYPES = [np.dtype(name) for name in _NAMES.split()]
 _KINDS = {
-    "bool": ("bool",),
-    "signed integer": _SIGNED,
-    "unsigned integer": _UNSIGNED,
-    "integral": _SIGNED + _UNSIGNED,
-    "real floating": _REAL,
-    "complex floating": _COMPLEX,
-    "numeric": _SIGNED + _UNSIGNED + _REAL + _COMPLEX,
+    "bool": (np.bool_,),
+    "signed integer": (np.signedinteger,),
+    "unsigned integer": (np.unsignedinteger,),
+    "integral": (np.integer,),
+    "real floating": (np.floating,),
+    "complex floating": (np.complexfloating,),
+    "numeric": (np.number,),
 }
-_KINDS[None] = ("bool", *_KINDS["numeric"])
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """As `numpy.isdtype`; a string may also name a dtype."""
+    have = _dtype_of(dtype)
+    return any(
+        dtypes.issubdtype(have, wanted) if isinstance(wanted, type) else have == wanted
+        for part in (kind if isinstance(kind, tuple) else (kind,))
+        for wanted in _kinds_of(part)
+    )
+
+
+def _dtype_of(x: Any) -> np.dtype:
+    return x.dtype if isinstance(x, type) and isinstance(getattr(x, "dtype", None), np.dtype) else np.dtype(x)
+
+
+def _kinds_of(kind: Any) -> tuple:
+    if isinstance(kind, str) and kind in _KINDS:
+        return _KINDS[kind]
+    is_abstract = isinstance(kind, type) and issubclass(kind, np.generic) and kind.__subclasses__()
+    if not isinstance(kind, str | np.dtype | type) or is_abstract:
+        raise TypeError(f"isdtype: Expected kind to be a dtype, string, or tuple; got {kind=}")
+    try:
+        return (_dtype_of(kind),)
+    except TypeError:
+        if not isinstance(kind, str):
+            raise TypeError(f"isdtype: Expected kind to be a dtype, string, or tuple; got {kind=}") from None
+        raise ValueError(f"isdtype: Unrecognized {kind=} expected one of {list(_KINDS)}") from None
 
 
 class __array_namespace_info__:  # noqa: N801
@@ -45,5 +72,7 @@ class __array_namespace_info__:  # noqa: N801
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, np.dtype]:
         """The dtypes of a kind, or of several, by name. Raises KeyError for an unknown kind."""
-        found = {np.dtype(name) for k in (kind if isinstance(kind, tuple) else (kind,)) for name in _KINDS[k]}
+        kinds = (kind,) if isinstance(kind, str) else tuple(_KINDS) if kind is None else kind
+        wanted = tuple([t for k in kinds for t in _KINDS[k]])
+        found = [t for t in _DTYPES if issubclass(t.type, wanted)]
         return {t.name: t for t in found if dtypes.canonicalize_dtype(t) == t}

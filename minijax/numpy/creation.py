@@ -274,7 +274,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
-    """As `numpy.full`; the dtype is that of the value, weak if that is."""
+    """As `numpy.full`; the dtype is that of the value, weak if that is and no device is given."""
     (fill,) = arraylike("full", fill_value)
     wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "full")
     if typeof(fill).ndim:
@@ -282,9 +282,8 @@ def full(
             _array(fill, wanted, False), _fits("full", typeof(fill).shape, _shape_of(shape))
         )
     else:
-        found = _constant(
-            _shape_of(shape), fill, wanted or typeof(fill).dtype, not wanted and typeof(fill).weak_type
-        )
+        weak = wanted is None and device is None and typeof(fill).weak_type
+        found = _constant(_shape_of(shape), fill, wanted or typeof(fill).dtype, weak)
     return _place(found, device if out_sharding is None else out_sharding)
 
 

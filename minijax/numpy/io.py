@@ -10,44 +10,6 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.numpy.creation import asarray
 
-_KINDS = {
-    "bool": (np.bool_,),
-    "signed integer": (np.signedinteger,),
-    "unsigned integer": (np.unsignedinteger,),
-    "integral": (np.integer,),
-    "real floating": (np.floating,),
-    "complex floating": (np.complexfloating,),
-    "numeric": (np.number,),
-}
-
-
-def isdtype(dtype: Any, kind: Any) -> bool:
-    """As `numpy.isdtype`; a string may also name a dtype."""
-    have = _dtype_of(dtype)
-    return any(
-        dtypes.issubdtype(have, wanted) if isinstance(wanted, type) else have == wanted
-        for part in (kind if isinstance(kind, tuple) else (kind,))
-        for wanted in _kinds_of(part)
-    )
-
-
-def _dtype_of(x: Any) -> np.dtype:
-    return x.dtype if isinstance(x, type) and isinstance(getattr(x, "dtype", None), np.dtype) else np.dtype(x)
-
-
-def _kinds_of(kind: Any) -> tuple:
-    if isinstance(kind, str) and kind in _KINDS:
-        return _KINDS[kind]
-    is_abstract = isinstance(kind, type) and issubclass(kind, np.generic) and kind.__subclasses__()
-    if not isinstance(kind, str | np.dtype | type) or is_abstract:
-        raise TypeError(f"isdtype: Expected kind to be a dtype, string, or tuple; got {kind=}")
-    try:
-        return (_dtype_of(kind),)
-    except TypeError:
-        if not isinstance(kind, str):
-            raise TypeError(f"isdtype: Expected kind to be a dtype, string, or tuple; got {kind=}") from None
-        raise ValueError(f"isdtype: Unrecognized {kind=} expected one of {list(_KINDS)}") from None
-
 
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
     """As `numpy.load`, with an array of numbers put on the device; bfloat16 is known by its width."""

@@ -11,7 +11,6 @@ from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.control.fused import fused
 from minijax.control.jitted import jitted
-from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import indexing
 from minijax.numpy.creation import arraylike, asarray, broadcast_shape_to, concrete, host_ints, value, values
@@ -77,9 +76,11 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
 
 @jitted("ravel", static=("order", "out_sharding"), inline=True)
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """As `numpy.ravel`; the orders are "C", "F" and "K", which means "C"."""
+    """As `numpy.ravel`; the orders are "C" and "F"."""
+    if order == "K":
+        raise NotImplementedError("ravel: order='K' is not implemented")
     a = value("ravel", a)
-    return reshape(a, (a.size,), "C" if order == "K" else order)
+    return reshape(a, (a.size,), order)
 
 
 @fused()
@@ -402,46 +403,6 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     rank = max(a.ndim, len(reps))
     a = lax_shape.broadcast_to_rank(a, rank)
     return lax_shape.tile(a, (1,) * (rank - len(reps)) + reps)
-
-
-def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
-           out_sharding: Any = None) -> Any:  # fmt: skip
-    """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
-    repeated.
-    """
-    a, _ = value("repeat", a), arraylike("repeat", a, repeats)
-    if axis is None:
-        a, axis = ravel(a), 0
-    a = moving.expand_dims(a, (0,)) if a.ndim == 0 else a
-    axis = dims.canonical_axis(axis, a.ndim)
-    if total_repeat_length is None and np.ndim(repeats) == 0 and not isinstance(repeats, Tracer):
-        return repeat_all(a, operator.index(repeats), axis)
-    if total_repeat_length is None:
-        counts = np.broadcast_to(np.asarray(concrete(repeats, "repeat", "repeats")), a.shape[axis : axis + 1])
-        where = np.repeat(np.arange(a.shape[axis], dtype=np.int32), counts)
-        return _rows(a, where, axis)
-    (repeats,) = values("repeat", repeats)
-    counts = broadcast_shape_to(convert(repeats, np.dtype(np.int32)), a.shape[axis : axis + 1])
-    last = a.shape[axis] - 1
-    ends = lax.sub(_running_sum(counts), lax_shape.full_like(counts, 0))
-    places = lax_shape.iota(np.int32, total_repeat_length)
-    wide = (total_repeat_length, a.shape[axis])
-    passed = lax.ge(moving.broadcast_in_dim(places, wide, (0,)), moving.broadcast_in_dim(ends, wide, (1,)))
-    where = moving.sum_axes(convert(passed, np.dtype(np.int32)), (1,))
-    return _rows(a, lax.min(where, np.int32(max(last, 0))), axis)
-
-
-def _running_sum(x: Any) -> Any:
-    n = typeof(x).shape[0]
-    rows, columns = (lax_shape.broadcasted_iota(np.int32, (n, n), i) for i in (0, 1))
-    kept = lax.select(
-        lax.le(columns, rows), moving.broadcast_in_dim(x, (n, n), (1,)), moving.full((n, n), np.int32(0))
-    )
-    return moving.sum_axes(kept, (1,))
-
-
-def _rows(a: Any, where: Any, axis: int) -> Any:
-    return indexing.getitem(a, (*[slice(None)] * axis, where))
 
 
 def repeat_all(a: Any, count: int, axis: int) -> Any:

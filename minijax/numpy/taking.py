@@ -13,12 +13,13 @@ from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import creation, index_plans, indexing, shaping
-from minijax.numpy.creation import concrete, value, values
+from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.cumulating import cumsum
 from minijax.numpy.selecting import where
+from minijax.numpy.sorting import argsort, sort
 from minijax.numpy.ufuncs import clip, floor_divide, remainder
 from minijax.ops import elementwise as lax, moving, scatter as lax_scatter, shape as lax_shape
-from minijax.ops.convert import convert
+from minijax.ops.convert import convert, copy_p
 from minijax.ops.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 
 _PROMISED = index_plans.PLAIN._replace(mode=PROMISE_IN_BOUNDS)
@@ -349,23 +350,62 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
-    """As `numpy.delete`; the positions must be known when the program is traced."""
-    a = value("delete", arr)
+    """As `numpy.delete`; traced positions must be `assume_unique_indices`."""
+    a, _ = value("delete", arr), obj if isinstance(obj, slice) else arraylike("delete", obj)
     if axis is None:
         a, axis = shaping.ravel(a), 0
     axis = dims.canonical_axis(axis, a.ndim)
     size = a.shape[axis]
-    kept = np.delete(np.arange(size), obj if isinstance(obj, slice) else concrete(obj, "delete", "obj"))
-    runs = np.split(kept, np.nonzero(np.diff(kept) != 1)[0] + 1) if kept.size else [kept]
-    parts = [
-        lax_shape.slice(
-            a,
-            [int(run[0]) if i == axis and run.size else 0 for i in range(a.ndim)],
-            [(int(run[-1]) + 1 if run.size else 0) if i == axis else n for i, n in enumerate(a.shape)],
-        )
-        for run in runs
-    ]
-    return lax_shape.concatenate(parts, axis)
+    if isinstance(obj, slice):
+        return _without(a, creation.arange(size)[obj], axis)
+    if np.ndim(obj) == 0 and not isinstance(obj, Tracer):
+        at = dims.canonical_axis(operator.index(np.asarray(obj).item()), size)
+        front = (slice(None),) * axis
+        ends = [indexing.getitem(a, (*front, s)) for s in (slice(0, at), slice(at + 1, size))]
+        return lax_shape.concatenate(ends, axis)
+    if assume_unique_indices:
+        (obj,) = values("delete", obj)
+        return _without(a, shaping.ravel(obj), axis)
+    kept = np.ones(size, bool)
+    kept[concrete(obj, "delete", "obj")] = False
+    return indexing.getitem(a, (*[slice(None)] * axis, kept))
+
+
+def _without(a: Any, places: Any, axis: int) -> Any:
+    """`a` without the elements at distinct places, which may be traced."""
+    size, gone = a.shape[axis], places.shape[0]
+    places = where(places < 0, places + size, places)
+    places = sort(clip(places, 0, size)) - lax_shape.iota(places.dtype, gone)
+    rest = lax_shape.iota(places.dtype, size - gone)
+    rest = rest + (rest[None, :] >= places[:, None]).sum(0)
+    return indexing.getitem(a, (*[slice(None)] * axis, rest))
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
+           out_sharding: Any = None) -> Any:  # fmt: skip
+    """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
+    repeated.
+    """
+    a, _ = value("repeat", a), arraylike("repeat", a, repeats)
+    if axis is None:
+        a, axis = shaping.ravel(a), 0
+    a = moving.expand_dims(a, (0,)) if a.ndim == 0 else a
+    axis = dims.canonical_axis(axis, a.ndim)
+    total = total_repeat_length
+    if total is None:
+        known_counts = np.asarray(concrete(repeats, "repeat", "repeats"))
+        if (known_counts < 0).any():
+            raise TypeError(f"repeat: counts must be nonnegative, got {known_counts}")
+        if not known_counts.ndim:
+            return shaping.repeat_all(a, int(known_counts), axis)
+        total = int(np.broadcast_to(known_counts, a.shape[axis : axis + 1]).sum())
+    (counts,) = values("repeat", repeats)
+    counts = creation.broadcast_shape_to(counts, a.shape[axis : axis + 1])
+    if not total or not counts.shape[0]:
+        return take(a, creation.zeros(total, np.int32), axis)
+    starts = cumsum(shaping.roll(counts, 1).at[0].set(0))
+    passed = cumsum(creation.zeros(total, np.int32).at[starts].add(1))
+    return take(a, passed - 1, axis)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
@@ -399,9 +439,21 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
         raise ValueError("compress: condition must be a 1D array")
     if axis is None:
         a, axis = shaping.ravel(a), 0
-    a = moving.move_axis(a, dims.canonical_axis(axis, a.ndim), 0)
-    n = min(condition.shape[0], a.shape[0])
-    condition, a = indexing.getitem(condition, slice(n)), indexing.getitem(a, slice(n))
-    (places,) = nonzero(condition, size=size, fill_value=n)
-    found = take(a, places, 0, fill_value=fill_value)
-    return moving.move_axis(found, 0, dims.canonical_axis(axis, a.ndim))
+    axis = dims.canonical_axis(axis, a.ndim)
+    a = moving.move_axis(a, axis, 0)
+    n = a.shape[0]
+    beyond, condition = condition[n:], condition[:n]
+    if not isinstance(beyond, Tracer) and beyond.any():
+        raise ValueError("compress: condition contains entries that are out of bounds")
+    a = a[: condition.shape[0]]
+    if size is None:
+        return moving.move_axis(a[condition], 0, axis)
+    if not 0 < size <= a.shape[0]:
+        raise ValueError(
+            "size must be positive and not greater than the size of the array axis; got "
+            f"{size=} for a.shape[axis]={a.shape[0]}"
+        )
+    wanted = shaping.expand_dims(condition, tuple(range(1, a.ndim)))
+    filled = where(wanted, a, convert(copy_p.bind(creation.asarray(fill_value)), a.dtype))
+    found = filled[argsort(condition, stable=True, descending=True)][:size]
+    return moving.move_axis(found, 0, axis)
