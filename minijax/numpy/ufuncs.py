@@ -53,7 +53,13 @@ def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Calla
     def ufunc(x: Any, y: Any, /) -> Any:
         return op(*promote(name, x, y))
 
-    return _named(ufunc, name)
+    def numbered(x1: Any, x2: Any, /) -> Any:
+        return op(*promote(name, x1, x2))
+
+    return _named(numbered if name in _NUMBERED else ufunc, name)
+
+
+_NUMBERED = ("arctan2", "right_shift", "true_divide")  # whose operands jax calls x1 and x2
 
 
 # ---- arithmetic -------------------------------------------------------------------------------------

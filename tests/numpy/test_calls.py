@@ -9,6 +9,7 @@ A word after the dtypes says what the table does not do: `eager` (no jit), `alon
 
 import ast
 import dataclasses
+import functools
 import inspect
 import re
 from pathlib import Path
@@ -285,6 +286,20 @@ def uncovered():
         [n for n in functions if n not in reached and n not in ELSEWHERE]
         + [f"{n}.{p}" for n, parameters in left.items() if n in reached for p in parameters]
     )
+
+
+def test_functions_have_the_signatures_of_jax():
+    def parameters(f):
+        # A default that is a function of the package's own has another name there.
+        return [(p.name, p.kind, None if callable(p.default) else p.default)
+                for p in inspect.signature(f).parameters.values()]  # fmt: skip
+
+    different = []
+    for name, theirs in public_functions():
+        ours = functools.reduce(getattr, name.split("."), minijax.numpy)
+        if not isinstance(ours, type) and parameters(ours) != parameters(theirs):
+            different.append(name)
+    assert different == ["result_type"]  # which has an option for the package's own use
 
 
 def test_every_parameter_of_every_function_has_a_case():
