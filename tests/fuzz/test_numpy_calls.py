@@ -82,7 +82,7 @@ def blocks():
         yield pytest.param(range(start, start + BLOCK), marks=full)
 
 
-@pytest.mark.parametrize("block", blocks(), ids=lambda b: f"{b.start}-{b.stop}")
+@pytest.mark.parametrize("block", list(blocks()), ids=lambda b: f"{b.start}-{b.stop}")
 @pytest.mark.parametrize("transform", ["plain", "grad"])
 def test_programs_give_what_jax_gives(block, transform):
     tier = "full" if block.stop - block.start == BLOCK else "text"
