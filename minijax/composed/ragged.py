@@ -16,7 +16,7 @@ from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
-from minijax.ops.convert import convert
+from minijax.ops.convert import cast
 from minijax.ops.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair, rest
 from minijax.ops.elementwise import add, bitwise_and, le, lt, select
 from minijax.ops.shape import broadcasted_iota, concatenate, slice_in_dim
@@ -192,7 +192,7 @@ class RaggedDotGeneral(Primitive):
         order = moving.inverse(places)
         grad = grad if order == tuple(range(len(order))) else moving.transpose(grad, order)
         dtype = wanted.aval.dtype
-        grads[side] = grad if typeof(grad).dtype == dtype else convert(grad, dtype)
+        grads[side] = grad if typeof(grad).dtype == dtype else cast(grad, dtype)
         return grads
 
     def batch(self, axis, operands, dims, *, ragged_dot_dimension_numbers, **params):

@@ -11,7 +11,7 @@ from minijax.base import dtypes, tree
 from minijax.ir.types import typeof
 from minijax.numpy.creation import values, zeros
 from minijax.numpy.shaping import ravel
-from minijax.ops.convert import convert
+from minijax.ops.convert import cast, convert
 from minijax.ops.moving import reshape_to
 from minijax.ops.shape import concatenate, split
 from minijax.run.array import Array
@@ -40,7 +40,7 @@ class _Unravel:
             raise ValueError(f"unravel function: {error}") from None
         parts = zip(pieces, self.shapes, self.dtypes, strict=True)
         return self.treedef.unflatten([
-            convert(reshape_to(p, s), d) if is_mixed else reshape_to(p, s) for p, s, d in parts
+            cast(reshape_to(p, s), d) if is_mixed else reshape_to(p, s) for p, s, d in parts
         ])  # fmt: skip
 
 

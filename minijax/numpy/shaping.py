@@ -454,8 +454,8 @@ def _roll_dynamic(a, shift, axis):
     shifts = broadcast_shape_to(shift if shift.ndim else moving.expand_dims(shift, (0,)), (count,))
     for k, i in enumerate(axis * count if len(axis) == 1 else axis):
         n = a.shape[i]
-        dtype = shift.dtype
-        by = lax_shape.index_in_dim(shifts, k, keepdims=False)
+        dtype = np.dtype(np.int32)
+        by = convert(lax_shape.index_in_dim(shifts, k, keepdims=False), dtype)
         by = remainder(by, lax.max(dtype.type(n), dtype.type(1)))
         twice = lax_shape.concatenate([a, a], i)
         a = lax_index.dynamic_slice_in_dim(twice, lax.sub(dtype.type(n), by), n, axis=i)

@@ -326,7 +326,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if fill_value is None:
         return tuple(found)
     places = lax_shape.iota(int_type, size)
-    count = moving.sum_axes(convert(mask, int_type), tuple(range(a.ndim)))
+    count = moving.sum_axes(convert(convert(mask, np.dtype(np.int32)), int_type), tuple(range(a.ndim)))
     beyond = lax.ge(places, count)
     return tuple(where(beyond, fill, x) for fill, x in zip(fills, found, strict=True))
 
@@ -377,7 +377,7 @@ def _without(a: Any, places: Any, axis: int) -> Any:
     places = where(places < 0, places + size, places)
     places = sort(clip(places, 0, size)) - lax_shape.iota(places.dtype, gone)
     rest = lax_shape.iota(places.dtype, size - gone)
-    rest = rest + (rest[None, :] >= places[:, None]).sum(0)
+    rest = rest + (rest[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
     return indexing.getitem(a, (*[slice(None)] * axis, rest))
 
 

@@ -1,7 +1,7 @@
 """Elementwise functions: arithmetic, functions of analysis, comparison, logic and bits."""
 
 from collections.abc import Callable
-from math import log as math_log, pi
+from math import e, log10 as math_log10, pi
 from typing import Any
 
 import numpy as np
@@ -310,7 +310,7 @@ def _over_log2(*parts):
 
 
 def _over_log10(*parts):
-    return [lax.mul(p, literal(p, 1 / math_log(10))) for p in parts]
+    return [lax.mul(p, literal(p, math_log10(e))) for p in parts]
 
 
 log2 = _unary("log2", _in_base(_over_log2))

@@ -12,7 +12,7 @@ from minijax.base import config, dtypes
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
-from minijax.ops.convert import convert, convert_element_type_p
+from minijax.ops.convert import cast, convert_element_type_p
 from minijax.ops.families import ANY, check_kinds
 from minijax.ops.sharding import explicit_sharding
 from minijax.ops.zeros import add_tangents
@@ -245,7 +245,7 @@ class DotGeneral(Product):
         perm = moving.inverse(places)
         if perm != tuple(range(len(perm))):
             grad = moving.transpose(grad, perm)
-        return convert(grad, wanted.dtype) if typeof(grad).dtype != wanted.dtype else grad
+        return cast(grad, wanted.dtype) if typeof(grad).dtype != wanted.dtype else grad
 
     def batch(self, axis, operands, dims, *, dimension_numbers, **params):
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers

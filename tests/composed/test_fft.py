@@ -84,7 +84,7 @@ def test_double_precision_equals_jax_s():
             x = jnp.asarray(array(4, dtype=np.float64))
             return [jax.vjp(lambda x: lax.fft(x, "rfft", (4,)), x)[1](lax.fft(x, "rfft", (4,))),
                     lax.fft(x, "fft", (4,)), lax.fft(x, "irfft", (6,)), lax.fft(jnp.arange(4), "rfft", (4,)),
-                    *(lax.fft(jnp.arange(4, dtype=d), kind, (4,)) for kind in ("fft", "rfft") for d in (bool, "int8", "int32"))]  # fmt: skip
+                    *(lax.fft(jnp.arange(4).astype(d), kind, (4,)) for kind in ("fft", "rfft") for d in (bool, "int8", "int32"))]  # fmt: skip
 
     same(program)
 

@@ -101,7 +101,7 @@ def test_a_call_that_changes_nothing_gives_its_argument():
 def test_a_call_that_warns_or_raises_does_so_each_time():
     z = jnp.asarray([1 + 2j, 3j])
     for _ in range(3):
-        with pytest.warns(UserWarning, match="imaginary"):
+        with pytest.warns(DeprecationWarning, match="imaginary"):
             assert z.astype(jnp.float32).tolist() == [1, 0]
         with pytest.raises(TypeError, match="reshape"):
             z.reshape(3)

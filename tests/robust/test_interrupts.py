@@ -84,6 +84,14 @@ WORKS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def interrupts_are_heard():
+    """A shell that starts a process in its background makes it deaf to them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def _check_clean(limit, where=None):
     assert thread_state() == [], where
     # A raised recursion limit may wait for the end of the next trace.
