@@ -93,7 +93,12 @@ from minijax.ir.refs import Ref as Ref
 from minijax.ir.shardings import NamedSharding as NamedSharding, PartitionSpec as P  # noqa: F401
 from minijax.ir.types import typeof as typeof
 from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)
-from minijax.ops.refs import freeze as freeze, new_ref as new_ref
+from minijax.ops.refs import (
+    empty_ref as empty_ref,
+    free_ref as free_ref,
+    freeze as freeze,
+    new_ref as new_ref,
+)
 from minijax.run.array import Array as Array, Shard as Shard, live_arrays as live_arrays
 from minijax.run.client import (
     Device as Device,

@@ -3,6 +3,8 @@
 from minijax.ir.refs import AbstractRef as AbstractRef, Ref as Ref
 from minijax.ops.refs import (
     addupdate as addupdate,
+    empty_ref as empty_ref,
+    free_ref as free_ref,
     freeze as freeze,
     get as get,
     new_ref as new_ref,

@@ -11,9 +11,9 @@ from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, Tracer, trace_to_jaxpr
-from minijax.ir.types import Zero, is_value, typeof
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops.convert import convert
-from minijax.ops.moving import held
+from minijax.ops.moving import full, held
 from minijax.run.array import ArrayImpl, copied
 
 _api = defer("minijax.api.vmap")
@@ -81,6 +81,36 @@ class NewRef(OfRefs):
 
     def infer(self, aval, **params):
         return [AbstractRef(aval)]
+
+
+class EmptyRef(OfRefs):
+    """A reference to zeros."""
+
+    name = "empty_ref"
+
+    def bind_all(self, operands, params):
+        return (
+            Primitive.bind_all(self, operands, params) if _records() else self.rebind(None, operands, params)
+        )
+
+    def rebind(self, trace, operands, params):
+        return [Ref(full(params["ty"].shape, np.zeros((), params["ty"].dtype)[()]))]
+
+    def infer(self, *, ty, memory_space):
+        return [AbstractRef(ty)]
+
+
+class FreeRef(OfRefs):
+    """The end of a reference."""
+
+    name = "free_ref"
+    multiple_results = True
+
+    def infer(self, ref):
+        return []
+
+    def done(self, ref):
+        return []
 
 
 class Freeze(OfRefs):
@@ -253,6 +283,7 @@ def _write(primitive: Primitive, ref: Ref, value: Any) -> None:
 
 
 new_ref_p, freeze_p, get_p, swap_p, addupdate_p = NewRef(), Freeze(), Get(), Swap(), AddUpdate()
+empty_ref_p, free_ref_p = EmptyRef(), FreeRef()
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
@@ -266,6 +297,16 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
             f"{type(init_val)} and was passed to new_ref at position 0."
         )
     return new_ref_p.bind(held(init_val), memory_space=memory_space, kind=kind)
+
+
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+    """A mutable reference to an array of that shape and dtype, whose elements are zeros."""
+    return empty_ref_p.bind(ty=ShapedArray(ty.shape, np.dtype(ty.dtype)), memory_space=memory_space)
+
+
+def free_ref(ref: Ref) -> None:
+    """Ends the use of a reference."""
+    free_ref_p.bind_all([_checked("free_ref", ref)], {})
 
 
 def freeze(ref: Ref) -> Any:

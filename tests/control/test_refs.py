@@ -289,3 +289,23 @@ def test_references_keep_weak_types():
 
     same(eager)
     compare.same_jaxpr(doubled, 2.0)
+
+
+def test_references_may_be_made_empty_and_ended():
+    def program(jax):
+        def function(x):
+            r = jax.empty_ref(jax.ShapeDtypeStruct((3,), "float32"))
+            before = r[...]
+            r[...] = x
+            after = r[...] * 2
+            jax.free_ref(r)
+            return before, after
+
+        return function
+
+    compare.same_jaxpr(program, X)
+    same(lambda jax: jax.jit(program(jax))(X))
+    same_value(
+        minijax.vmap(minijax.grad(lambda x: program(minijax)(x)[1].sum()))(jnp.ones((2, 3))),
+        jnp.full((2, 3), 2.0),
+    )
