@@ -13,6 +13,7 @@ from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.logsumexp import logsumexp
 from minijax.numpy.promote import promote_args_inexact
+from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import convert_element_type, copy, stop_gradient
 from minijax.ops.elementwise import logistic as sigmoid, tanh  # noqa: F401
@@ -203,7 +204,8 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     """The logarithm of the mean of exp(x) over the axes; over those elements that `where` names."""
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
-        count = total.dtype.type(x.size // total.size)
+        axes = canonical_axes(static_axis(axis), x.ndim)
+        count = total.dtype.type(all_sizes(x, axes))
     else:
         count = jnp.sum(jnp.broadcast_to(where, x.shape), axis, dtype=total.dtype, keepdims=keepdims)
     return total - jnp.log(count)

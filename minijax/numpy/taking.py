@@ -359,7 +359,9 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     if isinstance(obj, slice):
         return _without(a, creation.arange(size)[obj], axis)
     if np.ndim(obj) == 0 and not isinstance(obj, Tracer):
-        at = dims.canonical_axis(operator.index(np.asarray(obj).item()), size)
+        if np.asarray(obj).dtype.kind not in "biu":
+            raise ValueError(f"delete: a single position must be an integer, got {obj}")
+        at = dims.canonical_axis(int(obj), size)
         front = (slice(None),) * axis
         ends = [indexing.getitem(a, (*front, s)) for s in (slice(0, at), slice(at + 1, size))]
         return lax_shape.concatenate(ends, axis)
@@ -397,7 +399,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
         if (known_counts < 0).any():
             raise TypeError(f"repeat: counts must be nonnegative, got {known_counts}")
         if not known_counts.ndim:
-            return shaping.repeat_all(a, int(known_counts), axis)
+            return shaping.repeat_all(a, operator.index(known_counts.item()), axis)
         total = int(np.broadcast_to(known_counts, a.shape[axis : axis + 1]).sum())
     (counts,) = values("repeat", repeats)
     counts = creation.broadcast_shape_to(counts, a.shape[axis : axis + 1])
@@ -437,6 +439,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     condition, a = value("compress", condition), value("compress", a)
     if condition.ndim != 1:
         raise ValueError("compress: condition must be a 1D array")
+    condition = condition if condition.dtype == np.bool_ else creation.astype(condition, bool)
     if axis is None:
         a, axis = shaping.ravel(a), 0
     axis = dims.canonical_axis(axis, a.ndim)

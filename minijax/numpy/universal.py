@@ -63,6 +63,7 @@ class ufunc:  # noqa: N801
 
     @jitted("_call_vectorized", static=("self",))
     def _vectorized(self, *args):
+        check_arraylike(self.__name__, *args)
         return vectorize(self._func)(*args)
 
     def _check(self, method: str, out: None = None) -> None:
@@ -179,10 +180,11 @@ class ufunc:  # noqa: N801
         return self._way("at", self._at_by_scan)(a, indices, *(() if b is None else (b,)))
 
     def _at_by_scan(self, a, indices, *values):
-        check_arraylike(f"{self.__name__}.at", a, *values)
+        indices = indices if isinstance(indices, tuple) else (indices,)
+        check_arraylike(f"{self.__name__}.at", a, *indices, *values)
         dtype = self._dtype("at", None, a, *values)
         a = astype(asarray(a), dtype)
-        indices = [asarray(i) for i in (indices if isinstance(indices, tuple) else (indices,))]
+        indices = [asarray(i) for i in indices]
         shape = np.broadcast_shapes(*(typeof(i).shape for i in indices))
         values = [astype(asarray(b), dtype) for b in values]
         if not shape:

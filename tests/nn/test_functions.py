@@ -43,6 +43,7 @@ CASES = [compare.Case(name, _function(name), (X,)) for name in NAMES] + [
         compare.Case(f"logsumexp b {options}", _weighted(**options), (X, X[0]))
         for options in ({}, {"axis": 1, "return_sign": True}, {"where": X > 0})
     ),
+    compare.Case("logmeanexp_empty", _function("logmeanexp", axis=1), (X[:0],)),
     compare.Case("logsumexp_complex", _function("logsumexp", return_sign=True), (X * 1j,)),
     compare.Case("logsumexp_of_complex", _function("logsumexp"), (X * (1 + 1j),)),
     compare.Case("logsumexp_int", _function("logsumexp", axis=0), (X.astype(np.int32),)),
