@@ -218,6 +218,8 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                method: str = "linear", keepdims: bool = False, *, weights: Any = None,
                out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.percentile`, with the methods of `quantile`."""
+    if out_sharding is not None:
+        raise NotImplementedError("percentile: out_sharding is not there.")
     a, q = arrays("percentile", a, q)
     return quantile(
         a, _hundredths("percentile", q), axis, out, overwrite_input, method, keepdims, weights=weights

@@ -388,6 +388,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
     repeated.
     """
+    if out_sharding is not None:
+        raise NotImplementedError("repeat: out_sharding is not there.")
     a, _ = value("repeat", a), arraylike("repeat", a, repeats)
     if axis is None:
         a, axis = shaping.ravel(a), 0
