@@ -1,4 +1,4 @@
-"""Eager calls of functions that only move data: each is one program, found by its arguments alone."""
+"""Eager calls that are one program each, found by the arguments alone."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -17,12 +17,14 @@ from minijax.transforms.evaluate import compile_program
 from minijax.transforms.placement import ProgramOptions, choose_placement
 
 _programs = cache.BoundedDict(8192)
+_disable_jit = config.option("disable_jit")
 _PLAIN = frozenset((int, str, bool, type(None)))
 
 
-def fused(data: int = 1) -> Callable[[Callable], Callable]:
+def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
     """Decorator: an eager call runs one program where the function moves, indexes or compares data only.
 
+    With `whole` it does so whatever the function computes, which must be one jitted function anyway.
     The first `data` arguments are arrays or sequences of arrays, the others plain values and tuples of
     them; other calls run operation by operation, and so do calls that warn, raise or give back an argument.
     """
@@ -34,12 +36,18 @@ def fused(data: int = 1) -> Callable[[Callable], Callable]:
                 return function(*args, **kwargs)
             arrays: list[ArrayImpl] = []
             try:
-                key = (function, config.state(), *_key(args, kwargs, data, arrays))
+                if len(args) == 1 == data and not kwargs:
+                    arrays.append(args[0])
+                    key = (function, config.state(), args[0]._sig)
+                else:
+                    key = (function, config.state(), *_key(args, kwargs, data, arrays))
                 run = _programs.get(key)
             except (TypeError, AttributeError):
                 run = _DIRECT
             if run is None:
-                run = _programs.once(key, lambda: _program(function, args, kwargs, data, arrays) or _DIRECT)
+                run = _programs.once(
+                    key, lambda: _program(function, args, kwargs, data, arrays, whole) or _DIRECT
+                )
             return function(*args, **kwargs) if run is _DIRECT else run(arrays)
 
         return call
@@ -82,9 +90,10 @@ def _plain(x: Any) -> Any:
     raise TypeError
 
 
-def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence) -> Callable | None:
+def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence,
+             whole: bool) -> Callable | None:  # fmt: skip
     """The function as a program of its arrays; None where it must be called itself."""
-    if watch.is_on():
+    if watch.is_on() or whole and _disable_jit.value:
         return None
     trees: list[Any] = []
 
@@ -103,7 +112,7 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
             jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("jit", function.__name__))
     except Exception:
         return None  # called again, it raises or warns for the user
-    if consts or not _is_movement(jaxpr):
+    if consts or not (whole or _is_movement(jaxpr)):
         return None
     # A single operation is the program that it is by itself.
     name = jaxpr.eqns[0].primitive.name if len(jaxpr.eqns) == 1 else function.__name__

@@ -152,6 +152,7 @@ class Jitted:
         "purpose",
         "has_static",
         "takes_trees",
+        "takes_numbers",
         "recall",
         "__dict__",
         "__weakref__",
@@ -168,6 +169,7 @@ class Jitted:
         self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
         self.has_static = bool(resolved.static_nums or resolved.static_names)
         self.takes_trees = False  # whether some call had arguments that must be flattened
+        self.takes_numbers = False  # whether some call with keywords or static arguments had host values
         self.recall = self.memory.calls.get
         functools.update_wrapper(self, fun, updated=())
 
@@ -185,24 +187,28 @@ class Jitted:
         try:
             if _thread.trace is not None:
                 return self._call_under_trace(args, kwargs)
-            values, run = args, None
             # Only in states in which jit is not disabled are calls remembered.
-            alone = len(args) == 1 and not kwargs
-            if alone and type(args[0]) is ArrayImpl:
+            values, run, count = args, None, 0 if kwargs else len(args)
+            first = type(args[0]) if count else None
+            if count == 1 and first is ArrayImpl:
                 run = self.recall((_config_state(), args[0]._sig))
-            elif alone and type(args[0]) is np.ndarray:
-                try:
-                    values = (transfer.from_numpy(args[0]),)
-                    run = self.recall((_config_state(), values[0]._sig))
-                except TypeError:
-                    values = args  # no numbers, of which `traced` complains
+            elif count == 2 and first is ArrayImpl and type(args[1]) is ArrayImpl:
+                run = self.recall((_config_state(), args[0]._sig, args[1]._sig))
             elif kwargs or self.has_static:
                 values = (*args, *kwargs.values()) if kwargs else args
                 try:
-                    run = self.recall(_mixed_key(kwargs, values))
+                    run = None if self.takes_numbers else self.recall(_mixed_key(kwargs, values))
                 except Exception:
                     run = None  # a value's own hash or comparison raises: `flatten` and `Static` complain
-            elif not alone and not self.takes_trees:
+            elif count == 1 and first is np.ndarray:
+                run = self.recall((_config_state(), args[0].shape, args[0].dtype))
+            elif count == 2 and first is ArrayImpl and type(args[1]) in _NUMBERS:
+                try:
+                    values = args[0], transfer.scalar_operand(args[1])
+                    run = self.recall((_config_state(), values[0]._sig, values[1]._sig))
+                except Exception:
+                    run = None  # a number that its type cannot hold
+            elif not self.takes_trees:
                 try:
                     run = self.recall((_config_state(), *[x._sig for x in args]))
                 except AttributeError:
@@ -237,6 +243,8 @@ class Jitted:
                 run = None  # None among the values, or what `flatten`, `traced` and `Static` complain of
             else:
                 if run is not None:
+                    if len(args) == 1 and type(args[0]) is np.ndarray:
+                        self._remember_numpy(args[0], values[0]._sig, short_key[0], run)
                     return run(values)
         try:
             leaves, treedef, static = self.flatten(args, kwargs)
@@ -269,6 +277,11 @@ class Jitted:
             )
         return run(leaves)
 
+    def _remember_numpy(self, x, sig, options, run):
+        """For calls with a NumPy array that lies in memory as it will on the device."""
+        if x.dtype is sig.dtype and (place := transfer.placer(sig)):
+            self.memory.calls[(options, x.shape, x.dtype)] = lambda values: run((place(values[0]),))
+
     def _first_call(self, key, args, kwargs, leaves, values, short_key, places):
         if _disable_jit.value:
             return self.fun(*args, **kwargs)
@@ -292,8 +305,9 @@ class Jitted:
         made = list(values)
         for i in _dynamic(self.resolved, len(args), *kwargs):
             x = made[i]
-            if type(x) is not ArrayImpl:
+            if type(x) is not ArrayImpl and x is not None:
                 made[i] = _TO_ARRAY[type(x)](x)
+                self.takes_numbers = True
         return made
 
     def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:
@@ -544,7 +558,8 @@ def _unchanged(x):
     return x
 
 
-_TO_ARRAY = _ToArray(dict.fromkeys((bool, int, float, complex), transfer.scalar_operand))
+_NUMBERS = frozenset((bool, int, float, complex))
+_TO_ARRAY = _ToArray(dict.fromkeys(_NUMBERS, transfer.scalar_operand))
 _TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfer.from_numpy}
 
 

@@ -13,6 +13,7 @@ from minijax.control.fused import fused
 from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
+from minijax.numpy import ufuncs
 from minijax.numpy.promote import arrays, promote_shapes
 from minijax.ops import convert as lax_convert, elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import cast, convert
@@ -369,12 +370,16 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
             raise TypeError("arange: stop must be real number, not NoneType")
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
-    found = lax_shape.iota(wanted, max(0, math.ceil((stop - start) / (1 if step is None else step))))
+    is_narrow = step is not None and dtypes.issubdtype(wanted, np.floating) and wanted.itemsize < 4
+    computed = dtypes.float32 if is_narrow else wanted
+    found = lax_shape.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
     if step is not None:
-        found = lax.mul(_literal(step, wanted), found)
+        found = lax.mul(_literal(step, computed), found)
     if step is not None or start != 0:
-        found = lax.add(_literal(start, wanted), found)
-    return _place(found, device if out_sharding is None else out_sharding)
+        found = lax.add(_literal(start, computed), found)
+    return _place(
+        convert(found, wanted) if is_narrow else found, device if out_sharding is None else out_sharding
+    )
 
 
 def _literal(x: Any, dtype: Any) -> Any:
@@ -485,16 +490,12 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
     computed = dtypes.to_inexact_dtype(wanted)
     start, stop = astype(start, computed), astype(stop, computed)
     sign = lax.sign(start)
-    ends = [_log10(lax.div(x, sign)) for x in (start, stop)]
+    ends = [ufuncs.log10(lax.div(x, sign)) for x in (start, stop)]
     found = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
     found = lax.mul(sign, found) if not sign.ndim else lax.mul(broadcast_shape_to(sign, found.shape), found)
     if axis:
         found = moving.move_axis(found, 0, dims.canonical_axis(axis, found.ndim))
     return convert(found, wanted)
-
-
-def _log10(x: Any) -> Any:
-    return lax.mul(lax.log(x), _literal(1 / math.log(10), x.dtype))
 
 
 # ---- triangles and diagonals -------------------------------------------------------------------------

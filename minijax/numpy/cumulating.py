@@ -28,10 +28,17 @@ def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: 
         axis = dims.canonical_axis(axis, typeof(a).ndim)
         if skips_nan:
             a = where(lax.ne(a, a), literal(a, start), a)
-        have = typeof(a).dtype
-        return op(as_type(a, _dtype_of(have, dtype, promotes)), axis)
+        return _computed(op, a, axis, dtype, promotes)
 
     return core
+
+
+def _computed(op: Callable, a: Any, axis: int, dtype: Any, promotes: bool) -> Any:
+    have = typeof(a).dtype
+    if dtype == np.bool_:
+        a = a if have == np.bool_ else lax.ne(a, literal(a, 0))
+        return as_type(op(as_type(a, dtypes.default_int_dtype()), axis), dtype)
+    return op(as_type(a, _dtype_of(have, dtype, promotes)), axis)
 
 
 def _dtype_of(have: Any, dtype: Any, promotes: bool) -> Any:
@@ -101,6 +108,6 @@ def cumulative_prod(
     """As `numpy.cumulative_prod`."""
 
     def core(x, axis, dtype):
-        return cumulative.cumprod(as_type(x, _dtype_of(typeof(x).dtype, dtype, promotes=False)), axis)
+        return _computed(cumulative.cumprod, x, axis, dtype, promotes=False)
 
     return _with_initial("cumulative_prod", x, axis, dtype, include_initial, core, 1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
+from minijax.control.fused import fused
 from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
@@ -71,14 +72,19 @@ def _for_computation(dtype: Any) -> Any:
 
 
 class Reducer:
-    """A reduction: how elements combine, and the value that changes nothing (None: there is none)."""
+    """A reduction: how elements combine, and the value that changes nothing (None: there is none).
 
-    def __init__(self, name: str, reduce: Callable, combine: Callable, start: Any, numeric: bool = False):
+    One of numbers is given what does the same for truth values, where those are asked for.
+    """
+
+    def __init__(self, name: str, reduce: Callable, combine: Callable, start: Any,
+                 logical: "Reducer | None" = None):  # fmt: skip
         self.name = name
         self.reduce = reduce
         self.combine = combine
         self.start = start
-        self.numeric = numeric
+        self.logical = logical
+        self.numeric = logical is not None
 
     def operand(self, a: Any) -> Any:
         """`a` as the kind of numbers that this reduction takes."""
@@ -101,6 +107,9 @@ class Reducer:
 
     def __call__(self, a: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any,
                  promote_integers: bool) -> Any:  # fmt: skip
+        if dtype == np.bool_ and self.logical:
+            a = as_type(self.operand(*arrays(self.name, a)), dtype)
+            return self.logical(a, axis, None, keepdims, initial, where, False)
         (a,) = arrays(self.name, a)
         axes = canonical_axes(axis, typeof(a).ndim)
         a = self.operand(a)
@@ -145,12 +154,12 @@ def all_sizes(a: Any, axes: tuple[int, ...]) -> int:
     return product(shape[i] for i in axes)
 
 
-_sum = Reducer("sum", lax_reduce.reduce_sum, lax.add, 0, numeric=True)
-_prod = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, numeric=True)
 _max = Reducer("max", lax_reduce.reduce_max, lax.max, None)
 _min = Reducer("min", lax_reduce.reduce_min, lax.min, None)
 _all = Logical("all", lax_reduce.reduce_and, lax.bitwise_and, True)
 _any = Logical("any", lax_reduce.reduce_or, lax.bitwise_or, False)
+_sum = Reducer("sum", lax_reduce.reduce_sum, lax.add, 0, _any)
+_prod = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, _all)
 
 
 @jitted("_reduce", static=("reducer", "axis", "dtype", "keepdims", "promote_integers"), inline=True)
@@ -159,6 +168,7 @@ def _reduce(a: Any, reducer: Reducer, axis: Axis, dtype: Any, keepdims: bool, in
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
+@fused(whole=True)
 def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,  # noqa: A001
         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
     """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
@@ -168,6 +178,7 @@ def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims
     )
 
 
+@fused(whole=True)
 def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
          initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
     """As `numpy.prod`; without `promote_integers`, narrow integers are multiplied in their own dtype."""
@@ -177,6 +188,7 @@ def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     )
 
 
+@fused(whole=True)
 def max(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
         where: Any = None) -> Any:  # fmt: skip
     """As `numpy.max`."""
@@ -184,6 +196,7 @@ def max(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, ini
     return _reduce(a, _max, static_axis(axis), None, keepdims, initial, where, False)
 
 
+@fused(whole=True)
 def min(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
         where: Any = None) -> Any:  # fmt: skip
     """As `numpy.min`."""
@@ -191,12 +204,14 @@ def min(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, ini
     return _reduce(a, _min, static_axis(axis), None, keepdims, initial, where, False)
 
 
+@fused(whole=True)
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
     """As `numpy.all`."""
     check_out("all", out)
     return _reduce(a, _all, static_axis(axis), None, keepdims, None, where, False)
 
 
+@fused(whole=True)
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
     """As `numpy.any`."""
     check_out("any", out)
@@ -233,6 +248,7 @@ def _extremal_place(name: str, op: Callable) -> Callable:
         found = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
         return expand_dims(found, canonical_axes(axis, len(shape))) if keepdims else found
 
+    @fused(whole=True)
     def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
         check_out(name, out)
         return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
@@ -274,6 +290,7 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     return as_type(lax.div(total, count), result)
 
 
+@fused(whole=True)
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
          where: Any = None) -> Any:  # fmt: skip
     """As `numpy.mean`."""
@@ -296,7 +313,7 @@ def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
     inexact = dtypes.to_inexact_dtype(have)
     if dtype is None:
         return _for_computation(inexact), lax.real_dtype(inexact)
-    return _for_computation(dtypes.to_inexact_dtype(dtypes.promote_types(inexact, dtype))), dtype
+    return _for_computation(dtype), dtype
 
 
 def _squared(x: Any) -> Any:
@@ -317,7 +334,8 @@ def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
         count = sum(broadcast_to_shape(where, typeof(a).shape), axis, part, keepdims=keepdims)
     count = lax.sub(count, as_type(correction, part))
     total = sum(squares, axis, part, keepdims=keepdims, where=where)
-    found = as_type(ufuncs.divide(total, count), result)
+    found = lax.div(total, count)
+    found = as_type(found, result) if is_inexact(found) else found
     return choose(lax.gt(count, literal(count, 0)), found, np.nan)
 
 
@@ -351,7 +369,7 @@ def _spread(name: str, function: Callable) -> Callable:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         (a,) = arrays(name, a)
         wanted = _user_dtype(name, dtype)
-        if wanted is not None and not dtypes.is_inexact(wanted):
+        if name == "std" and wanted is not None and not dtypes.is_inexact(wanted):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
         return function(a, static_axis(axis), wanted, keepdims, mean, correction, where)
 
@@ -456,6 +474,7 @@ def _nan_place(name: str, find: Callable, worst: float) -> Callable:
         found = find(choose(nans, worst, a), axis, keepdims=keepdims)
         return choose(all(nans, axis, keepdims=keepdims), -1, found)
 
+    @fused(whole=True)
     def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
         check_out(f"nan{name}", out)
         return search(*arrays(f"nan{name}", a), axis=static_axis(axis), keepdims=bool(keepdims))
@@ -479,7 +498,7 @@ def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keep
         return mean(a, axis, dtype, None, keepdims, where=where)
     wanted = typeof(a).dtype if dtype is None else dtype
     count = sum(lax.bitwise_not(lax.ne(a, a)), axis, wanted, keepdims=keepdims, where=where)
-    return ufuncs.divide(nansum(a, axis, dtype=wanted, keepdims=keepdims, where=where), count)
+    return lax.div(nansum(a, axis, dtype=wanted, keepdims=keepdims, where=where), count)
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
@@ -497,7 +516,7 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     count = ufuncs.subtract(count, ddof)
     few = lax.le(count, literal(count, 0))
     total = choose(few, np.nan, sum(squares, axis, keepdims=keepdims, where=where))
-    return as_type(ufuncs.divide(total, choose(few, 1, count)), result)
+    return as_type(lax.div(total, as_type(choose(few, 1, count), typeof(total).dtype)), result)
 
 
 @jitted(static=("axis", "dtype", "keepdims"))

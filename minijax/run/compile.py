@@ -250,21 +250,16 @@ class Program:
         """A function from raw inputs to arrays of the given types and shardings; messages name `label`."""
         flags = [committed] * len(avals) if isinstance(committed, bool) else committed
         signatures = [signature(*fields) for fields in zip(avals, shardings, flags, strict=True)]
-        if len(signatures) == 1:
-            run_one = self.bind_output(avals[0], shardings[0], flags[0], label)
-            return lambda raws: [run_one(raws)]
-        return self._watched(_bind(self.executable.execute_sharded, signatures), label)
-
-    def bind_output(self, aval: Any, sharding: Any, committed: bool = False,
-                    label: str = "") -> Callable[[list], ArrayImpl]:  # fmt: skip
-        """As `bind_outputs` for a program with one result, which comes without a list around it."""
-        sig = signature(aval, sharding, committed)
-        return self._watched(_bind_one(self.executable.execute_sharded, sig), label)
-
-    def _watched(self, run, label):
-        run = watch.watched(run, label or self.name)
+        run = watch.watched(_bind(self.executable.execute_sharded, signatures), label or self.name)
         run.program = self  # as long as somebody can run it, the cache finds it
         return run
+
+    def bind_call(self, aval: Any, sharding: Any, committed: bool,
+                  places: Sequence[int]) -> Callable[[Sequence], ArrayImpl]:  # fmt: skip
+        """A function of values, the inputs those at `places`, to the one result."""
+        call = _bind_call(self.executable.execute_sharded, signature(aval, sharding, committed), places)
+        call.program = self
+        return call
 
     # -- views
 
@@ -290,17 +285,36 @@ def result_handler(sig: Signature) -> Any:
     return _jax.array_result_handler(sig, sig.native, committed=sig.committed, _skip_checks=True)
 
 
-def _bind_one(execute, sig):
+def _bind_call(execute, sig, places):
+    # Written out for one and two inputs: to call a function takes as long as all else that is done here.
     handlers, wrap = [result_handler(sig)], sig.wrap
+    i, j = (*places, 0, 0)[:2]
 
-    def run_one(raws):
+    def of_one(values):
+        raws = [values[i]._raw]
         try:
             return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
         except JaxRuntimeError:
             check_alive(raws)
             raise
 
-    return run_one
+    def of_two(values):
+        raws = [values[i]._raw, values[j]._raw]
+        try:
+            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
+        except JaxRuntimeError:
+            check_alive(raws)
+            raise
+
+    def of_several(values):
+        raws = [values[k]._raw for k in places]
+        try:
+            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
+        except JaxRuntimeError:
+            check_alive(raws)
+            raise
+
+    return {1: of_one, 2: of_two}.get(len(places), of_several)
 
 
 def _bind(execute, signatures):

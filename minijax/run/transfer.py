@@ -3,6 +3,7 @@
 import ctypes
 import math
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -86,6 +87,14 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
     value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
     return ArrayImpl(_jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False,
                                              _COPY_DURING_CALL, True), sig)  # fmt: skip
+
+
+def placer(sig: Signature) -> Callable[[np.ndarray], ArrayImpl] | None:
+    """What puts NumPy arrays of a signature's type on its device; None if transfers are watched."""
+    if guards.is_guarded() or sig.device is None:
+        return None
+    put, native, devices, committed = _jax.batched_device_put, sig.native, [sig.device], sig.committed
+    return lambda x: ArrayImpl(put(sig, native, [x], devices, committed, False, _COPY_DURING_CALL, True), sig)
 
 
 def no_numbers(x: np.ndarray) -> ArrayImpl:

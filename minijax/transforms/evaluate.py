@@ -117,7 +117,7 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 class Runner:
     """A compiled program on one device: call it with arrays, in the order of the jaxpr's inputs."""
 
-    __slots__ = ("placement", "program", "run", "one", "device", "committed", "kept", "hidden", "deleted",
+    __slots__ = ("placement", "program", "run", "result", "device", "committed", "kept", "hidden", "deleted",
                  "out_shardings")  # fmt: skip
 
     # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
@@ -130,7 +130,7 @@ class Runner:
         self.out_shardings = outs = lowered.placement.result_shardings(len(avals))
         label, committed = lowered.label, self.committed
         self.run = program.bind_outputs(avals, outs, committed, label)
-        self.one = program.bind_output(avals[0], outs[0], committed, label) if len(avals) == 1 else None
+        self.result = (avals[0], outs[0], committed) if len(avals) == 1 else None
         self.deleted = [self.kept[n] for n in lowered.module.aliases]
         _warn_of_lost(lowered, lowered.closed.in_avals)
 
@@ -158,23 +158,24 @@ class Runner:
 
         `rebuild` makes the result of the arrays that come out; None: there is one, which is the result.
         """
-        raws_of = _raws_at([places[i] for i in self.kept], count)
-        run, hidden = self.run if rebuild else self.one, self.hidden
-        donated = [n for n, i in enumerate(self.kept) if i in self.deleted]
-        if not hidden and not donated:
-            return (
-                (lambda values: rebuild(run(raws_of(values))))
-                if rebuild
-                else lambda values: run(raws_of(values))
-            )
+        at = [places[i] for i in self.kept]
+        lost = [places[i] for i in self.deleted]
+        hidden = self.hidden
+        if self.result and not rebuild and not hidden and not watch.is_on():
+            run = self.program.bind_call(*self.result, at)
+        else:
+            launch, finish, raws_of = self.run, rebuild or operator.itemgetter(0), _raws_at(at, count)
+            run = (lambda values: finish(launch(raws_of(values) + hidden))) if hidden else (
+                lambda values: finish(launch(raws_of(values))))  # fmt: skip
+        if not lost:
+            return run
 
         def call(values):
-            raws = raws_of(values)
-            result = run(raws + hidden) if hidden else run(raws)
-            for n in donated:
-                if not raws[n].is_deleted():
-                    raws[n].delete()
-            return rebuild(result) if rebuild else result
+            result = run(values)
+            for i in lost:
+                if not values[i].is_deleted():
+                    values[i].delete()
+            return result
 
         return call
 

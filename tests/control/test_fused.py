@@ -64,7 +64,7 @@ def runs(monkeypatch):
 
         return bound
 
-    monkeypatch.setattr(compile, "_bind_one", counting(compile._bind_one))
+    monkeypatch.setattr(compile, "_bind_call", counting(compile._bind_call))
     monkeypatch.setattr(compile, "_bind", counting(compile._bind))
     cache.clear_caches()
     yield seen
