@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
                 return function(*args, **kwargs)
             arrays: list[ArrayImpl] = []
             try:
-                if len(args) == 1 == data and not kwargs:
+                if data and len(args) == 1 and type(args[0]) is ArrayImpl and not kwargs:
                     arrays.append(args[0])
                     key = (function, config.state(), args[0]._sig)
                 else:
@@ -85,6 +86,8 @@ def _plain(x: Any) -> Any:
     kind = type(x)
     if kind is tuple or kind is list:
         return (kind, *map(_plain, x))
+    if kind is float and isinf(x):  # a bound that is none, and not one number of many
+        return x
     if kind in _PLAIN or issubclass(kind, type | np.dtype):
         return x if kind is int else (kind, x)
     raise TypeError

@@ -169,7 +169,7 @@ class Jitted:
         self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
         self.has_static = bool(resolved.static_nums or resolved.static_names)
         self.takes_trees = False  # whether some call had arguments that must be flattened
-        self.takes_numbers = False  # whether some call with keywords or static arguments had host values
+        self.takes_numbers = False  # whether some call had host values where arrays are wanted
         self.recall = self.memory.calls.get
         functools.update_wrapper(self, fun, updated=())
 
@@ -208,7 +208,7 @@ class Jitted:
                     run = self.recall((_config_state(), values[0]._sig, values[1]._sig))
                 except Exception:
                     run = None  # a number that its type cannot hold
-            elif not self.takes_trees:
+            elif not (self.takes_trees or self.takes_numbers):
                 try:
                     run = self.recall((_config_state(), *[x._sig for x in args]))
                 except AttributeError:
@@ -243,6 +243,7 @@ class Jitted:
                 run = None  # None among the values, or what `flatten`, `traced` and `Static` complain of
             else:
                 if run is not None:
+                    self.takes_numbers = True
                     if len(args) == 1 and type(args[0]) is np.ndarray:
                         self._remember_numpy(args[0], values[0]._sig, short_key[0], run)
                     return run(values)
@@ -305,9 +306,8 @@ class Jitted:
         made = list(values)
         for i in _dynamic(self.resolved, len(args), *kwargs):
             x = made[i]
-            if type(x) is not ArrayImpl and x is not None:
+            if type(x) is not ArrayImpl:
                 made[i] = _TO_ARRAY[type(x)](x)
-                self.takes_numbers = True
         return made
 
     def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.composed import cumulative
+from minijax.control.fused import fused
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.promote import arrays, as_type
@@ -54,12 +55,12 @@ def _dtype_of(have: Any, dtype: Any, promotes: bool) -> Any:
 def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) -> Callable:
     core = _accumulate(name, op, start, skips_nan)
 
+    @fused(whole=True)
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         check_out(name, out)
         wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
         (a,) = arrays(name, a)
-        # One argument alone makes the shortest key.
-        return core(a) if axis is None and wanted is None else core(a, static_axis(axis), wanted)
+        return core(a, static_axis(axis), wanted)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `numpy.{name}`; integers keep their dtype."

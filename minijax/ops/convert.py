@@ -10,6 +10,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops.moving import Linear1, held, move_axis
+from minijax.run import transfer
 from minijax.run.array import Array
 
 _NUMBERS = (bool, int, float, complex)
@@ -123,6 +124,9 @@ class Copy(Linear1):
 
 class StopGradient(Copy):
     """The value, whose derivative counts as zero."""
+
+    def impl(self, x):
+        return [x if isinstance(x, Array) else transfer.to_device(x)]
 
     def jvp(self, primals, tangents):
         (out,) = self.bind_all(primals, {})
