@@ -78,11 +78,11 @@ class RaggedAllToAll(Named):
     def batch(self, axis, operands, dims, **params):
         if axis.name in names_of(params["axis_name"]):
             raise NotImplementedError(f"{self.name} over the axis of vmap is not there")
-        if None in dims:
-            raise AssertionError(
-                f"{self.name} under vmap takes only operands that are all mapped, not {dims}"
-            )
-        operand, output = (moving.move_axis(x, d, 0) for x, d in zip(operands[:2], dims[:2], strict=True))
+        if None in dims[2:]:
+            raise AssertionError(f"{self.name} under vmap takes only offsets and sizes that are all mapped")
+        operand, output = (
+            moving.axis_to_front(x, d, axis.size) for x, d in zip(operands[:2], dims[:2], strict=True)
+        )
         ragged = [moving.move_axis(x, d, 1) for x, d in zip(operands[2:], dims[2:], strict=True)]
         for i, x in ((0, operand), (2, output)):
             numbers = moving.expand_dims(iota(typeof(ragged[i]).dtype, axis.size), (0,))

@@ -65,6 +65,9 @@ RAGGED = {
     "vmap of rows": (lambda n, f, *xs: n.jax.vmap(f)(*xs), ragged(3, index=np.int16, mapped=(None,))),
     "vmap along others": (lambda n, f, *xs: n.jax.vmap(f, (1, 0, 1, 0, 1, 0), 1)(
         *(x.T if i % 2 == 0 else x for i, x in enumerate(xs))), ragged(mapped=(None,))),
+    "vmap of vjp": (lambda n, f, *xs: n.jax.vmap(lambda *xs: pulled(n, f, *xs))(*xs), ragged(mapped=(None,))),
+    "vmap of offsets": (lambda n, f, x, out, *xs: n.jax.vmap(f, (None, None, 0, 0, 0, 0))(x[0], out[0], *xs),
+                        ragged(mapped=(None,))),
 }  # fmt: skip
 
 
@@ -86,7 +89,6 @@ PARTLY = dict(in_axes=(0, 0, None, None, None, None))
 ERRORS = {
     **{f"{kind} {i}": misuse(**{f"_{i}": value}) for i in range(2, 6) for kind, value in dict(
         rank=np.zeros((4, 1), I32), empty=np.zeros(0, I32), floats=np.zeros(4, np.float32)).items()},
-    "vmap of vjp": lambda n, f, *xs: n.jax.vmap(lambda *xs: pulled(n, f, *xs))(*(x[None] for x in xs)),
     "partly mapped": lambda n, f, x, out, *xs: n.jax.vmap(f, **PARTLY)(n.jnp.stack([x]), n.jnp.stack([out]), *xs),
 }  # fmt: skip
 OUTSIDE = {
