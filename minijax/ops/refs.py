@@ -217,7 +217,7 @@ def _shown(index: tuple, shape: Sequence[int], names: Sequence[str]) -> str:
             return f"{names[x.start.n]}:{names[x.start.n]}+{x.size}"
         return names[x.n] if type(x) is Operand else str(x)
 
-    return f"[{','.join(map(item, index)) if named else '...'}]"
+    return f"[{','.join(map(item, index))}]"
 
 
 def _extent(x: Any, size: int) -> tuple[int, int]:
@@ -236,7 +236,8 @@ class Indexed(OfRefs):
         avals = [a.aval for a in arrays]
         shapes = [_shape_of(ref.aval, path[:i], avals) for i in range(len(path))]
         shown = [_shown(index, shape, names) for index, shape in zip(path, shapes, strict=True)]
-        return f"{name(ref, False)}{''.join(shown)}"
+        whole = path in (((Ellipsis,),), ((),))
+        return f"{name(ref, False)}{'[...]' if whole else ''.join(shown)}"
 
     def batch(self, axis, operands, dims, *, path):
         raise _mixed(self.name, "vmapped", "an unbatched", typeof(operands[0]))
@@ -417,7 +418,7 @@ def _placed(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     shape = (ref if before else _checked(name, ref)).shape
     index = _packed(... if idx is None else idx, arrays)
     _check_bounds(index, arrays, shape, eager=is_ref(ref) and not _records())
-    path = tuple(i for i in (*before, index) if not _is_whole(i)) or (index,)
+    path = before if before and name != "ref_at" and _is_whole(index) else (*before, index)
     return ref.ref if before else ref, path, arrays
 
 
