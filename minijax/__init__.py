@@ -93,6 +93,7 @@ from minijax.ir.refs import Ref as Ref
 from minijax.ir.shardings import NamedSharding as NamedSharding, PartitionSpec as P  # noqa: F401
 from minijax.ir.types import typeof as typeof
 from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)
+from minijax.ops.indexing import dslice as ds  # noqa: F401
 from minijax.ops.refs import (
     empty_ref as empty_ref,
     free_ref as free_ref,

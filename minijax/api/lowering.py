@@ -8,22 +8,24 @@ import functools
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from minijax.base import cache, native
 from minijax.hlo import spell
-from minijax.hlo.emitter import Emitter, jaxpr_body
+from minijax.hlo.emitter import Emitter, constant_writers, jaxpr_body, ordered_in
 from minijax.hlo.module import lower_jaxpr
 from minijax.ir import context
 from minijax.ir.effects import ordered_effects
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from minijax.ir.meshes import AbstractMesh, Mesh
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, token_type as token_aval, typeof
 from minijax.run import client
 from minijax.run.bindings import context as mlir_context, func, ir, stablehlo
+from minijax.transforms.discharge import discharged
 
 # ---- what a rule is told -----------------------------------------------------------------------------
 
@@ -53,6 +55,49 @@ class TokenSet:
         return TokenSet({effect: tokens._tokens.get(effect, t) for effect, t in self.items()})
 
 
+@dataclasses.dataclass(frozen=True)
+class SPMDAxisContext:
+    """Inside `shard_map`: its mesh, and the axes of it that are manual."""
+
+    mesh: Mesh
+    manual_axes: frozenset = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardingContext:
+    """Outside `shard_map`: how many devices the program runs on."""
+
+    num_devices: int
+    device_assignment: tuple | None = None
+    abstract_mesh: AbstractMesh | None = None
+
+
+AxisContext = SPMDAxisContext | ShardingContext
+
+
+@dataclasses.dataclass(frozen=True)
+class LoweringParameters:
+    """What the caller of a lowering asked for."""
+
+    override_lowering_rules: tuple | None = None
+    global_constant_computation: bool = False
+    for_export: bool = False
+    export_ignore_forward_compatibility: bool = False
+    hoist_constants_as_args: bool = False
+
+
+class ShapePolyLoweringState:
+    """The dimension variables of a module, whose functions take them first."""
+
+    def __init__(self, dim_vars: tuple[str, ...], lowering_platforms: tuple[str, ...] | None):
+        self.has_platform_index_argument = len(lowering_platforms or ()) > 1
+        self.uses_dim_vars = bool(dim_vars)
+        self.dim_vars = ("_platform_index",) * self.has_platform_index_argument + tuple(dim_vars)
+
+
+DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3
+
+
 @dataclasses.dataclass
 class ModuleContext:
     """The module that a rule builds in."""
@@ -64,6 +109,9 @@ class ModuleContext:
     platforms: Sequence[str]
     keepalives: list = dataclasses.field(default_factory=list)
     host_callbacks: list = dataclasses.field(default_factory=list)
+    axis_context: Any = ShardingContext(1)
+    lowering_parameters: LoweringParameters = LoweringParameters()
+    shape_poly_state: ShapePolyLoweringState | None = None
 
     @property
     def backend(self) -> Any:
@@ -168,14 +216,125 @@ class lower_fun:  # noqa: N801
 
     def __call__(self, ctx: LoweringRuleContext, *args: Any, **params: Any) -> Sequence:
         """Builds a call of the function where another rule stands."""
-        closed = self.trace(ctx.avals_in, params)
-        made = ctx.module_context
-        text = lower_jaxpr(closed, name="lower_fun", platform=made.platforms[0]).text
-        name = merge_mlir_modules(made.module, "lower_fun", ir.Module.parse(text, made.context))
-        types = [aval_to_ir_type(made, a) for a in closed.out_avals]
-        return func.CallOp(
-            types, ir.FlatSymbolRefAttr.get(name), ir_tree_registry.flatten(list(args))[0]
-        ).results
+        return _call(ctx, self.trace(ctx.avals_in, params), "lower_fun", args)
+
+
+# ---- lowering jaxprs ---------------------------------------------------------------------------------
+
+
+class LoweringResult(NamedTuple):
+    """A module, and what must live as long as its executable."""
+
+    module: Any
+    keepalive: Any
+    host_callbacks: list
+    shape_poly_state: ShapePolyLoweringState
+
+
+def _only(name: str, **options: Any) -> None:
+    if given := [key for key, value in options.items() if value]:
+        raise NotImplementedError(f"{name} does not take {', '.join(given)} yet")
+
+
+def lower_jaxpr_to_module(
+    module_name: str, jaxpr: ClosedJaxpr, *, num_const_args: int, in_avals: Sequence[AbstractValue],
+    ordered_effects: list, platforms: Sequence[str], backend: Any, axis_context: AxisContext,
+    donated_args: Sequence[bool], replicated_args: Sequence[bool] | None = None,
+    arg_shardings: Sequence | None = None, result_shardings: Sequence | None = None,
+    in_layouts: Sequence | None = None, out_layouts: Sequence | None = None,
+    arg_names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
+    num_partitions: int = 1, all_default_mem_kind: bool = True,
+    input_output_aliases: tuple[int | None, ...] | None = None,
+    propagated_out_mem_kinds: tuple[str | None, ...] | None = None, lowering_parameters: LoweringParameters,
+) -> LoweringResult:  # fmt: skip
+    """The MLIR module of a program, with `jaxpr` as its function `main`.
+
+    Raises NotImplementedError for several platforms, layouts, memory kinds and rules of the caller's.
+    """
+    _only(
+        "lower_jaxpr_to_module", num_const_args=num_const_args, platforms=len(platforms) > 1,
+        in_layouts=any(in_layouts or ()), out_layouts=any(out_layouts or ()),
+        input_output_aliases=any(a is not None for a in input_output_aliases or ()),
+        propagated_out_mem_kinds=any(propagated_out_mem_kinds or ()),
+        override_lowering_rules=lowering_parameters.override_lowering_rules,
+    )  # fmt: skip
+    program = lower_jaxpr(
+        discharged(jaxpr), name=module_name, platform=platforms[0], donated=donated_args,
+        arg_names=arg_names, result_names=result_names, in_shardings=arg_shardings or (),
+        out_shardings=result_shardings or (), num_partitions=num_partitions,
+    )  # fmt: skip
+    module = ir.Module.parse(program.text, mlir_context())
+    return LoweringResult(module, [], [], ShapePolyLoweringState((), tuple(platforms)))
+
+
+def lower_jaxpr_to_fun(
+    ctx: ModuleContext, name: str, jaxpr: ClosedJaxpr, effects: Sequence, *, num_const_args: int,
+    main_function: bool = False, replicated_args: Sequence[bool] | None = None,
+    in_avals: Sequence[AbstractValue], arg_shardings: Sequence | None = None,
+    result_shardings: Sequence | None = None, use_sharding_annotations: bool = True,
+    input_output_aliases: Sequence[int | None] | None = None, xla_donated_args: Sequence[bool] | None = None,
+    arg_names: Sequence[str | None] | None = None, result_names: Sequence[str] | None = None,
+    arg_memory_kinds: Sequence[str | None] | None = None,
+    result_memory_kinds: Sequence[str | None] | None = None, arg_layouts: Sequence | None = None,
+    result_layouts: Sequence | None = None, propagated_out_mem_kinds: tuple[str | None, ...] | None = None,
+) -> Any:  # fmt: skip
+    """Adds a function that holds `jaxpr` to the module; tokens of ordered effects come before the rest.
+
+    Raises NotImplementedError for shardings, layouts, memory kinds and aliases.
+    """
+    _only(
+        "lower_jaxpr_to_fun", num_const_args=num_const_args,
+        **{key: any(x is not None and x is not False for x in given or ()) for key, given in dict(
+            arg_shardings=arg_shardings, result_shardings=result_shardings, arg_layouts=arg_layouts,
+            result_layouts=result_layouts, input_output_aliases=input_output_aliases,
+            xla_donated_args=xla_donated_args, arg_memory_kinds=arg_memory_kinds,
+            result_memory_kinds=result_memory_kinds, propagated_out_mem_kinds=propagated_out_mem_kinds,
+        ).items()},
+    )  # fmt: skip
+    text = lower_jaxpr(
+        discharged(jaxpr), name=name, platform=ctx.platforms[0], result_names=result_names
+    ).text
+    symbol = merge_mlir_modules(ctx.module, name, ir.Module.parse(text, ctx.context))
+    (made,) = [op for op in ctx.module.body.operations if op.attributes["sym_name"].value == symbol]
+    if main_function:
+        made.attributes["sym_visibility"] = ir.StringAttr.get("public")
+    return made
+
+
+def _call(ctx: LoweringRuleContext, closed: ClosedJaxpr, name: str, args: Sequence) -> list:
+    """Builds a call of a function that holds a jaxpr; the values of its results."""
+    results, tokens = _called(ctx.module_context, closed, name, ctx.tokens_in, args)
+    if tokens:
+        ctx.set_tokens_out(tokens)
+    return results
+
+
+def _called(made, closed, name, tokens, args):
+    ordered = ordered_in(closed.jaxpr)
+    function = lower_jaxpr_to_fun(made, name, closed, ordered, num_const_args=0, in_avals=closed.in_avals)
+    operands = [*map(tokens.get, ordered), *ir_tree_registry.flatten(list(args))[0]]
+    called = ir.FlatSymbolRefAttr.get(function.name.value)
+    results = list(func.CallOp(function.type.results, called, operands).results)
+    return results[len(ordered) :], TokenSet(zip(ordered, results, strict=False))
+
+
+def jaxpr_subcomp(
+    ctx: ModuleContext, jaxpr: Jaxpr, name_stack: Any, tokens: TokenSet, consts_for_constvars: Sequence,
+    *args: Any, dim_var_values: Sequence, const_lowering: dict, outer_traceback: Any,
+) -> tuple[Sequence, TokenSet]:  # fmt: skip
+    """Builds the operations of a jaxpr, in a function of their own; their results, and the new tokens."""
+    closed = ClosedJaxpr(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]))
+    results, after = _called(ctx, closed, "jaxpr_subcomp", tokens, [*consts_for_constvars, *args])
+    return tuple(results), tokens.update_tokens(after)
+
+
+def core_call_lowering(
+    ctx: LoweringRuleContext, *args: Any, name: str, backend: Any = None, call_jaxpr: ClosedJaxpr | Jaxpr
+) -> list:
+    """The lowering rule of a primitive that calls its parameter `call_jaxpr`."""
+    return _call(
+        ctx, call_jaxpr if isinstance(call_jaxpr, ClosedJaxpr) else ClosedJaxpr(call_jaxpr), name, args
+    )
 
 
 # ---- running a rule ----------------------------------------------------------------------------------
@@ -203,7 +362,11 @@ def _built(prim, rule, e, ins, outs, params, ordered):
         given = list(entry.arguments)
         with ir.InsertionPoint(entry) as point:
             table = ir.SymbolTable(module.operation)
-            made = ModuleContext(module, shared, point, table, (e.platform,))
+            axes = SPMDAxisContext(*e.manual) if e.manual else ShardingContext(e.num_partitions)
+            made = ModuleContext(
+                module, shared, point, table, (e.platform,), axis_context=axes,
+                shape_poly_state=ShapePolyLoweringState((), (e.platform,)),
+            )  # fmt: skip
             ctx = LoweringRuleContext(
                 made, context.current_context().name_stack, None, prim, tuple(ins[:n]),
                 list(outs[: len(outs) - len(ordered)]), TokenSet(zip(ordered, given[n:], strict=True)), None,
@@ -296,8 +459,27 @@ def dtype_to_ir_type(dtype: Any) -> Any:
     return ir.Type.parse(spell.element(np.dtype(dtype)))
 
 
+class ConstantHandler(Protocol):
+    """Builds a constant of a registered type."""
+
+    def __call__(self, val: Any, aval: AbstractValue | None) -> Any: ...
+
+
+_constant_handlers: dict[type, ConstantHandler] = {}
+
+
+def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
+    """Sets what builds constants of a type of the user's: handler(value, its type or None) -> MLIR value."""
+    _constant_handlers[type_] = handler_fun
+    constant_writers[type_] = lambda e, value, aval: _write(
+        f"a {type_.__name__}", lambda ctx: handler_fun(value, aval), e, [], [aval], {}, ordered=()
+    )[0]
+
+
 def ir_constant(val: Any, *, const_lowering: dict | None = None, aval: AbstractValue | None = None) -> Any:
     """Builds a constant; a Python number has the type that it has as an operand."""
+    if handler := _constant_handlers.get(type(val)):
+        return handler(val, aval)
     aval = typeof(val) if aval is None else aval
     _, text = spell.constant(val, aval)
     return stablehlo.constant(ir.Attribute.parse(text))

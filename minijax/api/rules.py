@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 from minijax.base import tree
+from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis, Linear, Primitive, is_linear, no_rule
 from minijax.ir.types import Zero, is_zero, typeof
 from minijax.ops import moving
 from minijax.ops.zeros import add_any, instantiate
 from minijax.transforms.jvp import zero_if_float0
+from minijax.transforms.prune import prune_closed, prune_jaxpr
+from minijax.transforms.split import EqnParts, Recompute
 
 Rule = Callable[..., Any]
 
@@ -312,3 +315,75 @@ def _to_dce(primitive, rule):
 
 
 dce_rules = RuleTable("dce", _to_dce, lambda primitive: primitive.dce)
+
+
+def dce_jaxpr_call_rule(used_outputs: list[bool],
+                        eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:  # fmt: skip
+    """The rule in `dce_rules` of a primitive that calls its parameter `call_jaxpr`, a Jaxpr."""
+    return _dce_call(prune_jaxpr, used_outputs, eqn)
+
+
+def dce_jaxpr_closed_call_rule(used_outputs: list[bool],
+                               eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:  # fmt: skip
+    """As `dce_jaxpr_call_rule`, for a ClosedJaxpr."""
+    return _dce_call(prune_closed, used_outputs, eqn)
+
+
+def _dce_call(prune, used, eqn):
+    if not any(used) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    called, used_in = prune(eqn.params["call_jaxpr"], tuple(used))
+    return list(used_in), eqn.replace(
+        params={**eqn.params, "call_jaxpr": called}, effects=called.effects,
+        invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+    )  # fmt: skip
+
+
+class _SplitRules(RuleTable):
+    """Rules (saveable, unknown operands, operands there late, equation) -> known equation or None, late one
+    or None, which results are unknown, which are there late, residuals.
+    """
+
+    def __contains__(self, primitive):
+        return isinstance(primitive, Primitive) and primitive.split is not None
+
+    def __delitem__(self, primitive):
+        if primitive not in self:
+            raise KeyError(primitive)
+        primitive.split = None
+
+
+def _to_split(primitive, rule):
+    def split(eqn, unknown_in, policy):
+        known, late, unknown, there, residuals = rule(
+            policy or _save_nothing, tuple(unknown_in), (True,) * len(unknown_in), eqn
+        )
+        kept = [v for v, u, t in zip(eqn.outvars, unknown, there, strict=True) if not u and not t]
+        return EqnParts(
+            [known] if known else [], [late] if late else [],
+            [v for v, u in zip(eqn.outvars, unknown, strict=True) if u], [*kept, *residuals],
+        )  # fmt: skip
+
+    return split
+
+
+def _save_nothing(primitive, *avals, **params):
+    return Recompute
+
+
+def _of_split(primitive):
+    def rule(saveable, unknown_in, there_in, eqn):
+        parts = primitive.split(eqn, list(unknown_in), saveable)
+        if len(parts.known) > 1 or len(parts.late) > 1:
+            raise NotImplementedError(f"the rule of {primitive} gives several equations")
+        saved = [v for v in parts.saved if v not in eqn.outvars]
+        late = [v for e in parts.late for v in e.outvars]
+        known, staged = (next(iter(eqns), None) for eqns in (parts.known, parts.late))
+        unknown = [v in parts.unknown for v in eqn.outvars]
+        return known, staged, unknown, [v in late for v in eqn.outvars], saved
+
+    return rule
+
+
+partial_eval_jaxpr_custom_rules = _SplitRules("split", _to_split, _of_split)

@@ -2,15 +2,93 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax.base import dims, source, tree
 from minijax.control.jitted import argument_names, check_aliases, function_name, result_paths, signature_of
+from minijax.ir import state
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
 from minijax.ops.refs import freeze
-from minijax.transforms.batch import batch_flat, place
+from minijax.ops.shape import iota
+from minijax.transforms.batch import BatchTracer, batch_flat, place
+
+
+class Vmappable(NamedTuple):
+    """What `register_vmappable` was told of a type."""
+
+    spec_type: type
+    axis_size_type: type
+    to_elt: Callable
+    from_elt: Callable
+    make_iota: Callable | None
+
+
+_vmappables: dict[type, Vmappable] = {}
+
+
+def register_vmappable(data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable,
+                       from_elt: Callable, make_iota: Callable | None) -> None:  # fmt: skip
+    """Lets `vmap` take and return values of a type that is no array, with an axis spec of their own type.
+
+    `to_elt(part, index, value, spec)` makes the element that the function sees, with `part(array, axis)` for
+    the arrays within; `index()` is the number of the element, of `make_iota(axis_size)`.
+    `from_elt(whole, axis_size, element, spec)` makes a result, with `whole(axis_size, array, axis)`.
+    """
+    _vmappables[data_type] = Vmappable(spec_type, axis_size_type, to_elt, from_elt, make_iota)
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Undoes `register_vmappable`."""
+    _vmappables.pop(data_type, None)
+
+
+def _is_spec(axis: Any) -> bool:
+    return any(type(axis) is v.spec_type for v in _vmappables.values()) and not hasattr(axis, "__index__")
+
+
+def _is_vmappable(x: Any) -> bool:
+    return type(x) in _vmappables
+
+
+def _element(axis: Axis, x: Any, spec: Any) -> Any:
+    """What the function sees of an argument; called in its trace."""
+    trace = state.current_trace()
+
+    def index():
+        made = (v.make_iota for v in _vmappables.values() if v.axis_size_type is type(axis.size))
+        make = next(filter(None, made), None)
+        return BatchTracer(trace, make(axis.size) if make else iota("int32", axis.size), 0)
+
+    def part(x, spec):
+        if _is_vmappable(x):
+            return _vmappables[type(x)].to_elt(part, index, x, spec)
+        return x if spec is None else BatchTracer(trace, x, _canonical(spec, x))
+
+    return part(x, spec)
+
+
+def _take(leaves: list, axes: list) -> dict[int, tuple]:
+    """Takes what is vmappable out of the leaves, by their places, with its axis specs."""
+    found = {i: (x, axes[i]) for i, x in enumerate(leaves) if _is_vmappable(x)}
+    for i in found:
+        leaves[i], axes[i] = 0, None
+    return found
+
+
+def _from_element(fun: Callable, axis: Axis, x: Any, spec: Any) -> Any:
+    """The result of an element; called in the function's trace."""
+    trace = state.current_trace()
+
+    def whole(size, x, spec):
+        if _is_vmappable(x):
+            return _vmappables[type(x)].from_elt(whole, size, x, spec)
+        (value,), (dim,) = trace.split([x])
+        with state.set_current_trace(trace.parent):
+            return _out(fun, value, dim, spec, axis._replace(size=size), "result")
+
+    return whole(axis.size, x, spec)
 
 
 def vmap(
@@ -43,21 +121,28 @@ def vmap(
                 f"arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
                 f"len(args)={len(args)}"
             )
-        leaves, treedef = tree.flatten((args, kwargs))
+        is_leaf = _is_vmappable if _vmappables else None
+        leaves, treedef = tree.flatten((args, kwargs), is_leaf)
         axes = tree.flatten_axes("vmap in_axes", treedef, (in_axes, 0))
+        elements = _take(leaves, axes) if is_leaf else {}
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _mapped_size(fun, leaves, axes, axis_size, treedef)
-        outs: list[Any] = []
+        axis = Axis(axis_name, size, spmd)
+        outs, made = [], {}
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
 
         def flat(*xs):
-            boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)] if refs else xs
+            boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)] if refs else list(xs)
+            for i, (x, spec) in elements.items():
+                boxes[i] = _element(axis, x, spec)
             values, keywords = treedef.unflatten(boxes)
-            results, out_tree = tree.flatten(fun(*values, **keywords))
+            results, out_tree = tree.flatten(fun(*values, **keywords), is_leaf)
             outs[:] = [out_tree]
+            if is_leaf:
+                wanted = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
+                made.update((i, _from_element(fun, axis, *x)) for i, x in _take(results, wanted).items())
             return [*results, *(freeze(boxes[i]) for i in refs)] if refs else results
 
-        axis = Axis(axis_name, size, spmd)
         if refs:
             check_aliases(fun, "vmap", leaves, lambda: argument_names(signature_of(fun), treedef, ()))
         values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)] if refs else leaves
@@ -66,7 +151,7 @@ def vmap(
             leaves[i][...] = place(results.pop(), found.pop(), axes[i], axis)
         wanted = tree.flatten_axes("vmap out_axes", outs[0], out_axes)
         placed = [
-            _out(fun, x, d, want, axis, result_paths(outs[0])[i])
+            made[i] if i in made else _out(fun, x, d, want, axis, result_paths(outs[0])[i])
             for i, (x, d, want) in enumerate(zip(results, found, wanted, strict=True))
         ]
         return outs[0].unflatten(placed)
@@ -77,13 +162,13 @@ def vmap(
 def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
-    if not (in_axes is None or type(in_axes) in (int, tuple)):
+    if not (in_axes is None or type(in_axes) in (int, tuple) or _is_spec(in_axes)):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
             f"arguments passed to the function, but got {in_axes}."
         )
     for which, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
-        if not all(hasattr(leaf, "__index__") for leaf in tree.tree_leaves(axes)):
+        if not all(hasattr(leaf, "__index__") or _is_spec(leaf) for leaf in tree.tree_leaves(axes)):
             raise TypeError(
                 f"vmap {which} must be an int, None, or (nested) container with those types as leaves, but "
                 f"got {axes}."

@@ -31,6 +31,7 @@ from minijax.ir.types import ShapedArray, token_type
 _BOOL = np.dtype(bool)
 _INT32 = np.dtype(np.int32)
 MAX_CALL_DEPTH = 64  # XLA crashes near 200 nested calls
+constant_writers: dict[type, Callable[[Any, Any, ShapedArray], str]] = {}  # of users' types
 
 
 class Emitter(Writer):
@@ -38,6 +39,7 @@ class Emitter(Writer):
 
     def __init__(self, platform: str = "cpu", *, locate: Callable | None = None):
         super().__init__(platform, locate=locate)
+        self.num_partitions = 1
         self.callbacks: list[Any] = []  # host functions that the executable needs
         self.tokens: dict[Any, str] = {}  # ordered effect -> its current token
         self.meshes = Meshes(self.preamble, self.unique_symbol)
@@ -610,6 +612,8 @@ class Emitter(Writer):
 
     def constant_of(self, value: Any, aval: ShapedArray) -> str:
         """Writes a value of the program; of a key array, its physical value."""
+        if write := constant_writers.get(type(value)):
+            return write(self, value, aval)
         return self.constant(getattr(value, "_base_array", value), aval)
 
     def _body(self, closed, operands, shardings):

@@ -53,7 +53,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     are written if `locate` is given: it says where an equation's `source_info` points.
     """
     e = Emitter(platform, locate=locate)
-    e.scope = scope
+    e.scope, e.num_partitions = scope, num_partitions
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings)

@@ -7,5 +7,6 @@ _FACE = Face(__name__, (), {
         axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer defvectorized
         fancy_primitive_batchers primitive_batchers
     """,
+    "minijax.api.vmap": "register_vmappable unregister_vmappable",
 }, removed={"jax.interpreters.batching.{0} is deprecated.": "NotMapped"})  # fmt: skip
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -15,6 +15,7 @@ from minijax.ops import moving, scatter as lax_scatter, shape as lax_shape
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, lt, mul, select_n
 from minijax.ops.index import dynamic_slice
+from minijax.ops.indexing import Slice
 from minijax.ops.scatter import FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.run.array import Array
 
@@ -49,10 +50,12 @@ class Slot(NamedTuple):
 
 
 class Window(NamedTuple):
-    """`size` elements in a row from where an operand says, known to lie in bounds."""
+    """`size` elements from where an operand says, by `step`; a `ready` one is known to lie in bounds."""
 
     place: int
     size: int
+    ready: bool = True
+    step: int = 1
 
 
 class Options(NamedTuple):
@@ -156,7 +159,7 @@ def _nonzero(mask: np.ndarray, at: int) -> list:
 
 def _read(item: Any) -> Any:
     """One item of an index: None, Ellipsis, a slice, an int, a bool, a mask or an array of integers."""
-    if item is None or item is Ellipsis or type(item) in (int, bool, slice):
+    if item is None or item is Ellipsis or type(item) in (int, bool, slice, Slice):
         return item
     if isinstance(item, np.bool_):
         return bool(item)
@@ -222,6 +225,9 @@ def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
                 f"{item.mask_shape}, expected {list(shape[first : first + len(item.mask_shape)])}"
             )
         item = item.indices.astype(np.int32)
+    if type(item) is Slice:
+        operands.append(item.start)
+        return Window(len(operands) - 1, item.size.__index__(), False, item.stride)
     if not isinstance(item, int):
         operands.append(item)
         item = Slot(len(operands) - 1, typeof(item).shape)
@@ -258,7 +264,7 @@ def read(x: Any, operands: list, index: Index, options: Options) -> Any:
         return _gathered(x, operands, index, options)
     if all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
         return _finished(_sliced(x, index), index)
-    if any(type(e) is Span and abs(e.step) != 1 for _, e in on_axes):
+    if any(type(e) in (Span, Window) and abs(e.step) != 1 for _, e in on_axes):
         return _gathered(x, operands, index, options)
     return _finished(_slid(x, operands, index, options), index)
 
@@ -296,7 +302,7 @@ def _slid(x: Any, operands: list, index: Index, options: Options) -> Any:
                 np.asarray(e if type(e) is int else e.positive(index.shape[a])[0]).astype(dtype)[()]
             )
         sizes.append(e.size if type(e) in (Span, Window) else 1)
-    ready = all(type(e) is not Slot or e.ready for _, e in index.on_axes())
+    ready = all(type(e) not in (Slot, Window) or e.ready for _, e in index.on_axes())
     if options.wrap_negative_indices and not (ready and all(type(e) is not int for _, e in index.on_axes())):
         starts = [from_front(s, n) for s, n in zip(starts, index.shape, strict=True)]
     return dynamic_slice(x, starts, sizes, allow_negative_indices=False)
@@ -383,12 +389,10 @@ class _Layout:
         self.out += [("index", n) for n in shape]
 
     def put_span(self, axis: int, e: Span | Window, size: int) -> None:
-        if type(e) is Window:
-            self.parts.append(Part(axis, Slot(e.place, (), True), ()))
-            self.out.append(("window", e.size))
-            return
         if e.step == 1:
-            if (e.start, e.size) != (0, size):
+            if type(e) is Window:
+                self.parts.append(Part(axis, e, ()))
+            elif (e.start, e.size) != (0, size):
                 self.parts.append(Part(axis, e.start, ()))
             self.out.append(("window", e.size))
             return
@@ -423,7 +427,7 @@ def plan(index: Index) -> Plan:
             layout.put_group(group, group_shape)
     windows = {
         int(axes[i]): e.size for i, e in enumerate(entries)
-        if type(e) is Window or type(e) is Span and e.step == 1
+        if type(e) in (Span, Window) and e.step == 1
     }  # fmt: skip
     gathered = [(kind, n) for kind, n in layout.out if kind != "new"]
     return Plan(
@@ -448,7 +452,8 @@ def _index_vectors(p: Plan, shape: tuple, operands: list, wraps: bool) -> Any:
         if p.group and part.axis == p.group[0][0]:
             spread = [(_spread(v, p.group_shape), typeof(v).ndim) for v in values]
             queue = iter([_as_index(v, dtype, rank) for v, rank in spread])
-        column = _column(part, p, shape, queue, dtype, wraps)
+        start = as_type(operands[part.source.place], dtype) if type(part.source) is Window else None
+        column = _column(part, p, shape, queue, dtype, wraps, start)
         columns.append(_as_index(column, dtype, typeof(column).ndim))
     if not columns:
         return np.zeros(0, dtype)
@@ -476,11 +481,14 @@ def _spread(value: Any, shape: tuple) -> Any:
     return moving.broadcast_in_dim(value, shape, kept)
 
 
-def _column(part: Part, p: Plan, shape: tuple, values: Any, dtype: np.dtype, wraps: bool) -> Any:
+def _column(part: Part, p: Plan, shape: tuple, values: Any, dtype: np.dtype, wraps: bool,
+            start: Any) -> Any:  # fmt: skip
     e = part.source
-    if type(e) is Span:
+    if type(e) is Window and e.step == 1:
+        return start
+    if type(e) in (Span, Window):
         steps = mul(dtype.type(e.step), lax_shape.iota(dtype, e.size))
-        found = add(dtype.type(e.start), steps)
+        found = add(dtype.type(e.start) if start is None else start, steps)
         return lax_shape.rev(found, (0,)) if e.step < 0 else found
     if type(e) is int and (not p.group or part.dims == ()):
         return dtype.type(_member(e, shape[part.axis], [], wraps and not p.group))

@@ -1,5 +1,6 @@
 """Operators, methods and properties of arrays and tracers; importing this module installs them."""
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -405,9 +406,22 @@ def _of_tracers() -> dict[str, Any]:
         "__setitem__": lambda self, index, value: (
             refs.set(self, index, value) if type(self.aval) is AbstractRef else _no_items(self, index, value)
         ),
+        "at": property(
+            lambda self: refs.RefIndexer(self) if type(self.aval) is AbstractRef else indexing.at.fget(self)
+        ),
+        **{name: _method_of_refs(name) for name in refs.METHODS},
         "__copy__": creation.copy,
         "__deepcopy__": lambda self, memo: creation.copy(self),
     }
+
+
+def _method_of_refs(name: str) -> property:
+    def method(self):
+        if type(self.aval) is not AbstractRef:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return functools.partial(refs.METHODS[name], self)
+
+    return property(method)
 
 
 def _attribute_of_aval(name: str) -> Callable:

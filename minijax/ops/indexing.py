@@ -1,11 +1,13 @@
 """What gather and scatter share: modes, dimension numbers, and the checks of both."""
 
+import dataclasses
 import enum
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.base import tree
 from minijax.ir.types import ShapedArray
 
 
@@ -171,3 +173,61 @@ def window_sizes(numbers: ScatterDimensionNumbers, rank: int, update_shape: tupl
 def index_bounds(index_map: Sequence[int], sizes: Sequence[int], x: ShapedArray) -> list[int]:
     """The greatest index that keeps a window of these sizes inside, for each entry of an index vector."""
     return [x.shape[i] - sizes[i] for i in index_map]
+
+
+_INT = int | np.integer
+
+
+@tree.register_pytree_node_class
+@dataclasses.dataclass
+class Slice:
+    """`size` elements from `start`, which may be an array, by `stride`."""
+
+    start: Any
+    size: Any
+    stride: int = 1
+
+    def __post_init__(self):
+        if self.stride < 0:
+            raise ValueError(f"`stride` must be >= 0, got {self.stride}")
+
+    @property
+    def is_dynamic_start(self) -> bool:
+        return not isinstance(self.start, _INT)
+
+    @property
+    def is_dynamic_size(self) -> bool:
+        return not isinstance(self.size, _INT)
+
+    @classmethod
+    def from_slice(cls, slc: slice, size: int) -> "Slice":
+        """The elements that a slice names on an axis of `size`."""
+        start, stop, step = slc.indices(size)
+        return cls(start, len(range(start, stop, step)), step)
+
+    def tree_flatten(self) -> tuple:
+        """The arrays among start and size, and the rest."""
+        ends = self.start, self.size
+        return [x for x in ends if not isinstance(x, _INT)], (
+            *(x if isinstance(x, _INT) else None for x in ends),
+            self.stride,
+        )
+
+    @classmethod
+    def tree_unflatten(cls, aux: tuple, arrays: Sequence) -> "Slice":
+        """What was flattened, with other arrays."""
+        given = iter(arrays)
+        start, size = (next(given) if x is None else x for x in aux[:2])
+        return cls(start, size, aux[2])
+
+
+def dslice(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice:
+    """An index of `size` elements from `start`, which may be an array, by `stride`.
+
+    With None for `start` all of them; without `size` those before `start`.
+    """
+    if start is None:
+        return slice(None)
+    if size is None:
+        start, size = 0, start
+    return Slice(start, size, 1 if stride is None else stride)

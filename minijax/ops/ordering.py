@@ -94,7 +94,15 @@ class DCESink(Primitive):
 
 
 class Token:
-    """A token outside of programs: there is nothing in it."""
+    """A token outside of programs: there is nothing in it, but the array that it waits for, if any."""
+
+    def __init__(self, buf: Any):
+        self._buf = buf
+
+    def block_until_ready(self) -> None:
+        """Waits for the array."""
+        if self._buf is not None:
+            self._buf.block_until_ready()
 
 
 register_value_type(Token, lambda token: token_type)
@@ -113,7 +121,7 @@ class Tokens(Primitive):
 
     def impl(self, *tokens):
         self.infer(*map(typeof, tokens))
-        return [Token()]
+        return [Token(None)]
 
     def lower(self, e, ins, outs, *tokens):
         if self is create_token_p:

@@ -1,10 +1,12 @@
 """Making, reading and writing references."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.base import tree
 from minijax.base.lazy import defer
 from minijax.ir import state
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
@@ -13,11 +15,14 @@ from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops.convert import convert
+from minijax.ops.elementwise import clamp
+from minijax.ops.indexing import Slice
 from minijax.ops.moving import full, held
 from minijax.run.array import ArrayImpl, copied
 
 _api = defer("minijax.api.vmap")
 _indexing = defer("minijax.numpy.indexing")
+_plans = defer("minijax.numpy.index_plans")
 
 
 def _records() -> bool:
@@ -128,17 +133,12 @@ class Freeze(OfRefs):
         return self.bind_all(operands, {}), [None]
 
 
-class Slice(NamedTuple):
+class Span(NamedTuple):
     """A slice in an index."""
 
     start: int | None
     stop: int | None
     step: int | None
-
-    def __str__(self):
-        start = "" if self.start in (0, None) else self.start
-        stop = "" if self.stop is None else self.stop
-        return f"{start}:{stop}" + (f":{self.step}" if self.step not in (1, None) else "")
 
 
 class Operand(NamedTuple):
@@ -147,15 +147,25 @@ class Operand(NamedTuple):
     n: int
 
 
-def _packed(index: Any) -> tuple[tuple, list]:
-    """An index as something static with numbers for its arrays, and the arrays. True counts as 1."""
-    arrays: list[Any] = []
+class Window(NamedTuple):
+    """A dynamic slice in an index, from an int or an operand."""
+
+    start: int | Operand
+    size: int
+    step: int
+
+
+def _packed(index: Any, arrays: list) -> tuple:
+    """An index as something static with numbers for its arrays, which join `arrays`. True counts as 1."""
 
     def item(x):
         if isinstance(x, slice):
             if x.step is not None and x.step < 1:
                 raise ValueError(f"slice must have a step >= 1 (found: {x.step})")
-            return Slice(x.start, x.stop, x.step)
+            return Span(x.start, x.stop, x.step)
+        if type(x) is Slice:
+            start = item(x.start) if x.is_dynamic_start else int(x.start)
+            return Window(start, x.size.__index__(), x.stride)
         if isinstance(x, bool | int):
             return int(x)
         if x is None or x is Ellipsis:
@@ -163,37 +173,73 @@ def _packed(index: Any) -> tuple[tuple, list]:
         arrays.append(x)
         return Operand(len(arrays) - 1)
 
-    return tuple([item(x) for x in (index if isinstance(index, tuple) else (index,))]), arrays
+    return tuple([item(x) for x in (index if isinstance(index, tuple) else (index,))])
 
 
-def _unpacked(index: tuple, arrays: Sequence, shape: Sequence[int]) -> tuple:
-    """The index as NumPy has it; numbers beyond an axis, which traces let pass, mean its nearest element."""
+def _unpacked(index: tuple, arrays: Sequence, shape: Sequence[int], clamps: bool = False) -> tuple:
+    """The index as NumPy has it; numbers beyond an axis, which traces let pass, mean its nearest element.
+
+    With `clamps` so do dynamic slices, as they do anyhow where they are read.
+    """
     plain = Ellipsis not in index and None not in index
     sizes = [*shape, *(None,) * len(index)] if plain else [None] * len(index)
 
     def item(x, size):
-        if type(x) is Slice:
+        if type(x) is Span:
             return slice(*x)
         if type(x) is Operand:
             return arrays[x.n]
+        if type(x) is Window:
+            start = item(x.start, None)
+            if clamps and size:
+                low = _plans.from_front(convert(start, np.dtype(np.int32)), size)
+                start = clamp(np.int32(0), low, np.int32(size - (x.size - 1) * x.step - 1))
+            return Slice(start, x.size, x.step)
         return min(max(x, -size), size - 1) if type(x) is int and size else x
 
     return tuple(map(item, index, sizes[: len(index)]))
 
 
+def _shown(index: tuple, shape: Sequence[int], names: Sequence[str]) -> str:
+    """An index on an array of `shape` as jaxprs print it."""
+    index = list(index)
+    named = sum(x is not None and x is not Ellipsis for x in index)
+    at = index.index(Ellipsis) if Ellipsis in index else len(index)
+    index[at : at + 1] = [Span(None, None, None)] * (len(shape) - named)
+    sizes = iter(shape)
+
+    def item(x):
+        size = None if x is None else next(sizes)
+        if type(x) is Span or type(x) is Window and type(x.start) is int:
+            start, count = _extent(x, size)
+            return f"{start or ''}:{start + count if start + count != size else ''}"
+        if type(x) is Window:
+            return f"{names[x.start.n]}:{names[x.start.n]}+{x.size}"
+        return names[x.n] if type(x) is Operand else str(x)
+
+    return f"[{','.join(map(item, index))}]"
+
+
+def _extent(x: Any, size: int) -> tuple[int, int]:
+    if type(x) is Window:
+        return x.start, x.size
+    start, stop, step = slice(*x).indices(size)
+    return start, len(range(start, stop, step))
+
+
 class Indexed(OfRefs):
-    """An operation on the elements that an index names."""
+    """An operation on the elements that indices name, each of what the one before it names."""
 
     def text_of(self, eqn: JaxprEqn, name: Any, first: int) -> str:
-        ref, arrays, index = eqn.invars[0], eqn.invars[first:], list(eqn.params["index"])
+        ref, arrays, path = eqn.invars[0], eqn.invars[first:], eqn.params["path"]
         names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
-        at = index.index(Ellipsis) if Ellipsis in index else len(index)
-        named = sum(x is not None and x is not Ellipsis for x in index)
-        index[at : at + 1] = [Slice(None, None, None)] * (ref.aval.ndim - named)
-        items = [names[x.n] if type(x) is Operand else str(x) for x in index] if named else ["..."]
-        return f"{name(ref, False)}[{','.join(items)}]"
+        avals = [a.aval for a in arrays]
+        shapes = [_shape_of(ref.aval, path[:i], avals) for i in range(len(path))]
+        shown = [_shown(index, shape, names) for index, shape in zip(path, shapes, strict=True)]
+        whole = path in (((Ellipsis,),), ((),))
+        return f"{name(ref, False)}{'[...]' if whole else ''.join(shown)}"
 
-    def batch(self, axis, operands, dims, *, index):
+    def batch(self, axis, operands, dims, *, path):
         raise _mixed(self.name, "vmapped", "an unbatched", typeof(operands[0]))
 
 
@@ -202,26 +248,43 @@ class Get(Indexed):
 
     name = "get"
 
-    def infer(self, ref, *arrays, index):
-        read = lambda x, *arrays: [_read(x, index, arrays)]  # noqa: E731
+    def infer(self, ref, *arrays, path):
+        read = lambda x, *arrays: [_read(x, path, arrays)]  # noqa: E731
         return trace_to_jaxpr(read, [ref.inner_aval, *arrays], DebugInfo("get", "get"))[0].out_avals
 
-    def done(self, ref, *arrays, index):
-        found = _read(ref._value, index, arrays)
+    def done(self, ref, *arrays, path):
+        found = _read(ref._value, path, arrays)
         # The user may donate or delete what was read.
         return [copied(found) if found is ref._value and type(found) is ArrayImpl else found]
 
-    def batch(self, axis, operands, dims, *, index):
+    def batch(self, axis, operands, dims, *, path):
         whole = get(operands[0])
-        mapped = _api.vmap(lambda *arrays: _read(whole, index, arrays), tuple(dims[1:]), axis_size=axis.size)
+        mapped = _api.vmap(lambda *arrays: _read(whole, path, arrays), tuple(dims[1:]), axis_size=axis.size)
         return [mapped(*operands[1:])], [0]
 
     def show_eqn(self, eqn, name):
         return f"{name(eqn.outvars[0], True)} <- {self.text_of(eqn, name, 1)}"
 
 
-def _read(x, index, arrays):
-    return x if _is_whole(index) else _indexing.getitem(x, _unpacked(index, arrays, typeof(x).shape))
+def _read(x, path, arrays):
+    for index in path:
+        x = x if _is_whole(index) else _indexing.getitem(x, _unpacked(index, arrays, typeof(x).shape))
+    return x
+
+
+def _updated(x, path, arrays, value, name):
+    """`x` with what the indices name set, or added to."""
+    index, *rest = path
+    if rest:
+        value, name = _updated(_read(x, (index,), arrays), rest, arrays, value, name), "set"
+    if name == "set" and _is_whole(index):
+        return value
+    return _indexing.update(x, _unpacked(index, arrays, typeof(x).shape, True), value, name)
+
+
+def _shape_of(ref, path, arrays):
+    """The shape of what the indices name of a reference, by types."""
+    return get_p.typed([ref, *arrays], dict(path=path))[0][0].shape
 
 
 def _is_whole(index: tuple) -> bool:
@@ -233,13 +296,12 @@ class Swap(Indexed):
 
     name = "swap"
 
-    def infer(self, ref, value, *arrays, index):
-        return get_p.infer(ref, *arrays, index=index)
+    def infer(self, ref, value, *arrays, path):
+        return get_p.infer(ref, *arrays, path=path)
 
-    def done(self, ref, value, *arrays, index):
-        before = _read(ref._value, index, arrays)
-        place = _unpacked(index, arrays, ref.shape)
-        _write(self, ref, value if _is_whole(index) else _indexing.update(ref._value, place, value, "set"))
+    def done(self, ref, value, *arrays, path):
+        before = _read(ref._value, path, arrays)
+        _write(self, ref, _updated(ref._value, path, arrays, value, "set"))
         return [before]
 
     def show_eqn(self, eqn, name):
@@ -256,12 +318,11 @@ class AddUpdate(Indexed):
     name = "addupdate"
     multiple_results = True
 
-    def infer(self, ref, value, *arrays, index):
+    def infer(self, ref, value, *arrays, path):
         return []
 
-    def done(self, ref, value, *arrays, index):
-        place = _unpacked(index, arrays, ref.shape)
-        _write(self, ref, _indexing.update(ref._value, place, value, "add"))
+    def done(self, ref, value, *arrays, path):
+        _write(self, ref, _updated(ref._value, path, arrays, value, "add"))
         return []
 
     def show_eqn(self, eqn, name):
@@ -319,8 +380,8 @@ def get(ref: Ref, idx: Any = None) -> Any:
 
     Raises ValueError for an index that does not fit the shape.
     """
-    index, arrays = _placed("ref_get", ref, idx)
-    return get_p.bind(ref, *arrays, index=index)
+    ref, path, arrays = _placed("ref_get", ref, idx)
+    return get_p.bind(ref, *arrays, path=path)
 
 
 def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
@@ -328,9 +389,9 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
     Raises ValueError for a value of another dtype or shape than theirs.
     """
-    index, arrays = _placed(_function_name, ref, idx)
-    value = _fitted("swap", ref, value, index, arrays)
-    return swap_p.bind(ref, value, *arrays, index=index)
+    ref, path, arrays = _placed(_function_name, ref, idx)
+    value = _fitted("swap", ref, value, path, arrays)
+    return swap_p.bind(ref, value, *arrays, path=path)
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:  # noqa: A001
@@ -340,9 +401,9 @@ def set(ref: Ref, idx: Any, value: Any) -> None:  # noqa: A001
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     """Adds `x` to the elements that an index names."""
-    index, arrays = _placed("ref_addupdate", ref, idx)
-    x = _fitted("addupdate", ref, x, index, arrays)
-    addupdate_p.bind(ref, x, *arrays, index=index)
+    ref, path, arrays = _placed("ref_addupdate", ref, idx)
+    x = _fitted("addupdate", ref, x, path, arrays)
+    addupdate_p.bind(ref, x, *arrays, path=path)
 
 
 def _checked(name: str, ref: Any) -> Ref:
@@ -351,42 +412,112 @@ def _checked(name: str, ref: Any) -> Ref:
     return ref
 
 
-def _placed(name: str, ref: Ref, idx: Any) -> tuple[tuple, list]:
-    index, arrays = _packed(... if idx is None else idx)
-    shape = _checked(name, ref).shape
+def _placed(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
+    """A reference, the indices of a view of it and `idx`, and their arrays."""
+    before, arrays = (ref._path, [*ref._arrays]) if type(ref) is TransformedRef else ((), [])
+    shape = (ref if before else _checked(name, ref)).shape
+    index = _packed(... if idx is None else idx, arrays)
+    _check_bounds(index, arrays, shape, eager=is_ref(ref) and not _records())
+    path = before if before and name != "ref_at" and _is_whole(index) else (*before, index)
+    return ref.ref if before else ref, path, arrays
+
+
+def _check_bounds(index: tuple, arrays: Sequence, shape: Sequence[int], eager: bool) -> None:
     places = [x for x in index if x is not None and x is not Ellipsis]
     if len(places) > len(shape):
         raise ValueError(f"`indices` must not be longer than `shape`: indices={index}, {shape=}")
-    if is_ref(ref) and not _records() and Ellipsis not in index and None not in index:
-        for x, n in zip(_unpacked(index, arrays, ()), shape, strict=False):
+    if Ellipsis in index or None in index:
+        return
+    for x, n in zip(index, shape, strict=False):
+        if type(x) is Window:
+            first = x.start if type(x.start) is int else 0
+            if not 0 <= first <= n - x.size * (x.step or 1) + (x.step or 1) - 1:
+                raise ValueError(
+                    f"Out of bound slice: start={x.start}, size={x.size}, stride={x.step}, dim={n}."
+                )
+        elif eager:
+            x = arrays[x.n] if type(x) is Operand else x
             lowest = -n if type(x) is int else None
             known = lowest is not None or isinstance(x, np.integer | ArrayImpl) and _is_whole_number(x)
             if known and (int(x) >= n or lowest is not None and x < lowest):
                 raise ValueError(f"Out of bound indexer: idx={x}, dim={n}.")
-    return index, arrays
 
 
 def _is_whole_number(x: Any) -> bool:
     return not x.shape and np.issubdtype(x.dtype, np.integer)
 
 
-def _fitted(name: str, ref: Ref, value: Any, index: tuple, arrays: Sequence) -> Any:
-    (there,), _ = get_p.typed([ref.aval, *map(typeof, arrays)], dict(index=index))
+def _fitted(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequence) -> Any:
+    there = _shape_of(ref.aval, path, [typeof(a) for a in arrays])
     aval = typeof(value)
     if aval.dtype != ref.dtype:
         raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {ref.dtype}. Value dtype: {aval.dtype}.")
-    if aval.shape != there.shape:
+    if aval.shape != there:
         raise ValueError(
-            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {there.shape}. "
+            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {there}. "
             f"Value shape: {aval.shape}."
         )
     return convert(held(value), ref.dtype)
 
 
+@tree.register_pytree_node_class
+class TransformedRef:
+    """A view of what indices name of a reference, `ref.at[...]`: read and written through, viewed again.
+
+    As an argument it is the reference, and the arrays in the indices.
+    """
+
+    def __init__(self, ref: Ref, path: tuple, arrays: Sequence):
+        self.ref, self._path, self._arrays = ref, path, arrays
+
+    shape = property(lambda self: _shape_of(self.ref.aval, self._path, [typeof(a) for a in self._arrays]))
+    dtype = property(lambda self: self.ref.dtype)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: prod(self.shape))
+    at = property(lambda self: RefIndexer(self))
+
+    def __getitem__(self, idx: Any) -> Any:
+        return get(self, idx)
+
+    def __setitem__(self, idx: Any, value: Any) -> None:
+        set(self, idx, value)
+
+    def __repr__(self):
+        return f"TransformedRef({self.ref!r}, {self._path}, {self._arrays})"
+
+    def tree_flatten(self) -> tuple:
+        return (self.ref, *self._arrays), self._path
+
+    @classmethod
+    def tree_unflatten(cls, path: tuple, leaves: Sequence) -> "TransformedRef":
+        return cls(leaves[0], path, leaves[1:])
+
+
+class RefIndexer:
+    """`ref.at`: indexed, it gives a view."""
+
+    def __init__(self, ref: Any):
+        self.ref = ref
+
+    def __getitem__(self, idx: Any) -> TransformedRef:
+        return TransformedRef(*_placed("ref_at", self.ref, idx))
+
+
+METHODS = {
+    "get": lambda self, idx=(): get(self, idx),
+    "set": lambda self, value, idx=(): set(self, idx, value),
+    "swap": lambda self, value, idx=(): swap(self, idx, value),
+    "addupdate": lambda self, value, idx=(): addupdate(self, idx, value),
+}
+
+
 def _install() -> None:
     Ref.__getitem__ = get
     Ref.__setitem__ = set
-    Ref.addupdate = addupdate
+    Ref.at = property(RefIndexer)
+    for cls in (Ref, TransformedRef):
+        for name, method in METHODS.items():
+            setattr(cls, name, method)
 
 
 _install()

@@ -123,8 +123,9 @@ def split_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Polic
 
 def _split_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnParts:
     unknown_in = [type(v) is not Literal and v in unknown for v in eqn.invars]
-    if eqn.primitive.split is not None and (policy is not None or any(unknown_in)):
-        return eqn.primitive.split(eqn, unknown_in, policy)
+    split = eqn.primitive.split
+    if split is not None and (policy is not None or any(unknown_in) or hasattr(split, "rule")):
+        return split(eqn, unknown_in, policy)
     if not any(unknown_in):
         if policy is not None and may_save(policy, eqn):
             return EqnParts([eqn], [], [], eqn.outvars)

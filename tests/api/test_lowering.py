@@ -1,5 +1,8 @@
 """Users' lowering rules: what they build becomes part of the program, as in jax's text."""
 
+import importlib
+import sys
+
 import compare
 import numpy as np
 import pytest
@@ -78,6 +81,49 @@ def doubled_aval(jax):
     return lambda x: jax.core.ShapedArray((2, *x.shape), x.dtype)
 
 
+def jaxpr_of(mlir):
+    """The jaxpr of a function with a constant, of the package that `mlir` belongs to."""
+    jax = sys.modules[mlir.__name__.partition(".")[0]]
+    return jax.make_jaxpr(lambda x: jax.numpy.sin(x) + np.arange(3, dtype=np.float32))(X)
+
+
+def function_rule(mlir, ctx, x):
+    """Calls a function that holds a jaxpr, twice."""
+    closed, made = jaxpr_of(mlir), ctx.module_context
+    f = mlir.lower_jaxpr_to_fun(made, "helper", closed, [], num_const_args=0, in_avals=closed.in_avals)
+    assert str(f.type) == "(tensor<3xf32>) -> tensor<3xf32>"
+    for _ in range(2):
+        (x,) = func.CallOp(f.type.results, ir.FlatSymbolRefAttr.get(f.name.value), [x]).results
+    return [x]
+
+
+def operations_rule(mlir, ctx, x):
+    """Builds the operations of a jaxpr."""
+    closed = jaxpr_of(mlir)
+    outs, tokens = mlir.jaxpr_subcomp(
+        ctx.module_context, closed.jaxpr, ctx.name_stack, ctx.tokens_in, list(map(mlir.ir_constant, closed.consts)), x,
+        dim_var_values=ctx.dim_var_values, const_lowering=ctx.const_lowering, outer_traceback=None,
+    )  # fmt: skip
+    assert type(outs) is tuple and type(tokens) is mlir.TokenSet and len(tokens) == 0
+    return outs
+
+
+def call_rule(mlir, ctx, x):
+    return mlir.core_call_lowering(ctx, x, name="called", backend=None, call_jaxpr=jaxpr_of(mlir))
+
+
+class Held:
+    """A value of a type that only the user knows."""
+
+    def __init__(self, x):
+        self.x, self.shape, self.dtype, self.nbytes = x, x.shape, x.dtype, x.nbytes
+
+
+def held_rule(mlir, ctx, x):
+    mlir.register_constant_handler(Held, lambda value, aval: mlir.ir_constant(value.x))
+    return [hlo.add(x, mlir.ir_constant(Held(ONES))), *mlir.ir_constants(Held(ONES))]
+
+
 ONES = np.ones(3, np.float32)
 CASES = [
     compare.Case("one op", by_rule(lambda m, c, x: [hlo.sine(x)]), (X,)),
@@ -100,6 +146,10 @@ CASES = [
         [x.type], [x], call_target_name=ir.StringAttr.get("Sharding"), backend_config=ir.StringAttr.get("%0 @a"),
         api_version=m.i32_attr(1)).result]), (X,)),
     compare.Case("nested", by_rule(nested_rule), (X,)),
+    compare.Case("a jaxpr's function", by_rule(function_rule), (X,)),
+    compare.Case("a jaxpr's operations", by_rule(operations_rule, calls=2), (X,)),
+    compare.Case("a jaxpr's call", by_rule(call_rule, calls=2), (X,)),
+    compare.Case("constants of a user's type", by_rule(held_rule, lambda x: [x, x], True), (X,)),
 ]  # fmt: skip
 
 
@@ -298,3 +348,84 @@ def test_dialects_are_those_of_jaxlib():
         return compare.run_on(namespace, program)
 
     assert load(compare.ours()) == load(compare.theirs()) == (True, True)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_values_of_a_users_type_are_captured():
+    def program(jax, interpreters):
+        mlir = interpreters.mlir
+        jax.core.pytype_aval_mappings[Held] = lambda v: jax.core.ShapedArray(v.shape, v.dtype)
+        interpreters.xla.canonicalize_dtype_handlers[Held] = lambda v: v
+        mlir.register_constant_handler(Held, lambda value, aval: mlir.ir_constant(value.x))
+        held = Held(X)
+        return lambda x: jax.lax.add(jax.lax.mul(x, held), held)
+
+    compare.check(compare.Case("captured", program, (X,)), "full")
+
+
+def test_modules_of_jaxprs():
+    def program(jax, jnp, interpreters):
+        mlir = interpreters.mlir
+
+        def module(closed, donated=(False,), **options):
+            found = mlir.lower_jaxpr_to_module(
+                "made", closed, num_const_args=0, in_avals=closed.in_avals, ordered_effects=[], platforms=["cpu"],
+                backend=None, axis_context=mlir.ShardingContext(1), donated_args=donated,
+                lowering_parameters=mlir.LoweringParameters(), **options,
+            )  # fmt: skip
+            state = found.shape_poly_state
+            rest = found.keepalive, found.host_callbacks, state.uses_dim_vars, state.dim_vars
+            return compare.canonical(str(found.module)), *rest
+
+        double = jax.make_jaxpr(lambda x: x * 2)(X)
+        return [
+            module(jaxpr_of(mlir)), module(double, (True,)),
+            module(double, arg_names=["x"], result_names=["y"]),
+        ]  # fmt: skip
+
+    ours, theirs = compare.both(program)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "options",
+    [dict(result_memory_kinds=["device"]), dict(input_output_aliases=[0]), dict(arg_layouts=["row"])], ids=str
+)  # fmt: skip
+def test_what_functions_of_jaxprs_cannot_have_is_named(options):
+    mlir = importlib.import_module("minijax.interpreters.mlir")
+    with pytest.raises(NotImplementedError, match=next(iter(options))):
+        mlir.lower_jaxpr_to_fun(None, "f", jaxpr_of(mlir), [], num_const_args=0, in_avals=[], **options)
+
+
+def test_contexts_and_their_constants():
+    def program(jax, jnp, interpreters):
+        mlir = interpreters.mlir
+        mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("i",))
+        contexts = mlir.SPMDAxisContext(mesh), mlir.ShardingContext(2, None)
+        states = [vars(mlir.ShapePolyLoweringState(*a)) for a in (
+            (("a",), ("cpu", "cuda")), (("a", "b"), None), ((), ("cpu",)))]  # fmt: skip
+        told = []
+
+        def rule(mlir, ctx, x):
+            axes = ctx.module_context.axis_context
+            told.append(
+                str(axes) if isinstance(axes, mlir.ShardingContext) else (str(axes.mesh), axes.manual_axes)
+            )
+            told.append(
+                (ctx.module_context.lowering_parameters, ctx.module_context.shape_poly_state.dim_vars)
+            )
+            return [x]
+
+        f = by_rule(rule)(sys.modules[f"{jax.__name__}.extend"], interpreters)
+        spec = jax.sharding.PartitionSpec("i")
+        jax.jit(f).lower(X)
+        jax.jit(jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)).lower(X)
+        return [
+            list(map(str, contexts)), hash(contexts[0]) == hash(mlir.SPMDAxisContext(mesh)), states, str(told),
+            [isinstance(c, mlir.AxisContext) for c in contexts], str(mlir.MeshAxisName),
+            mlir.DEVICE_TO_DEVICE_TYPE, mlir.SEND_TO_HOST_TYPE, mlir.RECV_FROM_HOST_TYPE,
+            mlir.LoweringResult._fields,
+        ]  # fmt: skip
+
+    ours, theirs = compare.both(program)
+    assert ours == theirs

@@ -1,6 +1,7 @@
 """Primitives that users define, and rules that they read or replace, under each transformation."""
 
 import functools
+import itertools
 
 import compare
 import numpy as np
@@ -395,3 +396,72 @@ def test_apply_primitive_compiles_and_runs_an_operation():
         return p.bind(X), interpreters.xla.apply_primitive(jax.lax.neg_p, X)
 
     compare.same(program)
+
+
+CALLS = {
+    "a jaxpr": ("dce_jaxpr_call_rule", lambda closed: closed.jaxpr),
+    "a closed jaxpr": ("dce_jaxpr_closed_call_rule", lambda closed: closed),
+}
+
+
+@pytest.mark.parametrize(("rule", "held"), CALLS.values(), ids=CALLS)
+def test_results_of_users_calls_that_are_not_used_are_dropped(rule, held):
+    def program(jax, jnp, interpreters, extend):
+        pe, p = interpreters.partial_eval, extend.core.Primitive("called")
+        p.multiple_results = True
+        p.def_abstract_eval(lambda *avals, call_jaxpr: [v.aval for v in getattr(
+            call_jaxpr, "jaxpr", call_jaxpr).outvars])  # fmt: skip
+        dce = pe.dce_rules[p] = getattr(pe, rule)
+        closed = jax.make_jaxpr(lambda x, y: (jnp.sin(x), x * y, y + 1.0))(1.0, 2.0)
+        whole = jax.make_jaxpr(lambda x, y: p.bind(x, y, call_jaxpr=held(closed)))(1.0, 2.0).jaxpr
+        wanted = itertools.product((False, True), repeat=3)
+        unused = dce([False] * 3, whole.eqns[0])
+        return [str(pe.dce_jaxpr(whole, list(used))) for used in wanted], unused
+
+    same(program)
+
+
+def splitting(way):
+    """A differentiated checkpoint around a primitive whose rule says what is saved of it."""
+
+    def program(jax, jnp, interpreters, extend):
+        p, told = extend.core.Primitive("wave"), []
+        p.def_abstract_eval(lambda x: x)
+        p.def_impl(jnp.sin)
+        interpreters.mlir.register_lowering(p, interpreters.mlir.lower_fun(jnp.sin, False))
+        interpreters.ad.defjvp(p, lambda t, x: t * jnp.cos(x))
+        rules = interpreters.partial_eval.partial_eval_jaxpr_custom_rules
+
+        def rule(saveable, unknown, there, eqn):
+            told.append((callable(saveable), unknown, there, str(eqn.primitive)))
+            if any(unknown):
+                return None, eqn, [True], [True], []
+            return (eqn, None, [False], [False], []) if way == "saved" else (eqn, eqn, [False], [True], [])
+
+        rules[p] = rule
+        f = jax.checkpoint(lambda x: jnp.cos(p.bind(x * x)))
+        grad = jax.grad(lambda x: f(x) * 2.0)
+        return str(jax.make_jaxpr(grad)(1.0)), grad(1.0), told, p in rules, rules[p] is rule
+
+    return program
+
+
+@pytest.mark.parametrize("way", ["saved", "again"])
+def test_a_users_rule_says_what_a_checkpoint_saves(way):
+    compare.same(splitting(way))
+
+
+def test_rules_of_checkpoints_can_be_read_and_removed():
+    def program(jax, jnp, interpreters, extend):
+        rules = interpreters.partial_eval.partial_eval_jaxpr_custom_rules
+        p = extend.core.Primitive("wave")
+        had = [q in rules for q in (jax.lax.sin_p, jax.lax.scan_p, jax.lax.cond_p, p)]
+        rules[p] = lambda saveable, unknown, there, eqn: None
+        del rules[p]
+        eqn = jax.make_jaxpr(jax.jit(lambda x, y: (jnp.sin(x), y * 2.0)))(1.0, 2.0).eqns[0]
+        known, late, unknown, there, saved = rules[eqn.primitive](
+            lambda *_, **__: True, [False, True], [True, True], eqn
+        )
+        return had, p in rules, list(map(bool, unknown)), str(known.primitive), str(late.primitive)
+
+    same(program)

@@ -265,3 +265,94 @@ def test_a_tracer_of_vmap_may_not_escape():
     minijax.vmap(lambda x: held.append(x))(A)
     with pytest.raises(minijax.errors.UnexpectedTracerError):
         held[0] + 1
+
+
+class Named:
+    """An array whose axes have names; no tree."""
+
+    def __init__(self, names, data):
+        self.names, self.data = names, data
+
+
+class Spec:
+    """An axis by its name."""
+
+    def __init__(self, name, axis):
+        self.name, self.axis = name, axis
+
+
+def named_axes(function):
+    """`function(jax, vmap, named)` with `Named` registered, and the calls of the rules."""
+
+    def program(jax, jnp, interpreters):
+        told = []
+
+        def to_elt(part, index, x, spec):
+            told.append(("to", tuple(x.names), spec.name, spec.axis, index().shape))
+            return Named([n for n in x.names if n != spec.name], part(x.data, spec.axis))
+
+        def from_elt(whole, size, x, spec):
+            told.append(("from", size, tuple(x.names), spec.name, spec.axis))
+            names = list(x.names)
+            if spec.axis is not None:
+                names.insert(spec.axis, spec.name)
+            return Named(names, whole(size, x.data, spec.axis))
+
+        interpreters.batching.register_vmappable(Named, Spec, int, to_elt, from_elt, lambda n: jnp.arange(n))
+
+        def mapped(data):
+            out = function(jax, Named(["i", "j"], data))
+            return [(tuple(x.names), x.data) if type(x) is Named else x for x in jax.tree.leaves(out)]
+
+        try:
+            data = np.arange(12, dtype=np.float32).reshape(3, 4)
+            found = mapped(jnp.asarray(data)), str(jax.make_jaxpr(lambda x: [x[1] for x in mapped(x)])(data))
+            return found, told
+        finally:
+            interpreters.batching.unregister_vmappable(Named)
+
+    return program
+
+
+NUMBERS = np.arange(3, dtype=np.float32)
+I0, I1 = Spec("i", 0), Spec("i", 1)
+VMAPPABLE = {
+    "both": lambda jax, x: [jax.vmap(lambda x, s: Named(x.names, s * x.data), (I0, 0), I1, axis_size=3)(x, NUMBERS)],
+    "size of the others": lambda jax, x: [jax.vmap(lambda x, s: Named(x.names, s * x.data), (I0, 0), I1)(x, NUMBERS)],
+    "naked": lambda jax, x: [jax.vmap(lambda x: x, I0, I1, axis_size=3)(x)],
+    "negative": lambda jax, x: [jax.vmap(lambda x: x, (Spec("i", -2),), Spec("i", -1), axis_size=3)(x)],
+    "unmapped": lambda jax, x: [jax.vmap(lambda x, s: x, (Spec("", None), 0), Spec("", None))(x, NUMBERS)],
+    "made": lambda jax, x: [jax.vmap(lambda x, s: Named(["k"], x.data[0] * s), (Spec("", None), 0), I0)(x, NUMBERS)],
+    "in trees": lambda jax, x: [jax.vmap(
+        lambda d: [Named(d[0].names, d[0].data + d[1])], ((I0, 0),), I1)((x, NUMBERS))],
+    "named": lambda jax, x: [jax.vmap(
+        lambda x: Named(x.names, x.data + jax.lax.axis_index("n") - jax.lax.psum(x.data, "n")), I0, I1,
+        axis_size=3, axis_name="n")(x)],
+    "nested": lambda jax, x: [jax.vmap(jax.vmap(
+        lambda x: Named(x.names, x.data * 2), Spec("j", 0), Spec("j", 0), axis_size=4), I0, I1, axis_size=3)(x)],
+}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", VMAPPABLE)
+def test_vmap_of_registered_types(name):
+    compare.same(named_axes(VMAPPABLE[name]))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "function",
+    [lambda jax, x: jax.vmap(lambda x: x, I0, I1)(x), lambda jax, x: jax.vmap(lambda x: x, object())(x),
+     lambda jax, x: jax.vmap(lambda x, s: x, (I0, 0), Spec("i", None))(x, NUMBERS)],
+)  # fmt: skip
+def test_misuse_of_registered_types(function):
+    def program(jax, jnp, interpreters):
+        return lambda: named_axes(function)(jax, jnp, interpreters)
+
+    compare.same_error(*compare.both(program))
+
+
+def test_unregistered_types_are_no_arguments():
+    named_axes(lambda jax, x: [])(minijax, minijax.numpy, __import__("minijax.interpreters").interpreters)
+    with pytest.raises(TypeError, match="in_axes must be an int"):
+        minijax.vmap(lambda x: x, I0, axis_size=3)(Named(["i"], A))

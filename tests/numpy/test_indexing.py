@@ -61,12 +61,22 @@ jnp.argwhere(x,size=3); jnp.flatnonzero(v,size=2); jnp.diag(v); jnp.diag(v,1); j
 jnp.diagonal(t,1,0,2); jnp.diagonal(x); jnp.delete(v,1); jnp.take(x,a,axis=0,unique_indices=True)
 """
 
+DYNAMIC = """
+x[jax.ds(1,2)]; x[jax.ds(i,2)]; x[0,jax.ds(i,2)]; x[jax.ds(i,2),jax.ds(i,2)]; x[jax.ds(0,2)]; x[jax.ds(i,2),a]; x[a,jax.ds(i,2)];
+x[jax.ds(i,2),i]; x[None,jax.ds(1,2),...,0:2]; x[jax.ds(i,2),::2]; t[a,jax.ds(i,1),a]; x[jax.ds(j,1)]; x[jax.ds(1,0)]; x[jax.ds(None)];
+x[jax.ds(2)]; v[jax.ds(0,3,2)]; x[jax.ds(0,2,2),jax.ds(1,2,2)]; x[jax.ds(2,2)]; x[jax.ds(-1,1)]; x[jax.ds(np.int64(1),2)];
+x.at[jax.ds(i,2)].set(1.); x.at[0,jax.ds(i,2)].add(1.); x.at[jax.ds(2,2)].set(7.); x.at[jax.ds(i,2),a].set(3.);
+jax.grad(lambda x, i: (x[jax.ds(i,2)]**2).sum())(x, i); x.at[jax.ds(0,2,2)].add(1.)
+"""  # noqa: E501
+
 
 def table(text):
     return [expression_case(VALUES, part.strip()) for part in text.replace("\n", " ").split(";")]
 
 
-@pytest.mark.parametrize("cases", [READS, UPDATES, TAKING], ids=["reads", "updates", "taking"])
+@pytest.mark.parametrize(
+    "cases", [READS, UPDATES, TAKING, DYNAMIC], ids=["reads", "updates", "taking", "dynamic"]
+)
 def test_jaxprs_texts_and_values_are_those_of_jax(cases):
     sweep(table(cases))
 
@@ -288,3 +298,24 @@ def test_nothing_is_taken_as_by_jax():
         "jnp.take_along_axis(e, e.astype(int), 0)",
     ]
     sweep([expression_case(values, text) for text in texts])
+
+
+def test_dynamic_slices_outside_jit_give_the_values_of_jax():
+    for case in table(DYNAMIC):
+        check_eager(case)
+
+
+def test_dynamic_slices_are_jax_s():
+    def program(jax):
+        made = [
+            jax.ds(None), jax.ds(3), jax.ds(1, 2, 3), jax.ds(1, 2, 0), jax.ds(None, 2), jax.ds(1, None, 2), jax.ds(-1, 2)
+        ]  # fmt: skip
+        one = jax.ds(np.int32(1), 2)
+        found = type(one).from_slice(slice(1, None, 2), 5)
+        return ([str(x) for x in made], str(found), one.is_dynamic_start, one.is_dynamic_size, found.is_dynamic_start,
+                jax.ds(1, 2) == jax.ds(1, 2), len(jax.tree.leaves([jax.ds(1, 2), one])))  # fmt: skip
+
+    same(program)
+    same_error(*both(lambda jax: lambda: jax.ds(0, 1, -1)), ["must be >= 0"])
+    for text in ("x[jax.ds(0,5)]", "x[jax.ds(0,-1)]"):
+        same_misuse(text, VALUES, "slice_sizes")

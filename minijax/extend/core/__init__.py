@@ -8,6 +8,7 @@ _FACE = Face(__name__, ("primitives",), {
         ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var jaxprs_in_params subjaxprs
     """,
     "minijax.ir.effects": "Effect",
+    "minijax.ops.ordering": "Token",
     "minijax.base.errors": "InconclusiveDimensionOperation JaxprTypeError",
     "minijax.ir.primitive": "Primitive",
     "minijax.ir.check": "check_jaxpr",

@@ -37,6 +37,7 @@ _FACE = Face(__name__, (), {
     "minijax.control.custom": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
     "minijax.ops.random_bits": "threefry2x32_p",
     "minijax.ops.refs": "get_p swap_p",
+    "minijax.ops.shape": "empty2_p",
     "minijax.ops.zeros": "add_jaxvals_p=add_any_p",
 }, partial=True)  # fmt: skip
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,180 @@
+"""Exchanges over a named axis: of parts that are not of one size, and from one member to another."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes, tree
+from minijax.base.lazy import defer
+from minijax.hlo import spell
+from minijax.ir.primitive import is_linear
+from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
+from minijax.ops import moving
+from minijax.ops.collective import Named, _varied, all_to_all, axis_size
+from minijax.ops.elementwise import add, mul, select_n
+from minijax.ops.shape import iota
+from minijax.ops.varying import device_groups, names_of
+from minijax.ops.zeros import instantiate, zeros_like_aval
+
+_cumulative = defer("minijax.composed.cumulative")
+_indexing = defer("minijax.numpy.indexing")
+
+_INT32 = np.dtype(np.int32)
+_RAGGED = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+
+
+class RaggedAllToAll(Named):
+    """Every member sends slices of its operand to places in the outputs of the others."""
+
+    name = "ragged_all_to_all"
+    unites = False
+
+    def infer(self, operand, output, *ragged, axis_name, axis_index_groups):
+        axis_size(axis_name)
+        for name, aval in zip(_RAGGED, ragged, strict=True):
+            if not dtypes.issubdtype(aval.dtype, np.integer):
+                raise ValueError(f"{self.name} {name} must be integer type, not {aval.dtype}")
+            if aval.ndim != 1 or not aval.size:
+                raise ValueError(
+                    f"{self.name} {name} must be rank 1 with positive dimension size, but got shape "
+                    f"{aval.shape}"
+                )
+        return [output.update(weak_type=False)]
+
+    def impl(self, *operands, **params):
+        raise RuntimeError(f"{self.name} must be used within a mapped context like vmap or shard_map.")
+
+    def lower(self, e, ins, outs, *operands, axis_name, axis_index_groups):
+        groups = device_groups(e, self, axis_name, axis_index_groups)
+        config = {"channel_id": "1 : i64", "replica_groups": spell.int_matrix(groups)}
+        attrs = {"api_version": "4 : i32", "backend_config": spell.dictionary(config)}
+        call = f"stablehlo.custom_call @{self.name}({', '.join(operands)}) {spell.dictionary(attrs)}"
+        return e.results(call, ins, outs)
+
+    def jvp(self, primals, tangents, **params):
+        out = self.bind(*primals, **params)
+        if all(map(is_zero, tangents[:2])):
+            return [out], [Zero(typeof(out).to_tangent_aval())]
+        return [out], [self.bind(*map(instantiate, tangents[:2]), *primals[2:], **params)]
+
+    def transpose(self, cts, operand, output, starts, sent, there, received, *, axis_name, axis_index_groups):
+        (ct,) = cts
+        if is_zero(ct):
+            return [Zero(x.aval.to_ct_aval()) if is_linear(x) else None for x in (operand, output)] + [
+                None
+            ] * 4
+        # What was received from a member lies where that member said, and goes where it came from.
+        zeros = zeros_like_aval(operand.aval if is_linear(operand) else typeof(operand))
+        here, back = (
+            all_to_all(x, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups)
+            for x in (there, starts)
+        )
+        params = dict(axis_name=axis_name, axis_index_groups=axis_index_groups)
+        operand_ct = self.bind(ct, zeros, here, received, back, sent, **params)
+        return [operand_ct, _kept(ct, here, received), *[None] * 4]
+
+    def batch(self, axis, operands, dims, **params):
+        if axis.name in names_of(params["axis_name"]):
+            raise NotImplementedError(f"{self.name} over the axis of vmap is not there")
+        if None in dims[2:]:
+            raise AssertionError(f"{self.name} under vmap takes only offsets and sizes that are all mapped")
+        operand, output = (
+            moving.axis_to_front(x, d, axis.size) for x, d in zip(operands[:2], dims[:2], strict=True)
+        )
+        ragged = [moving.move_axis(x, d, 1) for x, d in zip(operands[2:], dims[2:], strict=True)]
+        for i, x in ((0, operand), (2, output)):
+            numbers = moving.expand_dims(iota(typeof(ragged[i]).dtype, axis.size), (0,))
+            ragged[i] = add(ragged[i], mul(numbers, typeof(numbers).dtype.type(typeof(x).shape[1])))
+        merged = [moving.reshape(x, (prod(typeof(x).shape[:2]), *typeof(x).shape[2:]))
+                  for x in (operand, output, *ragged)]  # fmt: skip
+        return [moving.reshape(self.bind(*merged, **params), typeof(output).shape)], [0]
+
+
+def _kept(ct: Any, starts: Any, sizes: Any) -> Any:
+    """`ct` without the rows that were overwritten: `sizes` of them from `starts`."""
+    aval = typeof(ct)
+    mask = moving.full((aval.shape[0],), _INT32.type(0))
+    mask = _indexing.update(mask, starts, 1, "set")
+    mask = _indexing.update(mask, add(starts, sizes), -1, "add")
+    mask = _cumulative.cumsum(mask)
+    if aval.ndim > 1:
+        column = moving.expand_dims(mask, tuple(range(1, aval.ndim)))
+        mask = moving.broadcast_in_dim(column, aval.shape, tuple(range(aval.ndim)))
+    return select_n(mask, ct, zeros_like_aval(aval))
+
+
+class _PointToPoint(Named):
+    """An operation on the token of what is sent by the (source, target) pairs of `perm`; on GPUs only."""
+
+    impl = Named._no_evaluation
+
+    def pairs(self, e, axis_name, perm):
+        if e.platform not in ("cuda", "rocm"):
+            raise NotImplementedError(f"{self.name} is currently only implemented on GPU")
+        if any(len(set(side)) < len(perm) for side in zip(*perm, strict=True)):
+            raise ValueError(f"{self.name} sources and destinations must be unique, got {perm}.")
+        rows = device_groups(e, self, axis_name)
+        pairs = spell.int_matrix(np.array([(row[a], row[b]) for row in rows for a, b in perm]).reshape(-1, 2))
+        return (
+            f"channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = {pairs}"
+        )
+
+
+class PSend(_PointToPoint):
+    """Sends a value; a token that it is on its way."""
+
+    name = "psend"
+
+    def infer(self, x, *, axis_name, perm):
+        return [token_type]
+
+    def lower(self, e, ins, outs, x, *, axis_name, perm):
+        attrs = self.pairs(e, axis_name, perm)
+        return e.op("send", (x, e.create_token()), (*ins, token_type), outs, attrs)
+
+
+class PRecv(_PointToPoint):
+    """Receives a value, zeros where none is sent, after a token."""
+
+    name = "precv"
+
+    def infer(self, token, *, out_shape, axis_name, perm):
+        axis_size(axis_name)
+        return [out_shape]
+
+    def lower(self, e, ins, outs, token, *, out_shape, axis_name, perm):
+        return e.op("recv", (token,), ins, (*outs, token_type), self.pairs(e, axis_name, perm))[:1]
+
+
+ragged_all_to_all_p, psend_p, precv_p = RaggedAllToAll(), PSend(), PRecv()
+
+
+def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any,
+                      recv_sizes: Any, *, axis_name: Any, axis_index_groups: Any = None) -> Any:  # fmt: skip
+    """Exchanges rows of `operand` over a named axis; `output` with the rows that came in.
+
+    To member i go `send_sizes[i]` rows from `input_offsets[i]`; they are put from `output_offsets[i]` in its
+    output, and it expects them by its `recv_sizes`. Raises ValueError for offsets or sizes that are no
+    vectors of integers. XLA runs it on GPU and TPU.
+    """
+    groups = axis_index_groups and tuple(map(tuple, axis_index_groups))
+    return ragged_all_to_all_p.bind(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes,
+                                    axis_name=names_of(axis_name), axis_index_groups=groups)  # fmt: skip
+
+
+def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """Sends values along a named axis by (source, target) pairs; the token of each leaf.
+
+    On GPUs only. Raises ValueError when lowered, for sources or targets that are there twice.
+    """
+    axis_size(axis_name)
+    how = dict(axis_name=names_of(axis_name), perm=tuple(map(tuple, perm)))
+    return tree.tree_map(lambda leaf: psend_p.bind(_varied(leaf, axis_name), **how), x)
+
+
+def precv(token: Any, out_shape: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """What `psend` with the same `perm` sends, of the shape and dtype of `out_shape`, after the token."""
+    aval = ShapedArray(out_shape.shape, np.dtype(out_shape.dtype))
+    return precv_p.bind(token, out_shape=aval, axis_name=names_of(axis_name), perm=tuple(map(tuple, perm)))
