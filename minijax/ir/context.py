@@ -88,11 +88,11 @@ def extended_name_stack(*names: str) -> entered:
 def run_under(trace: Any, fun: Callable[..., Any], *args: Any) -> Any:
     """Calls `fun` with `trace` as the current trace, which ends with it, and puts the thread's state back."""
     thread = state.thread
-    saved = thread.trace, thread.axes, thread.manual, _local.eqn_context
+    saved = thread.trace, thread.axes, thread.manual, thread.origin, _local.eqn_context
     try:
         thread.trace = trace
         return fun(*args)
     finally:
         # Without calls, for an interrupt may come at any call.
-        thread.trace, thread.axes, thread.manual, _local.eqn_context = saved
+        thread.trace, thread.axes, thread.manual, thread.origin, _local.eqn_context = saved
         trace.alive = False

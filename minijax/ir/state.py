@@ -12,6 +12,7 @@ class _Thread(threading.local):
     trace: Any = None
     axes: tuple = ()
     manual: tuple = ()  # inside `shard_map` with check_vma: the names of the mesh axes, in their order
+    origin: Any = None  # where the operations are from that a jaxpr's equations make again
 
 
 thread = _Thread()

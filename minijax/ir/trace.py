@@ -260,7 +260,7 @@ class JaxprTrace(Trace):
         atoms = [
             x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x) for x in operands
         ]
-        origin = source.here()
+        origin = state.thread.origin or source.here()
         if primitive.fold is not None and all(type(a) is Literal for a in atoms):
             folded = primitive.fold(*atoms, **params)
             if folded is not None:
@@ -475,22 +475,26 @@ def constants_to_inputs(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args: Any, propagate_source_info: bool = True) -> list:
-    """Runs a jaxpr's equations under the current trace."""
+    """Runs a jaxpr's equations under the current trace; with `propagate_source_info` as from their lines."""
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    trace = state.current_trace()
-    last = last_uses(jaxpr)
-    base = context.current_context()
-    for i, eqn in enumerate(jaxpr.eqns):
-        operands = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
-        if eqn.ctx is base or (eqn.ctx == context.EMPTY):
-            results = eqn.primitive.rebind(trace, operands, eqn.params)
-        else:
-            with context.entered(eqn.ctx._replace(name_stack=base.name_stack + eqn.ctx.name_stack)):
+    trace, thread, base = state.current_trace(), state.thread, context.current_context()
+    last, saved = last_uses(jaxpr), thread.origin
+    try:
+        for i, eqn in enumerate(jaxpr.eqns):
+            operands = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+            if propagate_source_info:
+                thread.origin = eqn.traceback or saved
+            if eqn.ctx is base or (eqn.ctx == context.EMPTY):
                 results = eqn.primitive.rebind(trace, operands, eqn.params)
-        env.update(zip(eqn.outvars, results, strict=True))
-        for v in last.get(i, ()):
-            env.pop(v, None)
+            else:
+                with context.entered(eqn.ctx._replace(name_stack=base.name_stack + eqn.ctx.name_stack)):
+                    results = eqn.primitive.rebind(trace, operands, eqn.params)
+            env.update(zip(eqn.outvars, results, strict=True))
+            for v in last.get(i, ()):
+                env.pop(v, None)
+    finally:
+        thread.origin = saved
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
