@@ -20,6 +20,7 @@ from minijax.ir.meshes import (
     PartitionSpec,
     axes_of,
 )
+from minijax.ir.types import MemorySpace
 
 
 class Unspecified:
@@ -56,6 +57,9 @@ def _check_memory_kind(device: Any, kind: str | None) -> str | None:
     return kind
 
 
+MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
+
+
 class Sharding:
     """How an array is laid out over devices."""
 
@@ -74,6 +78,16 @@ class Sharding:
         raise NotImplementedError(f"{type(self).__name__} has no devices")
 
     memory_kind: Any = None
+    _memory_space = property(
+        lambda self: MemorySpace.Host if self.memory_kind == "pinned_host" else MemorySpace.Device
+    )
+
+    @property
+    def _in_default_memory(self) -> bool:
+        """Whether arrays lie in the memory where the devices compute."""
+        kind = self.memory_kind
+        return kind in (None, "device") or kind == self._device_assignment[0].default_memory().kind
+
     device_set = property(lambda self: set(self._device_assignment))
     num_devices = property(lambda self: len(self._device_assignment))
 
@@ -321,6 +335,7 @@ class GSPMDSharding(Sharding):
         self._devices, self.tiles, self._memory_kind = devices, tiles, memory_kind
 
     memory_kind = property(lambda self: self._memory_kind)
+    with_memory_kind = lambda self, kind: GSPMDSharding(self._devices, self.tiles, kind)  # noqa: E731
     _device_assignment = property(lambda self: self._devices)
     is_fully_replicated = property(lambda self: self.tiles.is_replicated())
 
