@@ -57,7 +57,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     e.scope = scope
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
-    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings)
+    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)
     names_memory = memory_kinds is not None
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
@@ -98,16 +98,16 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
 
 
 def donations(donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence,
-              out_shardings: Sequence) -> tuple[dict[int, int], tuple[int, ...]]:  # fmt: skip
+              out_shardings: Sequence, whole: bool) -> tuple[dict[int, int], tuple[int, ...]]:  # fmt: skip
     """Which donated argument gives its buffer to which result, and which ones to whatever XLA likes.
 
     What counts is each device's part. A result that XLA lays out may take any buffer, others one of their
-    size.
+    size. `whole`: there is one device.
     """
     if not any(donated):
         return {}, ()
     wanted: Sequence[int] = [i for i, s in enumerate(out_shardings) if s is not None]
-    if all(s is None or s.num_devices == 1 for s in in_shardings):
+    if whole or not in_shardings:
         wanted = range(len(jaxpr.outvars))
         in_shardings = in_shardings or (None,) * len(donated)
         out_shardings = out_shardings or (None,) * len(wanted)

@@ -82,12 +82,7 @@ class Sharding:
         lambda self: MemorySpace.Host if self.memory_kind == "pinned_host" else MemorySpace.Device
     )
 
-    @property
-    def _in_default_memory(self) -> bool:
-        """Whether arrays lie in the memory where the devices compute."""
-        kind = self.memory_kind
-        return kind in (None, "device") or kind == self._device_assignment[0].default_memory().kind
-
+    _in_default_memory = property(lambda self: self.memory_kind in (None, "device"))
     device_set = property(lambda self: set(self._device_assignment))
     num_devices = property(lambda self: len(self._device_assignment))
 
@@ -335,9 +330,12 @@ class GSPMDSharding(Sharding):
         self._devices, self.tiles, self._memory_kind = devices, tiles, memory_kind
 
     memory_kind = property(lambda self: self._memory_kind)
-    with_memory_kind = lambda self, kind: GSPMDSharding(self._devices, self.tiles, kind)  # noqa: E731
     _device_assignment = property(lambda self: self._devices)
     is_fully_replicated = property(lambda self: self.tiles.is_replicated())
+
+    def with_memory_kind(self, kind: str) -> "GSPMDSharding":
+        """This sharding in another kind of memory."""
+        return GSPMDSharding(self._devices, self.tiles, kind)
 
     def tiling(self, ndim: int) -> tuple[int, ...]:
         return (1,) * ndim if self.tiles.is_replicated() else tuple(self.grid.shape[:ndim])
