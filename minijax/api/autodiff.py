@@ -16,7 +16,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.ir.types import ShapedArray, Zero, is_value, space_of, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert, convert_element_type_p
 from minijax.ops.elementwise import add, eq
@@ -132,7 +132,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
                 f"instead of {in_tree}"
             )
         for a, t in zip(in_avals, ts, strict=True):
-            if typeof(t).shape != a.shape or typeof(t).dtype != a.to_tangent_aval().dtype:
+            if not _is_alike(typeof(t), a.to_tangent_aval()):
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original primal "
                     f"values: got tangent aval {typeof(t)} for primal aval {a}"
@@ -192,12 +192,16 @@ class VJP:
 
     def _check(self, ct, aval):
         want, have = aval.to_ct_aval(), typeof(ct)
-        if (want.shape, want.dtype) != (have.shape, have.dtype):
+        if not _is_alike(want, have):
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                 f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "
                 f"the differentiated function {function_name(self.fun)} had JAX type {aval.str_short()}"
             )
+
+
+def _is_alike(a: Any, b: Any) -> bool:
+    return (a.shape, a.dtype, space_of(a)) == (b.shape, b.dtype, space_of(b))
 
 
 tree.register_pytree_node(VJP, VJP._parts, lambda rest, saved: VJP(*rest, *saved))
@@ -545,7 +549,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
                 f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}"
             )
         for c, v in zip(cts, jaxpr.outvars, strict=True):
-            if typeof(c).shape != v.aval.shape or typeof(c).dtype != v.aval.dtype:
+            if not _is_alike(typeof(c), v.aval):
                 raise TypeError(
                     f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}"
                 )

@@ -11,7 +11,7 @@ from minijax.control.jitted import function_name, signature_of, source_of
 from minijax.control.remat_opt import optimized_forward
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import Zero, typeof
+from minijax.ir.types import Zero, space_of, typeof
 from minijax.ops.zeros import add_any, instantiate
 
 
@@ -320,7 +320,7 @@ def _fit(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
         have = typeof(ct)
         if a.dtype == dtypes.float0 or have.dtype == dtypes.float0:
             results.append(Zero(a))
-        elif have.shape != a.shape:
+        elif (have.shape, space_of(have)) != (a.shape, space_of(a)):
             raise ValueError(
                 "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
                 f"primal function, but got {have.str_short()} for an argument whose cotangent is "

@@ -6,7 +6,7 @@ from typing import Any
 
 from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.shardings import PartitionSpec, Sharding
-from minijax.ir.types import ShapedArray, is_value, typeof
+from minijax.ir.types import Device, ShapedArray, is_value, typeof
 
 
 class ShapeDtypeStruct:
@@ -53,7 +53,8 @@ class ShapeDtypeStruct:
 def abstract(x: Any) -> Any:
     """The type of a value, or of a `ShapeDtypeStruct` in place of one."""
     if isinstance(x, ShapeDtypeStruct):
-        aval = ShapedArray(x.shape, x.dtype, x.weak_type)
+        space = x.sharding._memory_space if isinstance(x.sharding, Sharding) else Device
+        aval = ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=space)
         return AbstractRef(aval) if x.is_ref else aval
     if isinstance(x, Ref):
         return x.aval

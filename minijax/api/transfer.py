@@ -13,16 +13,9 @@ from minijax.ir.meshes import PartitionSpec
 from minijax.ir.shardings import NamedSharding, Sharding
 from minijax.ir.trace import CompileTimeTrace, Tracer
 from minijax.ir.types import MemorySpace, is_value, typeof
-from minijax.ops.device import (
-    ALWAYS_COPY,
-    DONATE_INPUT,
-    MEMORY_KINDS,
-    REUSE_INPUT,
-    device_put as put_values,
-    in_memory,
-)
+from minijax.ops.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
 from minijax.run import client, transfer
-from minijax.run.array import Format
+from minijax.run.array import ArrayImpl, Format
 from minijax.transforms.placement import check_fits
 
 
@@ -40,9 +33,6 @@ def device_put(
             raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
     devices = _spread("device_put device", treedef, device)
     devices = [_on_mesh(d) if isinstance(d, PartitionSpec) else d for d in devices]
-    devices = [
-        _in_memory(x, d) if isinstance(d, MemorySpace) else d for x, d in zip(leaves, devices, strict=True)
-    ]
     for leaf, target in zip(leaves, devices, strict=True):
         if not isinstance(target, Sharding | Format | client.Device | MemorySpace | None):
             raise ValueError(
@@ -51,7 +41,10 @@ def device_put(
             )
         if isinstance(target, Sharding) and is_value(leaf):
             check_fits(target, typeof(leaf), "device_put args")
-    sources = _spread("device_put src", treedef, src)
+    sources = [
+        x.sharding if s is None and isinstance(x, ArrayImpl) else s
+        for x, s in zip(leaves, _spread("device_put src", treedef, src), strict=True)
+    ]
     donated = _spread("device_put donate", treedef, donate)
     aliases = _spread("device_put may_alias", treedef, may_alias)
     copies = [
@@ -66,17 +59,6 @@ def _on_mesh(spec: PartitionSpec) -> NamedSharding:
     if mesh is None:
         raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put")
     return NamedSharding(mesh, spec)
-
-
-def _in_memory(x: Any, space: MemorySpace) -> Sharding | MemorySpace:
-    """How a value lies, in that memory of its devices; traced values lie with a device."""
-    if space not in MEMORY_KINDS:
-        raise ValueError(f"device_put: a value can lie in jax.memory.Space.Device or Host, not in {space}")
-    if isinstance(x, Tracer):
-        if space is MemorySpace.Host:
-            raise NotImplementedError("device_put to jax.memory.Space.Host while a function is traced")
-        return space
-    return in_memory(x, space)
 
 
 def _spread(name: str, treedef: Any, value: Any) -> list:

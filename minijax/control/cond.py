@@ -588,7 +588,7 @@ def _at(path: tuple) -> str:
 
 def differences(a: Any, b: Any) -> list[str]:
     """How two types differ, weak types apart."""
-    return [f"the {field}s do not match" for field in ("dtype", "shape")
+    return [f"the {field.replace('_', ' ')}s do not match" for field in ("dtype", "shape", "memory_space")
             if getattr(a, field, None) != getattr(b, field, None)]  # fmt: skip
 
 

@@ -692,7 +692,7 @@ def check_carry(name: str, traced: TracedLoop, init_tree: Any) -> None:
         f"corresponding output carry component has type {out.str_short()}, so the "
         f"{_what_differs(have, out)} do not match{_advice(path, have, out)}"
         for path, have, out in pairs
-        if (have.shape, have.dtype, varying_axes(have)) != (out.shape, out.dtype, varying_axes(out))
+        if have.strip_weak_type() is not out.strip_weak_type()
     ]
     if found:
         raise TypeError(
@@ -703,7 +703,7 @@ def check_carry(name: str, traced: TracedLoop, init_tree: Any) -> None:
 
 def _what_differs(have: ShapedArray, out: ShapedArray) -> str:
     if (have.shape, have.dtype) == (out.shape, out.dtype):
-        return "manual axis types"
+        return "memory spaces" if varying_axes(have) == varying_axes(out) else "manual axis types"
     return "dtypes" if have.shape == out.shape else "shapes"
 
 

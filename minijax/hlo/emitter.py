@@ -473,6 +473,12 @@ class Emitter(Writer):
         )
         return self.results(text, ins, outs)
 
+    def annotate_placement(self, x: str, aval: ShapedArray, memory_kind: str) -> str:
+        """The value, in a memory of that kind."""
+        extra = {"mhlo.frontend_attributes": f"{{_xla_buffer_placement = {spell.string(memory_kind)}}}"}
+        return self.custom_call("annotate_device_placement", [x], [aval], [aval], api_version=1,
+                                has_side_effect=True, extra=extra)[0]  # fmt: skip
+
     def optimization_barrier(self, operands: Names, avals: Avals) -> list[str]:
         if not operands:
             return []

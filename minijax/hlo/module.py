@@ -43,21 +43,23 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
                 arg_attrs: Sequence[Mapping[str, str]] | None = None,
                 result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
-                num_replicas: int = 1, attributes: Mapping[str, str] | None = None,
-                preamble: Sequence[str] = (), scope: str = "",
+                num_replicas: int = 1, memory_kinds: Sequence[str] | None = None,
+                attributes: Mapping[str, str] | None = None, preamble: Sequence[str] = (), scope: str = "",
                 locate: Callable[[Any], tuple[str, int, int] | None] | None = None) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
-    Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses. Locations
-    are written if `locate` is given: it says where an equation's `source_info` points.
+    Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses.
+    `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
+    too. Locations are written if `locate` is given: it says where an equation's `source_info` points.
     """
     e = Emitter(platform, locate=locate)
     e.scope, e.num_partitions = scope, num_partitions
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
-    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings)
-    arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings)
+    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)
+    names_memory = memory_kinds is not None
+    arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens = [token_type] * len(ordered)
     ins = [*tokens, *jaxpr.in_avals, *[v.aval for v in hoisted]]
@@ -65,10 +67,10 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     in_attrs = [{"jax.token": "true"}] * len(ordered) + [
         _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
     ]
-    hoisted_shardings = in_shardings[len(jaxpr.invars) :]
-    in_attrs += _with_shardings(e, None, [v.aval for v in hoisted], hoisted_shardings) or [{}] * len(hoisted)
+    avals, laid = [v.aval for v in hoisted], in_shardings[len(jaxpr.invars) :]
+    in_attrs += _with_shardings(e, None, avals, laid, names_memory) or [{}] * len(hoisted)
     out_attrs = [{"jax.token": "true"}] * len(ordered) + [
-        _result_attrs(i, result_attrs, result_names) for i in range(len(jaxpr.outvars))
+        _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
     ]
 
     def head(args):
@@ -87,7 +89,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
             if v not in names:
                 names[v] = e.constant_of(value, v.aval)
         results = jaxpr_body(e, jaxpr, [names[v] for v in jaxpr.constvars], args[len(ordered) : end])
-        return [*e.tokens.values(), *results]
+        return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
     e.function(head, len(ins), body, outs)
     name = spell.module_name(name)
@@ -96,28 +98,30 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
 
 
 def donations(donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence,
-              out_shardings: Sequence) -> tuple[dict[int, int], tuple[int, ...]]:  # fmt: skip
+              out_shardings: Sequence, whole: bool) -> tuple[dict[int, int], tuple[int, ...]]:  # fmt: skip
     """Which donated argument gives its buffer to which result, and which ones to whatever XLA likes.
 
     What counts is each device's part. A result that XLA lays out may take any buffer, others one of their
-    size.
+    size. `whole`: there is one device.
     """
     if not any(donated):
         return {}, ()
-    wanted = [i for i, s in enumerate(out_shardings) if s is not None]
-    if not in_shardings:
-        wanted, in_shardings = range(len(jaxpr.outvars)), (None,) * len(donated)
-        out_shardings = (None,) * len(wanted)
+    wanted: Sequence[int] = [i for i, s in enumerate(out_shardings) if s is not None]
+    if whole or not in_shardings:
+        wanted = range(len(jaxpr.outvars))
+        in_shardings = in_shardings or (None,) * len(donated)
+        out_shardings = out_shardings or (None,) * len(wanted)
     outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in wanted]
     ins = [on_one_device(a, s) for a, s in zip(jaxpr.in_avals, in_shardings, strict=False)]
     aliases = match_donated(donated, ins, outs)
     taken = set(aliases.values())
-    sizes = Counter(out.size for n, out in enumerate(outs) if n not in taken)
+    sizes = Counter((out.size, out.memory_space) for n, out in enumerate(outs) if n not in taken)
     donors = []
     for i, given in enumerate(donated):
         if given and i not in aliases:
-            fits = sizes[ins[i].size] > 0
-            sizes[ins[i].size] -= fits
+            size = ins[i].size, ins[i].memory_space
+            fits = sizes[size] > 0
+            sizes[size] -= fits
             if fits or len(wanted) < len(jaxpr.outvars):
                 donors.append(i)
     return {i: wanted[n] for i, n in aliases.items()}, tuple(donors)
@@ -125,16 +129,30 @@ def donations(donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence,
 
 def on_one_device(aval: AbstractValue, sharding: Any) -> AbstractValue:
     """The type of each device's part."""
-    return aval if sharding is None else aval.update(shape=sharding.shard_shape(aval.shape))
+    if sharding is None:
+        return aval
+    return aval.update(shape=sharding.shard_shape(aval.shape), memory_space=sharding._memory_space)
 
 
-def _with_shardings(e, attrs, avals, shardings):
+def _annotated(e, results, avals, shardings, memory_kinds):
+    """Results that are asked for in some memory, brought there."""
+    if memory_kinds is None:
+        return results
+    return [
+        x if s is None else e.annotate_placement(x, aval, kind)
+        for x, aval, s, kind in zip(results, avals, shardings, memory_kinds, strict=True)
+    ]
+
+
+def _with_shardings(e, attrs, avals, shardings, names_memory=False):
     if not any(s is not None for s in shardings):
         return attrs
     attrs = [dict(a) for a in attrs] if attrs else [{} for _ in avals]
     for found, aval, sharding in zip(attrs, avals, shardings, strict=False):
         if sharding is not None:
             found["sdy.sharding"] = e.meshes.attribute(sharding, aval)
+            if names_memory:
+                found["mhlo.memory_kind"] = spell.string(sharding.memory_kind)
     return attrs
 
 
@@ -147,8 +165,10 @@ def _arg_attrs(i, given, aliases, donors, shift):
     return attrs
 
 
-def _result_attrs(i, given, names):
+def _result_attrs(i, given, names, memory_kinds):
     attrs = dict(given[i]) if given else {}
+    if memory_kinds is not None:
+        attrs["mhlo.memory_kind"] = spell.string(memory_kinds[i])
     if names is not None:
         attrs["jax.result_info"] = spell.string(names[i])
     return attrs

@@ -1,12 +1,13 @@
 """What one operation is: a class whose methods are its rules."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import AbstractValue, ShapedArray, is_value, varying_axes
+from minijax.ir.types import AbstractValue, Device, ShapedArray, is_value, space_of, varying_axes
 
 _MAX_MEMO = 4096
 
@@ -64,6 +65,7 @@ class Primitive:
     skip_canonicalization = False
     dce_inside = False
     unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
+    in_one_memory = True  # operands of rank > 0 must lie in one memory, where results lie too
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
 
     def __init__(self, name: str | None = None):
@@ -172,7 +174,20 @@ class Primitive:
             varying = self.varying([varying_axes(a) for a in avals], params)
             if varying or any(map(varying_axes, outs)):
                 outs = [o.varying_over(varying) if type(o) is ShapedArray else o for o in outs]
+            if self.in_one_memory and any(space_of(a) is not Device for a in avals):
+                space = self._memory_space(avals)
+                outs = [o.in_space(space) if type(o) is ShapedArray else o for o in outs]
         return outs, self.effects(*avals, **params)
+
+    def _memory_space(self, avals):
+        arrays = [a for a in avals if type(a) is ShapedArray and a.shape]
+        for a, b in itertools.pairwise(arrays):
+            if a.memory_space is not b.memory_space:
+                raise ValueError(
+                    f"memory_space of all inputs passed to `{self.name}` must be the same. Got one operand "
+                    f"with type: {a.str_short()} and another operand with type: {b.str_short()}"
+                )
+        return arrays[0].memory_space if arrays else Device
 
     def varying(self, axes: Sequence[frozenset], params: dict) -> frozenset:
         """Over which mesh axes the results vary, given those of the operands."""

@@ -20,6 +20,7 @@ from minijax.ir.meshes import (
     PartitionSpec,
     axes_of,
 )
+from minijax.ir.types import MemorySpace
 
 
 class Unspecified:
@@ -56,6 +57,9 @@ def _check_memory_kind(device: Any, kind: str | None) -> str | None:
     return kind
 
 
+MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
+
+
 class Sharding:
     """How an array is laid out over devices."""
 
@@ -74,6 +78,11 @@ class Sharding:
         raise NotImplementedError(f"{type(self).__name__} has no devices")
 
     memory_kind: Any = None
+    _memory_space = property(
+        lambda self: MemorySpace.Host if self.memory_kind == "pinned_host" else MemorySpace.Device
+    )
+
+    _in_default_memory = property(lambda self: self.memory_kind in (None, "device"))
     device_set = property(lambda self: set(self._device_assignment))
     num_devices = property(lambda self: len(self._device_assignment))
 
@@ -323,6 +332,10 @@ class GSPMDSharding(Sharding):
     memory_kind = property(lambda self: self._memory_kind)
     _device_assignment = property(lambda self: self._devices)
     is_fully_replicated = property(lambda self: self.tiles.is_replicated())
+
+    def with_memory_kind(self, kind: str) -> "GSPMDSharding":
+        """This sharding in another kind of memory."""
+        return GSPMDSharding(self._devices, self.tiles, kind)
 
     def tiling(self, ndim: int) -> tuple[int, ...]:
         return (1,) * ndim if self.tiles.is_replicated() else tuple(self.grid.shape[:ndim])

@@ -128,7 +128,8 @@ class ShapedArray(AbstractValue):
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
-        return f"{name}[{','.join(map(str, self.shape))}]{self._varying_text()}"
+        space = "" if self.memory_space is Device else f"<{self.memory_space.name.lower()}>"
+        return f"{name}{space}[{','.join(map(str, self.shape))}]{self._varying_text()}"
 
     def _varying_text(self) -> str:
         axes = sorted(map(str, self.manual_axis_type.varying))
@@ -141,6 +142,10 @@ class ShapedArray(AbstractValue):
         if self.manual_axis_type.varying == axes:
             return self
         return self.update(manual_axis_type=ManualAxisType(axes) if axes else NOT_MANUAL)
+
+    def in_space(self, space: MemorySpace) -> "ShapedArray":
+        """This type of a value in that memory."""
+        return self if self.memory_space is space else self.update(memory_space=space)
 
     @property
     def text(self) -> str:
@@ -231,6 +236,11 @@ class Zero:
 def varying_axes(aval: AbstractValue) -> frozenset:
     """The mesh axes over which a value inside `shard_map` varies."""
     return aval.manual_axis_type.varying if type(aval) is ShapedArray else NOT_MANUAL.varying
+
+
+def space_of(aval: AbstractValue) -> MemorySpace:
+    """In which memory a value lies."""
+    return aval.memory_space if type(aval) is ShapedArray else Device
 
 
 def is_zero(x: Any) -> bool:

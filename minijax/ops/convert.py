@@ -106,6 +106,8 @@ class BitcastConvertType(Primitive):
 class Copy(Linear1):
     """The same value in a buffer of its own."""
 
+    in_one_memory = False
+
     def __init__(self, name: str):
         self.name = name
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.ir.primitive import Primitive
-from minijax.ir.types import MemorySpace, Zero, typeof
+from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.shardings import MEMORY_KINDS, Sharding
+from minijax.ir.types import AbstractValue, MemorySpace, Zero, space_of, typeof
 from minijax.run import client, guards, transfer
-from minijax.run.array import ArrayImpl
+from minijax.run.array import ArrayImpl, Format
 
 
 class CopySemantics:
@@ -23,20 +24,33 @@ REUSE_INPUT, ALWAYS_COPY, DONATE_INPUT = map(CopySemantics, ("REUSE_INPUT", "ALW
 
 
 class DevicePut(Primitive):
-    """The same values on the devices that `devices` names; None leaves a value where it is."""
+    """The same values where `devices` says: on a device, by a sharding, in a memory; None: where they are."""
 
     name = "device_put"
     multiple_results = True
+    in_one_memory = False
 
     def infer(self, *avals, devices, srcs, copy_semantics):
-        return list(avals)
+        return [_placed_type(a, d) for a, d in zip(avals, devices, strict=True)]
+
+    def shardings(self, params):
+        places = [d.sharding if isinstance(d, Format) else d for d in params["devices"]]
+        return [d for d in places if isinstance(d, Sharding | MemorySpace)]
 
     def impl(self, *operands, devices, srcs, copy_semantics):
         with guards.asked_for():
             return [place(x, d, copy) for x, d, copy in zip(operands, devices, copy_semantics, strict=True)]
 
     def lower(self, e, ins, outs, *operands, **params):
-        return list(operands)
+        if e.platform == "cpu":
+            return list(operands)
+        results = []
+        for x, aval, out, place in zip(operands, ins, outs, params["devices"], strict=True):
+            if out is not aval and isinstance(place, Sharding):
+                x = e.sharding_constraint(x, aval, place)
+            kind = MEMORY_KINDS[space_of(out)]
+            results.append(x if out is aval else e.annotate_placement(x, out, kind))
+        return results
 
     def jvp(self, primals, tangents, *, devices, srcs, copy_semantics):
         params = dict(devices=devices, srcs=srcs, copy_semantics=copy_semantics)
@@ -54,7 +68,8 @@ class DevicePut(Primitive):
             return list(cts)
         results = self.bind_all(
             [cts[i] for i in moving],
-            dict(devices=tuple(srcs[i] for i in moving), srcs=tuple(devices[i] for i in moving),
+            dict(devices=tuple(_source(srcs[i], operands[i], cts[i]) for i in moving),
+                 srcs=tuple(devices[i] for i in moving),
                  copy_semantics=(ALWAYS_COPY,) * len(moving)),
         )  # fmt: skip
         found = dict(zip(moving, results, strict=True))
@@ -67,12 +82,23 @@ class DevicePut(Primitive):
 device_put_p = DevicePut()
 
 
-MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
+def _placed_type(aval: AbstractValue, place: Any) -> AbstractValue:
+    place = place.sharding if isinstance(place, Format) else place
+    space = place._memory_space if isinstance(place, Sharding) else place
+    return aval.in_space(space) if isinstance(space, MemorySpace) else aval
+
+
+def _source(src: Any, operand: Any, ct: Any) -> Any:
+    """Where the cotangent of an operand goes."""
+    space = space_of(operand.aval if is_linear(operand) else typeof(operand))
+    return space if src is None and space_of(typeof(ct)) is not space else src
 
 
 def in_memory(x: Any, space: MemorySpace) -> Any:
     """How an eager value lies, in that memory of its devices."""
-    have = x.sharding if type(x) is ArrayImpl else client.single_device_sharding(client.default_device())
+    if space not in MEMORY_KINDS:
+        raise ValueError(f"device_put: a value can lie in jax.memory.Space.Device or Host, not in {space}")
+    have = x.sharding if isinstance(x, ArrayImpl) else client.single_device_sharding(client.default_device())
     return have.with_memory_kind(MEMORY_KINDS[space])
 
 

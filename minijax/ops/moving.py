@@ -38,9 +38,10 @@ class BroadcastInDim(Linear1):
     """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
 
     name = "broadcast_in_dim"
+    in_one_memory = False
 
     def infer(self, x, *, shape, broadcast_dimensions, sharding):
-        return [ShapedArray(shape, x.dtype, x.weak_type)]
+        return [ShapedArray(shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
     def lower(self, e, ins, outs, x, *, shape, broadcast_dimensions, sharding):
         return [e.broadcast_in_dim(x, ins[0], outs[0], broadcast_dimensions)]

@@ -28,6 +28,7 @@ class OptimizationBarrier(Primitive):
     """The operands; the compiler computes all of them before what uses one."""
 
     name = "optimization_barrier"
+    in_one_memory = False
     multiple_results = True
 
     def infer(self, *avals):

@@ -204,6 +204,8 @@ class Scatter(Primitive):
     `combine` makes one element of the old and the new one; None: the new one, or what `update_jaxpr` says.
     """
 
+    in_one_memory = False
+
     def __init__(self, name: str, combine: Callable | None = None):
         self.name = name
         self.combine = combine
@@ -211,7 +213,7 @@ class Scatter(Primitive):
     def infer(self, x, indices, updates, *, dimension_numbers, **how):
         check_same_dtypes("scatter", x, updates)
         check_scatter(x, indices, updates, dimension_numbers)
-        return [ShapedArray(x.shape, x.dtype, x.weak_type)]
+        return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
     def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
         return [self.emit(e, ins, outs, x, _clipped(e, indices, ins, mode, dimension_numbers), updates,

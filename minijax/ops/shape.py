@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.ir import state
 from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.types import Device, ShapedArray, Zero, is_value, typeof
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.device import placed_like
@@ -418,12 +418,13 @@ class Tile(Linear1):
     """Copies of the operand side by side, `reps[i]` along axis i."""
 
     name = "tile"
+    in_one_memory = False
 
     def infer(self, x, *, reps):
         if len(reps) != x.ndim:
             raise TypeError(f"tile: reps {reps} needs one entry per axis of shape {x.shape}")
         check_nonnegative("tile reps", reps)
-        return [ShapedArray(tuple(r * s for r, s in zip(reps, x.shape, strict=True)), x.dtype, x.weak_type)]
+        return [x.update(shape=tuple(r * s for r, s in zip(reps, x.shape, strict=True)))]
 
     def lower(self, e, ins, outs, x, *, reps):
         (have,) = ins
@@ -724,5 +725,5 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
 
 def empty_of(aval: ShapedArray) -> Any:
     """An array of the type `aval` that nobody will read."""
-    value = empty2_p.bind(dtype=aval.dtype, memory_space=Device)
+    value = empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space)
     return moving.broadcast_to_shape(value, aval.shape)

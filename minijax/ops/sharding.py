@@ -13,6 +13,7 @@ class ShardingConstraint(Linear1):
     """The same value, laid out as `sharding` says but for `unconstrained_dims`."""
 
     name = "sharding_constraint"
+    in_one_memory = False
 
     def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
         sharding.shard_shape(x.shape)

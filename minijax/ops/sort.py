@@ -44,6 +44,7 @@ class Sort(Primitive):
 
     name = "sort"
     multiple_results = True
+    in_one_memory = False
 
     def infer(self, *avals, dimension, is_stable, num_keys):
         if any(a.shape != avals[0].shape for a in avals):

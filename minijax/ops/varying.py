@@ -19,6 +19,7 @@ class PVary(Linear1):
     """The same value, whose type says that it varies over `axes` too."""
 
     name = "pvary"
+    in_one_memory = False
 
     def infer(self, x, *, axes):
         return [x]
@@ -40,6 +41,7 @@ class PSumInvariant(Linear1):
     """The sum over `axes`, whose type says that it no longer varies over them."""
 
     name = "psum_invariant"
+    in_one_memory = False
 
     def infer(self, x, *, axes):
         return [x]

@@ -41,7 +41,10 @@ def signature(aval: ShapedArray, sharding: Any, committed: bool, layout: Any = N
 
 
 def _new_signature(key):
-    aval, sharding, _, _ = key
+    aval, sharding, committed, layout = key
+    if aval.memory_space is not sharding._memory_space:
+        aval = aval.in_space(sharding._memory_space)
+        return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
     new = Signature()
     new.aval, new.sharding, new.committed, new.layout = key
     real = physical(aval)
@@ -293,7 +296,9 @@ class ArrayImpl(Array):
         if sig.device is not None:
             return self
         aval = ShapedArray(sig.sharding.shard_shape(sig.shape), sig.dtype, sig.weak_type)
-        part = single_signature(aval, sig.sharding._addressable_device_assignment[k], True)
+        device = sig.sharding._addressable_device_assignment[k]
+        kind = sig.sharding.memory_kind
+        part = signature(aval, client.single_device_sharding(device, kind), True)
         value = host.read_shard(self._raw, k, sig.sharding, sig.shape, sig.dtype)
         raw = _jax.batched_device_put(part, part.native, [value], [part.device], enable_x64=True)
         return ArrayImpl(raw, part)

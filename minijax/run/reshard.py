@@ -23,10 +23,11 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
     devices, wanted = old.sharding._device_assignment, new.sharding._device_assignment
     if devices[0].client is not wanted[0].client or not new.sharding.is_fully_addressable:
         return None
-    if old.device is not None:
-        return _distributed(raw, old, new)
-    if devices == wanted:
-        return _resharder(old, new)(raw)
+    if old.sharding._in_default_memory and new.sharding._in_default_memory:
+        if old.device is not None:
+            return _distributed(raw, old, new)
+        if devices == wanted:
+            return _resharder(old, new)(raw)
     if len(devices) == len(wanted) and client.hlo_sharding(
         old.sharding, len(old.shape)
     ) == client.hlo_sharding(new.sharding, len(new.shape)):

@@ -11,7 +11,7 @@ from minijax.hlo import module
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.primitive import programs_in
-from minijax.ir.shardings import UNSPECIFIED, GSPMDSharding, NamedSharding, P
+from minijax.ir.shardings import UNSPECIFIED, GSPMDSharding, NamedSharding
 from minijax.ir.trace import (
     EvalTrace,
     Tracer,
@@ -86,7 +86,8 @@ def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Place
         hidden = on_mesh(hidden, placement)
         ins = [placement.in_shardings[i] for i in kept] + [c._sig.sharding for c in hidden]
         laid = dict(in_shardings=ins, out_shardings=placement.out_shardings,
-                      num_partitions=len(placement.devices))  # fmt: skip
+                      num_partitions=len(placement.devices),
+                      memory_kinds=placement.memory_kinds(pruned.out_avals))  # fmt: skip
     platform = platform or client.lowering_platform(placement.devices[0])
     made = module.lower_jaxpr(
         pruned, name=f"jit_{options.name}", platform=platform,
@@ -103,7 +104,7 @@ def _result_names(info: DebugInfo, closed: ClosedJaxpr) -> Sequence[str] | None:
 
 def on_mesh(constants: Sequence, placement: Placement) -> list:
     """Captured values on the devices of a program; a sharded array that is there stays as it lies."""
-    everywhere = NamedSharding(placement.mesh, P())
+    everywhere = placement.alone()
     with guards.asked_for(free=True):
         arrays = [operand(c) for c in constants]
         return [
@@ -217,11 +218,14 @@ class SpreadRunner:
 
     def __init__(self, lowered: Lowered, program: compile.Program):
         self.program, self.kept = program, lowered.kept
-        closed, placement, mesh = lowered.closed, lowered.placement, lowered.placement.mesh
+        closed, placement = lowered.closed, lowered.placement
         ins, outs = spread.chosen_shardings(program, len(closed.in_avals), len(closed.out_avals))
         given = [placement.in_shardings[i] for i in self.kept]
-        self.in_shardings = _settled(given, ins, closed.in_avals, mesh)
-        self.out_shardings = _settled(placement.out_shardings, outs, closed.out_avals, mesh)
+        self.in_shardings = _settled(given, ins, closed.in_avals, placement)
+        outs = _settled(placement.out_shardings, outs, closed.out_avals, placement)
+        if kinds := placement.memory_kinds(closed.out_avals):
+            outs = [s.with_memory_kind(kind) for s, kind in zip(outs, kinds, strict=True)]
+        self.out_shardings = outs
         self.hidden = [
             copied(transfer.to_device(c, c._sig.sharding))._raw for c in lowered.hidden
         ]  # fmt: skip
@@ -264,11 +268,13 @@ class SpreadRunner:
         return results
 
 
-def _settled(given: Sequence, chosen: Sequence, avals: Sequence, mesh: Any) -> list:
+def _settled(given: Sequence, chosen: Sequence, avals: Sequence, placement: Placement) -> list:
     """Shardings of arguments or results: those that were asked for, and what XLA made of the others."""
+    if len(placement.devices) == 1:
+        return [placement.alone() if s is None else s for s in given]
     return [
         s if isinstance(s, NamedSharding | GSPMDSharding)
-        else spread.named_sharding(mesh, hlo, aval.ndim)
+        else spread.named_sharding(placement.mesh, hlo, aval.ndim)
         for s, hlo, aval in zip(given, chosen, avals, strict=False)
     ]  # fmt: skip
 

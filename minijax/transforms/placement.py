@@ -7,8 +7,8 @@ from minijax.base import cache, dtypes
 from minijax.ir import meshes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from minijax.ir.meshes import Mesh, P
-from minijax.ir.shardings import IndivisibleError, NamedSharding, Sharding
-from minijax.ir.types import ShapedArray
+from minijax.ir.shardings import MEMORY_KINDS, IndivisibleError, NamedSharding, Sharding
+from minijax.ir.types import AbstractValue, Device, Host, MemorySpace, ShapedArray, space_of
 from minijax.run import client
 from minijax.run.array import Signature
 
@@ -33,12 +33,15 @@ class Placement(NamedTuple):
     in_shardings: tuple[Sharding | None, ...] = ()
     out_shardings: tuple[Sharding | None, ...] = ()
     mesh: Mesh | None = None  # names the axes of what XLA chooses
+    names_memory: bool = False  # it uses other memories than that of the devices
 
     @property
     def is_spread(self) -> bool:
-        return len(self.devices) > 1
+        """Whether the text says how arguments and results lie."""
+        return len(self.devices) > 1 or self.names_memory
 
-    def _alone(self) -> Sharding:
+    def alone(self) -> Sharding:
+        """The whole on each device."""
         if self.mesh is not None:
             return NamedSharding(self.mesh, P())
         return client.single_device_sharding(self.devices[0])
@@ -46,11 +49,21 @@ class Placement(NamedTuple):
     def argument_shardings(self, kept: Sequence[int]) -> list[Sharding]:
         """The shardings of the arguments of a program on one device."""
         given = self.in_shardings
-        return [given[i] if given and given[i] is not None else self._alone() for i in kept]
+        return [given[i] if given and given[i] is not None else self.alone() for i in kept]
 
     def result_shardings(self, count: int) -> list[Sharding]:
         """The shardings of the results of a program on one device."""
-        return [self._alone() if s is None else s for s in self.out_shardings or (None,) * count]
+        return [self.alone() if s is None else s for s in self.out_shardings or (None,) * count]
+
+    def memory_kinds(self, avals: Sequence[AbstractValue]) -> list[str] | None:
+        """The memory of each result; None if all are in that of the devices."""
+        if not self.names_memory:
+            return None
+        outs = self.out_shardings or (None,) * len(avals)
+        return [
+            s.memory_kind if s is not None else MEMORY_KINDS.get(space_of(aval), MEMORY_KINDS[Device])
+            for s, aval in zip(outs, avals, strict=True)
+        ]
 
 
 @cache.weak_cache
@@ -81,7 +94,8 @@ def choose_placement(operands: Sequence[Signature], options: ProgramOptions,
     device, alike = None, not options.in_shardings and not options.out_shardings
     for sig in operands:
         if sig.committed:
-            alike = alike and type(sig.sharding) is not NamedSharding and device in (None, sig.device)
+            alone = sig.device is not None and sig.sharding == client.single_device_sharding(sig.device)
+            alike = alike and alone and device in (None, sig.device)
             device = sig.device
     inside = shardings_in(closed.jaxpr)
     if not alike or inside or (meshes.context_mesh() is not None and device is None):
@@ -98,15 +112,19 @@ def _spread(operands, options, closed, inside) -> Placement:
     ]  # fmt: skip
     outs = options.out_shardings or (None,) * len(closed.outvars)
     outs = _result_shardings(outs, closed.out_avals, closed.debug_info.result_paths)
+    moved = [s for _, s in inside if isinstance(s, MemorySpace)]
     claims = [(i, s) for i, s in enumerate(ins) if s is not None]
-    claims += [("out_shardings", s) for s in outs if s is not None] + list(inside)
+    claims += [("out_shardings", s) for s in outs if s is not None]
+    claims += [claim for claim in inside if not isinstance(claim[1], MemorySpace)]
+    names_memory = Host in moved or not all(s._in_default_memory for _, s in claims)
     concrete = [
         (whose, s) for whose, s in claims if not isinstance(getattr(s, "mesh", None), meshes.AbstractMesh)
     ]
     mesh = meshes.context_mesh()
     if not concrete:
         if mesh is None:
-            return Placement((client.default_device(),), False)
+            none = (None,) * len(ins), (None,) * len(outs), None, names_memory
+            return Placement((client.default_device(),), bool(moved), *(none if names_memory else ()))
         concrete = [("the mesh that is set", NamedSharding(mesh, P()))]
     first = concrete[0]
     for other in concrete[1:]:
@@ -116,7 +134,7 @@ def _spread(operands, options, closed, inside) -> Placement:
     devices = first[1]._device_assignment
     if len(devices) > 1:
         ins = [_alone(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
-    return Placement(devices, True, tuple(ins), tuple(outs), mesh)
+    return Placement(devices, True, tuple(ins), tuple(outs), mesh, names_memory)
 
 
 def _alone(sig: Signature, devices: tuple) -> Sharding | None:
@@ -129,6 +147,12 @@ def _argument_sharding(sig: Signature, wanted: Sharding | None, name: str, optio
     if wanted is None:
         return sig.sharding if sig.committed else None
     check_fits(wanted, sig.aval, f"pjit arguments with pytree key path {name}")
+    if sig.committed and sig.sharding.memory_kind != wanted.memory_kind:
+        raise ValueError(
+            "Memory kinds passed to jax.jit does not match memory kind on the respective arg. Got jit memory "
+            f"kind: {wanted.memory_kind}, arg memory kind: {sig.sharding.memory_kind} for arg type: "
+            f"{sig.aval.str_short()}, argument {name} of {options.name}"
+        )
     if sig.committed and not sig.sharding.is_equivalent_to(wanted, sig.aval.ndim):
         raise ValueError(
             "Sharding passed to jit does not match the sharding on the respective arg. "

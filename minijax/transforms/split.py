@@ -8,6 +8,9 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.shardings import MEMORY_KINDS
+from minijax.ir.types import Device, Host, MemorySpace
+from minijax.ops.device import ALWAYS_COPY, device_put_p
 from minijax.ops.elementwise import reduce_precision_p
 from minijax.transforms.discharge import discharged
 from minijax.transforms.prune import prune_jaxpr
@@ -59,15 +62,11 @@ class Offloadable(NamedTuple):
 Recompute, Saveable = RecomputeType(), SaveableType()
 
 
-def may_save(policy: Policy, eqn: JaxprEqn) -> bool:
+def may_save(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
     """What the policy says of the results of an equation; TypeError if it is none of what policies say."""
     said = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
-    if isinstance(said, bool):
+    if isinstance(said, bool | Offloadable):
         return said
-    if isinstance(said, Offloadable):
-        raise NotImplementedError(
-            f"checkpoint: {said} asks for residuals in another memory, and there are no memory spaces yet"
-        )
     if not isinstance(said, RecomputeType | SaveableType):
         raise TypeError(
             "Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, "
@@ -127,9 +126,10 @@ def _split_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnPa
     if split is not None and (policy is not None or any(unknown_in) or hasattr(split, "rule")):
         return split(eqn, unknown_in, policy)
     if not any(unknown_in):
-        if policy is not None and may_save(policy, eqn):
-            return EqnParts([eqn], [], [], eqn.outvars)
-        return EqnParts([eqn], [eqn])
+        keep = policy is not None and may_save(policy, eqn)
+        if isinstance(keep, Offloadable):
+            return _offloaded(eqn, keep)
+        return EqnParts([eqn], [], [], eqn.outvars) if keep else EqnParts([eqn], [eqn])
     if not eqn.primitive.dce_inside:
         return EqnParts([], [eqn], eqn.outvars)
     unknown_out = [_depends(eqn, i, unknown_in) for i in range(len(eqn.outvars))]
@@ -138,6 +138,23 @@ def _split_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnPa
         _, small = eqn.primitive.dce([not u for u in unknown_out], eqn)
         early = [small] if small is not None else []
     return EqnParts(early, [eqn], [v for v, u in zip(eqn.outvars, unknown_out, strict=True) if u])
+
+
+def _offloaded(eqn: JaxprEqn, places: Offloadable) -> EqnParts:
+    """An equation whose results are brought to another memory, and back."""
+
+    def put(x: Var, y: Var, kind: Any) -> JaxprEqn:
+        params = dict(copy_semantics=(ALWAYS_COPY,), devices=(_space_named(kind),), srcs=(None,))
+        return JaxprEqn([x], [y], device_put_p, params, frozenset(), None, context.EMPTY)
+
+    saved = [Var(v.aval.in_space(_space_named(places.dst))) for v in eqn.outvars]
+    there = [put(v, s, places.dst) for v, s in zip(eqn.outvars, saved, strict=True)]
+    back = [put(s, v, places.src) for v, s in zip(eqn.outvars, saved, strict=True)]
+    return EqnParts([eqn, *there], back, [], saved, False)
+
+
+def _space_named(kind: Any) -> MemorySpace:
+    return Host if kind == MEMORY_KINDS[Host] else Device
 
 
 def _depends(eqn: JaxprEqn, result: int, unknown_in: Sequence[bool]) -> bool:

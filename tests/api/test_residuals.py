@@ -99,14 +99,6 @@ def test_gradients_under_policies(name):
     compare.same(program, may_raise=name in ("none", "number", "numpy bools", "both, no bools"))
 
 
-def test_offloading_is_not_there():
-    import minijax as jax
-
-    policy = jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
-    with pytest.raises(NotImplementedError, match="memory spaces"):
-        jax.grad(jax.checkpoint(lambda x: (W @ x).sum(), policy=policy))(X)
-
-
 @pytest.mark.parametrize(
     "call, phrase",
     [
