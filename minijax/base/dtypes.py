@@ -284,6 +284,11 @@ def dtype_from_user(dtype: Any) -> Any:
     """The dtype behind what a user may write for one: a dtype, a type, a name, or an object with `.dtype`."""
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
         return dtype
+    if hasattr(dtype, "shape") and not isinstance(dtype, type):
+        raise ValueError(
+            "Passing an array as a dtype argument is no longer supported; instead of dtype=arr use "
+            "dtype=arr.dtype."
+        )
     return np.dtype(dtype)
 
 

@@ -92,7 +92,7 @@ _FACE = Face(__name__, ("fft", "linalg"), {
     """,
     "minijax.numpy.ufuncs": """
         abs=absolute absolute acos=arccos acosh=arccosh angle arccos arccosh arcsin arcsinh arctan
-        arctan2 arctanh around asin=arcsin asinh=arcsinh atan2=arctan2 atan=arctan atanh=arctanh
+        arctan2 arctanh around asin=arcsin asinh=arcsinh atan2 atan=arctan atanh=arctanh
         bitwise_count bitwise_invert=invert bitwise_left_shift=left_shift bitwise_not
         bitwise_right_shift=right_shift cbrt ceil clip conj=conjugate conjugate copysign cos cosh
         deg2rad degrees=rad2deg divide divmod equal exp exp2 expm1 fabs float_power floor

@@ -492,7 +492,7 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
     sign = lax.sign(start)
     ends = [ufuncs.log10(lax.div(x, sign)) for x in (start, stop)]
     found = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
-    found = lax.mul(sign, found) if not sign.ndim else lax.mul(broadcast_shape_to(sign, found.shape), found)
+    found = lax.mul(sign, found) if not sign.ndim else lax.mul(moving.expand_dims(sign, (0,)), found)
     if axis:
         found = moving.move_axis(found, 0, dims.canonical_axis(axis, found.ndim))
     return convert(found, wanted)

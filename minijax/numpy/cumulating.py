@@ -13,6 +13,7 @@ from minijax.ir.types import typeof
 from minijax.numpy.promote import arrays, as_type
 from minijax.numpy.reductions import check_out, static_axis
 from minijax.numpy.selecting import where
+from minijax.numpy.ufuncs import truth
 from minijax.ops import elementwise as lax
 from minijax.ops.families import literal
 from minijax.ops.moving import full, reshape
@@ -37,8 +38,7 @@ def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: 
 def _computed(op: Callable, a: Any, axis: int, dtype: Any, promotes: bool) -> Any:
     have = typeof(a).dtype
     if dtype == np.bool_:
-        a = a if have == np.bool_ else lax.ne(a, literal(a, 0))
-        return as_type(op(as_type(a, dtypes.default_int_dtype()), axis), dtype)
+        return as_type(op(as_type(truth(a), dtypes.default_int_dtype()), axis), dtype)
     return op(as_type(a, _dtype_of(have, dtype, promotes)), axis)
 
 

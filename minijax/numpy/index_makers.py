@@ -98,6 +98,8 @@ c_ = _Joiner("c_", -1, 2, 0)
 def unravel_index(indices: Any, shape: Any) -> tuple:
     """As `numpy.unravel_index`; indices out of bounds become those of the first or the last element."""
     left = value("unravel_index", indices)
+    if np.ndim(shape) > 1:
+        raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
     sizes = list(shape) if np.ndim(shape) else [shape]
     found = []
     for n in reversed(sizes):

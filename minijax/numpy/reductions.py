@@ -551,10 +551,10 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
 @jitted(inline=True)
 def _array_equiv(a1: Any, a2: Any) -> Any:
     try:
-        broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
+        same = ufuncs.equal(a1, a2)
     except ValueError:
         return np.bool_(False)
-    return all(ufuncs.equal(a1, a2))
+    return all(same)
 
 
 def _value(x: Any) -> Any:

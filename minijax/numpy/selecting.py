@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base import dtypes, lazy
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, check_arraylike, like, promote_dtypes
+from minijax.numpy.promote import arrays, check_arraylike, is_complex, like, promote_dtypes
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import cast
 from minijax.ops.moving import broadcast_to_shape
@@ -63,5 +63,7 @@ def _select(conditions: tuple, choices: tuple) -> Any:
     shape = broadcast_shapes(*(typeof(v).shape for v in (*conditions, *choices, default)))
     # A leading test that is never true stands for the default: argmax finds it where no other is.
     tests = promote_dtypes(*(broadcast_to_shape(c, shape) for c in (np.bool_(False), *conditions)))
-    first = argmax(cast(stack(tests), np.dtype(bool)), 0, dtypes.default_int_dtype())
+    tests = stack(tests)
+    tests = lax.ne(tests, like(tests, 0)) if is_complex(tests) else cast(tests, np.dtype(bool))
+    first = argmax(tests, 0, dtypes.default_int_dtype())
     return lax.select_n(first, *(broadcast_to_shape(c, shape) for c in (default, *choices)))

@@ -557,7 +557,7 @@ def _edge_of(name: str, edge: Any, a: Any, axis: int) -> Any:
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """As `numpy.ediff1d`; `to_end` and `to_begin` are converted to the dtype of `ary`."""
     flat = ravel(ary)
-    found = _apart(flat, 0)
+    found = lax.sub(flat[1:], flat[:-1])
     if to_begin is not None:
         found = concatenate([ravel(convert(to_begin, flat.dtype)), found], 0)
     if to_end is not None:

@@ -48,6 +48,8 @@ def take(
 
 @jitted("_take", static=("axis", "mode", "unique", "is_sorted", "fill"))
 def _take(a, indices, axis, mode, unique, is_sorted, fill):
+    if indices.dtype == np.bool_:
+        indices = convert(indices, dtypes.default_int_dtype(), weak_type=True)
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
     if axis is None:

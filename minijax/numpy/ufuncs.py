@@ -59,7 +59,7 @@ def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Calla
     return _named(numbered if name in _NUMBERED else ufunc, name)
 
 
-_NUMBERED = ("arctan2", "right_shift", "true_divide")  # whose operands jax calls x1 and x2
+_NUMBERED = ("arctan2", "atan2", "right_shift", "true_divide")  # whose operands jax calls x1 and x2
 
 
 # ---- arithmetic -------------------------------------------------------------------------------------
@@ -76,6 +76,7 @@ divide = true_divide = _binary("true_divide", lax.div, promote_args_inexact)
 maximum = _binary("maximum", lax.max)
 minimum = _binary("minimum", lax.min)
 arctan2 = _binary("arctan2", lax.atan2, promote_args_inexact)
+atan2 = _binary("atan2", lax.atan2, lambda name, *xs: promote_args_inexact(name, *promote_args(name, *xs)))
 nextafter = _binary("nextafter", lax.nextafter, promote_args_inexact)
 float_power = _binary("float_power", lax.pow, promote_args_inexact)
 negative = _unary("negative", lax.neg, promote_args)

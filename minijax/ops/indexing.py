@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import tree
+from minijax.base import dtypes, tree
 from minijax.ir.types import ShapedArray
 
 
@@ -86,7 +86,7 @@ def _check_distinct(op: str, name: str, axes: Sequence[int], rank: int) -> None:
 
 def check_vector(op: str, name: str, index_map: Sequence[int], indices: ShapedArray, rank: int) -> None:
     """Checks the axes that the index vectors speak of."""
-    if not np.issubdtype(indices.dtype, np.integer):
+    if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError(f"{op}: indices must have an integer type, got {indices.dtype.name}")
     if not indices.ndim:
         raise TypeError(f"{op}: indices must have a last axis, the index vector's; got a scalar")
