@@ -145,12 +145,12 @@ def all_sizes(a: Any, axes: tuple[int, ...]) -> int:
     return product(shape[i] for i in axes)
 
 
-_sum = Reducer("sum", lax_reduce.reduce_sum, lax.add, 0, numeric=True)
-_prod = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, numeric=True)
-_max = Reducer("max", lax_reduce.reduce_max, lax.max, None)
-_min = Reducer("min", lax_reduce.reduce_min, lax.min, None)
-_all = Logical("all", lax_reduce.reduce_and, lax.bitwise_and, True)
-_any = Logical("any", lax_reduce.reduce_or, lax.bitwise_or, False)
+SUM = Reducer("sum", lax_reduce.reduce_sum, lax.add, 0, numeric=True)
+PROD = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, numeric=True)
+MAX = Reducer("max", lax_reduce.reduce_max, lax.max, None)
+MIN = Reducer("min", lax_reduce.reduce_min, lax.min, None)
+ALL = Logical("all", lax_reduce.reduce_and, lax.bitwise_and, True)
+ANY = Logical("any", lax_reduce.reduce_or, lax.bitwise_or, False)
 
 
 @jitted("_reduce", static=("reducer", "axis", "dtype", "keepdims", "promote_integers"), inline=True)
@@ -164,7 +164,7 @@ def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims
     """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
     check_out("sum", out)
     return _reduce(
-        a, _sum, static_axis(axis), _user_dtype("sum", dtype), keepdims, initial, where, promote_integers
+        a, SUM, static_axis(axis), _user_dtype("sum", dtype), keepdims, initial, where, promote_integers
     )
 
 
@@ -173,7 +173,7 @@ def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     """As `numpy.prod`; without `promote_integers`, narrow integers are multiplied in their own dtype."""
     check_out("prod", out)
     return _reduce(
-        a, _prod, static_axis(axis), _user_dtype("prod", dtype), keepdims, initial, where, promote_integers
+        a, PROD, static_axis(axis), _user_dtype("prod", dtype), keepdims, initial, where, promote_integers
     )
 
 
@@ -181,26 +181,26 @@ def max(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, ini
         where: Any = None) -> Any:  # fmt: skip
     """As `numpy.max`."""
     check_out("max", out)
-    return _reduce(a, _max, static_axis(axis), None, keepdims, initial, where, False)
+    return _reduce(a, MAX, static_axis(axis), None, keepdims, initial, where, False)
 
 
 def min(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
         where: Any = None) -> Any:  # fmt: skip
     """As `numpy.min`."""
     check_out("min", out)
-    return _reduce(a, _min, static_axis(axis), None, keepdims, initial, where, False)
+    return _reduce(a, MIN, static_axis(axis), None, keepdims, initial, where, False)
 
 
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
     """As `numpy.all`."""
     check_out("all", out)
-    return _reduce(a, _all, static_axis(axis), None, keepdims, None, where, False)
+    return _reduce(a, ALL, static_axis(axis), None, keepdims, None, where, False)
 
 
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
     """As `numpy.any`."""
     check_out("any", out)
-    return _reduce(a, _any, static_axis(axis), None, keepdims, None, where, False)
+    return _reduce(a, ANY, static_axis(axis), None, keepdims, None, where, False)
 
 
 amax, amin = max, min
