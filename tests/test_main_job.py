@@ -1,5 +1,6 @@
 """The spectral radius program, run as a user would run it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ def _losses(folder: Path, *command: str) -> tuple[np.ndarray, str]:
     run = subprocess.run(
         [sys.executable, *command, PROGRAM, "--steps", "40", "--losses", str(file), "--picture",
          str(folder / "curve.png")],
-        cwd=ROOT, capture_output=True, text=True, timeout=300,
+        cwd=ROOT, capture_output=True, text=True, timeout=300, env={**os.environ, "XLA_FLAGS": ""},
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     return np.fromfile(file, np.float32), run.stdout
