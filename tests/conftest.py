@@ -14,12 +14,20 @@ ORACLE = "0.10.2"
 QUICK = ("tests/base/", "tests/ir/", "tests/hlo/", "test_layers", "-plain]", "-vmap_of_grad]")
 
 # Read by XLA when the first client starts. Eight host devices let sharded programs run on any machine.
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+DEVICES = "--xla_force_host_platform_device_count=8"
+# XLA's compilations are most of what the tests take: three times as fast with little optimization, on both
+# sides alike. `-m full` compares programs as users compile them.
+LITTLE_OPTIMIZATION = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if "device" not in config.option.markexpr:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    if "full" in config.option.markexpr:
+        os.environ["MINIJAX_TEST_TIER"] = "full"
+    # A flag that another jaxlib does not know would end the process.
+    plain = "full" in config.option.markexpr or _oracle_missing()
+    os.environ.setdefault("XLA_FLAGS", DEVICES if plain else f"{DEVICES} {LITTLE_OPTIMIZATION}")
     # Continuous integration takes another tenth of the values each day; elsewhere runs repeat.
     day = int(time.time()) // 86400
     os.environ.setdefault("MINIJAX_TEST_SEED", str(day) if os.environ.get("CI") else "0")

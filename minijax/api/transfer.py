@@ -97,19 +97,18 @@ def device_get(x: Any) -> Any:
 
 def block_until_ready(x: Any) -> Any:
     """Waits until all arrays in the tree are computed, and returns it."""
-    for leaf in tree.tree_leaves(x):
-        wait = getattr(leaf, "block_until_ready", None)
-        if wait is not None:
-            wait()
-    return x
+    return _told(x, "block_until_ready")
 
 
 def copy_to_host_async(x: Any) -> Any:
     """Starts to copy all arrays in the tree to the host, and returns it."""
+    return _told(x, "copy_to_host_async")
+
+
+def _told(x: Any, method: str) -> Any:
+    """The tree, after this method was called of all leaves that have it."""
     for leaf in tree.tree_leaves(x):
-        start = getattr(leaf, "copy_to_host_async", None)
-        if start is not None:
-            start()
+        getattr(leaf, method, lambda: None)()
     return x
 
 

@@ -13,7 +13,6 @@ from minijax.base.native import Traceback
 
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _excluded: list[str] = [_LIBRARY]
-_STANDARD = os.path.dirname(os.__file__) + os.sep
 
 here = Traceback.get_traceback
 

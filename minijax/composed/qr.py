@@ -10,14 +10,13 @@ from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
 from minijax.ops.dot import Precision, dot_general
 from minijax.ops.elementwise import add, conj, mul, real, sub
-from minijax.ops.families import literal
+from minijax.ops.families import emit, literal
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
 from minijax.ops.linalg import (
     INT32,
     Linalg,
     adjoint,
-    emit,
     external,
     eye,
     is_complex,

@@ -12,13 +12,13 @@ from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.dot import Precision
 from minijax.ops.elementwise import add, conj, div, eq, mul, real, sub
-from minijax.ops.families import literal
+from minijax.ops.families import emit, literal
 from minijax.ops.indexing import ScatterDimensionNumbers
 from minijax.ops.linalg import (
+    GPU,
     INT32,
     Linalg,
     adjoint,
-    emit,
     external,
     eye,
     foreign_call,
@@ -135,7 +135,7 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
             "Divide-and-conquer SVD (SvdAlgorithm.DIVIDE_AND_CONQUER) is only supported on AMD (ROCm) GPUs, "
             "not on NVIDIA CUDA."
         )
-    target = f"{'cu' if e.platform == 'cuda' else 'hip'}solver_{_ON_GPU[algorithm]}_ffi"
+    target = f"{GPU[e.platform]}solver_{_ON_GPU[algorithm]}_ffi"
     config = {"compute_uv": compute_uv, "full_matrices": full_matrices}
     if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
         wide = full_matrices or algorithm is SvdAlgorithm.JACOBI and k <= 32

@@ -8,9 +8,9 @@ from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.elementwise import div, mul, neg, sub
-from minijax.ops.families import literal
+from minijax.ops.families import emit, literal
 from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.linalg import INT32, Linalg, emit, external, foreign_call, where_found
+from minijax.ops.linalg import GPU, INT32, Linalg, external, foreign_call, where_found
 from minijax.ops.scatter import scatter_add
 from minijax.ops.shape import concatenate, slice as slice_, squeeze
 from minijax.ops.zeros import add_any, instantiate
@@ -32,7 +32,7 @@ class TridiagonalSolve(Linalg):
         return [(b.shape[-2:], b.dtype)]
 
     def lower(self, e, ins, outs, *operands, perturb_singular):
-        batch, gpu = ins[0].ndim - 1, {"cuda": "cu", "rocm": "hip"}.get(e.platform)
+        batch, gpu = ins[0].ndim - 1, GPU.get(e.platform)
         if perturb_singular:
             if e.platform == "tpu":
                 raise NotImplementedError(

@@ -9,7 +9,7 @@ from minijax.base.linear_util import WrappedFun, wrap_init
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.meshes import axes_of
-from minijax.ir.primitive import Axis, Primitive, is_linear
+from minijax.ir.primitive import Axis, Primitive, cotangents, is_linear
 from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
@@ -130,19 +130,15 @@ class Jit(TakesRefs):
         closed, found = transpose_jaxpr(params["jaxpr"], linear, nonzero, False, avals)
         known = [x for x in operands if not is_linear(x)]
         ins = params["in_shardings"]
-        results = iter(self.bind_all(
+        results = self.bind_all(
             [*known, *(ct for ct in cts if type(ct) is not Zero)],
             self._rebuilt(
                 params, closed, (),
                 (*chosen(ins, [not lin for lin in linear]), *chosen(params["out_shardings"], nonzero)),
                 chosen(chosen(ins, linear), found),
             ),
-        ))  # fmt: skip
-        present = iter(found)
-        return [
-            None if not lin else next(results) if next(present) else Zero(x.aval.to_ct_aval())
-            for x, lin in zip(operands, linear, strict=True)
-        ]
+        )  # fmt: skip
+        return cotangents(operands, results, found)
 
     def batch(self, axis, operands, dims, **params):
         batched, out_dims = _batched_call(params["jaxpr"], axis, tuple(dims), *_how(params))

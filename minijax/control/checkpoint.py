@@ -8,7 +8,7 @@ from minijax.control.call import names_in, split_call, split_tangents
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero
 from minijax.ops.convert import Copy
@@ -99,12 +99,8 @@ class Remat(TakesRefs):
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         closed, found = _transposed(closed_of(params["jaxpr"]), linear, nonzero)
         known = [x for x in operands if not is_linear(x)]
-        results = iter(self._bind(closed, [*known, *(ct for ct in cts if type(ct) is not Zero)], params))
-        present = iter(found)
-        return [
-            None if not lin else next(results) if next(present) else Zero(x.aval.to_ct_aval())
-            for x, lin in zip(operands, linear, strict=True)
-        ]
+        results = self._bind(closed, [*known, *(ct for ct in cts if type(ct) is not Zero)], params)
+        return cotangents(operands, results, found)
 
     def hoist(self, late, operands, is_late, **params):
         parts = split_jaxpr(closed_of(params["jaxpr"]), tuple(is_late), params["policy"])

@@ -13,7 +13,7 @@ from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.meshes import P, axes_of
-from minijax.ir.primitive import Axis, Primitive, is_linear
+from minijax.ir.primitive import Axis, Primitive, cotangents, is_linear
 from minijax.ir.shardings import NamedSharding
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
@@ -209,12 +209,8 @@ class ShardMap(Primitive):
         if not params["check_vma"]:
             given = [_shared(ct, s, params["mesh"]) for ct, s in zip(given, ct_specs, strict=True)]
         known = [x for x in operands if not is_linear(x)]
-        results = iter(self._bound(params, closed, [*given, *known], (*ct_specs, *known_specs), result_specs))
-        present = iter(found)
-        return [
-            None if not lin else next(results) if next(present) else Zero(x.aval.to_ct_aval())
-            for x, lin in zip(operands, linear, strict=True)
-        ]
+        results = self._bound(params, closed, [*given, *known], (*ct_specs, *known_specs), result_specs)
+        return cotangents(operands, results, found)
 
     def batch(self, axis, operands, dims, **params):
         names = () if axis.spmd_name is None else axes_of(axis.spmd_name)

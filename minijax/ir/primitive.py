@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import AbstractValue, Device, ShapedArray, is_value, space_of, varying_axes
+from minijax.ir.types import AbstractValue, Device, ShapedArray, Zero, is_value, space_of, varying_axes
 
 _MAX_MEMO = 4096
 
@@ -50,6 +50,15 @@ class Linear:
 
 def is_linear(x: Any) -> bool:
     return type(x) is Linear
+
+
+def cotangents(operands: Sequence, results: Iterable, found: Iterable[bool]) -> list:
+    """What a transpose rule returns: for linear operands the next result where one was `found`, or Zero."""
+    results, found = iter(results), iter(found)
+    return [
+        None if not is_linear(x) else next(results) if next(found) else Zero(x.aval.to_ct_aval())
+        for x in operands
+    ]
 
 
 class Primitive:

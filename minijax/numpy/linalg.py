@@ -19,11 +19,11 @@ from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import contractions, creation, indexing, products, reductions, shaping, taking, ufuncs
+from minijax.numpy.products import matmul_highest
 from minijax.numpy.promote import arrays, is_complex, promote_dtypes_inexact
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert
-from minijax.ops.dot import Precision
 from minijax.ops.families import literal
 from minijax.ops.linalg import adjoint, transposed
 from minijax.ops.sort import sort
@@ -206,10 +206,6 @@ def solve(a: Any, b: Any) -> Any:
     return _over_batches(lu.solve, (a, b), (2, rank))
 
 
-def _matmul(x: Any, y: Any) -> Any:
-    return products.matmul(x, y, precision=Precision.HIGHEST)
-
-
 def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> tuple:
     """As `numpy.linalg.lstsq`, but that there always are residuals; `numpy_resid`, of concrete arrays alone,
     asks for none where the rank is low or the system is not overdetermined.
@@ -224,8 +220,8 @@ def _by_singular_values(a: Any, b: Any, rcond: Any) -> tuple:
     mask = ufuncs.logical_and(is_positive, s >= creation.array(rcond, typeof(s).dtype) * s[0])
     rank = reductions.sum(mask)
     inverse = where(mask, ufuncs.divide(1, _typed(where(mask, s, 1), u)), 0)[:, None]
-    moved = _matmul(transposed(ufuncs.conjugate(u)), b)
-    return _matmul(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, moved)), rank, s
+    moved = matmul_highest(transposed(ufuncs.conjugate(u)), b)
+    return matmul_highest(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, moved)), rank, s
 
 
 def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
@@ -249,7 +245,7 @@ def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tu
     if numpy_resid and (rank < n or m <= n):
         residuals = creation.zeros((0,), typeof(s).dtype)
     else:
-        residuals = lax.integer_pow(norm(ufuncs.subtract(b, _matmul(a, x)), axis=0), 2)
+        residuals = lax.integer_pow(norm(ufuncs.subtract(b, matmul_highest(a, x)), axis=0), 2)
     return shaping.ravel(x) if of_vector else x, residuals, rank, s
 
 
@@ -282,7 +278,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     low = ufuncs.multiply(rtol, s[..., 0:1])
     s = _typed(where(ufuncs.greater(s, low), s, np.inf), u)
     v, uh = transposed(vh), transposed(u)
-    return _matmul(v, ufuncs.divide(uh, s[..., None]))
+    return matmul_highest(v, ufuncs.divide(uh, s[..., None]))
 
 
 @_pinv.defjvp
@@ -292,16 +288,16 @@ def _pinv_jvp(rtol, hermitian, primals, tangents):
     m, n = typeof(a).shape[-2:]
     p = _pinv(a, rtol, hermitian)
     if m >= n:
-        s = _matmul(_matmul(p, adjoint(p)), adjoint(da))
-        t = _matmul(_matmul(adjoint(da), adjoint(p)), p)
-        change = lax.add(_matmul(lax.neg(_matmul(p, da)), p), s)
-        change = lax.add(lax.sub(change, _matmul(_matmul(s, a), p)), t)
-        return p, lax.sub(change, _matmul(_matmul(p, a), t))
-    s = _matmul(p, _matmul(adjoint(p), adjoint(da)))
-    t = _matmul(adjoint(da), _matmul(adjoint(p), p))
-    change = lax.add(_matmul(lax.neg(p), _matmul(da, p)), s)
-    change = lax.add(lax.sub(change, _matmul(s, _matmul(a, p))), t)
-    return p, lax.sub(change, _matmul(p, _matmul(a, t)))
+        s = matmul_highest(matmul_highest(p, adjoint(p)), adjoint(da))
+        t = matmul_highest(matmul_highest(adjoint(da), adjoint(p)), p)
+        change = lax.add(matmul_highest(lax.neg(matmul_highest(p, da)), p), s)
+        change = lax.add(lax.sub(change, matmul_highest(matmul_highest(s, a), p)), t)
+        return p, lax.sub(change, matmul_highest(matmul_highest(p, a), t))
+    s = matmul_highest(p, matmul_highest(adjoint(p), adjoint(da)))
+    t = matmul_highest(adjoint(da), matmul_highest(adjoint(p), p))
+    change = lax.add(matmul_highest(lax.neg(p), matmul_highest(da, p)), s)
+    change = lax.add(lax.sub(change, matmul_highest(s, matmul_highest(a, p))), t)
+    return p, lax.sub(change, matmul_highest(p, matmul_highest(a, t)))
 
 
 @jitted("inv")

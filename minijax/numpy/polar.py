@@ -12,11 +12,11 @@ from minijax.control.jitted import jitted
 from minijax.control.loops import fori_loop, while_loop
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
-from minijax.numpy import creation, products, ufuncs
+from minijax.numpy import creation, ufuncs
 from minijax.numpy.linalg import norm
+from minijax.numpy.products import matmul_highest
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
-from minijax.ops.dot import Precision
 from minijax.ops.index import dynamic_slice, dynamic_update_slice
 from minijax.ops.linalg import adjoint, is_complex, transposed
 from minijax.ops.shape import broadcasted_iota, pad
@@ -45,10 +45,6 @@ def _weights(eps: float, max_iterations: int) -> tuple[list, list]:
     return by_qr, by_cholesky
 
 
-def _matmul(x: Any, y: Any) -> Any:
-    return products.matmul(x, y, precision=Precision.HIGHEST)
-
-
 def _within(shape: tuple, m: Any, n: Any, x: Any, other: Any) -> Any:
     """`x` in the first m rows and n columns, `other` elsewhere."""
     row = ufuncs.less(broadcasted_iota(np.int32, shape, 0), m)
@@ -65,13 +61,13 @@ def _step_by_qr(u: Any, weights: Any, m: Any, n: Any) -> Any:
     upper = _within((rows, columns), m, n, q[:rows], 0)
     lower = _within((columns, columns), n, n, dynamic_slice(q, (m, 0), (columns, columns)), 0)
     lower = adjoint(lower)
-    return lax.add(lax.mul(b, u), lax.mul(a, _matmul(upper, lower)))
+    return lax.add(lax.mul(b, u), lax.mul(a, matmul_highest(upper, lower)))
 
 
 def _step_by_cholesky(u: Any, weights: Any, n: Any) -> Any:
     columns = typeof(u).shape[1]
     a, c, b = weights
-    x = ufuncs.multiply(c, _matmul(adjoint(u), u))
+    x = ufuncs.multiply(c, matmul_highest(adjoint(u), u))
     x = ufuncs.add(x, creation.eye(columns, dtype=typeof(u).dtype))
     unit = creation.eye(columns, dtype=typeof(u).dtype)
     factor = lax_linalg.cholesky(_within((columns, columns), n, n, x, unit), symmetrize_input=False)
@@ -125,8 +121,8 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
     done = len(by_qr) + len(by_cholesky)
     count, u, settling = while_loop(again, halley_step, (done, u, settling))
     # One step of Newton and Schulz brings u nearer to orthonormal.
-    u = ufuncs.subtract(1.5 * u, _matmul(0.5 * u, _matmul(adjoint(u), u)))
-    h = _matmul(adjoint(u), x)
+    u = ufuncs.subtract(1.5 * u, matmul_highest(0.5 * u, matmul_highest(adjoint(u), u)))
+    h = matmul_highest(adjoint(u), x)
     return u, (h + adjoint(h)) / 2, count, ufuncs.logical_not(settling)
 
 

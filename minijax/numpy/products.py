@@ -6,7 +6,7 @@ from minijax.base import dtypes
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.promote import arrays, as_type, check_no_float0
-from minijax.ops.dot import dot_general
+from minijax.ops.dot import Precision, dot_general
 from minijax.ops.moving import expand_dims, transpose
 from minijax.ops.shape import broadcast_shapes, squeeze
 
@@ -43,6 +43,11 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     want = sorted(p for p in have if type(p) is int) + [p for p in ("row", "column") if p in have]
     out = transpose(out, [have.index(p) for p in want]) if have != want else out
     return expand_dims(out, tuple(p for p in range(rank) if p not in have))
+
+
+def matmul_highest(x: Any, y: Any) -> Any:
+    """The product of matrices in the highest precision."""
+    return matmul(x, y, precision=Precision.HIGHEST)
 
 
 def _without_unit_axes(x: Any, shape: tuple, other: tuple, matrix: list, rank: int) -> tuple[Any, list]:

@@ -28,7 +28,6 @@ from minijax.numpy.selecting import where as choose
 from minijax.ops import elementwise as lax, reduce as lax_reduce
 from minijax.ops.families import literal
 from minijax.ops.moving import broadcast_to_shape, expand_dims, full, reshape
-from minijax.ops.shape import broadcast_shapes
 
 Axis = Any
 _HALVES = (np.dtype(np.float16), dtypes.bfloat16)
@@ -154,12 +153,12 @@ def all_sizes(a: Any, axes: tuple[int, ...]) -> int:
     return product(shape[i] for i in axes)
 
 
-_max = Reducer("max", lax_reduce.reduce_max, lax.max, None)
-_min = Reducer("min", lax_reduce.reduce_min, lax.min, None)
-_all = Logical("all", lax_reduce.reduce_and, lax.bitwise_and, True)
-_any = Logical("any", lax_reduce.reduce_or, lax.bitwise_or, False)
-_sum = Reducer("sum", lax_reduce.reduce_sum, lax.add, 0, _any)
-_prod = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, _all)
+MAX = Reducer("max", lax_reduce.reduce_max, lax.max, None)
+MIN = Reducer("min", lax_reduce.reduce_min, lax.min, None)
+ALL = Logical("all", lax_reduce.reduce_and, lax.bitwise_and, True)
+ANY = Logical("any", lax_reduce.reduce_or, lax.bitwise_or, False)
+SUM = Reducer("sum", lax_reduce.reduce_sum, lax.add, 0, ANY)
+PROD = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, ALL)
 
 
 @jitted("_reduce", static=("reducer", "axis", "dtype", "keepdims", "promote_integers"), inline=True)
@@ -174,7 +173,7 @@ def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims
     """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
     check_out("sum", out)
     return _reduce(
-        a, _sum, static_axis(axis), _user_dtype("sum", dtype), keepdims, initial, where, promote_integers
+        a, SUM, static_axis(axis), _user_dtype("sum", dtype), keepdims, initial, where, promote_integers
     )
 
 
@@ -184,7 +183,7 @@ def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     """As `numpy.prod`; without `promote_integers`, narrow integers are multiplied in their own dtype."""
     check_out("prod", out)
     return _reduce(
-        a, _prod, static_axis(axis), _user_dtype("prod", dtype), keepdims, initial, where, promote_integers
+        a, PROD, static_axis(axis), _user_dtype("prod", dtype), keepdims, initial, where, promote_integers
     )
 
 
@@ -193,7 +192,7 @@ def max(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, ini
         where: Any = None) -> Any:  # fmt: skip
     """As `numpy.max`."""
     check_out("max", out)
-    return _reduce(a, _max, static_axis(axis), None, keepdims, initial, where, False)
+    return _reduce(a, MAX, static_axis(axis), None, keepdims, initial, where, False)
 
 
 @fused(whole=True)
@@ -201,21 +200,21 @@ def min(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, ini
         where: Any = None) -> Any:  # fmt: skip
     """As `numpy.min`."""
     check_out("min", out)
-    return _reduce(a, _min, static_axis(axis), None, keepdims, initial, where, False)
+    return _reduce(a, MIN, static_axis(axis), None, keepdims, initial, where, False)
 
 
 @fused(whole=True)
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
     """As `numpy.all`."""
     check_out("all", out)
-    return _reduce(a, _all, static_axis(axis), None, keepdims, None, where, False)
+    return _reduce(a, ALL, static_axis(axis), None, keepdims, None, where, False)
 
 
 @fused(whole=True)
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
     """As `numpy.any`."""
     check_out("any", out)
-    return _reduce(a, _any, static_axis(axis), None, keepdims, None, where, False)
+    return _reduce(a, ANY, static_axis(axis), None, keepdims, None, where, False)
 
 
 amax, amin = max, min

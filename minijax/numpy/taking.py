@@ -22,8 +22,6 @@ from minijax.ops import elementwise as lax, moving, scatter as lax_scatter, shap
 from minijax.ops.convert import convert, copy_p
 from minijax.ops.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 
-_PROMISED = index_plans.PLAIN._replace(mode=PROMISE_IN_BOUNDS)
-
 # ---- take --------------------------------------------------------------------------------------------
 
 

@@ -297,16 +297,17 @@ def _ufunc(
     )
 
 
-_SUM, _PROD = reductions._sum, reductions._prod
 _AND, _OR = lax_reduce.reduce_and, lax_reduce.reduce_or
 _XOR = lax_reduce.reduce_xor
 
-add = _ufunc(ufuncs.add, 2, 0, _SUM, accumulate=cumulating.cumsum, at=_updating("add"))
-multiply = _ufunc(ufuncs.multiply, 2, 1, _PROD, accumulate=cumulating.cumprod, at=_updating("multiply"))
+add = _ufunc(ufuncs.add, 2, 0, reductions.SUM, accumulate=cumulating.cumsum, at=_updating("add"))
+multiply = _ufunc(
+    ufuncs.multiply, 2, 1, reductions.PROD, accumulate=cumulating.cumprod, at=_updating("multiply")
+)
 subtract = _ufunc(ufuncs.subtract, at=_updating("subtract"))
 negative = _ufunc(ufuncs.negative, 1)
-maximum = _ufunc(ufuncs.maximum, reducer=reductions._max)
-minimum = _ufunc(ufuncs.minimum, reducer=reductions._min)
+maximum = _ufunc(ufuncs.maximum, reducer=reductions.MAX)
+minimum = _ufunc(ufuncs.minimum, reducer=reductions.MIN)
 bitwise_and = _ufunc(ufuncs.bitwise_and, 2, -1, _Bits("bitwise_and", _AND, lax.bitwise_and, -1))
 bitwise_or = _ufunc(ufuncs.bitwise_or, 2, 0, _Bits("bitwise_or", _OR, lax.bitwise_or, 0))
 bitwise_xor = _ufunc(ufuncs.bitwise_xor, 2, 0, _Bits("bitwise_xor", _XOR, lax.bitwise_xor, 0))

@@ -15,7 +15,7 @@ from minijax.ops.dot import PrecisionLike, Product, canonical_precision, precisi
 from minijax.ops.families import ANY, check_kinds, check_same_dtypes
 from minijax.ops.shape import rev
 from minijax.ops.sharding import explicit_sharding
-from minijax.ops.window import padtype_to_pads
+from minijax.ops.window import dilated, padtype_to_pads
 
 Shape = tuple[int, ...]
 Padding = str | Sequence[tuple[int, int]]
@@ -48,7 +48,7 @@ class ConvGeneralDilated(Product):
                 f"{self.name} window and window_strides must have the same number of dimensions, but got "
                 f"{len(kernel) - 2} and {len(window_strides)}"
             )
-        shape = sliding_shape(dilated(x, lhs_dilation), dilated(kernel, rhs_dilation), window_strides,
+        shape = sliding_shape(gapped(x, lhs_dilation), gapped(kernel, rhs_dilation), window_strides,
                                padding, batch_group_count)  # fmt: skip
         shape = permuted(shape, moving.inverse(dimension_numbers.out_spec))
         dtype = _result_dtype(lhs.dtype, preferred_element_type)
@@ -81,7 +81,7 @@ class ConvGeneralDilated(Product):
             return [None, Zero(wanted.aval)] if side else [Zero(wanted.aval), None]
         avals = (typeof(known), wanted.aval, typeof(ct)) if side else (wanted.aval, typeof(known), typeof(ct))
         dilations = params["lhs_dilation"], params["rhs_dilation"], params["window_strides"]
-        sizes = [dilated(permuted(aval.shape, spec), by)[2:] for aval, spec, by in
+        sizes = [gapped(permuted(aval.shape, spec), by)[2:] for aval, spec, by in
                  zip(avals, params["dimension_numbers"], dilations, strict=True)]  # fmt: skip
         grad = (self._of_lhs, self._of_rhs)[side](ct, wanted.aval, known, sizes, **params)
         return [None, grad] if side else [grad, None]
@@ -181,12 +181,14 @@ def permuted(shape: Sequence[int], spec: Sequence[int]) -> Shape:
     return tuple(shape[i] for i in spec)
 
 
-def dilated(shape: Shape, dilation: Sequence[int]) -> Shape:
-    """A shape (batch, feature, *spatial) with `dilation - 1` holes after each element but the last."""
-    if any(d <= 0 for d in dilation):
-        raise TypeError(f"conv_general_dilated: All dilations must be positive, got {tuple(dilation)}.")
-    sizes = zip(shape[2:], dilation, strict=False)
-    return (*shape[:2], *((n - 1) * d + 1 if n else 0 for n, d in sizes), *shape[2 + len(dilation) :])
+def gapped(shape: Shape, dilation: Sequence[int]) -> Shape:
+    """A shape (batch, feature, *spatial) with gaps along as many spatial axes as there are dilations."""
+    end = 2 + len(dilation)
+    return (
+        *shape[:2],
+        *dilated(shape[2:end], dilation[: len(shape) - 2], "conv_general_dilated"),
+        *shape[end:],
+    )
 
 
 def sliding_shape(
@@ -356,7 +358,7 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
                 f"{name}: String padding is not implemented for transposed convolution using this op "
                 f"(lhs_dilation={lhs_dilation}). Specify the padding as pairs, or use conv_transpose."
             )
-        window = dilated(permuted(right, numbers.rhs_spec), rhs_dilation)[2:]
+        window = gapped(permuted(right, numbers.rhs_spec), rhs_dilation)[2:]
         padding = padtype_to_pads(permuted(left, numbers.lhs_spec)[2:], window, window_strides, padding)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)

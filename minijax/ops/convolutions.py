@@ -14,7 +14,7 @@ from minijax.ops.conv import (
     conv_dimension_numbers,
     conv_general_dilated,
     conv_general_permutations,
-    dilated,
+    gapped,
     permuted,
     sliding_shape,
 )  # fmt: skip
@@ -64,7 +64,7 @@ def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int], padding: Padding,
 
     Axes are (batch, *spatial, feature) and (*spatial, in, out) by default. `transpose_kernel` flips the
     kernel and swaps its features, which makes it the gradient of a convolution; pairs of padding are those
-    of the convolution if `use_consistent_padding`, and are applied to the dilated `lhs` otherwise.
+    of the convolution if `use_consistent_padding`, and are applied to the gapped `lhs` otherwise.
     """
     left, right = typeof(lhs).shape, typeof(rhs).shape
     assert len(left) == len(right), (
@@ -78,7 +78,7 @@ def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int], padding: Padding,
         dimension_numbers = _DEFAULTS[len(left) - 2]
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     sizes = permuted(right, numbers.rhs_spec)
-    windows = (dilated(sizes, (1,) * (len(sizes) - 2) if rhs_dilation is None else rhs_dilation))[2:]
+    windows = (gapped(sizes, (1,) * (len(sizes) - 2) if rhs_dilation is None else rhs_dilation))[2:]
     if isinstance(padding, str) and padding in ("SAME", "VALID"):
         padding = [_transpose_pads(k, s, padding) for k, s in zip(windows, strides, strict=False)]
     elif not isinstance(padding, str) and use_consistent_padding:
@@ -176,6 +176,6 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
         pads = padding
         if isinstance(padding, str):
             pads = [_transpose_pads(k, s, padding) for k, s in zip(rhs[2:], window_strides, strict=False)]
-        return sliding_shape(dilated(lhs, window_strides), rhs, (1,) * len(rhs[2:]), pads)
+        return sliding_shape(gapped(lhs, window_strides), rhs, (1,) * len(rhs[2:]), pads)
 
     return _shape_in_order(shape_of, lhs_shape, rhs_shape, dimension_numbers)

@@ -450,11 +450,7 @@ def _no_order_derivative():
 class Part(LinearElementwise):
     """The real or the imaginary part."""
 
-    def result_dtype(self, x):
-        check_kinds(self.name, self.accepts, x)
-        if dtypes.itemsize_bits(x.dtype) < 8:
-            raise TypeError(f"{self.name} does not accept dtype {x.dtype.name}: it is too narrow.")
-        return real_dtype(x.dtype)
+    result_dtype = Abs.result_dtype
 
 
 _PART = Kinds((np.float32, np.float64))

@@ -288,19 +288,12 @@ class Defined(Elementwise):
 
     def __init__(self, name: str, definition: Callable, *jvp: Rule | None):
         super().__init__(name, "", FLOAT, *jvp)
-        self.definition = definition
+        self.define = lambda *xs: [definition(*xs)]
 
     def lower(self, e, ins, outs, *operands):
         (out,) = outs
         operands = self.spread(e, ins, out, operands)
-        closed = _traced(self.definition, self.name, (ShapedArray(out.shape, out.dtype),) * len(ins))
-        return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
-
-
-@state.traced_cache
-def _traced(definition, name, avals):
-    jaxpr, consts = trace_to_jaxpr(lambda *xs: [definition(*xs)], avals, DebugInfo("jit", name))
-    return ClosedJaxpr(jaxpr, consts)
+        return emit(e, self.define, (ShapedArray(out.shape, out.dtype),) * len(ins), operands)
 
 
 class LinearElementwise(Elementwise):
@@ -350,6 +343,25 @@ class Bilinear(Elementwise):
         results[i] = Zero(wanted) if type(ct) is Zero else unbroadcast(
             self.transposes[i](ct, *operands, **params), wanted)  # fmt: skip
         return results
+
+
+# ---- ops that are made of others ---------------------------------------------------------------------
+
+
+@state.traced_cache
+def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
+    with state.set_current_trace(None):
+        info = DebugInfo("jit", fun.__name__)
+        jaxpr, consts = trace_to_jaxpr(lambda *xs: list(fun(*xs, **dict(params))), ins, info)
+    return ClosedJaxpr(jaxpr, consts)
+
+
+def emit(
+    e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any
+) -> list[str]:
+    """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
+    closed = _traced(fun, tuple(ins), tuple(params.items()))
+    return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
 
 
 # ---- functions of jax.lax ---------------------------------------------------------------------------

@@ -2,17 +2,13 @@
 of the libraries for GPUs share.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.hlo.emitter import jaxpr_body
-from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis, Primitive, is_linear
-from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
@@ -24,7 +20,7 @@ from minijax.ops.zeros import add_tangents
 
 INT32 = np.dtype(np.int32)
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-_GPU = {"cuda": "cu", "rocm": "hip"}
+GPU = {"cuda": "cu", "rocm": "hip"}
 _OF_COMPLEX = {"or": "un", "sy": "he"}
 
 # ---- masks and products -----------------------------------------------------------------------------
@@ -153,8 +149,8 @@ def external(e: Any, name: str, operands: Sequence[str], ins: Sequence[ShapedArr
         return foreign_call(
             e, _lapack_name(routine, ins[0].dtype), operands, ins, outs, config, aliases, batch
         )
-    if e.platform in _GPU and gpu:
-        target, config = _GPU[e.platform] + gpu[0], gpu[1]
+    if e.platform in GPU and gpu:
+        target, config = GPU[e.platform] + gpu[0], gpu[1]
         return foreign_call(e, target, operands, ins, outs, config, aliases, batch)
     text = f"MLIR translation rule for primitive '{name}' not found for platform {e.platform}"
     raise NotImplementedError(text)
@@ -231,22 +227,6 @@ def _nan_unless(e: Any, ok: tuple[str, ShapedArray], x: str, aval: ShapedArray) 
     if unit != wide:
         flags = e.broadcast_in_dim(flags, unit, wide, tuple(range(aval.ndim)))
     return e.select(flags, x, nan, wide, aval)
-
-
-@state.traced_cache
-def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
-    with state.set_current_trace(None):
-        info = DebugInfo("jit", fun.__name__)
-        jaxpr, consts = trace_to_jaxpr(lambda *xs: list(fun(*xs, **dict(params))), ins, info)
-    return ClosedJaxpr(jaxpr, consts)
-
-
-def emit(
-    e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any
-) -> list[str]:
-    """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
-    closed = _traced(fun, tuple(ins), tuple(params.items()))
-    return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
 
 
 # ---- Cholesky ---------------------------------------------------------------------------------------

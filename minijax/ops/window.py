@@ -28,12 +28,13 @@ _GPUS = ("cuda", "rocm", "oneapi")
 _SIZES = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
 
 
-def dilated(sizes: Sequence[int], dilation: Sequence[int] | None) -> tuple[int, ...]:
+def dilated(sizes: Sequence[int], dilation: Sequence[int] | None,
+            op: str = "reduce_window") -> tuple[int, ...]:  # fmt: skip
     """The sizes of axes after gaps of `dilation - 1` are put between their elements; None: no gaps."""
     if dilation is None:
         return tuple(sizes)
     if not all(d > 0 for d in dilation):
-        raise TypeError(f"All dilations must be positive, got {tuple(dilation)}.")
+        raise TypeError(f"{op}: All dilations must be positive, got {tuple(dilation)}.")
     return tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
 
 

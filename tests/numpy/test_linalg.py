@@ -1,11 +1,12 @@
 """`jax.numpy.linalg`, against jax: programs, values, derivatives, errors."""
 
 import importlib
+import os
 
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import normal, same_error, same_lines, same_value
+from compare import canonical, normal, same_error, same_lines, same_value, sampled
 
 import minijax
 
@@ -29,7 +30,10 @@ def made(side, make):
 
 
 def compared(make, *args, transform=None, values=True, jaxpr=True):
-    """`make(linalg, jnp)` on both sides, transformed: jaxprs and values are equal."""
+    """`make(linalg, jnp)` on both sides, transformed: jaxprs and values are equal.
+
+    Values are compared where texts differ and in this run's tenth.
+    """
     ours, theirs = (
         made(side, make) if transform is None else transform(side, made(side, make)) for side in SIDES
     )
@@ -37,7 +41,12 @@ def compared(make, *args, transform=None, values=True, jaxpr=True):
         texts = (str(side.make_jaxpr(f)(*args)) for side, f in zip(SIDES, (ours, theirs), strict=True))
         same_lines("jaxpr", *map(normal, texts))
     if values:
-        same_value(minijax.jit(ours)(*args), jax.jit(theirs)(*args))
+        texts = [
+            canonical(side.jit(f).lower(*args).as_text())
+            for side, f in zip(SIDES, (ours, theirs), strict=True)
+        ]
+        if texts[0] != texts[1] or sampled(os.environ["PYTEST_CURRENT_TEST"]):
+            same_value(minijax.jit(ours)(*args), jax.jit(theirs)(*args))
 
 
 def jvp(side, f):

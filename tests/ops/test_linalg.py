@@ -1,8 +1,10 @@
 """Triangular systems, decompositions and custom_linear_solve, against jax: programs, texts and values."""
 
+import os
+
 import numpy as np
 import pytest
-from compare import Mismatch, canonical, normal, same_lines, same_value
+from compare import Mismatch, canonical, normal, same_lines, same_value, sampled
 
 import minijax
 from minijax.control.custom_solve import custom_linear_solve
@@ -23,7 +25,11 @@ def random(*shape, dtype=np.float32):
 
 
 def compared(make, *args, transform=None, values=True, text=True):
-    """`make(lax.linalg)` on both sides, transformed: jaxprs, texts and values are equal."""
+    """`make(lax.linalg)` on both sides, transformed: jaxprs, texts and values are equal.
+
+    Transformed functions run outside jit, and where texts are equal inside, in this run's tenth alone.
+    """
+    eager = transform is None or sampled(os.environ["PYTEST_CURRENT_TEST"])
     ours, theirs = make(linalg), make(jax.lax.linalg)
     if transform is not None:
         ours, theirs = transform(minijax, ours), transform(jax, theirs)
@@ -33,8 +39,9 @@ def compared(make, *args, transform=None, values=True, text=True):
     if text:
         texts = [side.jit(f).lower(*args).as_text() for side, f in ((minijax, ours), (jax, theirs))]
         same_lines("StableHLO", *map(canonical, texts))
-    if values:
+    if values and (eager or not text):
         same_value(minijax.jit(ours)(*args), jax.jit(theirs)(*args))
+    if values and eager:
         same_value(ours(*args), theirs(*args))
 
 
