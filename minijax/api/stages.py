@@ -187,7 +187,10 @@ class Compiled(Stage):
 
     def __call__(self, *args, **kwargs):
         try:
-            short_key = None if kwargs else (*[x._sig for x in args],)
+            if len(args) == 1 and not kwargs:
+                short_key = (args[0]._sig,)
+            else:
+                short_key = None if kwargs else (*[x._sig for x in args],)
         except AttributeError:
             short_key = None
         run = short_key and self._recalled.get(short_key)

@@ -14,9 +14,10 @@ from minijax.ir.types import typeof
 from minijax.numpy.logsumexp import logsumexp
 from minijax.numpy.promote import promote_args_inexact
 from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
+from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import convert_element_type, copy, stop_gradient
-from minijax.ops.elementwise import logistic as sigmoid, tanh  # noqa: F401
+from minijax.ops.elementwise import logistic as sigmoid  # noqa: F401
 from minijax.ops.shape import broadcasted_iota, full_like
 
 Axis = int | Sequence[int] | None

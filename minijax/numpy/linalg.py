@@ -16,6 +16,7 @@ from minijax.composed import lu
 from minijax.composed.cumulative import cumprod
 from minijax.composed.qr import geqrf_p
 from minijax.control.jitted import jitted
+from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import contractions, creation, indexing, products, reductions, shaping, taking, ufuncs
@@ -23,7 +24,7 @@ from minijax.numpy.products import matmul_highest
 from minijax.numpy.promote import arrays, is_complex, promote_dtypes_inexact
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
-from minijax.ops.convert import convert
+from minijax.ops.convert import convert, stop_gradient
 from minijax.ops.families import literal
 from minijax.ops.linalg import adjoint, transposed
 from minijax.ops.sort import sort
@@ -258,7 +259,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
         if rtol is not None:
             raise ValueError("pinv: only one of rtol and rcond may be specified.")
         rtol = rcond
-    return _pinv(a, rtol, hermitian)
+    return _pinv(a, stop_gradient(rtol) if isinstance(rtol, Tracer) else rtol, hermitian)
 
 
 @partial(custom_jvp, nondiff_argnums=(1, 2))

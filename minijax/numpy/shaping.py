@@ -189,14 +189,16 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return lax_shape.broadcast_shapes(*[dims.shape_of(s) for s in shapes])
 
 
-def _at_least(name: str, ndim: int, place: Any) -> Any:
+def _at_least(name: str, place: Any, calls_itself: bool = False) -> Any:
     def atleast(*arys):
-        found = [place(value(name, x)) for x in arys]
-        return found[0] if len(found) == 1 else found
+        if len(arys) == 1:
+            return place(value(name, arys[0]))
+        return [made(x) if calls_itself else place(value(name, x)) for x in arys]
 
     atleast.__name__ = atleast.__qualname__ = name
     atleast.__doc__ = f"As `numpy.{name}`."
-    return jitted(name)(atleast)
+    made = jitted(name)(atleast)
+    return made
 
 
 def _to_3d(x: Any) -> Any:
@@ -204,9 +206,9 @@ def _to_3d(x: Any) -> Any:
     return moving.expand_dims(x, added)
 
 
-atleast_1d = _at_least("atleast_1d", 1, lambda x: moving.expand_dims(x, (0,)) if x.ndim < 1 else x)
-atleast_2d = _at_least("atleast_2d", 2, lambda x: moving.expand_dims(x, tuple(range(2 - x.ndim))))
-atleast_3d = _at_least("atleast_3d", 3, _to_3d)
+atleast_1d = _at_least("atleast_1d", lambda x: moving.expand_dims(x, (0,)) if x.ndim < 1 else x)
+atleast_2d = _at_least("atleast_2d", lambda x: moving.expand_dims(x, tuple(range(2 - x.ndim))))
+atleast_3d = _at_least("atleast_3d", _to_3d, calls_itself=True)
 
 
 # ---- joining -----------------------------------------------------------------------------------------

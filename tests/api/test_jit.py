@@ -641,3 +641,43 @@ def test_donated_arguments_are_deleted_by_each_call():
         x = minijax.numpy.arange(3.0)
         assert f(x, y)[0].tolist() == [1, 2, 3]
         assert x.is_deleted() and not y.is_deleted()
+
+
+def test_numpy_arguments_are_taken_as_they_are_at_each_call():
+    def program(jax, jnp):
+        f, g = jax.jit(lambda x: x + 1), jax.jit(lambda x, n: x * n, static_argnums=1)
+        base = np.arange(12, dtype=np.float32)
+        made = [base, base[::2], base[::-1], base.reshape(3, 4).T, base.astype(np.int8), base[:0],
+                base.astype(np.float64), base[3], base.reshape(3, 4)[:, 1:]]  # fmt: skip
+        results = [[f(x) for x in made] for _ in range(4)]
+        results += [g(x, n) for _ in range(3) for x in made for n in (2, 3)]
+        with jax.enable_x64(True):
+            results += [f(made[6]) for _ in range(3)]
+        results += [f(made[6])]
+        base[:] = 7  # what was computed stays
+        return results
+
+    compare.same(program)
+
+
+def test_transfer_guards_watch_numpy_arguments_that_were_seen_before():
+    f, x = minijax.jit(lambda x: x + 1), np.ones(3, np.float32)
+    for _ in range(3):
+        f(x)
+    with minijax.transfer_guard("disallow"), pytest.raises(Exception, match="Disallowed host-to-device"):
+        f(x)
+    assert f(x).tolist() == [2, 2, 2]
+
+
+def test_numbers_and_arrays_alternate():
+    def program(jax, jnp):
+        f, g = jax.jit(lambda x, y: x * y), jax.jit(lambda x, y=1, *, z=2: x * y + z)
+        x, y = jnp.arange(3.0), jnp.arange(3)
+        numbers = (2, 2.0, True, 1j, -0.0, 0.0, np.float32(3), np.arange(3), y, x, 2, y)
+        return [(f(x, n), g(x, n), g(x, z=n), g(n, n, z=n), f(n, x)) for _ in range(2) for n in numbers]
+
+    compare.same(program)
+    f = minijax.jit(lambda x, y: x + y)
+    for _ in range(2):
+        with pytest.raises(OverflowError):
+            f(minijax.numpy.arange(3), 1 << 40)

@@ -145,3 +145,45 @@ def test_moves_follow_the_default_device():
             assert jnp.zeros((3,)).devices() == {device}
             assert jnp.sin(2.0).devices() == {device}
         assert x.reshape(2, 2).devices() == x.devices()
+
+
+def test_reductions_are_told_apart_by_their_options():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+    a = jnp.asarray(x)
+    how = [
+        {},
+        {"axis": 0},
+        {"axis": 1},
+        {"axis": -1},
+        {"axis": (0, 1)},
+        {"axis": 0, "keepdims": True},
+        {"keepdims": True},
+    ]
+    for _ in range(2):
+        for name in ("sum", "prod", "max", "min", "mean", "any", "all"):
+            for options in how:
+                np.testing.assert_array_equal(
+                    getattr(jnp, name)(a, **options),
+                    getattr(np, name)(x, **options),
+                    err_msg=f"{name} {options}",
+                )
+        for bound in (-np.inf, np.inf, 3.0, 4.0):
+            assert jnp.max(a, initial=bound) == max(6, bound) and jnp.min(a, initial=bound) == min(-5, bound)
+        assert jnp.sum(a, dtype=bool).dtype == bool and jnp.sum(a, dtype="int8").dtype == np.int8
+        with pytest.raises(ValueError, match="axis 2"):
+            jnp.sum(a, 2)
+
+
+def test_reductions_run_operation_by_operation_without_jit(runs):
+    a = jnp.arange(3.0)
+    jnp.mean(a)
+    with minijax.disable_jit():
+        runs.clear()
+        assert jnp.mean(a) == 1
+    assert len(runs) > 1
+
+
+def test_stop_gradient_of_an_array_is_that_array():
+    a = jnp.arange(3.0)
+    assert minijax.lax.stop_gradient(a) is a
+    assert isinstance(minijax.lax.stop_gradient(1.5), minijax.Array)

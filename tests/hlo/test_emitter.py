@@ -64,6 +64,8 @@ def run():
     def execute(build, *arrays, avals=None):
         text, outs = module(build, avals or [of(x) for x in arrays])
         options = xc.CompileOptions()
+        # The older emitters, which the flags of the default tier choose, lack some dtypes.
+        options.env_option_overrides = [("xla_cpu_use_fusion_emitters", True)]
         program = client.compile_and_load(text, [device], options)
         put = [
             _jax.batched_device_put(Aval(x), sharding, [x], [device], enable_x64=True)
