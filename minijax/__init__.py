@@ -39,7 +39,7 @@ from minijax.api.jit import eval_shape as eval_shape, jit as jit, make_jaxpr as 
 from minijax.api.meshes import make_mesh as make_mesh, reshard as reshard
 from minijax.api.pmap import pmap as pmap
 from minijax.api.shapes import ShapeDtypeStruct as ShapeDtypeStruct
-from minijax.api.shard_map import shard_map as shard_map
+from minijax.api.shard_map import shard_map as shard_map, smap as smap
 from minijax.api.transfer import (
     block_until_ready as block_until_ready,
     copy_to_host_async as copy_to_host_async,

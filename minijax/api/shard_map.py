@@ -1,7 +1,7 @@
 """`shard_map` for users: functions of each device's part, as functions of whole arrays."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
@@ -74,6 +74,41 @@ def shard_map(
         return _call(_Mapped(f, _checked_mesh(mesh, axis_names), in_specs, out_specs, check_vma), args)
 
     return wrapped
+
+
+def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, axis_name: Hashable) -> Any:
+    """Maps `f` over the parts that the devices along one axis of the mesh that is set hold of the arguments.
+
+    `in_axes` and `out_axes`, as those of `vmap`, say which array axes are cut.
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    if isinstance(axis_name, tuple | list | set | frozenset):
+        raise TypeError(f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}")
+    if in_axes is INFER:
+        raise TypeError(
+            f"smap: in_axes was not specified when axis_name={axis_name!r} was of type AxisType.Auto"
+        )
+    if not (in_axes is None or isinstance(in_axes, int | tuple)):
+        raise TypeError(
+            "smap in_axes must be an int, None, jax.sharding.Infer, or a tuple of entries corresponding to "
+            f"the positional arguments passed to the function, but got {in_axes}."
+        )
+
+    def specs(which: str, axes: Any) -> Any:
+        if not all(isinstance(axis, int) for axis in tree.tree_leaves(axes)):
+            raise TypeError(
+                f"smap {which} must be an int, None, or (nested) container with those types as leaves, but "
+                f"got {axes}."
+            )
+        return tree.tree_map(
+            lambda axis: P() if axis is None else P(*[None] * axis, axis_name),
+            axes,
+            is_leaf=lambda x: x is None,
+        )
+
+    return shard_map(f, in_specs=specs("in_axes", in_axes), out_specs=specs("out_axes", out_axes),
+                     axis_names=frozenset((axis_name,)))  # fmt: skip
 
 
 def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Callable[[], Any],

@@ -660,13 +660,17 @@ def test_numpy_arguments_are_taken_as_they_are_at_each_call():
     compare.same(program)
 
 
-def test_transfer_guards_watch_numpy_arguments_that_were_seen_before():
+def test_transfer_guards_watch_numpy_arguments_that_were_seen_before(caplog):
     f, x = minijax.jit(lambda x: x + 1), np.ones(3, np.float32)
     for _ in range(3):
         f(x)
     with minijax.transfer_guard("disallow"), pytest.raises(Exception, match="Disallowed host-to-device"):
         f(x)
     assert f(x).tolist() == [2, 2, 2]
+    with minijax.transfer_guard("log"):
+        for count in range(1, 5):
+            f(x)
+            assert len([r for r in caplog.records if "transfer" in r.getMessage()]) == count
 
 
 def test_numbers_and_arrays_alternate():

@@ -167,6 +167,10 @@ def test_reductions_are_told_apart_by_their_options():
                     getattr(np, name)(x, **options),
                     err_msg=f"{name} {options}",
                 )
+            for axis in (0, 1, -1, 0):
+                np.testing.assert_array_equal(
+                    getattr(jnp, name)(a, axis), getattr(np, name)(x, axis), err_msg=name
+                )
         for bound in (-np.inf, np.inf, 3.0, 4.0):
             assert jnp.max(a, initial=bound) == max(6, bound) and jnp.min(a, initial=bound) == min(-5, bound)
         assert jnp.sum(a, dtype=bool).dtype == bool and jnp.sum(a, dtype="int8").dtype == np.int8
@@ -179,8 +183,9 @@ def test_reductions_run_operation_by_operation_without_jit(runs):
     jnp.mean(a)
     with minijax.disable_jit():
         runs.clear()
-        assert jnp.mean(a) == 1
-    assert len(runs) > 1
+        found = jnp.mean(a)
+        assert len(runs) > 1
+    assert found == 1
 
 
 def test_stop_gradient_of_an_array_is_that_array():

@@ -4,9 +4,13 @@ import importlib
 import re
 from types import SimpleNamespace
 
+import compare
+import numpy as np
 import pytest
 from compare import Case, sweep, transformed
 from sides import names_of, numbers, same
+
+import minijax
 
 pytestmark = pytest.mark.oracle
 
@@ -191,3 +195,39 @@ def test_many_nestings_equal_jax_s():
         [sm(lambda q: q + lax.axis_index('x'), P('x'), P('x'), mesh=t)(numbers(8)) for t in (m4, back, grid((1,), ('x',)))]
     """, sm=lambda s: lambda f, ins, outs, **options: whole(s.jax, f, ins, outs, **options),
          kept=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable))  # fmt: skip
+
+
+def test_smap_maps_along_one_axis_of_the_mesh_that_is_set():
+    def program(jax, jnp):
+        lax, x = jax.lax, jnp.arange(8.0)
+        mesh = jax.make_mesh((4,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+        calls = {
+            "a sum": lambda: jax.smap(lambda a: lax.psum(a, "i"), in_axes=0, out_axes=None, axis_name="i")(x),
+            "another axis": lambda: jax.smap(lambda a: a * 2 + lax.axis_index("i"), in_axes=1, out_axes=0,
+                                             axis_name="i")(x.reshape(2, 4)),
+            "not cut": lambda: jax.smap(lambda a, b: a + b, in_axes=(0, None), out_axes=0, axis_name="i")(x, 1.0),
+            "trees": lambda: jax.smap(lambda a: {"s": a}, in_axes=({"k": 0},), out_axes={"s": 0},
+                                      axis_name="i")({"k": x}),
+            "as a decorator": lambda: jax.smap(in_axes=0, out_axes=0, axis_name="i")(jnp.sin)(x),
+            "a gradient": lambda: jax.grad(lambda x: jax.smap(
+                lambda a: a * lax.psum(a.sum(), "i"), in_axes=0, out_axes=0, axis_name="i")(x).sum())(x),
+            "of a tuple": lambda: jax.smap(jnp.sin, in_axes=0, out_axes=0, axis_name=("i",)),
+            "of no axes": lambda: jax.smap(jnp.sin, out_axes=0, axis_name="i")(x),
+            "by a name": lambda: jax.smap(jnp.sin, in_axes="i", out_axes=0, axis_name="i")(x),
+            "to a name": lambda: jax.smap(jnp.sin, in_axes=0, out_axes="i", axis_name="i")(x),
+            "of an unknown axis": lambda: jax.smap(jnp.sin, in_axes=0, out_axes=0, axis_name="j")(x),
+            "indivisible": lambda: jax.smap(jnp.sin, in_axes=0, out_axes=0, axis_name="i")(x[:3]),
+        }  # fmt: skip
+
+        def said(call):
+            try:
+                return call()
+            except (TypeError, ValueError) as error:
+                return type(error).__name__
+
+        with jax.set_mesh(mesh):
+            return {name: said(call) for name, call in calls.items()}
+
+    compare.same(program)
+    with pytest.raises(ValueError, match="The context mesh cannot be empty"):
+        minijax.smap(minijax.numpy.sin, in_axes=0, out_axes=0, axis_name="i")(np.arange(4.0))
