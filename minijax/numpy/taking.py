@@ -17,7 +17,7 @@ from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.cumulating import cumsum
 from minijax.numpy.selecting import where
 from minijax.numpy.sorting import argsort, sort
-from minijax.numpy.ufuncs import clip, floor_divide, remainder
+from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
 from minijax.ops import elementwise as lax, moving, scatter as lax_scatter, shape as lax_shape
 from minijax.ops.convert import convert, copy_p
 from minijax.ops.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
@@ -46,9 +46,8 @@ def take(
 
 @jitted("_take", static=("axis", "mode", "unique", "is_sorted", "fill"))
 def _take(a, indices, axis, mode, unique, is_sorted, fill):
-    if indices.dtype == np.bool_:
-        indices = convert(indices, dtypes.default_int_dtype(), weak_type=True)
-    if not dtypes.issubdtype(indices.dtype, np.integer):
+    is_bool = indices.dtype == np.bool_ and mode in ("fill", None)
+    if not (is_bool or dtypes.issubdtype(indices.dtype, np.integer)):
         raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
     if axis is None:
         a, axis = shaping.ravel(a), 0
@@ -59,8 +58,8 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     if mode == "wrap":
         indices, gather_mode = remainder(indices, np.asarray(size, indices.dtype)[()]), PROMISE_IN_BOUNDS
     elif mode in ("fill", None):
-        n = size if indices.weak_type else np.asarray(size).astype(indices.dtype)[()]
-        indices = where(lax.lt(indices, indices.dtype.type(0)), lax.add(indices, n), indices)
+        n = size if indices.weak_type or is_bool else np.asarray(size).astype(indices.dtype)[()]
+        indices = where(less(indices, 0), add(indices, n), indices)
         gather_mode = GatherScatterMode.FILL_OR_DROP
     elif mode == "clip":
         gather_mode = GatherScatterMode.CLIP
