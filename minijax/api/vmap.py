@@ -109,18 +109,12 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     _check_axes(fun, in_axes, out_axes)
-    is_one = spmd_axis_name is not None and not isinstance(spmd_axis_name, tuple)
-    spmd = (spmd_axis_name,) if is_one else spmd_axis_name
+    spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple | None) else (spmd_axis_name,)
 
     @functools.wraps(fun)
     @source.boundary
     def mapped(*args, **kwargs):
-        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise ValueError(
-                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
-                f"arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
-                f"len(args)={len(args)}"
-            )
+        _check_count(in_axes, args)
         is_leaf = _is_vmappable if _vmappables else None
         leaves, treedef = tree.flatten((args, kwargs), is_leaf)
         axes = tree.flatten_axes("vmap in_axes", treedef, (in_axes, 0))
@@ -157,6 +151,14 @@ def vmap(
         return outs[0].unflatten(placed)
 
     return mapped
+
+
+def _check_count(in_axes: Any, args: tuple) -> None:
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+            f"arguments passed to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+        )
 
 
 def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:

@@ -244,7 +244,7 @@ class Jitted:
             else:
                 if run is not None:
                     self.takes_numbers = True
-                    if len(args) == 1 and type(args[0]) is np.ndarray:
+                    if len(args) == 1 and not kwargs and type(args[0]) is np.ndarray:
                         self._remember_numpy(args[0], values[0]._sig, short_key[0], run)
                     return run(values)
         try:

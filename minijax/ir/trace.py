@@ -287,7 +287,7 @@ class JaxprTrace(Trace):
         env: dict[Atom, Atom] = {}
         for v, x in zip(body.constvars + body.invars, [*jaxpr.consts, *operands], strict=True):
             env[v] = x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x)
-        origin, outer = source.here(), context.current_context().name_stack
+        origin, outer = state.thread.origin or source.here(), context.current_context().name_stack
         for eqn in body.eqns:
             primitive, ctx = eqn.primitive, eqn.ctx
             invars = [env.get(a, a) for a in eqn.invars]

@@ -655,6 +655,11 @@ def test_numpy_arguments_are_taken_as_they_are_at_each_call():
             results += [f(made[6]) for _ in range(3)]
         results += [f(made[6])]
         base[:] = 7  # what was computed stays
+        # Calls with keywords are other calls.
+        one, x = jax.jit(lambda x, *, z=2: x * z), np.ones(3, np.float32)
+        two = jax.jit(lambda x, n=2: x * n, static_argnames="n")
+        for h, options in (one, {"z": 5}), (two, {"n": 5}):
+            results += [h(x, **options) for _ in range(3)] + [h(x) for _ in range(3)] + [h(x, **options)]
         return results
 
     compare.same(program)
