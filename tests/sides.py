@@ -35,6 +35,7 @@ def side(package: str) -> SimpleNamespace:
         np.array(devices[: int(np.prod(sizes))]).reshape(sizes), names
     )
     s.m, s.m8, s.m4 = s.grid((4, 2), ("x", "y")), s.grid((8,), ("i",)), s.grid((2, 2), ("x", "y"))
+    s.explicit = jax.make_mesh((4, 2), ("x", "y"), devices=s.d)
     s.back = s.grid((4, 2), ("x", "y"), s.d[::-1])
     s.on = lambda *spec, mesh=s.m: s.NS(mesh, s.P(*spec))
     s.put = lambda x, *spec, mesh=s.m: jax.device_put(jnp.asarray(x), s.on(*spec, mesh=mesh))

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from minijax.api.transfer import device_put
 from minijax.base import tree
 from minijax.ir import meshes, state
-from minijax.ir.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
+from minijax.ir.meshes import AbstractMesh, AxisType, Mesh, P
 from minijax.ir.shardings import NamedSharding, SingleDeviceSharding, empty_abstract_mesh
-from minijax.ir.types import typeof
-from minijax.ops.sharding import with_sharding_constraint
+from minijax.ops.sharding import check_explicit, named_sharding, over_explicit_axes
 from minijax.run import client
 
 
@@ -67,48 +65,18 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     leaves, treedef = tree.flatten(xs)
     wanted = tree.flatten_axes("reshard out_shardings", treedef, out_shardings)
     wanted = [_explicit(s) for s in wanted]
-    return treedef.unflatten([_laid(x, s) for x, s in zip(leaves, wanted, strict=True)])
+    return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, wanted, strict=True)])
 
 
 def _explicit(sharding: Any) -> NamedSharding:
-    sharding = _named(sharding)
-    kinds = sharding.mesh._name_to_type
-    for name in [name for entry in sharding.spec for name in axes_of(entry)]:
-        if kinds[name] is not AxisType.Explicit:
-            raise ValueError(
-                "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or Manual. "
-                f"Got PartitionSpec: {sharding.spec} with axis name: {name} of type: {kinds[name]!s}."
-            )
-    return sharding
-
-
-def _named(sharding: Any) -> NamedSharding:
-    if isinstance(sharding, P):
-        mesh = meshes.context_mesh()
-        if mesh is None:
-            raise ValueError(
-                "Using PartitionSpec when you are not under a mesh context is not allowed. Please pass a "
-                f"NamedSharding instance or enter into a mesh context via `jax.set_mesh`. Got {sharding}"
-            )
-        return NamedSharding(mesh, sharding)
     if sharding is None:
         raise ValueError(
             "Reshard should only be used with out_shardings which are non-None and have a non-empty mesh. "
             "Got sharding None."
         )
-    if not isinstance(sharding, NamedSharding):
-        raise TypeError(
-            "`out_sharding` argument of reshard only supports instances of `NamedSharding` or "
-            f"`PartitionSpec`. Got {sharding} of type: {type(sharding)}"
-        )
+    sharding = named_sharding("reshard", sharding)
+    check_explicit("reshard", sharding)
     return sharding
-
-
-def _laid(x: Any, sharding: NamedSharding) -> Any:
-    if not sharding.mesh.explicit_axes:
-        return x
-    sharding = sharding.update(spec=sharding.spec.padded(typeof(x).ndim))
-    return device_put(x, sharding) if state.is_eager() else with_sharding_constraint(x, sharding)
 
 
 def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
@@ -127,6 +95,11 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
         if meshes.context_mesh() is None and isinstance(out_sharding, P):
             return treedef.unflatten(leaves)
         wanted = tree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
-        return treedef.unflatten([_laid(x, _named(s)) for x, s in zip(leaves, wanted, strict=True)])
+        return treedef.unflatten(
+            [
+                over_explicit_axes(x, named_sharding("auto_axes", s))
+                for x, s in zip(leaves, wanted, strict=True)
+            ]
+        )
 
     return wrapped

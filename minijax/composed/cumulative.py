@@ -10,12 +10,11 @@ from minijax.base import dtypes
 from minijax.control.custom import bind_custom_jvp
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import elementwise as ops, moving
 from minijax.ops.families import NUMBER, check_kinds, literal
-from minijax.ops.moving import Linear1
 from minijax.ops.reduce import lowest, reduce_max_p, reduce_min_p
 from minijax.ops.shape import concatenate, pad, rev, slice_in_dim
 from minijax.ops.window import start_of_window

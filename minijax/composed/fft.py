@@ -9,13 +9,13 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.control.jitted import jitted
+from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import conj, div, mul
 from minijax.ops.families import literal
 from minijax.ops.index import dynamic_update_slice
-from minijax.ops.moving import Linear1
 
 _MOST_AXES = 3
 

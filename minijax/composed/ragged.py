@@ -20,7 +20,7 @@ from minijax.ops.convert import cast
 from minijax.ops.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair, rest
 from minijax.ops.elementwise import add, bitwise_and, le, lt, select
 from minijax.ops.shape import broadcasted_iota, concatenate, slice_in_dim
-from minijax.ops.sharding import explicit_sharding
+from minijax.ops.sharding import laid_out
 
 _Axes = tuple[int, ...]
 _AS_INSTRUCTION = config.option("ragged_dot_use_ragged_dot_instruction")
@@ -300,11 +300,12 @@ def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
     of groups), or contracted in both (the result has an axis of groups in front), or a batch axis in both.
     Group sizes have the axes of lhs before the divided one, of its kind, in front, or one axis.
     """
-    return ragged_dot_general_p.bind(
+    found = ragged_dot_general_p.bind(
         lhs, rhs, group_sizes, ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
         precision=canonical_precision(precision), preferred_element_type=preferred_element_type,
-        group_offset=group_offset, out_sharding=explicit_sharding("ragged_dot_general", out_sharding),
+        group_offset=group_offset, out_sharding=None,
     )  # fmt: skip
+    return laid_out("ragged_dot_general", found, out_sharding)
 
 
 def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: PrecisionLike = None,

@@ -270,8 +270,11 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     if not xs:
         raise ValueError("reduce must have at least one operand.")
     if len(xs) == 1 and _is_neutral(computation, inits[0]):
-        how = {"out_sharding": out_sharding} if computation is ops.add else {}
-        return _REDUCTIONS[computation][0](xs[0], tuple(dimensions), **how)
+        if out_sharding is None:
+            return _REDUCTIONS[computation][0](xs[0], tuple(dimensions))
+        if computation is not ops.add:
+            raise NotImplementedError("reduce: out_sharding is for sums alone.")
+        return reductions.reduce_sum(xs[0], tuple(dimensions), out_sharding=out_sharding)
     closed, out_tree = _traced("reduce", computation, inits, treedef)
     results = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=closed,
                             dimensions=tuple(map(operator.index, dimensions)))  # fmt: skip

@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import AbstractValue, Device, ShapedArray, Zero, is_value, space_of, varying_axes
+from minijax.ir.types import (
+    AbstractValue,
+    Device,
+    ShapedArray,
+    Zero,
+    is_value,
+    space_of,
+    typeof,
+    varying_axes,
+)
 
 _MAX_MEMO = 4096
 
@@ -268,3 +277,22 @@ class Primitive:
     def show_params(self, eqn: JaxprEqn) -> list[tuple[str, Any]] | None:
         """The parameters that the printed equation names; None: all of them."""
         return None
+
+
+class Linear1(Primitive):
+    """An operation linear in its one operand."""
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        (t,) = tangents
+        if type(t) is Zero:
+            return [out], [Zero(typeof(out).to_tangent_aval())]
+        return [out], self.bind_all(tangents, params)
+
+    def transpose(self, cts, x, **params):
+        (ct,) = cts
+        return [Zero(x.aval)] if type(ct) is Zero else [self.transposed(ct, x.aval, **params)]
+
+    def transposed(self, ct: Any, aval: ShapedArray, **params: Any) -> Any:
+        """The cotangent of the operand, of type `aval`."""
+        raise NotImplementedError

@@ -28,19 +28,19 @@ def _dtype(dtype: Any, default: Any = None) -> np.dtype:
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros, whatever the key."""
-    return jnp.zeros(shape, _dtype(dtype))
+    return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
     """An array of ones, whatever the key."""
-    return jnp.ones(shape, _dtype(dtype))
+    return jnp.ones(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
     """An initializer that fills arrays with `value`."""
 
     def init(key, shape, dtype=dtype, out_sharding=None):
-        return jnp.full(shape, value, dtype=_dtype(dtype))
+        return jnp.full(shape, value, dtype=_dtype(dtype), out_sharding=out_sharding)
 
     return init
 
@@ -50,7 +50,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         chosen = _dtype(dtype)
-        return random.uniform(key, shape, chosen) * jnp.array(scale, chosen)
+        return random.uniform(key, shape, chosen, out_sharding=out_sharding) * jnp.array(scale, chosen)
 
     return init
 
@@ -60,7 +60,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         chosen = _dtype(dtype)
-        return random.normal(key, shape, chosen) * jnp.array(stddev, chosen)
+        return random.normal(key, shape, chosen, out_sharding=out_sharding) * jnp.array(stddev, chosen)
 
     return init
 
@@ -72,7 +72,9 @@ def truncated_normal(
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         chosen = _dtype(dtype)
-        return random.truncated_normal(key, lower, upper, shape, chosen) * jnp.array(stddev, chosen)
+        return random.truncated_normal(
+            key, lower, upper, shape, chosen, out_sharding=out_sharding
+        ) * jnp.array(stddev, chosen)
 
     return init
 
@@ -109,15 +111,15 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
         variance = jnp.array(scale / fans[mode], dtype=chosen)
         if distribution == "normal":
-            return random.normal(key, shape, chosen) * jnp.sqrt(variance)
+            return random.normal(key, shape, chosen, out_sharding=out_sharding) * jnp.sqrt(variance)
         if distribution == "uniform":
-            return random.uniform(key, shape, chosen, -1) * jnp.sqrt(3 * variance)
+            return random.uniform(key, shape, chosen, -1, out_sharding=out_sharding) * jnp.sqrt(3 * variance)
         if distribution != "truncated_normal":
             raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
         if jnp.issubdtype(chosen, jnp.complexfloating):
             raise NotImplementedError("variance_scaling: complex truncated_normal is not there yet")
         stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, chosen)
-        return random.truncated_normal(key, -2, 2, shape, chosen) * stddev
+        return random.truncated_normal(key, -2, 2, shape, chosen, out_sharding=out_sharding) * stddev
 
     return init
 

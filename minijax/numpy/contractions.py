@@ -26,6 +26,7 @@ from minijax.ops.families import literal
 from minijax.ops.moving import broadcast_in_dim, expand_dims, full, reshape, reshape_to, transpose
 from minijax.ops.reduce import reduce_or, reduce_sum
 from minijax.ops.shape import broadcast_to_rank, broadcasted_iota, squeeze
+from minijax.ops.sharding import laid_out
 
 _STATIC = ("precision", "preferred_element_type", "out_sharding")
 
@@ -176,8 +177,8 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
     reductions.check_out("einsum", out)
     values, inputs, output, path = _planned(subscripts, operands, optimize)
-    dot = functools.partial(_dot_general, out_sharding=out_sharding) if out_sharding else _dot_general
-    return _einsum(tuple(values), inputs, output, path, precision, preferred_element_type, dot)
+    found = _einsum(tuple(values), inputs, output, path, precision, preferred_element_type, _dot_general)
+    return found if out_sharding is None else laid_out("einsum", found, out_sharding)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:

@@ -19,6 +19,7 @@ from minijax.ops import convert as lax_convert, elementwise as lax, moving, shap
 from minijax.ops.convert import cast, convert
 from minijax.ops.device import placed_like
 from minijax.ops.moving import held
+from minijax.ops.sharding import laid_out
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -76,9 +77,7 @@ def array(
     if order is not None and order != "K":
         raise NotImplementedError("array: Only implemented for order='K'")
     wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "array")
-    return _place(
-        _at_least(_array(object, wanted, copy), ndmin), device if out_sharding is None else out_sharding
-    )
+    return _place(_at_least(_array(object, wanted, copy), ndmin), device, "jnp.array", out_sharding)
 
 
 def asarray(
@@ -94,13 +93,13 @@ def asarray(
     if order is not None and order != "K":
         raise NotImplementedError("asarray: Only implemented for order='K'")
     wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "asarray")
-    return _place(_array(a, wanted, bool(copy)), device if out_sharding is None else out_sharding)
+    return _place(_array(a, wanted, bool(copy)), device, "jnp.array", out_sharding)
 
 
-def _place(x: Any, device: Any) -> Any:
-    if device is None or isinstance(x, Tracer):
-        return x
-    return transfer.to_device(x, device)
+def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
+    if out_sharding is not None:
+        return laid_out(name, x, out_sharding)
+    return x if device is None or isinstance(x, Tracer) else transfer.to_device(x, device)
 
 
 def _at_least(x: Any, ndmin: int) -> Any:
@@ -243,9 +242,9 @@ def _shape_of(shape: Any) -> tuple[int, ...]:
     return shape
 
 
-def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any) -> Any:
+def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_sharding: Any) -> Any:
     dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
-    return _place(_constant(_shape_of(shape), fill, dtype), device)
+    return _place(_constant(_shape_of(shape), fill, dtype), device, f"jnp.{name}", out_sharding)
 
 
 def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False) -> Any:
@@ -258,18 +257,18 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False) -> Any:
 @fused(0)
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.zeros`."""
-    return _filled("zeros", shape, 0, dtype, device if out_sharding is None else out_sharding)
+    return _filled("zeros", shape, 0, dtype, device, out_sharding)
 
 
 @fused(0)
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.ones`."""
-    return _filled("ones", shape, 1, dtype, device if out_sharding is None else out_sharding)
+    return _filled("ones", shape, 1, dtype, device, out_sharding)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.empty`; the array is filled with zeros."""
-    return _filled("empty", shape, 0, dtype, device if out_sharding is None else out_sharding)
+    return _filled("empty", shape, 0, dtype, device, out_sharding)
 
 
 def full(
@@ -285,7 +284,7 @@ def full(
     else:
         weak = wanted is None and device is None and typeof(fill).weak_type
         found = _constant(_shape_of(shape), fill, wanted or typeof(fill).dtype, weak)
-    return _place(found, device if out_sharding is None else out_sharding)
+    return _place(found, device, "full", out_sharding)
 
 
 def _fits(name: str, have: tuple, shape: tuple) -> tuple:
@@ -294,7 +293,7 @@ def _fits(name: str, have: tuple, shape: tuple) -> tuple:
     return shape
 
 
-def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any) -> Any:
+def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = arraylike(name, a)
     wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
@@ -310,7 +309,9 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any) -> 
         found = _constant(
             like.shape if shape is None else shape, fill, wanted or like.dtype, not wanted and like.weak_type
         )
-    return placed_like(found, a) if device is None else _place(found, device)
+    if device is None and out_sharding is None:
+        return placed_like(found, a)
+    return _place(found, device, name, out_sharding)
 
 
 @fused()
@@ -318,7 +319,7 @@ def zeros_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
     """As `numpy.zeros_like`."""
-    return _like("zeros_like", a, 0, dtype, shape, device if out_sharding is None else out_sharding)
+    return _like("jnp.zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
 @fused()
@@ -326,7 +327,7 @@ def ones_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
     """As `numpy.ones_like`."""
-    return _like("ones_like", a, 1, dtype, shape, device if out_sharding is None else out_sharding)
+    return _like("jnp.ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
@@ -338,7 +339,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
               out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.full_like`."""
     (fill,) = arraylike("full_like", fill_value)
-    return _like("full_like", a, fill, dtype, shape, device if out_sharding is None else out_sharding)
+    return _like("full_like", a, fill, dtype, shape, device, out_sharding)
 
 
 # ---- ranges ------------------------------------------------------------------------------------------
@@ -377,9 +378,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         found = lax.mul(_literal(step, computed), found)
     if step is not None or start != 0:
         found = lax.add(_literal(start, computed), found)
-    return _place(
-        convert(found, wanted) if is_narrow else found, device if out_sharding is None else out_sharding
-    )
+    return _place(convert(found, wanted) if is_narrow else found, device, "jnp.arange", out_sharding)
 
 
 def _literal(x: Any, dtype: Any) -> Any:

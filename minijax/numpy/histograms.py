@@ -17,6 +17,7 @@ from minijax.numpy.selecting import where
 from minijax.numpy.taking import ix_, known
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import convert
+from minijax.ops.sharding import laid_out
 
 _take, _put = indexing.getitem, indexing.update
 
@@ -27,8 +28,6 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     beyond which numbers are not counted.
     """
     x = value("bincount", x)
-    if out_sharding is not None:
-        raise NotImplementedError("bincount: out_sharding is not there.")
     if x.dtype == np.bool_:
         x = convert(x, np.dtype(np.int32))
     if not dtypes.issubdtype(x.dtype, np.integer):
@@ -48,7 +47,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
             f"bincount: shape of weights {typeof(weights).shape} must match that of x, {x.shape}"
         )
     counts = zeros(length, typeof(weights).dtype)
-    return _put(counts, ufuncs.clip(x, 0), weights, "add")
+    return laid_out("jnp.bincount", _put(counts, ufuncs.clip(x, 0), weights, "add"), out_sharding)
 
 
 @jitted(static=("right", "method"))

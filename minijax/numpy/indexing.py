@@ -13,6 +13,7 @@ from minijax.ir.types import is_value, typeof
 from minijax.numpy import creation
 from minijax.numpy.index_plans import PLAIN, Index, Options, Slot, Span, Window, parse, read, scatter
 from minijax.ops import scatter as lax_scatter, shape as lax_shape
+from minijax.ops.sharding import laid_out
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
 from minijax.transforms.evaluate import compile_function, operand
@@ -224,7 +225,8 @@ def _updating(name: str, doc: str) -> Callable:
         wrap_negative_indices: bool = True,
     ) -> Any:
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
-        return update(self.array, self.index, values, name, options)
+        found = update(self.array, self.index, values, name, options)
+        return found if out_sharding is None else laid_out(f".{name}", found, out_sharding)
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -253,7 +255,8 @@ class _IndexUpdateRef:
     ) -> Any:
         """`x[index]`, with a choice of what becomes of indices out of bounds."""
         options = Options(mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
-        return getitem(self.array, self.index, options)
+        found = getitem(self.array, self.index, options)
+        return found if out_sharding is None else laid_out(".get", found, out_sharding)
 
     set = _updating("set", "A copy of `x` with `x[index]` set to `values`.")
     add = _updating("add", "A copy of `x` with `values` added at `index`, repeatedly where indices repeat.")
@@ -264,13 +267,16 @@ class _IndexUpdateRef:
 
     def divide(self, values: Any, **options: Any) -> Any:
         """A copy of `x` with `x[index]` divided by `values`."""
-        ones = lax_shape.full_like(self.array, 1)
-        return _ufuncs.true_divide(self.array, _IndexUpdateRef(ones, self.index).multiply(values, **options))
+        return self._as_factors("divide", values, **options)
 
     def power(self, values: Any, **options: Any) -> Any:
         """A copy of `x` with `x[index]` raised to the power of `values`."""
+        return self._as_factors("power", values, **options)
+
+    def _as_factors(self, name: str, values: Any, out_sharding: Any = None, **options: Any) -> Any:
         ones = lax_shape.full_like(self.array, 1)
-        return _ufuncs.power(self.array, _IndexUpdateRef(ones, self.index).multiply(values, **options))
+        factors = _IndexUpdateRef(ones, self.index).multiply(values, **options)
+        return laid_out(f".{name}", getattr(_ufuncs, name)(self.array, factors), out_sharding)
 
     def apply(
         self,
@@ -279,7 +285,6 @@ class _IndexUpdateRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
         """A copy of `x` with the function of a scalar `func` applied at `index`, repeatedly where indices

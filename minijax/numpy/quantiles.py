@@ -22,6 +22,7 @@ from minijax.ops.indexing import GatherDimensionNumbers
 from minijax.ops.moving import broadcast_in_dim, expand_dims, full, move_axis, reshape
 from minijax.ops.scatter import gather
 from minijax.ops.shape import broadcasted_iota, full_like, index_in_dim, squeeze
+from minijax.ops.sharding import laid_out
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "overwrite_input", "keepdims", "method")
@@ -218,12 +219,11 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                method: str = "linear", keepdims: bool = False, *, weights: Any = None,
                out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.percentile`, with the methods of `quantile`."""
-    if out_sharding is not None:
-        raise NotImplementedError("percentile: out_sharding is not there.")
     a, q = arrays("percentile", a, q)
-    return quantile(
+    found = quantile(
         a, _hundredths("percentile", q), axis, out, overwrite_input, method, keepdims, weights=weights
     )
+    return laid_out("jnp.percentile", found, out_sharding)
 
 
 @jitted("nanpercentile", static=_STATIC)

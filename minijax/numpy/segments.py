@@ -12,6 +12,7 @@ from minijax.numpy.index_plans import Options
 from minijax.numpy.promote import as_type, check_arraylike
 from minijax.ops.moving import full
 from minijax.ops.reduce import lowest
+from minijax.ops.sharding import laid_out
 
 
 def _segment(
@@ -28,8 +29,6 @@ def _segment(
         out_sharding: Any = None,
     ) -> Any:
         check_arraylike(name, data, segment_ids)
-        if out_sharding is not None:
-            raise NotImplementedError(f"{name}: out_sharding is not supported")
         data, ids = creation.asarray(data), creation.asarray(segment_ids)
         count = _count(name, ids, num_segments)
         aval, places = typeof(data), typeof(ids).size
@@ -42,7 +41,8 @@ def _segment(
             buckets = ufuncs.floor_divide(creation.arange(typeof(ids).shape[0]), bucket_size)
             index = (buckets, indexing.getitem(ids, (None,)))
         found = indexing.update(initial, index, data, method, options)
-        return found if bucket_size is None else as_type(reduce(found, axis=0), aval.dtype)
+        found = found if bucket_size is None else as_type(reduce(found, axis=0), aval.dtype)
+        return laid_out(name, found, out_sharding)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.

@@ -18,6 +18,7 @@ from minijax.numpy.promote import promote_dtypes
 from minijax.numpy.ufuncs import power, remainder
 from minijax.ops import elementwise as lax, index as lax_index, moving, shape as lax_shape
 from minijax.ops.convert import convert
+from minijax.ops.sharding import laid_out
 from minijax.run.array import Array
 
 Axes = int | Sequence[int] | None
@@ -47,8 +48,10 @@ def reshape(
     sizes = _fill_in(a.shape, shape)
     if order == "F":
         turned = moving.reshape(a, sizes[::-1], tuple(range(a.ndim))[::-1])
-        return moving.transpose(turned, tuple(range(len(sizes)))[::-1])
-    return moving.reshape(a, sizes) if sizes != a.shape else a
+        a = moving.transpose(turned, tuple(range(len(sizes)))[::-1])
+    elif sizes != a.shape:
+        a = moving.reshape(a, sizes)
+    return a if out_sharding is None else laid_out("reshape", a, out_sharding)
 
 
 def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
@@ -80,7 +83,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     if order == "K":
         raise NotImplementedError("ravel: order='K' is not implemented")
     a = value("ravel", a)
-    return reshape(a, (a.size,), order)
+    return reshape(a, (a.size,), order, out_sharding=out_sharding)
 
 
 @fused()
@@ -170,7 +173,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         raise ValueError(
             f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
         )
-    return broadcast_shape_to(array, shape)
+    return laid_out("jnp.broadcast_to", broadcast_shape_to(array, shape), out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> list:

@@ -21,6 +21,7 @@ from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
 from minijax.ops import elementwise as lax, moving, scatter as lax_scatter, shape as lax_shape
 from minijax.ops.convert import convert, copy_p
 from minijax.ops.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
+from minijax.ops.sharding import laid_out
 
 # ---- take --------------------------------------------------------------------------------------------
 
@@ -387,14 +388,15 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
     repeated.
     """
-    if out_sharding is not None:
-        raise NotImplementedError("repeat: out_sharding is not there.")
+    return laid_out("repeat", _repeated(a, repeats, axis, total_repeat_length), out_sharding)
+
+
+def _repeated(a: Any, repeats: Any, axis: int | None, total: int | None) -> Any:
     a, _ = value("repeat", a), arraylike("repeat", a, repeats)
     if axis is None:
         a, axis = shaping.ravel(a), 0
     a = moving.expand_dims(a, (0,)) if a.ndim == 0 else a
     axis = dims.canonical_axis(axis, a.ndim)
-    total = total_repeat_length
     if total is None:
         known_counts = np.asarray(concrete(repeats, "repeat", "repeats"))
         if (known_counts < 0).any():

@@ -12,7 +12,7 @@ import numpy as np
 from minijax.base import config, dtypes, tree
 from minijax.base.dims import canonical_axis
 from minijax.ir import state
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops import moving
@@ -20,7 +20,7 @@ from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, div, eq, mul, select
 from minijax.ops.families import alike, literal
 from minijax.ops.index import GatherDimensionNumbers, GatherScatterMode, gather
-from minijax.ops.moving import Linear1, move_axis, reduced_aval
+from minijax.ops.moving import move_axis, reduced_aval
 from minijax.ops.reduce import lowest
 from minijax.ops.shape import broadcasted_iota, index_in_dim, squeeze
 from minijax.ops.varying import Groups, device_groups, in_mesh_order, names_of, psum_invariant_p, pvary_p

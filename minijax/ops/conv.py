@@ -14,7 +14,7 @@ from minijax.ops.convert import convert
 from minijax.ops.dot import PrecisionLike, Product, canonical_precision, precision_pair
 from minijax.ops.families import ANY, check_kinds, check_same_dtypes
 from minijax.ops.shape import rev
-from minijax.ops.sharding import explicit_sharding
+from minijax.ops.sharding import laid_out
 from minijax.ops.window import dilated, padtype_to_pads
 
 Shape = tuple[int, ...]
@@ -365,9 +365,10 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
     strides, lhs_dilation, rhs_dilation = (
         tuple(map(operator.index, sizes)) for sizes in (window_strides, lhs_dilation, rhs_dilation)
     )
-    return conv_general_dilated_p.bind(
+    found = conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides, padding=_pairs(padding), lhs_dilation=lhs_dilation,
         rhs_dilation=rhs_dilation, dimension_numbers=numbers, feature_group_count=feature_group_count,
         batch_group_count=batch_group_count, precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type, out_sharding=explicit_sharding(name, out_sharding),
+        preferred_element_type=preferred_element_type, out_sharding=None,
     )  # fmt: skip
+    return laid_out("dot_general", found, out_sharding)

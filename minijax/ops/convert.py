@@ -6,10 +6,10 @@ import numpy as np
 
 from minijax.base import dtypes, errors, tree
 from minijax.ir.jaxpr import Literal
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
-from minijax.ops.moving import Linear1, held, move_axis
+from minijax.ops.moving import held, move_axis
 from minijax.run import transfer
 from minijax.run.array import Array
 

@@ -14,7 +14,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import cast, convert_element_type_p
 from minijax.ops.families import ANY, check_kinds
-from minijax.ops.sharding import explicit_sharding
+from minijax.ops.sharding import laid_out
 from minijax.ops.zeros import add_tangents
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -382,9 +382,9 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
     numbers = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in ((cl, cr), (bl, br)))
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
-    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, precision=canonical_precision(precision),
-                              preferred_element_type=preferred,
-                              out_sharding=explicit_sharding("dot_general", out_sharding))  # fmt: skip
+    found = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, precision=canonical_precision(precision),
+                               preferred_element_type=preferred, out_sharding=None)  # fmt: skip
+    return found if out_sharding is None else laid_out("dot_general", found, out_sharding)
 
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,

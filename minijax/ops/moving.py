@@ -8,30 +8,12 @@ import numpy as np
 
 from minijax.base import config, dims, dtypes, source
 from minijax.ir import state
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Linear1
 from minijax.ir.trace import CompileTimeTrace, JaxprTrace, JaxprTracer
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import ShapedArray, typeof
+from minijax.ops.sharding import laid_out
 from minijax.run import transfer
 from minijax.run.array import Array
-
-
-class Linear1(Primitive):
-    """An operation linear in its one operand."""
-
-    def jvp(self, primals, tangents, **params):
-        (out,) = self.bind_all(primals, params)
-        (t,) = tangents
-        if type(t) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
-        return [out], self.bind_all(tangents, params)
-
-    def transpose(self, cts, x, **params):
-        (ct,) = cts
-        return [Zero(x.aval)] if type(ct) is Zero else [self.transposed(ct, x.aval, **params)]
-
-    def transposed(self, ct: Any, aval: ShapedArray, **params: Any) -> Any:
-        """The cotangent of the operand, of type `aval`."""
-        raise NotImplementedError
 
 
 class BroadcastInDim(Linear1):
@@ -200,7 +182,8 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     _check_broadcast(aval, shape, axes)
     if aval.shape == shape and axes == tuple(range(len(shape))) and isinstance(operand, Array):
         return operand
-    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=out_sharding)
+    found = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
+    return found if out_sharding is None else laid_out("broadcast_in_dim", found, out_sharding)
 
 
 def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
@@ -286,7 +269,8 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
             permute = None
     if permute is None and aval.shape == sizes and sizes and isinstance(operand, Array):
         return operand
-    return reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=out_sharding)
+    found = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
+    return found if out_sharding is None else laid_out("reshape", found, out_sharding)
 
 
 def reshape_to(x: Any, shape: tuple[int, ...]) -> Any:

@@ -13,6 +13,7 @@ from minijax.ops import moving
 from minijax.ops.families import INT, SameShape, broadcast_shapes_of_op, spread
 from minijax.ops.index import dynamic_update_slice
 from minijax.ops.shape import concatenate, slice, slice_in_dim, split, squeeze
+from minijax.ops.sharding import laid_out
 
 _U32, _I32 = np.dtype(np.uint32), np.dtype(np.int32)
 _UNIT, _COUNT, _TURNS = ShapedArray((), _U32), ShapedArray((), _I32), ShapedArray((4,), _U32)
@@ -217,8 +218,9 @@ def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
                       out_sharding: Any = None) -> tuple:  # fmt: skip
     """A new key and random bits of XLA's generator, which differ between platforms and versions."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
-    params = dict(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=out_sharding)
-    return tuple(rng_bit_generator_p.bind(key, algorithm=RandomAlgorithm(int(algorithm)), **params))
+    params = dict(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
+    new_key, bits = rng_bit_generator_p.bind(key, algorithm=RandomAlgorithm(int(algorithm)), **params)
+    return new_key, laid_out("rng_bit_generator", bits, out_sharding)
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:

@@ -16,6 +16,7 @@ from minijax.ops.elementwise import div, eq, mul
 from minijax.ops.families import NUMBER, Kinds, check_kinds, literal
 from minijax.ops.moving import batched_axes, reduce_sum_p, reduced_aval
 from minijax.ops.shape import pad, slice_in_dim, squeeze
+from minijax.ops.sharding import laid_out
 from minijax.ops.zeros import add_any, zeros_like_aval
 
 
@@ -251,7 +252,9 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The sum of the elements along `axes`, which are counted from the front."""
     check_kinds("reduce_sum", NUMBER, typeof(operand))
-    return reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=out_sharding)
+    return laid_out(
+        "reduce_sum", reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=None), out_sharding
+    )
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:

@@ -9,14 +9,14 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.ir import state
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import Linear1, Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.device import placed_like
 from minijax.ops.elementwise import select, sub
 from minijax.ops.families import NUMBER, check_kinds, check_same_dtypes, literal
-from minijax.ops.moving import Linear1
+from minijax.ops.sharding import laid_out
 from minijax.ops.zeros import instantiate
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -677,10 +677,14 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
 def _filled(shape: Any, value: Any, dtype: Any, weak: bool, sharding: Any) -> Any:
     shape = dims.shape_of(shape)
     check_nonnegative("broadcast_in_dim shape", shape)
-    value = convert(value, dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True), weak)
+    is_placed = sharding is not None and state.is_eager()
+    dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
+    value = convert(value, dtype, weak and not is_placed)
     if shape:
-        return moving.broadcast_in_dim(value, shape, (), out_sharding=sharding)
-    # A program being recorded writes the value as a literal; users get an array.
+        value = moving.broadcast_in_dim(value, shape, ())
+    if is_placed:
+        return transfer.to_device(value, sharding)
+    # A program being recorded writes a scalar as a literal; users get an array.
     return value if isinstance(value, Array) or not state.is_eager() else transfer.to_device(value)
 
 
@@ -713,14 +717,16 @@ def iota(dtype: Any, size: int) -> Any:
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
     """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
-    return iota_p.bind(
-        dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=out_sharding
+    found = iota_p.bind(
+        dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None
     )
+    return found if out_sharding is None else laid_out("broadcasted_iota", found, out_sharding)
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
     """An array whose elements may be anything."""
-    return empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=out_sharding)
+    found = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
+    return laid_out("lax.empty", found, out_sharding)
 
 
 def empty_of(aval: ShapedArray) -> Any:

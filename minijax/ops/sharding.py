@@ -3,10 +3,12 @@
 from typing import Any
 
 from minijax.base import tree
-from minijax.ir import meshes
+from minijax.ir import meshes, state
 from minijax.ir.meshes import UNCONSTRAINED, AxisType, P, axes_of
+from minijax.ir.primitive import Linear1
 from minijax.ir.shardings import NamedSharding, Sharding
-from minijax.ops.moving import Linear1
+from minijax.ir.types import typeof
+from minijax.run import transfer
 
 
 class ShardingConstraint(Linear1):
@@ -79,43 +81,65 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
     return NamedSharding(mesh, spec)
 
 
-def explicit_sharding(function: str, out_sharding: Any) -> None:
-    """Checks an argument `out_sharding` and gives the parameter: None, since types do not name shardings.
+def laid_out(function: str, x: Any, out_sharding: Any) -> Any:
+    """`x`, laid out as `out_sharding`, which the user gave to `function`, says of Explicit axes."""
+    wanted = explicit_sharding(function, out_sharding)
+    return x if wanted is None else over_explicit_axes(x, wanted)
 
-    Raises NotImplementedError where they should: over Explicit axes of the mesh that is set.
+
+def over_explicit_axes(x: Any, sharding: NamedSharding) -> Any:
+    """`x`, laid out as `sharding` says if its mesh has Explicit axes."""
+    if not sharding.mesh.explicit_axes:
+        return x
+    sharding = sharding.update(spec=sharding.spec.padded(typeof(x).ndim))
+    return transfer.to_device(x, sharding) if state.is_eager() else with_sharding_constraint(x, sharding)
+
+
+def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
+    """An argument `out_sharding`, checked; None if it names no axis.
+
+    Raises TypeError for what is no such sharding, ValueError for axes that are not Explicit, or for a spec
+    where no mesh is set.
     """
     if out_sharding is None:
         return None
-    if not isinstance(out_sharding, (NamedSharding, P)):
-        raise TypeError(
-            f"`out_sharding` argument of {function} only supports instances of `NamedSharding` or "
-            f"`PartitionSpec`. Got {out_sharding} of type: {type(out_sharding)}"
+    wanted, mesh = named_sharding(function, out_sharding), meshes.context_mesh()
+    if mesh is not None and wanted.mesh.abstract_mesh != mesh.abstract_mesh:
+        raise ValueError(
+            f"Context mesh {mesh} should match the mesh of sharding {wanted.mesh} passed to {function}."
         )
-    mesh = meshes.context_mesh()
-    if isinstance(out_sharding, P):
+    return wanted if check_explicit(function, wanted) else None
+
+
+def named_sharding(function: str, sharding: Any) -> NamedSharding:
+    """A sharding, or a spec over the mesh that is set. Raises TypeError or ValueError for what is neither."""
+    if isinstance(sharding, P):
+        mesh = meshes.context_mesh()
         if mesh is None:
             raise ValueError(
-                f"{function}: Using PartitionSpec when you are not under a mesh context is not allowed. "
-                f"Pass a NamedSharding, or set a mesh with `jax.set_mesh`. Got {out_sharding}"
+                f"{function}: Using PartitionSpec when you are not under a mesh context is not allowed. Pass "
+                f"a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. Got {sharding}"
             )
-        out_sharding = NamedSharding(mesh, out_sharding)
-    found = out_sharding.mesh
-    if mesh is not None and found.abstract_mesh != mesh.abstract_mesh:
-        raise ValueError(
-            f"Context mesh {mesh} should match the mesh of sharding {found} passed to {function}."
+        return NamedSharding(mesh, sharding)
+    if not isinstance(sharding, NamedSharding):
+        raise TypeError(
+            f"`out_sharding` argument of {function} only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`. Got {sharding} of type: {type(sharding)}"
         )
-    kinds = dict(zip(found.axis_names, found.axis_types, strict=True))
-    named = [axis for entry in out_sharding.spec for axis in axes_of(entry)]
+    return sharding
+
+
+def check_explicit(function: str, sharding: NamedSharding) -> bool:
+    """Whether a sharding names axes. Raises ValueError if one is not Explicit."""
+    kinds = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
+    named = [axis for entry in sharding.spec for axis in axes_of(entry)]
     for axis in named:
         if kinds[axis] is not AxisType.Explicit:
             raise ValueError(
                 f"PartitionSpec passed to {function} cannot contain axis names that are of type Auto or "
-                f"Manual. Got {out_sharding.spec} with axis name: {axis} of type: {kinds[axis]}."
+                f"Manual. Got PartitionSpec: {sharding.spec} with axis name: {axis} of type: {kinds[axis]!s}."
             )
-    if mesh is not None and named:
-        raise NotImplementedError(
-            f"{function}: out_sharding over Explicit mesh axes, which types do not name"
-        )
+    return bool(named)
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

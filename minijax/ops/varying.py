@@ -8,9 +8,8 @@ import numpy as np
 
 from minijax.base import config, tree
 from minijax.ir import state
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import typeof, varying_axes
-from minijax.ops.moving import Linear1
 
 Groups = tuple[tuple[int, ...], ...] | None
 

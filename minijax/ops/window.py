@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from minijax.hlo.emitter import jaxpr_body
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import Linear1, Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops.elementwise import ORDERED, Compare, ge_p, le_p
 from minijax.ops.families import NUMBER, check_kinds, literal
-from minijax.ops.moving import Linear1, axis_to_front
+from minijax.ops.moving import axis_to_front
 from minijax.ops.pairs import Pairs
 from minijax.ops.reduce import Reduction, lowest, reduce_max_p, reduce_min_p
 from minijax.ops.shape import pad, slice

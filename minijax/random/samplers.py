@@ -15,6 +15,7 @@ from minijax.ops import elementwise as ops, shape as shaping
 from minijax.ops.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
 from minijax.ops.families import literal
 from minijax.ops.moving import full, reshape
+from minijax.ops.sharding import explicit_sharding
 from minijax.random.keys import single_key
 from minijax.run.array import Array
 
@@ -39,8 +40,8 @@ def check_shape(name: str, shape: _Shape, *parameters: Any) -> None:
 
 def checked_key(name: str, key: Any, out_sharding: Any) -> Array:
     """The one typed key to draw with."""
-    if out_sharding is not None:
-        raise NotImplementedError(f"{name}: out_sharding needs several devices, which are not there yet")
+    if explicit_sharding(name, out_sharding) is not None:
+        raise NotImplementedError(f"{name}: out_sharding over Explicit axes is not there.")
     return single_key(name, key)[0]
 
 

@@ -33,7 +33,7 @@ def chosen_shardings(program: Program, ins: int, outs: int) -> tuple[list, list]
 def named_sharding(mesh: Mesh, hlo: Any, ndim: int) -> Sharding:
     """The sharding over the axes of `mesh` that lies as `hlo` says; of axes of size 1 nothing is known."""
     if hlo.is_replicated() or not hlo.is_tiled():
-        return NamedSharding(mesh, PartitionSpec())
+        return NamedSharding(mesh, PartitionSpec(*[None] * ndim if mesh.explicit_axes else ()))
     dims = list(hlo.tile_assignment_dimensions())
     devices = np.asarray(hlo.tile_assignment_devices())
     tile_of = np.empty(devices.size, np.int64)
@@ -47,7 +47,7 @@ def named_sharding(mesh: Mesh, hlo: Any, ndim: int) -> Sharding:
     ]
     if None in entries or None in unreduced:
         return GSPMDSharding(mesh._flat_devices_tuple, hlo)
-    while entries and not entries[-1]:
+    while entries and not entries[-1] and not mesh.explicit_axes:
         entries.pop()
     spec = [None if not e else e[0] if len(e) == 1 else e for e in entries]
     return NamedSharding(mesh, PartitionSpec(*spec, unreduced=frozenset(sum(unreduced, ()))))

@@ -49,12 +49,3 @@ def test_a_function_of_the_standard_runs():
 
     found = both(lambda jnp: standardized(jnp.asarray(np.arange(6).reshape(3, 2) ** 2)))
     same(lambda jnp: found[jnp is not minijax.numpy])
-
-
-@pytest.mark.parametrize("call", [
-    lambda s: jnp.repeat(jnp.ones(3), 2, out_sharding=s), lambda s: jnp.percentile(jnp.ones(3), 50, out_sharding=s),
-    lambda s: jnp.bincount(jnp.arange(3), out_sharding=s),
-])  # fmt: skip
-def test_what_is_not_there_says_so(call):
-    with pytest.raises(NotImplementedError, match="out_sharding"):
-        call(jnp.ones(3).sharding)
