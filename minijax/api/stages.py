@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import cache, source, tree
 from minijax.control.call import specified
-from minijax.control.jitted import Jitted, Traced as TracedCall, arrays_on, shortcut
+from minijax.control.jitted import Jitted, Traced as TracedCall, shortcut
 from minijax.ir.meshes import PartitionSpec
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
@@ -188,7 +188,7 @@ class Compiled(Stage):
     def __call__(self, *args, **kwargs):
         try:
             if len(args) == 1 and not kwargs:
-                short_key = (args[0]._sig,)
+                short_key = args[0]._sig
             else:
                 short_key = None if kwargs else (*[x._sig for x in args],)
         except AttributeError:
@@ -208,10 +208,10 @@ class Compiled(Stage):
         self._check(leaves, treedef)
         arrays = [operand(x) for x in leaves]
         self._check_shardings(arrays)
-        if key and arrays_on(leaves, self._runner.device):
+        if key and self._runner.takes(leaves):
             n = len(leaves)
-            run = self._recalled[key] = shortcut(self._runner, leaves, self.out_tree, range(n), n)
-            if short_key and len(short_key) == n:
+            run = self._recalled[key] = shortcut(self._runner, leaves, self.out_tree, range(n))
+            if short_key and len(args) == n:
                 self._recalled[short_key] = run
         return self.out_tree.unflatten(self._runner(arrays))
 

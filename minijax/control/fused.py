@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, tree
-from minijax.control.jitted import arrays_on, shortcut
+from minijax.control.jitted import shortcut
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.run import watch
 from minijax.run.array import ArrayImpl, array_types
-from minijax.transforms.evaluate import compile_program
+from minijax.transforms.evaluate import arrays_on, compile_program
 from minijax.transforms.placement import ProgramOptions, choose_placement
 
 _programs = cache.BoundedDict(8192)
@@ -125,7 +125,7 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
     if placement.is_spread or not arrays_on(arrays, placement.devices[0]):
         return None
     runner = compile_program(closed, options, placement)
-    return shortcut(runner, arrays, trees[0], range(len(arrays)), len(arrays))
+    return shortcut(runner, arrays, trees[0], range(len(arrays)))
 
 
 _MOVES = frozenset(

@@ -294,9 +294,9 @@ class Jitted:
         def made():
             runner = self._program(traced, treedef, static, leaves)
             if places is not None and short_key[0] is options and not watch.is_checking():
-                call = shortcut(runner, leaves, traced.out_tree, places, len(values))
+                call = shortcut(runner, leaves, traced.out_tree, places)
                 self.memory.calls[short_key] = call
-            run = shortcut(runner, leaves, traced.out_tree, range(len(leaves)), len(leaves))
+            run = shortcut(runner, leaves, traced.out_tree, range(len(leaves)))
             return watch.explained(run, lambda leaves: self._call_plainly(treedef.unflatten(leaves), static))
 
         return self.memory.programs.once(key, made)(leaves)
@@ -606,21 +606,13 @@ def _dynamic(resolved: Resolved, count: int, *names: str) -> tuple[int, ...]:
     return (*[i for i in range(count) if i not in fixed], *by_name)
 
 
-def arrays_on(leaves: Sequence, device: Any) -> bool:
-    """Whether all of these are arrays on that one device."""
-    return device is not None and all(isinstance(x, ArrayImpl) and x._sig.device is device for x in leaves)
-
-
-def shortcut(runner: Runner | SpreadRunner, arrays: Sequence, out_tree: Any, places: Sequence[int],
-             count: int) -> Callable[[Sequence], Any]:  # fmt: skip
-    """A function of `count` values to the program's result; the arrays are those at `places`."""
+def shortcut(runner: Runner | SpreadRunner, arrays: Sequence, out_tree: Any,
+             places: Sequence[int]) -> Callable[[Sequence], Any]:  # fmt: skip
+    """A function of values to the program's result; the arrays are those at `places`."""
     rebuild = out_tree.unflatten
     of_one = None if tree.treedef_is_strict_leaf(out_tree) else rebuild
-    if isinstance(runner, SpreadRunner):
-        if runner.takes(arrays):
-            return runner.shortcut(places, of_one)
-    elif arrays_on(arrays, runner.device):
-        return runner.shortcut(places, count, of_one)
+    if runner.takes(arrays):
+        return runner.shortcut(places, of_one)
     return lambda values: rebuild(runner([values[i] for i in places]))
 
 

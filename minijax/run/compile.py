@@ -254,10 +254,18 @@ class Program:
         run.program = self  # as long as somebody can run it, the cache finds it
         return run
 
-    def bind_call(self, aval: Any, sharding: Any, committed: bool,
-                  places: Sequence[int]) -> Callable[[Sequence], ArrayImpl]:  # fmt: skip
-        """A function of values, the inputs those at `places`, to the one result."""
-        call = _bind_call(self.executable.execute_sharded, signature(aval, sharding, committed), places)
+    def bind_call(self, avals: Sequence[Any], shardings: Sequence[Any], committed: bool,
+                  places: Sequence[int], rebuild: Callable | None) -> Callable[[Sequence], Any]:  # fmt: skip
+        """A function of values, the inputs those at `places`, to what `rebuild` makes of the results.
+
+        Without that there is one result.
+        """
+        signatures = [signature(*laid, committed) for laid in zip(avals, shardings, strict=True)]
+        execute = self.executable.execute_sharded
+        if rebuild:
+            call = _bind_rebuilt(execute, signatures, places, rebuild)
+        else:
+            call = _bind_call(execute, *signatures, places)
         call.program = self
         return call
 
@@ -317,10 +325,41 @@ def _bind_call(execute, sig, places):
     return {1: of_one, 2: of_two}.get(len(places), of_several)
 
 
+def _bind_rebuilt(execute, signatures, places, rebuild):
+    handlers, raws_of = [result_handler(sig) for sig in signatures], raws_at(places)
+    wrap = _wrapper(signatures)
+
+    def call(values):
+        raws = raws_of(values)
+        try:
+            return rebuild(map(wrap, execute(raws).consume_with_handlers(handlers), signatures))
+        except JaxRuntimeError:
+            check_alive(raws)
+            raise
+
+    return call
+
+
+def raws_at(places: Sequence[int]) -> Callable[[Sequence], list]:
+    """A function of values that gives the raw arrays of those at `places`."""
+    if len(places) == 1:
+        (i,) = places
+        return lambda values: [values[i]._raw]
+    if len(places) == 2:
+        i, j = places
+        return lambda values: [values[i]._raw, values[j]._raw]
+    return lambda values: [values[i]._raw for i in places]
+
+
+def _wrapper(signatures):
+    if all(sig.wrap is ArrayImpl for sig in signatures):
+        return ArrayImpl
+    return lambda raw, sig: sig.wrap(raw, sig)
+
+
 def _bind(execute, signatures):
     handlers = [result_handler(sig) for sig in signatures]
-    wraps = [sig.wrap for sig in signatures]
-    plain = all(wrap is ArrayImpl for wrap in wraps)
+    wrap = _wrapper(signatures)
 
     def run(raws):
         try:
@@ -328,9 +367,7 @@ def _bind(execute, signatures):
         except JaxRuntimeError:
             check_alive(raws)
             raise
-        if plain:
-            return list(map(ArrayImpl, outputs, signatures))
-        return [wrap(raw, sig) for wrap, raw, sig in zip(wraps, outputs, signatures, strict=True)]
+        return list(map(wrap, outputs, signatures))
 
     return run
 

@@ -118,8 +118,8 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 class Runner:
     """A compiled program on one device: call it with arrays, in the order of the jaxpr's inputs."""
 
-    __slots__ = ("placement", "program", "run", "result", "device", "committed", "kept", "hidden", "deleted",
-                 "out_shardings")  # fmt: skip
+    __slots__ = ("placement", "program", "run", "out_avals", "out_shardings", "device", "committed", "kept",
+                 "hidden", "deleted")  # fmt: skip
 
     # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
     def __init__(self, lowered: Lowered, program: compile.Program):
@@ -127,11 +127,9 @@ class Runner:
         self.device, self.committed = program.devices[0], lowered.placement.committed
         # The user may donate or delete an array that a function captured: the program has its own.
         self.hidden = [_own(c, self.device)._raw for c in lowered.hidden]
-        avals = lowered.closed.out_avals
+        self.out_avals = avals = tuple(lowered.closed.out_avals)
         self.out_shardings = outs = lowered.placement.result_shardings(len(avals))
-        label, committed = lowered.label, self.committed
-        self.run = program.bind_outputs(avals, outs, committed, label)
-        self.result = (avals[0], outs[0], committed) if len(avals) == 1 else None
+        self.run = program.bind_outputs(avals, outs, self.committed, lowered.label)
         self.deleted = [self.kept[n] for n in lowered.module.aliases]
         _warn_of_lost(lowered, lowered.closed.in_avals)
 
@@ -154,20 +152,23 @@ class Runner:
                 operands[i].delete()
         return results
 
-    def shortcut(self, places: Sequence[int], count: int, rebuild: Callable | None) -> Callable:
-        """A function of `count` values that runs the program on those at `places`, arrays on its device.
+    def takes(self, operands: Sequence) -> bool:
+        """Whether operands with these signatures are run as they lie."""
+        return arrays_on(operands, self.device)
+
+    def shortcut(self, places: Sequence[int], rebuild: Callable | None) -> Callable[[Sequence], Any]:
+        """A function of values that runs the program on those at `places`, arrays on its device.
 
         `rebuild` makes the result of the arrays that come out; None: there is one, which is the result.
         """
         at = [places[i] for i in self.kept]
         lost = [places[i] for i in self.deleted]
         hidden = self.hidden
-        if self.result and not rebuild and not hidden and not watch.is_on():
-            run = self.program.bind_call(*self.result, at)
+        if hidden or watch.is_on():
+            launch, finish, raws_of = self.run, rebuild or operator.itemgetter(0), compile.raws_at(at)
+            run = lambda values: finish(launch(raws_of(values) + hidden))  # noqa: E731
         else:
-            launch, finish, raws_of = self.run, rebuild or operator.itemgetter(0), _raws_at(at, count)
-            run = (lambda values: finish(launch(raws_of(values) + hidden))) if hidden else (
-                lambda values: finish(launch(raws_of(values))))  # fmt: skip
+            run = self.program.bind_call(self.out_avals, self.out_shardings, self.committed, at, rebuild)
         if not lost:
             return run
 
@@ -179,19 +180,6 @@ class Runner:
             return result
 
         return call
-
-
-def _raws_at(places: list[int], count: int) -> Callable[[Sequence], list]:
-    """A function of `count` values that gives the raw arrays of those at `places`."""
-    if len(places) == 1:
-        (i,) = places
-        return lambda values: [values[i]._raw]
-    if len(places) == 2:
-        i, j = places
-        return lambda values: [values[i]._raw, values[j]._raw]
-    if places == list(range(count)):
-        return lambda values: [x._raw for x in values]
-    return lambda values: [values[i]._raw for i in places]
 
 
 def _warn_of_lost(lowered: Lowered, parts: Sequence) -> None:
@@ -384,7 +372,7 @@ def _compile_closed(closed, arrays, options, operation):
 
 def _direct(runner, arrays) -> Callable[[Sequence[ArrayImpl]], list]:
     """The shortest way from arrays with these signatures to all results."""
-    if not _all_on(runner.device, arrays) or runner.deleted or len(runner.kept) < len(arrays):
+    if not arrays_on(arrays, runner.device) or runner.deleted or len(runner.kept) < len(arrays):
         return runner
     run, hidden = runner.run, runner.hidden
     if hidden:
@@ -471,8 +459,8 @@ def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> C
     """What runs a flat function of one result, as one program, on arrays with the signatures of these."""
     jaxpr, consts = trace_to_jaxpr(fun, [x._sig.aval for x in arrays], DebugInfo("jit", name))
     runner = _compile_for(ClosedJaxpr(jaxpr, consts), name, arrays)
-    if _all_on(runner.device, arrays):
-        return watch.named(runner.shortcut(range(len(arrays)), len(arrays), None), name)
+    if arrays_on(arrays, runner.device):
+        return watch.named(runner.shortcut(range(len(arrays)), None), name)
     return watch.named(lambda arrays: runner(arrays)[0], name)
 
 
@@ -482,8 +470,9 @@ def _compile_for(closed, name, arrays, lift=False):
     return compile_program(closed, options, placement, lift and not (placement.is_spread or closed.effects))
 
 
-def _all_on(device, arrays):
-    return device is not None and all(x._sig.device is device for x in arrays)
+def arrays_on(leaves: Sequence, device: Any) -> bool:
+    """Whether all of these are arrays on that one device."""
+    return device is not None and all(isinstance(x, ArrayImpl) and x._sig.device is device for x in leaves)
 
 
 EvalTrace.evaluate = staticmethod(evaluate)
