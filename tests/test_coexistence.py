@@ -134,6 +134,36 @@ print("alone")
 """
 
 
+HOST_CALLS = """
+import numpy as np
+IMPORTS
+def calls(module):
+    f = module.jit(lambda x: x + 1)
+    return lambda: [(str(y.dtype), y.tolist()) for x in ARRAYS for y in [f(x), f(x), f(x)]]
+ARRAYS = [np.arange(3, dtype=np.float32), np.arange(3.0), np.arange(3, dtype=np.int8), np.ones((), np.float16)]
+f = calls(minijax)
+before = f()
+LATER
+g = calls(jax)
+assert before == f() == g()
+wide = [x for x in before]
+for first, second, of_first, of_second in ((jax, minijax, g, f), (minijax, jax, f, g)):
+    with first.enable_x64(True):
+        assert of_second() == before and of_first()[3][0] == "float64"
+    with first.disable_jit():
+        assert of_second() == before
+assert before == f() == g()
+"""
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("imports, later", [
+    ("import minijax, jax", ""), ("import jax, minijax", ""), ("import minijax", "import jax"),
+])  # fmt: skip
+def test_calls_with_numpy_arrays_do_not_hear_of_the_other_s_switches(imports, later):
+    python(HOST_CALLS.replace("IMPORTS", imports).replace("LATER", later))
+
+
 def test_nothing_looks_for_jax():
     assert python(ALONE).endswith("alone\n")
 

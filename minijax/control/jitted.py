@@ -27,6 +27,7 @@ from minijax.ir.trace import (
 from minijax.ir.types import is_value, typeof
 from minijax.run import client, transfer, watch
 from minijax.run.array import ArrayImpl, array_types
+from minijax.run.host_calls import bind_host_call
 from minijax.transforms.evaluate import Runner, SpreadRunner, compile_program, operand
 from minijax.transforms.placement import ProgramOptions, choose_placement
 
@@ -280,8 +281,8 @@ class Jitted:
 
     def _remember_numpy(self, x, sig, options, run):
         """For calls with a NumPy array that lies in memory as it will on the device."""
-        if x.dtype is sig.dtype and (place := transfer.placer(sig)):
-            self.memory.calls[(options, x.shape, x.dtype)] = lambda values: run((place(values[0]),))
+        if x.dtype is sig.dtype and (call := bind_host_call(run, sig)):
+            self.memory.calls[(options, x.shape, x.dtype)] = call
 
     def _first_call(self, key, args, kwargs, leaves, values, short_key, places):
         if _disable_jit.value:

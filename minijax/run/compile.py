@@ -266,6 +266,7 @@ class Program:
             call = _bind_rebuilt(execute, signatures, places, rebuild)
         else:
             call = _bind_call(execute, *signatures, places)
+            call.result = signatures[0] if len(places) == 1 else None
         call.program = self
         return call
 

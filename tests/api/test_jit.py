@@ -665,6 +665,31 @@ def test_numpy_arguments_are_taken_as_they_are_at_each_call():
     compare.same(program)
 
 
+@pytest.mark.parametrize("size", [1, 64, 4096, 1 << 14])
+def test_a_numpy_argument_may_be_changed_while_the_program_runs(size):
+    long = minijax.lax.fori_loop
+    f = minijax.jit(
+        lambda x: x * long(0, 300, lambda i, c: c @ c * 0 + 1, minijax.numpy.ones((60, 60)))[0, 0]
+    )
+    memory = np.zeros(size * 4 + 64, np.uint8)
+    start = -memory.ctypes.data % 64  # where jax would not copy
+    x = memory[start : start + size * 4].view(np.float32)
+    for value in range(1, 6):
+        x[:] = value
+        found = f(x)
+        x[:] = -1
+        assert found[-1] == value
+
+
+def test_a_numpy_argument_s_results_are_arrays_like_others():
+    f, x = minijax.jit(lambda x: x + 1), np.ones((2, 3), np.float32)
+    for _ in range(4):
+        found = f(x)
+        assert found.aval == f(minijax.numpy.asarray(x)).aval and not found.committed
+        assert type(found) is type(f(minijax.numpy.asarray(x))) and found.weak_type is False
+        assert minijax.grad(lambda y: f(y).sum())(x).tolist() == [[1] * 3] * 2
+
+
 def test_transfer_guards_watch_numpy_arguments_that_were_seen_before(caplog):
     f, x = minijax.jit(lambda x: x + 1), np.ones(3, np.float32)
     for _ in range(3):
