@@ -9,6 +9,7 @@ from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.primitive import cotangents, is_linear
+from minijax.ir.refs import is_ref
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero
 from minijax.ops.convert import Copy
@@ -62,6 +63,12 @@ class Remat(TakesRefs):
     def _bind(self, closed: ClosedJaxpr, operands: Sequence, params: dict) -> list:
         jaxpr, consts = opened(closed)
         return self.bind_all([*consts, *operands], {**params, "jaxpr": jaxpr})
+
+    def _on_values(self, operands, params):
+        refs = [x for x in operands if is_ref(x)]
+        if len(set(refs)) < len(refs):
+            return eval_jaxpr(params["jaxpr"], [], *operands)
+        return super()._on_values(operands, params)
 
     def discharge(self, operands, refs, *, jaxpr, **params):
         n, (made, consts) = len(jaxpr.outvars), opened(discharge_jaxpr(closed_of(jaxpr)))

@@ -327,7 +327,8 @@ class GSPMDSharding(Sharding):
     __slots__ = ("_devices", "tiles", "_memory_kind")
 
     def __init__(self, devices: tuple, tiles: Any, memory_kind: str | None = None):
-        self._devices, self.tiles, self._memory_kind = devices, tiles, memory_kind
+        self._devices, self.tiles = devices, tiles
+        self._memory_kind = _check_memory_kind(devices[0], memory_kind)
 
     memory_kind = property(lambda self: self._memory_kind)
     _device_assignment = property(lambda self: self._devices)

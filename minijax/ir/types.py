@@ -324,6 +324,8 @@ for _kind in (bool, int, float, complex):
 
 
 def _numpy_typeof(x) -> ShapedArray:
+    if not x.dtype.isnative:
+        raise TypeError(f"Dtype {x.dtype} is not a valid JAX array type: its bytes are in another order")
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
 
 

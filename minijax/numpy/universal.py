@@ -257,6 +257,12 @@ def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) 
 class _Bits(Reducer):
     """A reduction of the bits of integers."""
 
+    def __call__(self, a, *args):
+        dtype = typeof(a).dtype
+        if dtype.kind != "b" and not dtypes.issubdtype(dtype, np.integer):
+            raise ValueError(f"{self.name}: integer argument required; got dtype={dtype}")
+        return super().__call__(a, *args)
+
     def unit(self, dtype):
         return np.asarray(self.start).astype(dtype)
 

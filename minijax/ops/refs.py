@@ -173,7 +173,16 @@ def _packed(index: Any, arrays: list) -> tuple:
         arrays.append(x)
         return Operand(len(arrays) - 1)
 
-    return tuple([item(x) for x in (index if isinstance(index, tuple) else (index,))])
+    given = index if isinstance(index, tuple) else (index,)
+    return tuple([item(part) for x in given for part in (_places(x) if _is_mask(x) else (x,))])
+
+
+def _is_mask(x: Any) -> bool:
+    return isinstance(x, np.ndarray | ArrayImpl) and x.dtype == np.bool_ and x.ndim > 0
+
+
+def _places(mask: Any) -> list[np.ndarray]:
+    return [places.astype(np.int32) for places in np.nonzero(np.asarray(mask))]
 
 
 def _unpacked(index: tuple, arrays: Sequence, shape: Sequence[int], clamps: bool = False) -> tuple:

@@ -159,6 +159,8 @@ def _constrained(x: Any, spec: Any) -> Any:
     mesh = meshes.context_mesh()
     sharding = concrete_sharding("with_sharding_constraint", "shardings", spec)
     free = frozenset()
+    if state.is_eager() and typeof(x).memory_space is not sharding._memory_space:
+        return transfer.to_device(x, sharding)
     if isinstance(sharding, NamedSharding):
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:

@@ -240,6 +240,32 @@ def test_a_checkpointed_function_may_write_a_reference():
                why="numpy's sine is another one")  # fmt: skip
 
 
+def test_a_checkpointed_function_may_take_a_reference_twice():
+    def program(jax, jnp):
+        def body(a, b):
+            a[...] = a[...] + b[...]
+            return b[...] * 2
+
+        ref = jax.new_ref(jnp.arange(4.0))
+        return [jax.checkpoint(body)(ref, ref) for _ in range(2)], ref[...]
+
+    same(program)
+
+
+MASK = np.array([True, False, True, False])
+
+
+def test_masks_that_are_known_index_references():
+    def program(jax, jnp):
+        return jax.jit(lambda x: jax.new_ref(x)[MASK])(XS[:, 0])
+
+    same(program)
+    ref = minijax.new_ref(jnp.asarray(XS))  # jax refuses masks of more axes, outside of jit, and to write
+    assert (ref[MASK] == XS[MASK]).all() and (ref[jnp.asarray(XS > 3)] == XS[XS > 3]).all()
+    ref[MASK] = np.full((2, 3), 7, np.float32)
+    assert (ref[...] == np.where(MASK[:, None], 7, XS)).all()
+
+
 def test_references_are_written_under_mapped_predicates():
     function, _ = programs(minijax)["in control flow"]
     rows = np.stack([X, -X])

@@ -49,6 +49,7 @@ def test_shardings_given_to_jit_are_kept():
         jax.jit(lambda k: jax.random.split(k, 8), out_shardings=on('x'))(jax.random.key(0))
         jax.jit(lambda k: jax.random.split(k, 8), out_shardings=on('x'))(jax.random.PRNGKey(0))
         jax.jit(lambda p: p + 1, in_shardings=on('x', mesh=back))(numbers(8))
+        jax.jit(lambda p: (lax.with_sharding_constraint(p, on('x')), lax.with_sharding_constraint(p * 2, on('q', mesh=grid((2, 4), ('p', 'q'))))))(numbers(8))
         jax.jit(lambda p: p + 1, in_shardings=on('x'), out_shardings=on('y', mesh=grid((2, 4), ('x', 'y'))))(numbers(8))
         jax.jit(jax.jit(lambda p: p + 1, in_shardings=on('x'), out_shardings=on('y')))(numbers(8))
         jax.jit(lambda p: lax.with_sharding_constraint(p * 2, on('y')))(a)

@@ -56,6 +56,7 @@ def test_eager_values_are_put_into_memories():
         [jax.typeof(h).update(memory_space=s) for s in space], jax.typeof(h).str_short(True), jax.typeof(h).to_tangent_aval()
         jax.core.ShapedArray((3,), jnp.float32, memory_space=Host, weak_type=True)
         put(jax.random.key(0), Host), jaxpr(lambda k: put(k, Host), jax.random.key(0))
+        [lax.with_sharding_constraint(v, s) for v in (x, hv, put(numbers(8), on('x'))) for s in (on('x'), onhost('x'), onhost())]
         h.addressable_shards[0].data, hv.addressable_shards[1].data, h.addressable_data(0), h.copy(), jnp.array(h), jnp.asarray(h)
         repr(h), str(h), h.tolist(), float(h[1]), np.asarray(hv), h.devices(), list(h)[1], h.format
         jnp.asarray(numbers(3), device=host), jax.make_array_from_callback((4,), host, lambda i: numbers(4)[i])
