@@ -199,18 +199,19 @@ class Compiled(Stage):
     def _checked_call(self, short_key, args, kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
         try:
-            key = (None, *[x._sig for x in leaves]) if treedef == self.in_tree else None
-        except AttributeError:
-            key = None
+            arrays = [x if type(x) is ArrayImpl else operand(x) for x in leaves]
+        except Exception:
+            self._check(leaves, treedef)
+            raise
+        key = (None, *[x._sig for x in arrays]) if treedef == self.in_tree else None
         run = key and self._recalled.get(key)
         if run:
-            return run(leaves)
+            return run(arrays)
         self._check(leaves, treedef)
-        arrays = [operand(x) for x in leaves]
         self._check_shardings(arrays)
-        if key and self._runner.takes(leaves):
-            n = len(leaves)
-            run = self._recalled[key] = shortcut(self._runner, leaves, self.out_tree, range(n))
+        if self._runner.takes(arrays):
+            n = len(arrays)
+            run = self._recalled[key] = shortcut(self._runner, arrays, self.out_tree, range(n))
             if short_key and len(args) == n:
                 self._recalled[short_key] = run
         return self.out_tree.unflatten(self._runner(arrays))

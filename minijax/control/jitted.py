@@ -551,7 +551,8 @@ class _ToArray(dict):
     def __missing__(self, kind):
         if kind not in array_types and not issubclass(kind, np.generic):
             raise KeyError(kind)
-        found = self[kind] = _unchanged if kind in array_types else transfer.to_device
+        make = transfer.scalar_operand if issubclass(kind, np.number) else transfer.to_device
+        found = self[kind] = _unchanged if kind in array_types else make
         return found
 
 

@@ -47,16 +47,17 @@ class Lowered(NamedTuple):
 def operand(x: Any) -> ArrayImpl:
     """`x` as an array on a device."""
     kind = type(x)
-    if kind is ArrayImpl or hasattr(x, "_sig"):
+    if kind is ArrayImpl:
         return x
-    if kind in _SCALARS:
+    if kind is np.ndarray:
+        is_float0 = x.dtype.kind == "V" and x.dtype == dtypes.float0
+        return transfer.no_numbers(x) if is_float0 else transfer.from_numpy(x)
+    if kind in _SCALARS or isinstance(x, np.number):
         return transfer.scalar_operand(x)
-    if isinstance(x, np.number):
-        return transfer.scalar_operand(x)
+    if hasattr(x, "_sig"):
+        return x
     if isinstance(x, Tracer):
         raise errors.UnexpectedTracerError(escaped_message(x))
-    if kind is np.ndarray and x.dtype == dtypes.float0:
-        return transfer.no_numbers(x)
     return transfer.to_device(x)
 
 
