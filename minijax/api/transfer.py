@@ -14,7 +14,7 @@ from minijax.ir.shardings import NamedSharding, Sharding
 from minijax.ir.trace import CompileTimeTrace, Tracer
 from minijax.ir.types import MemorySpace, is_value, typeof
 from minijax.ops.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
-from minijax.run import client, transfer
+from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl, Format
 from minijax.transforms.placement import check_fits
 
@@ -92,7 +92,8 @@ _EXCHANGED = frozenset(
 def device_get(x: Any) -> Any:
     """The tree with its arrays on the host, as NumPy arrays."""
     is_array = lambda leaf: hasattr(leaf, "__array__") and not isinstance(leaf, Tracer)  # noqa: E731
-    return tree.tree_map(lambda leaf: np.asarray(leaf) if is_array(leaf) else leaf, x)
+    with guards.asked_for():
+        return tree.tree_map(lambda leaf: np.asarray(leaf) if is_array(leaf) else leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:

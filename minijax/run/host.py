@@ -9,7 +9,7 @@ import numpy as np
 from jaxlib import _jax, xla_client as xc
 
 from minijax.base.cache import cache
-from minijax.run import client
+from minijax.run import client, guards
 
 # dtypes of less than a byte: how MLIR spells them, the wider type they are converted to, and its dtype.
 _PACKED = {
@@ -35,12 +35,17 @@ _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c
 def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) -> np.ndarray:
     """The value of an array on one device, as a read-only view where its memory allows one."""
     if device.platform != "cpu":
-        return _read_only(raw._single_device_array_to_np_array_did_copy()[0])
+        return _fetched(raw, shape, dtype)
     if dtype.isbuiltin == _BUILT_IN:
         return np.asarray(raw)
     if dtype in _PACKED:
         return _read_packed(raw, shape, dtype, device)
     return _read_opaque(raw, shape, dtype)
+
+
+def _fetched(raw, shape, dtype):
+    guards.check("device-to-host", f"{dtype.name}{list(shape)}", "the host")
+    return _read_only(raw._single_device_array_to_np_array_did_copy()[0])
 
 
 def _read_opaque(raw, shape, dtype):
@@ -132,7 +137,7 @@ def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: n
     first = shard_raw(raw, k, sharding, len(shape))
     part = sharding.shard_shape(shape)
     if sharding._device_assignment[0].platform != "cpu":
-        return _read_only(first._single_device_array_to_np_array_did_copy()[0])
+        return _fetched(first, part, dtype)
     if dtype.isbuiltin == _BUILT_IN:
         return np.from_dlpack(_FirstShard(first)).reshape(part)
     if dtype in _PACKED:

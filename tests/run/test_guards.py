@@ -1,6 +1,8 @@
 """Transfer guards: which transfers are implicit, which explicit, and what the guards say."""
 
+import contextlib
 import logging
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from compare import both, outcome, same_error
 
 import minijax
 import minijax.numpy as jnp
+from minijax.run import guards, host
 
 N = np.arange(3.0)
 DIRECTIONS = ["host_to_device", "device_to_device", "device_to_host"]
@@ -117,3 +120,18 @@ def test_a_guard_is_seen_by_its_thread_alone_and_global_ones_by_all():
         for name in ("", *(f"_{d}" for d in DIRECTIONS)):
             minijax.config.update(f"jax_transfer_guard{name}", None)
     jnp.asarray(N)
+
+
+def test_reading_an_accelerator_s_memory_is_a_transfer():
+    x, device = jnp.arange(3.0), SimpleNamespace(platform="gpu")
+
+    def read():
+        return host.read_single(x._raw, x.shape, x.dtype, device).tolist()
+
+    assert read() == [0, 1, 2]
+    for mode, is_explicit in ("disallow", False), ("disallow_explicit", True):
+        with minijax.transfer_guard_device_to_host(mode), pytest.raises(Exception, match="device-to-host"):
+            with guards.asked_for() if is_explicit else contextlib.nullcontext():
+                read()
+    with minijax.transfer_guard_device_to_host("disallow"), guards.asked_for():
+        assert read() == [0, 1, 2]
