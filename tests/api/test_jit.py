@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.base import dtypes
 from minijax.run.compile import compile_count
 
 Point = collections.namedtuple("Point", "x y")
@@ -679,6 +680,20 @@ def test_a_numpy_argument_may_be_changed_while_the_program_runs(size):
         found = f(x)
         x[:] = -1
         assert found[-1] == value
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_numpy_arguments_of_every_dtype_are_what_arrays_are(x64):
+    with minijax.enable_x64(x64):
+        for dtype in dict.fromkeys(map(minijax.dtypes.canonicalize_dtype, dtypes.BY_NAME.values())):
+            if dtype.name in ("int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"):
+                continue  # XLA has no programs of these
+            f, x = minijax.jit(lambda x: x), (np.arange(6).reshape(2, 3) % 2).astype(dtype)
+            want = f(minijax.numpy.asarray(x))
+            for _ in range(4):
+                found = f(x)
+                assert found.aval == want.aval, dtype
+                assert np.asarray(found).tobytes() == np.asarray(want).tobytes(), dtype
 
 
 def test_a_numpy_argument_s_results_are_arrays_like_others():
