@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jaxlib.version
 import numpy as np
 from jaxlib import _jax
 
@@ -13,7 +14,8 @@ from minijax.run.array import ArrayImpl, Signature
 
 # Up to here a copy, which a program that is still running may read, costs less than to move the array first.
 _MAX_BYTES = 1 << 14
-_EXTENDED_BITS = 64  # what such dtypes become depends on a switch that the real jax shares
+_SWITCHED_BITS = 64  # what dtypes of so many become depends on a switch that the real jax shares
+_KNOWN = "0.10."  # the jaxlib whose dispatch this was written for: its interface is jax's private one
 
 
 class _Launch(NamedTuple):
@@ -51,7 +53,7 @@ def _is_launchable(call, sig):
     return (
         result is not None
         and result.wrap is ArrayImpl
-        and max(widths) < _EXTENDED_BITS
+        and max(widths) < _SWITCHED_BITS
         and sig.aval.size * sig.dtype.itemsize <= _MAX_BYTES
         and _set_up()
     )
@@ -87,7 +89,7 @@ def _leaf():
 @cache
 def _set_up() -> bool:
     """Whether jaxlib's dispatch can be used; it reads switches, which the real jax sets if it is there."""
-    if not hasattr(_jax, "pjit"):
+    if not jaxlib.version.__version__.startswith(_KNOWN):
         return False
     if "jax._src.config" not in sys.modules:
         switches = _jax.jax_jit
