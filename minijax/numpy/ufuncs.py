@@ -512,13 +512,15 @@ def conjugate(x: Any, /) -> Any:
 
 @jitted(static=("deg",))
 def angle(z: Any, deg: bool = False) -> Any:
-    """As `numpy.angle`."""
+    """As `numpy.angle`; a real scalar gives the default float dtype."""
     (z,) = arrays("angle", z)
     if is_complex(z):
         re, im = lax.real(z), lax.imag(z)
     else:
-        re, im = z, full(typeof(z).shape, literal(z, 0))
-    found = lax.atan2(*reversed(promote_dtypes_inexact(re, im)))
+        re, im, aval = z, full(typeof(z).shape, literal(z, 0)), typeof(z)
+        if not aval.ndim or not dtypes.is_inexact(aval.dtype):
+            re, im = (as_type(part, dtypes.default_float_dtype()) for part in (re, im))
+    found = lax.atan2(im, re)
     return lax.mul(found, like(found, 180 / pi)) if deg else found
 
 

@@ -554,8 +554,12 @@ def custom_jvp(body: Body) -> str:
 
 def custom_vjp(body: Body) -> str:
     texts, types = body.operands()
-    name, _ = body.function(types, Body.some, closed=body.scope["differentiated"])
+    name, made = body.function(types, Body.some, closed=body.scope["differentiated"])
     custom = body.fresh("f")
+    if not any(map(compare.is_inexact, jax.tree_util.tree_leaves(made))):
+        return (
+            f"{name}({', '.join(texts)})"  # jax asks the rule for the gradients of integers, which are zero
+        )
     body.run(f"{custom} = jax.custom_vjp({name})")
     body.run(f"{custom}.defvjp(lambda *p: ({name}(*p), p), lambda p, ct: jax.vjp({name}, *p)[1](ct))")
     return f"{custom}({', '.join(texts)})"
