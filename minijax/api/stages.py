@@ -197,17 +197,17 @@ class Compiled(Stage):
         return run(args) if run else self._checked_call(short_key, args, kwargs)
 
     def _checked_call(self, short_key, args, kwargs):
-        leaves, treedef = tree.flatten((args, kwargs))
+        arrays, treedef = tree.flatten((args, kwargs))
         try:
-            arrays = [x if type(x) is ArrayImpl else operand(x) for x in leaves]
-        except Exception:
-            self._check(leaves, treedef)
-            raise
-        key = (None, *[x._sig for x in arrays]) if treedef == self.in_tree else None
+            sigs = [x._sig for x in arrays]
+        except AttributeError:
+            arrays = self._as_arrays(arrays, treedef)
+            sigs = [x._sig for x in arrays]
+        key = (None, *sigs) if treedef == self.in_tree else None
         run = key and self._recalled.get(key)
         if run:
             return run(arrays)
-        self._check(leaves, treedef)
+        self._check(arrays, treedef)
         self._check_shardings(arrays)
         if self._runner.takes(arrays):
             n = len(arrays)
@@ -215,6 +215,13 @@ class Compiled(Stage):
             if short_key and len(args) == n:
                 self._recalled[short_key] = run
         return self.out_tree.unflatten(self._runner(arrays))
+
+    def _as_arrays(self, leaves: Sequence, treedef: Any) -> list[ArrayImpl]:
+        try:
+            return list(map(operand, leaves))
+        except Exception:
+            self._check(leaves, treedef)
+            raise
 
     def _check(self, leaves: Sequence, treedef: Any) -> None:
         if treedef != self.in_tree:
