@@ -195,7 +195,13 @@ class Jitted:
                 run = self.recall((_config_state(), args[0]._sig))
             elif count == 2 and first is ArrayImpl and type(args[1]) is ArrayImpl:
                 run = self.recall((_config_state(), args[0]._sig, args[1]._sig))
-            elif kwargs or self.has_static:
+            elif kwargs and not self.has_static:
+                values = (*args, *kwargs.values())
+                try:
+                    run = self.recall((_config_state(), *kwargs, *[x._sig for x in values]))
+                except AttributeError:
+                    run = None  # a tree or a host value
+            elif self.has_static:
                 values = (*args, *kwargs.values()) if kwargs else args
                 try:
                     run = None if self.takes_numbers else self.recall(_mixed_key(kwargs, values))
