@@ -182,3 +182,15 @@ def test_arrays_of_another_client_are_copied_or_refused():
     for call in (lambda: f(x), lambda: jnp.ones(4) + x, lambda: _compiled(minijax)(x, {"b": X})):
         with pytest.raises(RuntimeError, match="deleted"):
             call()
+
+
+def test_a_compiled_program_that_was_called_still_looks_at_the_tree():
+    x, n = jnp.arange(3.0), np.arange(3, dtype=np.float32)
+    compiled = minijax.jit(lambda t: t["a"] * 2).lower({"a": x}).compile()
+    for value in (x, n, x, n):
+        assert compiled({"a": value}).tolist() == [0, 2, 4]
+        for other in (value, [value], {"b": value}):
+            with pytest.raises(TypeError, match="input pytree"):
+                compiled(other)
+        with pytest.raises(TypeError, match="types differ"):
+            compiled({"a": value[:2]})
