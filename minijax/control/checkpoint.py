@@ -66,7 +66,7 @@ class Remat(TakesRefs):
 
     def _on_values(self, operands, params):
         refs = [x for x in operands if is_ref(x)]
-        if len(set(refs)) < len(refs):
+        if len(set(refs)) < len(refs):  # whose values could not tell what was written first
             return eval_jaxpr(params["jaxpr"], [], *operands)
         return super()._on_values(operands, params)
 
