@@ -146,7 +146,6 @@ before = f()
 LATER
 g = calls(jax)
 assert before == f() == g()
-wide = [x for x in before]
 for first, second, of_first, of_second in ((jax, minijax, g, f), (minijax, jax, f, g)):
     with first.enable_x64(True):
         assert of_second() == before and of_first()[3][0] == "float64"

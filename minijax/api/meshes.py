@@ -95,11 +95,7 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
         if meshes.context_mesh() is None and isinstance(out_sharding, P):
             return treedef.unflatten(leaves)
         wanted = tree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
-        return treedef.unflatten(
-            [
-                over_explicit_axes(x, named_sharding("auto_axes", s))
-                for x, s in zip(leaves, wanted, strict=True)
-            ]
-        )
+        wanted = [named_sharding("auto_axes", s) for s in wanted]
+        return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, wanted, strict=True)])
 
     return wrapped

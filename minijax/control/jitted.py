@@ -198,9 +198,10 @@ class Jitted:
             elif kwargs and not self.has_static:
                 values = (*args, *kwargs.values())
                 try:
-                    run = self.recall((_config_state(), *kwargs, *[x._sig for x in values]))
+                    if not (self.takes_trees or self.takes_numbers):
+                        run = self.recall((_config_state(), *kwargs, *[x._sig for x in values]))
                 except AttributeError:
-                    run = None  # a tree or a host value
+                    pass  # a tree or a host value
             elif self.has_static:
                 values = (*args, *kwargs.values()) if kwargs else args
                 try:

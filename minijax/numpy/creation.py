@@ -297,18 +297,14 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = arraylike(name, a)
     wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
-    shape = None if shape is None else _shape_of(shape)
+    like = lax_shape.typeof_like(a)
+    shape = like.shape if shape is None else _shape_of(shape)
     if typeof(fill).ndim:
-        like = lax_shape.typeof_like(a)
-        shape = like.shape if shape is None else shape
         found = broadcast_shape_to(
             convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape)
         )
     else:
-        like = lax_shape.typeof_like(a)
-        found = _constant(
-            like.shape if shape is None else shape, fill, wanted or like.dtype, not wanted and like.weak_type
-        )
+        found = _constant(shape, fill, wanted or like.dtype, not wanted and like.weak_type)
     if device is None and out_sharding is None:
         return placed_like(found, a)
     return _place(found, device, name, out_sharding)

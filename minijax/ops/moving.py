@@ -177,12 +177,11 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     """
     aval = typeof(operand)
     shape, axes = dims.canonical_shape(shape), tuple(broadcast_dimensions)
-    if not shape and isinstance(operand, Array):
-        return operand
-    _check_broadcast(aval, shape, axes)
-    if aval.shape == shape and axes == tuple(range(len(shape))) and isinstance(operand, Array):
-        return operand
-    found = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
+    found = operand
+    if shape or not isinstance(operand, Array):
+        _check_broadcast(aval, shape, axes)
+        if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
+            found = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
     return found if out_sharding is None else laid_out("broadcast_in_dim", found, out_sharding)
 
 
@@ -267,9 +266,9 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
         permute = tuple(dims.canonical_axis(d, aval.ndim) for d in dimensions)
         if permute == tuple(range(aval.ndim)):
             permute = None
-    if permute is None and aval.shape == sizes and sizes and isinstance(operand, Array):
-        return operand
-    found = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
+    found = operand
+    if permute is not None or aval.shape != sizes or not sizes or not isinstance(operand, Array):
+        found = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
     return found if out_sharding is None else laid_out("reshape", found, out_sharding)
 
 

@@ -252,9 +252,8 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The sum of the elements along `axes`, which are counted from the front."""
     check_kinds("reduce_sum", NUMBER, typeof(operand))
-    return laid_out(
-        "reduce_sum", reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=None), out_sharding
-    )
+    found = reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=None)
+    return laid_out("reduce_sum", found, out_sharding)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:

@@ -155,7 +155,7 @@ class Window(NamedTuple):
     step: int
 
 
-def _packed(index: Any, arrays: list) -> tuple:
+def _packed(index: tuple, arrays: list) -> tuple:
     """An index as something static with numbers for its arrays, which join `arrays`. True counts as 1."""
 
     def item(x):
@@ -173,8 +173,7 @@ def _packed(index: Any, arrays: list) -> tuple:
         arrays.append(x)
         return Operand(len(arrays) - 1)
 
-    given = index if isinstance(index, tuple) else (index,)
-    return tuple([item(part) for x in given for part in (_places(x) if _is_mask(x) else (x,))])
+    return tuple([item(part) for x in index for part in (_places(x) if _is_mask(x) else (x,))])
 
 
 def _is_mask(x: Any) -> bool:
@@ -425,7 +424,10 @@ def _placed(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     """A reference, the indices of a view of it and `idx`, and their arrays."""
     before, arrays = (ref._path, [*ref._arrays]) if type(ref) is TransformedRef else ((), [])
     shape = (ref if before else _checked(name, ref)).shape
-    index = _packed(... if idx is None else idx, arrays)
+    given = idx if isinstance(idx, tuple) else (... if idx is None else idx,)
+    if any(map(_is_mask, given)) and not any(type(x) is Slice for x in given):
+        _plans.parse(given, shape)  # which raises IndexError for a mask of another shape
+    index = _packed(given, arrays)
     _check_bounds(index, arrays, shape, eager=is_ref(ref) and not _records())
     path = before if before and name != "ref_at" and _is_whole(index) else (*before, index)
     return ref.ref if before else ref, path, arrays

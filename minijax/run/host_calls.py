@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jaxlib.version
-import numpy as np
 from jaxlib import _jax
 
 from minijax.base.cache import cache
@@ -14,7 +13,6 @@ from minijax.run.array import ArrayImpl, Signature
 
 # Up to here a copy, which a program that is still running may read, costs less than to move the array first.
 _MAX_BYTES = 1 << 14
-_SWITCHED_BITS = 64  # what dtypes of so many become depends on a switch that the real jax shares
 _KNOWN = "0.10."  # the jaxlib whose dispatch this was written for: its interface is jax's private one
 
 
@@ -49,14 +47,18 @@ def bind_host_call(call: Callable[[Sequence], Any], sig: Signature) -> Callable[
 
 def _is_launchable(call, sig):
     result = getattr(call, "result", None)
-    widths = [np.dtype(s.dtype).itemsize * 8 // (1 + (s.dtype.kind == "c")) for s in (sig, result) if s]
     return (
         result is not None
         and result.wrap is ArrayImpl
-        and max(widths) < _SWITCHED_BITS
+        and not (_is_wide(sig.dtype) or _is_wide(result.dtype))
         and sig.aval.size * sig.dtype.itemsize <= _MAX_BYTES
         and _set_up()
     )
+
+
+def _is_wide(dtype):
+    """Whether what becomes of the dtype depends on a switch that the real jax shares."""
+    return dtype.itemsize // (1 + (dtype.kind == "c")) >= 8
 
 
 def _launched(call, sig, moved):

@@ -262,6 +262,9 @@ def test_masks_that_are_known_index_references():
     same(program)
     ref = minijax.new_ref(jnp.asarray(XS))  # jax refuses masks of more axes, outside of jit, and to write
     assert (ref[MASK] == XS[MASK]).all() and (ref[jnp.asarray(XS > 3)] == XS[XS > 3]).all()
+    for other in MASK[:2], MASK[:, None], np.ones(5, bool):
+        with pytest.raises(IndexError):
+            ref[other]
     ref[MASK] = np.full((2, 3), 7, np.float32)
     assert (ref[...] == np.where(MASK[:, None], 7, XS)).all()
 

@@ -20,6 +20,8 @@ CALLS = """
     lax.dot(x, x.T, out_sharding={s})
     lax.reshape(x, (4, 8), out_sharding={s})
     lax.broadcast_in_dim(x, (8, 4, 2), (0, 1), out_sharding={s})
+    lax.reshape(x[:, 0], (8,), out_sharding={s})
+    lax.broadcast_in_dim(x[:, 0], (8,), (0,), out_sharding={s})
     lax.broadcasted_iota('int32', (8,), 0, out_sharding={s})
     lax.reduce_sum(x, (1,), out_sharding={s})
 """
