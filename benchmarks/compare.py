@@ -1,11 +1,11 @@
 #!/usr/bin/env python
-"""Measures two implementations alternately (A B, B A, ...) in one run, and prints how they compare.
+"""Measures two implementations by turns in one run, and prints how they compare.
 
     python benchmarks/compare.py --a jax --b minijax --pairs 3 --groups dispatch,eager,stages
     python benchmarks/compare.py --a jax --b jax --pairs 3 --quick       # itself: the ratios are about 1
 
-Each run is a process of its own, so that the two are never loaded together; the runs of a pair follow each
-other group by group. Disk caches are off on both sides but for the group `restart`, where both are warm.
+Each run is a process of its own, so that the two are never loaded together; those of a pair stand side by
+side and measure by turns, so that both meet a machine that changes its speed in the same mood. Disk caches are off on both sides but for the group `restart`, where both are warm.
 A ratio is A/B for times and sizes, B/A for rates: above 1, B is better. `best` compares the best values of
 all pairs, which other work on the machine disturbs least; the floors hold for it.
 Fails if B loses a row that A has, if a program of B's has more instructions than A's after optimization,
@@ -51,20 +51,49 @@ class Row(NamedTuple):
         return self.name.endswith("/hlo_instructions") and None not in (self.a, self.b) and self.b > self.a
 
 
-def measure(options: argparse.Namespace, side: str, group: str) -> dict[str, dict]:
-    """The rows of a group; none if the process dies."""
-    env = dict(os.environ, JAX_ENABLE_COMPILATION_CACHE="false")
-    env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
-    path = getattr(options, f"path_{side}")
-    if path:
-        env["PYTHONPATH"] = path + os.pathsep + env.get("PYTHONPATH", "")
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "rows.json"
+class Side:
+    """A process that measures a group, and goes on when it is its turn."""
+
+    def __init__(self, options: argparse.Namespace, side: str, group: str, out: Path):
+        env = dict(os.environ, JAX_ENABLE_COMPILATION_CACHE="false")
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
+        path = getattr(options, f"path_{side}")
+        if path:
+            env["PYTHONPATH"] = path + os.pathsep + env.get("PYTHONPATH", "")
+        self.out = out
+        (heard, self._say), (self._hear, said) = os.pipe(), os.pipe()
         command = [getattr(options, f"python_{side}"), str(HERE / "frontend.py"), "--out", str(out),
-                   "--impl", getattr(options, side), "--groups", group, "--clock", options.clock]  # fmt: skip
+                   "--impl", getattr(options, side), "--groups", group, "--clock", options.clock,
+                   "--turns", f"{heard},{said}"]  # fmt: skip
         command += ["--quick"] if options.quick else []
-        done = subprocess.run(command, env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        return json.loads(out.read_text())["results"] if done.returncode == 0 else {}
+        self._process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL,
+                                         stdout=subprocess.DEVNULL, pass_fds=(heard, said))  # fmt: skip
+        os.close(heard)
+        os.close(said)
+        self.alive = bool(os.read(self._hear, 1))
+
+    def take_turn(self) -> None:
+        """Lets the process go on to its next turn, or to its end."""
+        os.write(self._say, b".")
+        self.alive = bool(os.read(self._hear, 1))
+
+    def rows(self) -> dict[str, dict]:
+        """What was measured, at the end; nothing if the process died."""
+        os.close(self._say)
+        os.close(self._hear)
+        ended = self._process.wait()
+        return json.loads(self.out.read_text())["results"] if ended == 0 else {}
+
+
+def measure(options: argparse.Namespace, order: str, group: str) -> dict[str, dict[str, dict]]:
+    """The rows of a group on each side; the two go by turns, a few hundredths of a second each."""
+    with tempfile.TemporaryDirectory() as folder:
+        sides = {side: Side(options, side, group, Path(folder) / f"{side}.json") for side in order}
+        while any(side.alive for side in sides.values()):
+            for side in sides.values():
+                if side.alive:
+                    side.take_turn()
+        return {name: side.rows() for name, side in sides.items()}
 
 
 def alternate(options: argparse.Namespace) -> list[tuple[dict, dict]]:
@@ -72,8 +101,9 @@ def alternate(options: argparse.Namespace) -> list[tuple[dict, dict]]:
     pairs: list[tuple[dict, dict]] = [({}, {}) for _ in range(options.pairs)]
     for group in GROUPS if options.groups == "all" else options.groups.split(","):
         for i, (a, b) in enumerate(pairs):
-            for side, rows in (("a", a), ("b", b)) if i % 2 == 0 else (("b", b), ("a", a)):
-                rows.update(measure(options, side, group))
+            found = measure(options, "ab" if i % 2 == 0 else "ba", group)
+            a.update(found["a"])
+            b.update(found["b"])
         print(f"{group}: {options.pairs} pairs", file=sys.stderr, flush=True)
     return pairs
 

@@ -6,6 +6,7 @@ The command line says which implementation: `jax` here is what `--impl` names, s
 import argparse
 import gc
 import importlib
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,20 @@ parser.add_argument("--quick", action="store_true", help="fewer repetitions, no 
 parser.add_argument("--out", help="where the results go as JSON; standard output if left out")
 parser.add_argument("--clock", default="wall", choices=["wall", "cpu"],
                     help="cpu: the time that processes use, for a busy machine")  # fmt: skip
+parser.add_argument("--turns", help="two file descriptors: one says when to go on, the other when to wait")
 options = parser.parse_args()
+_turns = tuple(map(int, options.turns.split(","))) if options.turns else None
+
+
+def turn() -> None:
+    """Lets the other side of a comparison measure, so that both meet the machine in the same mood."""
+    if _turns:
+        heard, said = _turns
+        os.write(said, b".")
+        os.read(heard, 1)
+
+
+turn()
 
 _began = time.perf_counter()
 jax = importlib.import_module(options.impl)
@@ -105,6 +119,7 @@ def _time_of(function, each):
     gc.disable()
     try:
         for _ in range(repeats):
+            turn()
             start = clock()
             for _ in range(count):
                 last = call()

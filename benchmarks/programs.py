@@ -12,7 +12,7 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from measure import clock, group, guard, jax, jnp, np, options, put, results, sync, timed
+from measure import clock, group, guard, jax, jnp, np, options, put, results, sync, timed, turn
 from models import (
     chain_make,
     mlp_step_make,
@@ -53,6 +53,7 @@ def stage(name, make, compile_reps=2, run=True):
         nonce = float(time.time_ns() % 1_000_003 + i)  # a program that no cache has seen
         gc.collect()
         f = jax.jit(lambda *a: (fn(*a), jnp.float32(nonce)))
+        turn()
         t0 = clock()
         traced = f.trace(*args)
         len(traced.jaxpr.eqns)
@@ -128,6 +129,7 @@ def chains():
         for _ in range(2 if options.quick else 3):
             g = jax.jit(lambda *b: f(*b))
             gc.collect()
+            turn()
             t0 = clock()
             tr = g.trace(*a)
             len(tr.jaxpr.eqns)
@@ -160,6 +162,7 @@ def chains():
         T = []
         for _ in range(2):
             f = jax.jit(lambda x: (big * x)[0])
+            turn()
             t = clock()
             sync(f(1.0))
             T.append(clock() - t)
@@ -213,6 +216,7 @@ def steps_per_s(name, f, st, randn, reshape=None, each=False):
     sync(loss)
     first = clock() - t
     for _ in range(3):
+        turn()
         t = clock()
         for i in range(n):
             key, st, loss = step(i, key, st)
@@ -259,6 +263,7 @@ def train():
         p, loss = f(p, x, y)
         sync(loss)
         for _ in range(3):
+            turn()
             t = clock()
             for _ in range(n):
                 p, loss = f(p, x, y)

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import group, guard, options, put
+from measure import group, guard, options, put, turn
 
 FIRST = {
     "first_eager_op": "(jnp.arange(4.)+1).block_until_ready()",
@@ -41,6 +41,7 @@ def seconds_of(code: str, count: int, arguments: tuple = (), env: dict | None = 
     """How long processes that run `code` take."""
     found = []
     for _ in range(count):
+        turn()
         start = now()
         subprocess.run([sys.executable, "-c", code, *arguments], check=True, env=env,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip

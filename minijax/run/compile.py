@@ -18,6 +18,7 @@ hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
 sparse = defer("jaxlib.cpu._sparse")
 JaxRuntimeError = _jax.JaxRuntimeError
+collect_garbage = _jax.collect_garbage
 
 # ---- counting ---------------------------------------------------------------------------------------
 
@@ -300,6 +301,7 @@ def _bind_call(execute, sig, places):
     i, j = (*places, 0, 0)[:2]
 
     def of_one(values):
+        collect_garbage()
         raws = [values[i]._raw]
         try:
             return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
@@ -308,6 +310,7 @@ def _bind_call(execute, sig, places):
             raise
 
     def of_two(values):
+        collect_garbage()
         raws = [values[i]._raw, values[j]._raw]
         try:
             return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
@@ -316,6 +319,7 @@ def _bind_call(execute, sig, places):
             raise
 
     def of_several(values):
+        collect_garbage()
         raws = [values[k]._raw for k in places]
         try:
             return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
@@ -331,6 +335,7 @@ def _bind_rebuilt(execute, signatures, places, rebuild):
     wrap = _wrapper(signatures)
 
     def call(values):
+        collect_garbage()
         raws = raws_of(values)
         try:
             return rebuild(map(wrap, execute(raws).consume_with_handlers(handlers), signatures))
@@ -363,6 +368,7 @@ def _bind(execute, signatures):
     wrap = _wrapper(signatures)
 
     def run(raws):
+        collect_garbage()
         try:
             outputs = execute(raws).consume_with_handlers(handlers)
         except JaxRuntimeError:
