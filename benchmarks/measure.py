@@ -99,7 +99,7 @@ def timed(row: str, function: Callable[[], Any], each: bool = False, unit: str =
 
 
 def _time_of(function, each):
-    budget, repeats = (0.04, 3) if options.quick else (0.12, 5)
+    budget, repeats = (0.02, 8) if options.quick else (0.06, 12)
     call = (lambda: sync(function())) if each else function
     sync(function())
     sync(function())

@@ -9,10 +9,14 @@ from minijax.base import dtypes, errors, source, tree
 from minijax.control.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.control.jitted import function_name, signature_of, source_of
 from minijax.control.remat_opt import optimized_forward
+from minijax.ir import state
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, space_of, typeof
 from minijax.ops.zeros import add_any, instantiate
+from minijax.run.array import ArrayImpl
+
+_LEAVES = frozenset((ArrayImpl, bool, int, float, complex, type(None)))
 
 
 class CustomVJPPrimal(NamedTuple):
@@ -81,6 +85,14 @@ class _Custom:
         a, b = iter(fixed), iter(dynamic)
         return [next(a) if i in places else next(b) for i in range(count)]
 
+    def _at_once(self, args: tuple) -> Any:
+        """The function of leaves, where no rule will be asked."""
+        result = self.fun(*args)
+        if type(result) is ArrayImpl:
+            return result
+        leaves, out_tree = tree.flatten(result)
+        return out_tree.unflatten(leaves)
+
     def _flat(self, fixed: tuple, in_tree: Any, outs: dict) -> Callable:
         """The function on leaves; it leaves its result's tree in `outs`."""
 
@@ -136,7 +148,10 @@ class custom_jvp(_Custom):  # noqa: N801
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp."
             )
-        fixed, dynamic = self._split(self._positional(args, kwargs))
+        args = self._positional(args, kwargs)
+        if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
+            return self._at_once(args)
+        fixed, dynamic = self._split(args)
         leaves, in_tree = tree.flatten(dynamic)
         outs: dict[str, Any] = {}
         fun = self._flat(fixed, in_tree, outs)
@@ -231,7 +246,10 @@ class custom_vjp(_Custom):  # noqa: N801
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp."
             )
-        fixed, dynamic = self._split(self._positional(args, kwargs))
+        args = self._positional(args, kwargs)
+        if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
+            return self._at_once(args)
+        fixed, dynamic = self._split(args)
         if any(isinstance(x, Tracer) for x in tree.tree_leaves(fixed)):
             raise errors.UnexpectedTracerError(
                 "Found a JAX Tracer object passed as an argument to a custom_vjp function "

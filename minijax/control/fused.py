@@ -31,20 +31,23 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
     """
 
     def wrap(function: Callable) -> Callable:
+        recall, options, thread = _programs.get, config.state, state.thread
+
         @functools.wraps(function)
         def call(*args, **kwargs):
-            if state.thread.trace is not None:
+            if thread.trace is not None:
                 return function(*args, **kwargs)
-            arrays: list[ArrayImpl] = []
-            try:
-                if data and len(args) == 1 and type(args[0]) is ArrayImpl and not kwargs:
-                    arrays.append(args[0])
-                    key = (function, config.state(), args[0]._sig)
-                else:
-                    key = (function, config.state(), *_key(args, kwargs, data, arrays))
-                run = _programs.get(key)
-            except (TypeError, AttributeError):
-                run = _DIRECT
+            if data and not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
+                arrays: Sequence = args
+                key = (function, options(), args[0]._sig)
+                run = recall(key)
+            else:
+                arrays = []
+                try:
+                    key = (function, options(), *_key(args, kwargs, data, arrays))
+                    run = recall(key)
+                except (TypeError, AttributeError):
+                    run = _DIRECT
             if run is None:
                 run = _programs.once(
                     key, lambda: _program(function, args, kwargs, data, arrays, whole) or _DIRECT

@@ -189,11 +189,12 @@ class Jitted:
             if _thread.trace is not None:
                 return self._call_under_trace(args, kwargs)
             # Only in states in which jit is not disabled are calls remembered.
+            if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
+                run = self.recall((_config_state(), args[0]._sig))
+                return run(args) if run is not None else self._call(args, kwargs, args)
             values, run, count = args, None, 0 if kwargs else len(args)
             first = type(args[0]) if count else None
-            if count == 1 and first is ArrayImpl:
-                run = self.recall((_config_state(), args[0]._sig))
-            elif count == 2 and first is ArrayImpl and type(args[1]) is ArrayImpl:
+            if count == 2 and first is ArrayImpl and type(args[1]) is ArrayImpl:
                 run = self.recall((_config_state(), args[0]._sig, args[1]._sig))
             elif kwargs and not self.has_static:
                 values = (*args, *kwargs.values())

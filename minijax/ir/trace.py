@@ -350,13 +350,10 @@ def as_literal(x: Any, aval: AbstractValue) -> Literal | None:
 
 
 class EvalTrace(Trace):
-    """Runs operations at once; `evaluate` is filled in by `transforms.evaluate`."""
+    """Runs operations at once; `process` is filled in by `transforms.evaluate`."""
 
     __slots__ = ()
-    evaluate: Callable[[Any, Sequence, dict], list]
-
-    def process(self, primitive, operands, params):
-        return EvalTrace.evaluate(primitive, operands, params)
+    process: Callable[[Any, Sequence, dict], list]
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
         return fun(*operands)
@@ -375,7 +372,7 @@ class CompileTimeTrace(Trace):
             with state.set_current_trace(self.parent):
                 return self.parent.process(primitive, operands, params)
         with state.set_current_trace(None):
-            return EvalTrace.evaluate(primitive, operands, params)
+            return EvalTrace.process(primitive, operands, params)
 
     def _process_custom(self, process, primitive, fun, rest, operands, params):
         if not any(isinstance(x, Tracer) for x in operands):

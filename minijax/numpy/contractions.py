@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
+from minijax.control.fused import fused
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import reductions
@@ -176,9 +177,16 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
            out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
     reductions.check_out("einsum", out)
-    values, inputs, output, path = _planned(subscripts, operands, optimize)
-    found = _einsum(tuple(values), inputs, output, path, precision, preferred_element_type, _dot_general)
+    dot = () if _dot_general is dot_general else (_dot_general,)
+    found = _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
     return found if out_sharding is None else laid_out("einsum", found, out_sharding)
+
+
+@fused(whole=True)
+def _contracted(operands: tuple, subscripts: Any, optimize: Any, precision: Any, preferred: Any,
+                dot: Callable = dot_general) -> Any:  # fmt: skip
+    values, inputs, output, path = _planned(subscripts, operands, optimize)
+    return _einsum(tuple(values), inputs, output, path, precision, preferred, dot)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:

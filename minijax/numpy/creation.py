@@ -108,6 +108,8 @@ def _at_least(x: Any, ndmin: int) -> Any:
 
 
 def _array(x: Any, dtype: Any, copy: bool) -> Any:
+    if type(x) is list or type(x) is tuple:
+        return _of_list(x, dtype)
     x = unwrapped(x)
     if isinstance(x, Array):
         x = lax_convert.copy_p.bind(x) if copy else x
@@ -148,6 +150,9 @@ def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
 
 
 def _of_list(x: Any, dtype: Any) -> Any:
+    if x and type(x) is list and len(kinds := set(map(type, x))) == 1 and (kind := kinds.pop()) in _SCALARS:
+        dtype = dtypes.scalar_dtype(kind) if dtype is None else dtype
+        return _of_numpy(np.array(x, dtype), dtype)
     leaves = tree.tree_leaves(x, is_leaf=lambda y: y is None) if not isinstance(x, range) else list(x)
     if any(y is None for y in leaves):
         raise ValueError("None is not a valid value for jnp.array")

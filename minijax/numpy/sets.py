@@ -92,7 +92,7 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
         else:
             found = full((size, *found.shape[1:]), fill)
     empty, length = not aux.size, ar.shape[axis]
-    found = shaping.moveaxis(found, 0, axis)
+    found = shaping.moveaxis(found, 0, axis) if axis else found
     first = which = often = None
     if index:
         first = order if empty else _take(order, at)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dims
+from minijax.base import dims, dtypes
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
@@ -111,13 +111,15 @@ def _index_vector(axis: Any, starts: Sequence, start_dims: Sequence) -> tuple[An
     return concatenate(columns, 1), 0
 
 
+_SURE = 2**30  # below it, an index and its sum with a size fit every dtype of indices
+
 dynamic_slice_p, dynamic_update_slice_p = DynamicSlice(), DynamicUpdateSlice()
 
 
 def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | Sequence[bool]) -> list:
     """The starts as scalars, those below zero counted from the end."""
     shape = typeof(operand).shape
-    if isinstance(start_indices, Array | np.ndarray):
+    if type(start_indices) is not tuple and isinstance(start_indices, Array | np.ndarray):
         found = typeof(start_indices).shape
         if len(found) != 1:
             raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {found}")
@@ -133,6 +135,8 @@ def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | 
 
 def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
     """An index counted from the front: now if its value is known, else by operations."""
+    if type(i) is int and -_SURE < i < _SURE and size < _SURE:
+        return dtypes.default_int_dtype().type(i + size if i < 0 and allow_negative else i)
     aval = typeof(i)
     if not np.issubdtype(aval.dtype, np.integer):
         return i

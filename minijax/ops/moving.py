@@ -234,11 +234,12 @@ def recorder() -> JaxprTrace | None:
 
 def held(x: Any) -> Any:
     """A host value as an array; while a function is traced, as a constant of the trace."""
-    if isinstance(x, Array):
+    is_plain = type(x) is np.ndarray and x.dtype.kind != "V"
+    if not is_plain and isinstance(x, Array):
         return x
     trace = recorder()
     if trace is None:
-        return transfer.to_device(x)
+        return transfer.from_numpy(x) if is_plain else transfer.to_device(x)
     return JaxprTracer(trace, trace.atom(x), source.here())
 
 

@@ -18,7 +18,7 @@ hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
 sparse = defer("jaxlib.cpu._sparse")
 JaxRuntimeError = _jax.JaxRuntimeError
-collect_garbage = _jax.collect_garbage
+collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
 # ---- counting ---------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from minijax.ir.meshes import Mesh, PartitionSpec
 from minijax.ir.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run import watch
 from minijax.run.array import ArrayImpl, Signature, signature
-from minijax.run.compile import JaxRuntimeError, Program, result_handler
+from minijax.run.compile import JaxRuntimeError, Program, collect_garbage, result_handler
 
 # ---- shardings that the compiler chose --------------------------------------------------------------
 
@@ -81,12 +81,14 @@ def _launch_in_turn(execute: Callable, raws: Sequence, handlers: Sequence) -> li
         if _last[0] is not None:
             with contextlib.suppress(JaxRuntimeError):
                 _last[0].block_until_ready()
+        collect_garbage()
         results = execute(raws, with_tokens=True)
         _last[0] = results.consume_token()
     return results.consume_with_handlers(handlers)
 
 
 def _launch(execute: Callable, raws: Sequence, handlers: Sequence) -> list:
+    collect_garbage()
     return execute(raws).consume_with_handlers(handlers)
 
 

@@ -476,4 +476,4 @@ def arrays_on(leaves: Sequence, device: Any) -> bool:
     return device is not None and all(isinstance(x, ArrayImpl) and x._sig.device is device for x in leaves)
 
 
-EvalTrace.evaluate = staticmethod(evaluate)
+EvalTrace.process = staticmethod(evaluate)

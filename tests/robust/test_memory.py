@@ -97,6 +97,46 @@ def test_memory_does_not_grow_with_a_large_number_of_functions(kind):
     _bounded(kind, KINDS[kind][2])
 
 
+# Each launch leaves the traceback of its call in jaxlib, as long as the stack is deep.
+CALLS = """
+import gc
+import minijax, minijax.numpy as jnp
+from minijax import lax
+from minijax.sharding import NamedSharding, PartitionSpec
+
+minijax.config.update("jax_num_cpu_devices", 2)
+x, pair = jnp.arange(4.0), minijax.jit(lambda x: (x, x * 2))
+over_two = minijax.device_put(x, NamedSharding(minijax.make_mesh((2,), ("i",)), PartitionSpec("i")))
+one, two, tree = minijax.jit(lambda x: x * 2), minijax.jit(lambda x, y: x * y), minijax.jit(lambda p: p["a"])
+calls = {
+    "one": lambda: one(x), "two": lambda: two(x, y=x), "pair": lambda: pair(x), "tree": lambda: tree({"a": x}),
+    "compiled": lambda f=one.lower(x).compile(): f(x),
+    "operator": lambda: x + x, "lax": lambda: lax.add(x, x), "moved": lambda: x.reshape(2, 2),
+    "several devices": lambda: one(over_two), "collective": lambda: jnp.sum(over_two),
+}
+def resident():
+    with open("/proc/self/statm") as status:
+        return int(status.read().split()[1]) / 256
+
+def repeat(call, depth=60):
+    if depth:
+        return repeat(call, depth - 1)
+    for _ in range(1000):
+        call()
+    before = resident()
+    for _ in range(8000):
+        call()
+    return resident() - before
+
+gc.disable()
+print({name: grown for name, call in calls.items() if (grown := repeat(call)) > 4})
+"""
+
+
+def test_memory_does_not_grow_with_the_number_of_calls():
+    assert run_python(CALLS).strip() == "{}"
+
+
 # Functions
 
 
