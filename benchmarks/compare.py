@@ -4,8 +4,9 @@
     python benchmarks/compare.py --a jax --b minijax --pairs 3 --groups dispatch,eager,stages
     python benchmarks/compare.py --a jax --b jax --pairs 3 --quick       # itself: the ratios are about 1
 
-Each run is a process of its own, so that the two are never loaded together; those of a pair stand side by
-side and measure by turns, so that both meet a machine that changes its speed in the same mood. Disk caches are off on both sides but for the group `restart`, where both are warm.
+Each run is a process of its own, so that the two are never loaded together. Those of a pair stand side by
+side and measure by turns of a few hundredths of a second, so that both meet a machine that changes its speed
+in the same mood. Disk caches are off on both sides but for the group `restart`, where both are warm.
 A ratio is A/B for times and sizes, B/A for rates: above 1, B is better. `best` compares the best values of
 all pairs, which other work on the machine disturbs least; the floors hold for it.
 Fails if B loses a row that A has, if a program of B's has more instructions than A's after optimization,

@@ -538,12 +538,17 @@ class Emitter(Writer):
                            out_shardings: Sequence, mesh: Any, axes: Sequence,
                            body: Region) -> list[str]:  # fmt: skip
         """Runs `body` on each device's part of the operands, along the mesh axes `axes`."""
+        outer = self.manual
+        inner = frozenset(axes) | (outer[1] if outer is not None else frozenset())
+        if mesh.size == 1:  # one device has all of it, and its programs are not partitioned
+            self.manual = mesh, inner
+            results = list(body.build(*operands))
+            self.manual = outer
+            return results
         places = [
             ", ".join([f"<{self.meshes.placed(s, a)}>" for s, a in zip(shardings, avals, strict=True)])
             for shardings, avals in ((in_shardings, ins), (out_shardings, outs))
         ]
-        outer = self.manual
-        inner = frozenset(axes) | (outer[1] if outer is not None else frozenset())
         names = self.block_args(len(operands))
         left, results = self.fresh(len(outs)) if outs else ("", [])
         quoted = ", ".join([spell.string(str(a)) for a in axes])

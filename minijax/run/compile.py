@@ -11,7 +11,7 @@ from jaxlib import _jax, xla_client as xc
 from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
-from minijax.run import client, host, watch
+from minijax.run import bindings, client, host, watch
 from minijax.run.array import ArrayImpl, Signature, signature
 
 hashlib = defer("hashlib")
@@ -55,9 +55,8 @@ def make_options(
     made.num_partitions = build.num_partitions = partitions
     ids = np.array([device.id for device in devices]).reshape(replicas, partitions)
     made.device_assignment = xc.DeviceAssignment.create(ids)
-    if len(devices) > 1:
-        build.use_spmd_partitioning = partitions > 1
-        build.use_shardy_partitioner = config.state().use_shardy_partitioner
+    build.use_spmd_partitioning = partitions > 1 or replicas == 1
+    build.use_shardy_partitioner = config.state().use_shardy_partitioner
     _set_effort(build)
     overrides = dict(_UNOPTIMIZED) if config.disable_most_optimizations.value else {}
     for name, value in (options or {}).items():
@@ -109,6 +108,8 @@ def _register(library):
 
 
 # ---- compiling --------------------------------------------------------------------------------------
+
+_UNPARSED = 12  # so many programs go to XLA as text
 
 _STRINGS_AND_LOCATIONS = re.compile(
     r'("(?:[^"\\]|\\.)*")|\s*\bloc\((?:[^()"]|"(?:[^"\\]|\\.)*"|\((?:[^()"]|"(?:[^"\\]|\\.)*"|'
@@ -165,7 +166,9 @@ def _load(source: _Source) -> "Program":
     text, source.text = source.text, None  # the cache keeps the source, and need not keep the text
     ensure_custom_calls(text)
     devices = source.devices
-    executable = devices[0].client.compile_and_load(text, client.device_list(devices), source.options)
+    # To import what parses takes as long as is saved with a dozen programs.
+    module = bindings.parsed(text) if _compile_total[0] >= _UNPARSED else text
+    executable = devices[0].client.compile_and_load(module, client.device_list(devices), source.options)
     with _count_lock:
         _compile_total[0] += 1
     return Program(executable, devices, source.name)

@@ -17,14 +17,15 @@ pytestmark = pytest.mark.oracle
 A, V = numbers(8, 8), numbers(8)
 
 
-def mapped(line: str, check_vma: bool, args: tuple, name: str = "") -> Case:
-    """The case of a line: specs of arguments -> specs of results: the function."""
+def mapped(line: str, check_vma: bool, args: tuple, name: str = "", sizes: tuple | None = None) -> Case:
+    """The case of a line: specs of arguments -> specs of results: the function; by default on 4 by 2 devices."""
     ins, outs, body = re.fullmatch(r"(.*?) -> (.*?) : (.*)", line).groups()
 
     def program(jax):
         names = names_of(jax)
         specs = eval(f"dict(in_specs=({ins}), out_specs=({outs}))", names)
-        return jax.shard_map(eval(body, names), mesh=names["m"], check_vma=check_vma, **specs)
+        mesh = names["m"] if sizes is None else names["grid"](sizes, ("x", "y"))
+        return jax.shard_map(eval(body, names), mesh=mesh, check_vma=check_vma, **specs)
 
     return Case(f"{line} vma={check_vma} {name}", program, args)
 
@@ -169,6 +170,17 @@ P('x') -> P(None, 'x') : lambda v: lax.all_to_all(v, 'x', 1, 0, tiled=True)
             )
         )
     sweep(cases, tier)
+
+
+@pytest.mark.parametrize("check_vma", [False, True])
+def test_on_one_device_nothing_is_cut(check_vma, tier):
+    fitting = [
+        line for line in BODIES.strip().splitlines() if not re.search("scatter_dim|all_to_all|ppermute", line)
+    ]
+    lines = [*fitting, *CONTROL.strip().splitlines()]
+    cases = [mapped(line, check_vma, (A,), "one", (1, 1)) for line in lines]
+    sweep(cases, tier)
+    sweep([transformed(case, name) for case in cases for name in ("vjp", "vmap")], tier, jaxpr=False)
 
 
 def test_many_nestings_equal_jax_s():

@@ -8,7 +8,7 @@ from jaxlib import xla_client
 
 from minijax.base import cache
 from minijax.ir.types import ShapedArray
-from minijax.run import client, compile, transfer
+from minijax.run import bindings, client, compile, transfer
 
 VECTOR = "tensor<4xf32>"
 
@@ -125,6 +125,23 @@ def test_programs_that_are_wrong_raise():
         compile.compile_text("module { nonsense }")
     with pytest.raises(xla_client.XlaRuntimeError):
         compile.compile_text(module("add").replace("stablehlo.add", "stablehlo.foo"))
+
+
+@pytest.mark.parametrize("is_parsed", [False, True])
+def test_programs_run_alike_whether_xla_parses_them(monkeypatch, is_parsed):
+    monkeypatch.setattr(compile, "_UNPARSED", 0 if is_parsed else 10**9)
+    monkeypatch.setattr(bindings, "_PROGRAMS_PER_CONTEXT", 3)
+    monkeypatch.setattr(bindings._parser, "left", 0)
+    contexts = set()
+    for i in range(7):
+        program, compiles = compiled(module("add", f"jit_parsed_{is_parsed}_{i}"))
+        assert compiles == 1 and run(program, np.arange(4, dtype=np.float32)).tolist() == [0, 2, 4, 6]
+        contexts.add(bindings._parser.context)
+    assert len(contexts) == (3 if is_parsed else 1)
+    with pytest.raises(compile.JaxRuntimeError):
+        compile.compile_text(module("add", f"jit_wrong_{is_parsed}").replace("return %r", "return %s"))
+    with pytest.raises(compile.JaxRuntimeError):
+        compile.compile_text(f"module @jit_empty_{is_parsed} {{}}")
 
 
 def test_several_outputs_none_and_types_without_numpy_kin():
