@@ -192,26 +192,21 @@ class Jitted:
             if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
                 run = self.recall((_config_state(), args[0]._sig))
                 return run(args) if run is not None else self._call(args, kwargs, args)
-            values, run, count = args, None, 0 if kwargs else len(args)
-            first = type(args[0]) if count else None
-            if count == 2 and first is ArrayImpl and type(args[1]) is ArrayImpl:
-                run = self.recall((_config_state(), args[0]._sig, args[1]._sig))
-            elif kwargs and not self.has_static:
-                values = (*args, *kwargs.values())
-                try:
-                    if not (self.takes_trees or self.takes_numbers):
-                        run = self.recall((_config_state(), *kwargs, *[x._sig for x in values]))
-                except AttributeError:
-                    pass  # a tree or a host value
-            elif self.has_static:
+            values, run, count = args, None, len(args)
+            if kwargs or self.has_static:
                 values = (*args, *kwargs.values()) if kwargs else args
                 try:
-                    run = None if self.takes_numbers else self.recall(_mixed_key(kwargs, values))
+                    if self.has_static:
+                        run = None if self.takes_numbers else self.recall(_mixed_key(kwargs, values))
+                    elif not (self.takes_trees or self.takes_numbers):
+                        run = self.recall((_config_state(), *kwargs, *[x._sig for x in values]))
                 except Exception:
-                    run = None  # a value's own hash or comparison raises: `flatten` and `Static` complain
-            elif count == 1 and first is np.ndarray:
+                    pass  # a tree, a host value, or one whose own hash raises: `flatten` and `Static` complain
+            elif count == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
+                run = self.recall((_config_state(), args[0]._sig, args[1]._sig))
+            elif count == 1 and type(args[0]) is np.ndarray:
                 run = self.recall((_config_state(), args[0].shape, args[0].dtype))
-            elif count == 2 and first is ArrayImpl and type(args[1]) in _NUMBERS:
+            elif count == 2 and type(args[0]) is ArrayImpl and type(args[1]) in _NUMBERS:
                 try:
                     values = args[0], transfer.scalar_operand(args[1])
                     run = self.recall((_config_state(), values[0]._sig, values[1]._sig))
@@ -575,9 +570,16 @@ _TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfe
 
 def _mixed_key(kwargs: dict, values: Sequence) -> tuple:
     """What a call with keywords or static arguments is remembered by; True and 1 differ, in tuples too."""
-    return (_config_state(), *kwargs, *[
-        x._sig if type(x) in array_types else (type(x), x) if type(x) is not tuple
-        else (tuple, x, *map(type, x)) for x in values])  # fmt: skip
+    if len(values) == 1 and not kwargs and (kind := type(values[0])) is not tuple and kind not in array_types:
+        return _config_state(), kind, values[0]
+    key = (_config_state(), *kwargs)
+    for x in values:
+        kind = type(x)
+        if kind in array_types:
+            key += (x._sig,)
+        else:
+            key += (kind, x, *map(type, x)) if kind is tuple else (kind, x)
+    return key
 
 
 def _places(n: int, kwargs: dict, values: Sequence, leaves: Sequence, static: tuple) -> list[int] | None:

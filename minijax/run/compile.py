@@ -303,6 +303,10 @@ def _bind_call(execute, sig, places):
     handlers, wrap = [result_handler(sig)], sig.wrap
     i, j = (*places, 0, 0)[:2]
 
+    def of_none(values):
+        collect_garbage()
+        return wrap(execute([]).consume_with_handlers(handlers)[0], sig)
+
     def of_one(values):
         collect_garbage()
         raws = [values[i]._raw]
@@ -330,7 +334,7 @@ def _bind_call(execute, sig, places):
             check_alive(raws)
             raise
 
-    return {1: of_one, 2: of_two}.get(len(places), of_several)
+    return {0: of_none, 1: of_one, 2: of_two}.get(len(places), of_several)
 
 
 def _bind_rebuilt(execute, signatures, places, rebuild):
