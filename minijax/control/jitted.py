@@ -189,19 +189,25 @@ class Jitted:
             if _thread.trace is not None:
                 return self._call_under_trace(args, kwargs)
             # Only in states in which jit is not disabled are calls remembered.
+            if self.has_static:
+                values, run = (*args, *kwargs.values()) if kwargs else args, None
+                try:
+                    if not self.takes_numbers:
+                        run = self.recall(_mixed_key(kwargs, values))
+                except Exception:
+                    pass  # a value's own hash or comparison raises: `flatten` and `Static` complain
+                return run(values) if run is not None else self._call(args, kwargs, values)
             if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
                 run = self.recall((_config_state(), args[0]._sig))
                 return run(args) if run is not None else self._call(args, kwargs, args)
             values, run, count = args, None, len(args)
-            if kwargs or self.has_static:
-                values = (*args, *kwargs.values()) if kwargs else args
+            if kwargs:
+                values = (*args, *kwargs.values())
                 try:
-                    if self.has_static:
-                        run = None if self.takes_numbers else self.recall(_mixed_key(kwargs, values))
-                    elif not (self.takes_trees or self.takes_numbers):
+                    if not (self.takes_trees or self.takes_numbers):
                         run = self.recall((_config_state(), *kwargs, *[x._sig for x in values]))
-                except Exception:
-                    pass  # a tree, a host value, or one whose own hash raises: `flatten` and `Static` complain
+                except AttributeError:
+                    pass  # a tree or a host value
             elif count == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
                 run = self.recall((_config_state(), args[0]._sig, args[1]._sig))
             elif count == 1 and type(args[0]) is np.ndarray:
@@ -564,14 +570,17 @@ def _unchanged(x):
 
 
 _NUMBERS = frozenset((bool, int, float, complex))
+_KEYS_OF_THEMSELVES = frozenset((bool, int, str, type(None)))
 _TO_ARRAY = _ToArray(dict.fromkeys(_NUMBERS, transfer.scalar_operand))
 _TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfer.from_numpy}
 
 
 def _mixed_key(kwargs: dict, values: Sequence) -> tuple:
     """What a call with keywords or static arguments is remembered by; True and 1 differ, in tuples too."""
-    if len(values) == 1 and not kwargs and (kind := type(values[0])) is not tuple and kind not in array_types:
-        return _config_state(), kind, values[0]
+    if len(values) == 1 and not kwargs:
+        kind = type(values[0])
+        if kind in _KEYS_OF_THEMSELVES:
+            return _config_state(), kind, values[0]
     key = (_config_state(), *kwargs)
     for x in values:
         kind = type(x)
