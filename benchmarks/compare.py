@@ -14,6 +14,7 @@ or, with `--floors`, if a floor does not hold.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -75,7 +76,8 @@ class Side:
 
     def take_turn(self) -> None:
         """Lets the process go on to its next turn, or to its end."""
-        os.write(self._say, b".")
+        with contextlib.suppress(BrokenPipeError):  # it was killed while it waited
+            os.write(self._say, b".")
         self.alive = bool(os.read(self._hear, 1))
 
     def rows(self) -> dict[str, dict]:

@@ -12,6 +12,8 @@ from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.run import client, host
 
+collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
+
 # ---- signatures -------------------------------------------------------------------------------------
 
 
@@ -254,6 +256,7 @@ class ArrayImpl(Array):
     def is_ready(self) -> bool:
         """Whether the value has been computed."""
         self._check_alive()
+        collect_garbage()  # who asks again and again does not launch programs meanwhile
         return self._raw.is_ready()
 
     def block_until_ready(self):

@@ -12,13 +12,12 @@ from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.run import bindings, client, host, watch
-from minijax.run.array import ArrayImpl, Signature, signature
+from minijax.run.array import ArrayImpl, Signature, collect_garbage, signature
 
 hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
 sparse = defer("jaxlib.cpu._sparse")
 JaxRuntimeError = _jax.JaxRuntimeError
-collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
 # ---- counting ---------------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from jaxlib import _hlo
 from minijax.ir.meshes import Mesh, PartitionSpec
 from minijax.ir.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run import watch
-from minijax.run.array import ArrayImpl, Signature, signature
-from minijax.run.compile import JaxRuntimeError, Program, collect_garbage, result_handler
+from minijax.run.array import ArrayImpl, Signature, collect_garbage, signature
+from minijax.run.compile import JaxRuntimeError, Program, result_handler
 
 # ---- shardings that the compiler chose --------------------------------------------------------------
 

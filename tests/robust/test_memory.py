@@ -112,7 +112,7 @@ calls = {
     "one": lambda: one(x), "two": lambda: two(x, y=x), "pair": lambda: pair(x), "tree": lambda: tree({"a": x}),
     "compiled": lambda f=one.lower(x).compile(): f(x),
     "operator": lambda: x + x, "lax": lambda: lax.add(x, x), "moved": lambda: x.reshape(2, 2),
-    "several devices": lambda: one(over_two), "collective": lambda: jnp.sum(over_two),
+    "polled": lambda: x.is_ready(), "several devices": lambda: one(over_two), "collective": lambda: jnp.sum(over_two),
 }
 def resident():
     with open("/proc/self/statm") as status:
