@@ -178,6 +178,8 @@ def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Any:
 def reshape(self, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
     """As `jax.numpy.reshape`; the shape may be given as several arguments."""
     shape = args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer)) else args
+    if order == "C" and out_sharding is None:
+        return _jnp.reshape(self, shape)
     return _jnp.reshape(self, shape, order=order, out_sharding=out_sharding)
 
 

@@ -375,10 +375,10 @@ def _direct(runner, arrays) -> Callable[[Sequence[ArrayImpl]], list]:
     """The shortest way from arrays with these signatures to all results."""
     if not arrays_on(arrays, runner.device) or runner.deleted or len(runner.kept) < len(arrays):
         return runner
-    run, hidden = runner.run, runner.hidden
-    if hidden:
-        return lambda arrays: run([x._raw for x in arrays] + hidden)
-    return lambda arrays: run([x._raw for x in arrays])
+    if len(runner.out_avals) != 1:
+        return runner.shortcut(range(len(arrays)), list)
+    run = runner.shortcut(range(len(arrays)), None)
+    return lambda arrays: [run(arrays)]
 
 
 # ---- single operations ------------------------------------------------------------------------------
