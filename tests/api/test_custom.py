@@ -592,3 +592,15 @@ def test_arguments_by_keyword_only_are_defaults():
     compare.same(program)
     text = "jax.custom_gradient(lambda x, *, k=1.0: (x * k, lambda ct: ct))(1.0, k=3.0)"
     compare.same_misuse(text, {}, "could not be resolved to positional-only arguments")
+
+
+@pytest.mark.oracle
+def test_rules_of_constants_are_recorded_while_a_function_is_traced():
+    def program(jax):
+        rule, pair = jax.custom_jvp(lambda x: x * 2), jax.custom_vjp(lambda x: x * 3)
+        rule.defjvps(lambda t, ans, x: t)
+        pair.defvjp(lambda x: (x, None), lambda saved, ct: (ct,))
+        fixed = jax.numpy.arange(3.0)
+        return lambda x: (x + rule(fixed), x + pair(fixed), rule(2.0) * x)
+
+    compare.same_jaxpr(program, np.arange(3, dtype=np.float32))
