@@ -730,3 +730,12 @@ def test_numbers_and_arrays_alternate():
     for _ in range(2):
         with pytest.raises(OverflowError):
             f(minijax.numpy.arange(3), 1 << 40)
+
+
+LONE = (1, True, 0, False, 0.0, -0.0, 1.0, "1", None, (1,), (True,))
+
+
+def test_a_lone_static_argument_is_told_from_its_equals():
+    f = minijax.jit(lambda x: minijax.numpy.array([repr(x) == repr(y) for y in LONE]), static_argnums=0)
+    for _ in range(3):
+        assert [np.flatnonzero(f(x)).tolist() for x in LONE] == [[i] for i in range(len(LONE))]

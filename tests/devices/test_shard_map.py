@@ -179,6 +179,8 @@ def test_on_one_device_nothing_is_cut(check_vma, tier):
     ]
     lines = [*fitting, *CONTROL.strip().splitlines()]
     cases = [mapped(line, check_vma, (A,), "one", (1, 1)) for line in lines]
+    for case in cases:
+        assert "sdy." not in compare.lowered_text(minijax, case.program(minijax), case.args)
     sweep(cases, tier)
     sweep([transformed(case, name) for case in cases for name in ("vjp", "vmap")], tier, jaxpr=False)
 
