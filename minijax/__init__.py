@@ -38,7 +38,7 @@ from minijax.api.environment import (
 from minijax.api.jit import eval_shape as eval_shape, jit as jit, make_jaxpr as make_jaxpr
 from minijax.api.meshes import make_mesh as make_mesh, reshard as reshard
 from minijax.api.pmap import pmap as pmap
-from minijax.api.shapes import ShapeDtypeStruct as ShapeDtypeStruct
+from minijax.api.shapes import ShapeDtypeStruct as ShapeDtypeStruct, typeof as typeof
 from minijax.api.shard_map import shard_map as shard_map, smap as smap
 from minijax.api.transfer import (
     block_until_ready as block_until_ready,
@@ -91,7 +91,6 @@ from minijax.base.dtypes import float0 as float0
 from minijax.ir.meshes import set_mesh as set_mesh
 from minijax.ir.refs import Ref as Ref
 from minijax.ir.shardings import NamedSharding as NamedSharding, PartitionSpec as P  # noqa: F401
-from minijax.ir.types import typeof as typeof
 from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)
 from minijax.ops.indexing import dslice as ds  # noqa: F401
 from minijax.ops.refs import (

@@ -7,8 +7,4 @@ from minijax.api.checkpoint import (
 )
 from minijax.api.residuals import print_saved_residuals as print_saved_residuals
 from minijax.control.checkpoint import checkpoint_name as checkpoint_name
-from minijax.transforms.split import (
-    Offloadable as Offloadable,
-    Recompute as Recompute,
-    Saveable as Saveable,
-)
+from minijax.transforms.split import Offloadable as Offloadable, Recompute as Recompute, Saveable as Saveable

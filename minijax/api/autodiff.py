@@ -16,7 +16,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, is_value, space_of, typeof
+from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, space_of, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert, convert_element_type_p
 from minijax.ops.elementwise import add, eq
@@ -39,6 +39,7 @@ def _check_callable(fun: Any) -> None:
 def _check_value(name: str, x: Any) -> None:
     if not is_value(x):
         raise TypeError(f"{name}: argument {x!r} of type {type(x)} is not a valid JAX type")
+    checked_type(x)
 
 
 class Flat:

@@ -11,6 +11,7 @@ from minijax.base import source
 from minijax.control.call import JitOptions
 from minijax.control.checkpoint import name_p, opened, remat_p
 from minijax.control.jitted import Jitted, signature_of
+from minijax.ir.trace import checked_values
 from minijax.ops.dot import dot_general_p
 from minijax.transforms.split import Offloadable, Recompute, Saveable
 
@@ -53,6 +54,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     def checkpointed(*args, **kwargs):
         leaves, treedef, static = engine.flatten(args, kwargs)
         traced = engine.traced(leaves, treedef, static)
+        checked_values(leaves)
         jaxpr, consts = opened(traced.closed)
         results = remat_p.bind_all(
             [*consts, *traced.captured, *leaves],

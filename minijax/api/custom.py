@@ -11,12 +11,12 @@ from minijax.control.jitted import function_name, signature_of, source_of
 from minijax.control.remat_opt import optimized_forward
 from minijax.ir import state
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
-from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import Tracer, checked_values, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, space_of, typeof
 from minijax.ops.zeros import add_any, instantiate
 from minijax.run.array import ArrayImpl
 
-_LEAVES = frozenset((ArrayImpl, bool, int, float, complex, type(None)))
+_LEAVES = frozenset((ArrayImpl, bool, float, complex, type(None)))
 
 
 class CustomVJPPrimal(NamedTuple):
@@ -50,7 +50,7 @@ class _Custom:
         if nondiff_argnames and self.signature is not None:
             parameters = list(self.signature.parameters)
             named = tuple(parameters.index(n) for n in nondiff_argnames)
-        self.nondiff_argnums = tuple(sorted({*nondiff_argnums, *named}))
+        self.nondiff_argnums = tuple(sorted({*(nondiff_argnums or ()), *named}))
         parameters = self.signature.parameters.values() if self.signature is not None else ()
         by_position = all(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters)
         self.arity = len(parameters) if by_position else None
@@ -91,7 +91,7 @@ class _Custom:
         if type(result) is ArrayImpl:
             return result
         leaves, out_tree = tree.flatten(result)
-        return out_tree.unflatten(leaves)
+        return out_tree.unflatten(checked_values(leaves))
 
     def _flat(self, fixed: tuple, in_tree: Any, outs: dict) -> Callable:
         """The function on leaves; it leaves its result's tree in `outs`."""

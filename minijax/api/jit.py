@@ -8,16 +8,16 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minijax.api.shapes import abstract, described, is_described
+from minijax.api.shapes import abstract, described
 from minijax.api.stages import JitWrapped
 from minijax.base import monitoring, source, tree
 from minijax.control.call import JitOptions
 from minijax.control.jitted import (
     Resolved,
-    argument_error,
     argument_names,
     check_results,
     function_name,
+    leaf_types,
     result_paths,
     signature_of,
     source_of,
@@ -226,11 +226,9 @@ def trace_function(
 
     marks = tuple((i, None) for i in sorted(fixed))
     info = DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), treedef, marks))
-    for name, x in zip(info.arg_names, leaves, strict=True):
-        if not is_described(x):
-            raise argument_error(fun, name, x)
+    avals = leaf_types(fun, leaves, abstract, lambda: info.arg_names)
     with monitoring.timed(monitoring.TRACING, function_name(fun)):
-        jaxpr, consts = trace_to_jaxpr(flat, [abstract(x) for x in leaves], info)
+        jaxpr, consts = trace_to_jaxpr(flat, avals, info)
     jaxpr.debug_info = info._replace(result_paths=result_paths(outs[0]))
     return ClosedJaxpr(jaxpr, consts), outs[0]
 

@@ -4,9 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from minijax.base.dtypes import canonicalize_dtype
 from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.shardings import PartitionSpec, Sharding
-from minijax.ir.types import Device, ShapedArray, is_value, typeof
+from minijax.ir.types import AbstractValue, Device, ShapedArray, checked_type
 
 
 class ShapeDtypeStruct:
@@ -50,24 +51,27 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
 
 
+def typeof(x: Any) -> AbstractValue:
+    """The type of a value: an array, tracer, key array, NumPy array or Python scalar.
+
+    Raises TypeError if `x` is none of these, OverflowError for an int that its type cannot hold.
+    """
+    return checked_type(x)
+
+
 def abstract(x: Any) -> Any:
     """The type of a value, or of a `ShapeDtypeStruct` in place of one."""
     if isinstance(x, ShapeDtypeStruct):
         space = x.sharding._memory_space if isinstance(x.sharding, Sharding) else Device
-        aval = ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=space)
+        aval = ShapedArray(x.shape, canonicalize_dtype(x.dtype, True), x.weak_type, memory_space=space)
         return AbstractRef(aval) if x.is_ref else aval
     if isinstance(x, Ref):
         return x.aval
     if isinstance(x, ShapedArray):
         return x
     if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
-        return ShapedArray(x.shape, x.dtype, getattr(x, "weak_type", False))
-    return typeof(x)
-
-
-def is_described(x: Any) -> bool:
-    """Whether `abstract` can tell the type of `x`."""
-    return is_value(x) or hasattr(x, "shape") and hasattr(x, "dtype") or isinstance(x, ShapedArray)
+        return ShapedArray(x.shape, canonicalize_dtype(x.dtype, True), getattr(x, "weak_type", False))
+    return checked_type(x)
 
 
 def described(aval: ShapedArray) -> ShapeDtypeStruct:

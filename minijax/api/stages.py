@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import cache, source, tree
 from minijax.control.call import specified
-from minijax.control.jitted import Jitted, Traced as TracedCall, shortcut
+from minijax.control.jitted import Jitted, Traced as TracedCall, argument_names, leaf_types, shortcut
 from minijax.ir.meshes import PartitionSpec
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
@@ -102,6 +102,11 @@ class Lowered(Stage):
         self.in_avals = traced.in_avals
         self._donated, self._out_avals = traced._donated, traced._out_avals
         self._out_shardings = traced._out_shardings
+
+    @property
+    def out_info(self) -> Any:
+        """The results' tree of shapes and dtypes, and of the shardings that were asked for."""
+        return tree.tree_map(lambda x: x.update(weak_type=False), super().out_info)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module, as "stablehlo" or "hlo"."""
@@ -275,7 +280,9 @@ class JitWrapped(Jitted):
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The function's jaxpr for these arguments, or for `ShapeDtypeStruct`s in their place."""
         leaves, treedef, static = self.flatten(args, kwargs)
-        avals = tuple(abstract(x) for x in leaves)
+        avals = leaf_types(
+            self.fun, leaves, abstract, lambda: argument_names(self.signature, treedef, static)
+        )
         signatures = [_signature(x, aval) for x, aval in zip(leaves, avals, strict=True)]
         return Traced(self, self.traced_for(avals, treedef, static), treedef, static, signatures)
 

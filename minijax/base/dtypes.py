@@ -112,6 +112,14 @@ def check_int_fits(x: int, dtype: np.dtype) -> None:
         raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
 
 
+def check_array_dtype(dtype: np.dtype) -> None:
+    """Raises TypeError if no array on a device can have the dtype."""
+    if dtype not in _known:
+        raise TypeError(
+            f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric types are supported by JAX."
+        )
+
+
 python_scalar_dtypes: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 _narrowed = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
 _ml_kinds = {BY_NAME[name].type: np.floating for name in ML_FLOATS if name in BY_NAME}

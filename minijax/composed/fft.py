@@ -56,8 +56,7 @@ class FFT(Linear1):
                 f"fft_lengths {fft_lengths}"
             )
         if is_real:
-            size = last // 2 + 1 if last else 0
-            return [ShapedArray((*x.shape[:-1], size), np.result_type(x.dtype, np.complex64))]
+            return [ShapedArray((*x.shape[:-1], last // 2 + 1), np.result_type(x.dtype, np.complex64))]
         return [ShapedArray(x.shape, x.dtype)]
 
     def _check_spectrum(self, x, outer, last, lengths):
@@ -73,6 +72,8 @@ class FFT(Linear1):
             )
 
     def lower(self, e, ins, outs, x, *, fft_type, fft_lengths):
+        if fft_type == FftType.RFFT and not fft_lengths[-1]:
+            raise ValueError(f"fft: there is no RFFT of no points, got fft_lengths={fft_lengths}")
         if not outs[0].size:
             return [e.full(0, outs[0])]
         return [e.fft(x, ins[0], outs[0], fft_type.name, fft_lengths)]

@@ -13,17 +13,7 @@ from minijax.ops.elementwise import add, conj, mul, real, sub
 from minijax.ops.families import emit, literal
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.ops.linalg import (
-    INT32,
-    Linalg,
-    adjoint,
-    external,
-    eye,
-    is_complex,
-    triangular_solve,
-    tril,
-    triu,
-)
+from minijax.ops.linalg import INT32, Linalg, adjoint, external, eye, is_complex, triangular_solve, tril, triu
 from minijax.ops.scatter import gather
 from minijax.ops.shape import concatenate, pad, slice as slice_
 

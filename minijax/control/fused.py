@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, tree
-from minijax.control.jitted import shortcut
+from minijax.control.jitted import KEYS_OF_THEMSELVES, shortcut
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import trace_to_jaxpr
@@ -19,7 +19,6 @@ from minijax.transforms.placement import ProgramOptions, choose_placement
 
 _programs = cache.BoundedDict(8192)
 _disable_jit = config.option("disable_jit")
-_PLAIN = frozenset((int, str, bool, type(None)))
 
 
 def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
@@ -91,7 +90,7 @@ def _plain(x: Any) -> Any:
         return (kind, *map(_plain, x))
     if kind is float and isinf(x):  # a bound that is none, and not one number of many
         return x
-    if kind in _PLAIN or issubclass(kind, type | np.dtype):
+    if kind in KEYS_OF_THEMSELVES or issubclass(kind, type | np.dtype):
         return x if kind is int else (kind, x)
     raise TypeError
 

@@ -16,14 +16,7 @@ from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref, is_ref
 from minijax.ir.shardings import UNSPECIFIED
-from minijax.ir.trace import (
-    JaxprTrace,
-    Tracer,
-    constants_to_inputs,
-    forbid_tracing,
-    is_live,
-    trace_to_jaxpr,
-)
+from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, forbid_tracing, is_live, trace_to_jaxpr
 from minijax.ir.types import is_value, typeof
 from minijax.run import client, transfer, watch
 from minijax.run.array import ArrayImpl, array_types
@@ -33,6 +26,8 @@ from minijax.transforms.placement import ProgramOptions, choose_placement
 
 _disable_jit = config.option("disable_jit")
 _thread, _config_state = state.thread, config.state
+# With their type, these tell a value from others.
+KEYS_OF_THEMSELVES = frozenset((bool, int, str, type(None)))
 
 
 class Static:
@@ -144,19 +139,8 @@ class Jitted:
     """A function whose calls are traced once per kind of arguments, compiled, and run."""
 
     __slots__ = (
-        "fun",
-        "name",
-        "options",
-        "resolved",
-        "memory",
-        "signature",
-        "purpose",
-        "has_static",
-        "takes_trees",
-        "takes_numbers",
-        "recall",
-        "__dict__",
-        "__weakref__",
+        *"fun name options resolved memory signature purpose".split(),
+        *"has_static takes_trees takes_numbers recall __dict__ __weakref__".split(),
     )
 
     def __init__(self, fun: Callable, options: JitOptions, resolved: Resolved, name: str | None = None,
@@ -190,12 +174,11 @@ class Jitted:
                 return self._call_under_trace(args, kwargs)
             # Only in states in which jit is not disabled are calls remembered.
             if self.has_static:
-                values, run = (*args, *kwargs.values()) if kwargs else args, None
+                values = (*args, *kwargs.values()) if kwargs else args
                 try:
-                    if not self.takes_numbers:
-                        run = self.recall(_mixed_key(kwargs, values))
+                    run = None if self.takes_numbers else self.recall(_mixed_key(kwargs, values))
                 except Exception:
-                    pass  # a value's own hash or comparison raises: `flatten` and `Static` complain
+                    run = None  # a value's own hash or comparison raises: `flatten` and `Static` complain
                 return run(values) if run is not None else self._call(args, kwargs, values)
             if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
                 run = self.recall((_config_state(), args[0]._sig))
@@ -207,7 +190,7 @@ class Jitted:
                     if not (self.takes_trees or self.takes_numbers):
                         run = self.recall((_config_state(), *kwargs, *[x._sig for x in values]))
                 except AttributeError:
-                    pass  # a tree or a host value
+                    run = None  # a tree or a host value
             elif count == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
                 run = self.recall((_config_state(), args[0]._sig, args[1]._sig))
             elif count == 1 and type(args[0]) is np.ndarray:
@@ -408,10 +391,8 @@ class Jitted:
 
     def traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Traced:
         """The function's jaxpr for these arguments; traced at the first call."""
-        try:
-            avals = tuple(map(typeof, leaves))
-        except TypeError:
-            avals = tuple([self._leaf_type(x, i, treedef, static) for i, x in enumerate(leaves)])
+        names = functools.partial(argument_names, self.signature, treedef, static)
+        avals = leaf_types(self.fun, leaves, typeof, names)
         return self.traced_for(avals, treedef, static)
 
     def traced_for(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
@@ -428,12 +409,6 @@ class Jitted:
         return self.memory.traces.once(
             key, lambda: config.run_as_of(key[3][0], self._trace, avals, treedef, static)
         )
-
-    def _leaf_type(self, x, i, treedef, static):
-        try:
-            return typeof(x)
-        except TypeError:
-            raise argument_error(self.fun, argument_names(self.signature, treedef, static)[i], x) from None
 
     def _trace(self, avals, treedef, static) -> Traced:
         info = self.debug_info(treedef, static)
@@ -485,14 +460,22 @@ def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable
             )
 
 
-def argument_error(fun: Callable, path: str, x: Any) -> TypeError:
-    """What a function that is traced raises for an argument that is no value."""
-    return TypeError(
-        f"Error interpreting argument to {fun} as an abstract array: the value at path {path} is of type "
-        f"{type(x)}, which is not a valid JAX type. This typically means that a jit-wrapped function was "
-        "called with a non-array argument, and this argument was not marked as static using the "
-        "static_argnums or static_argnames parameters of jax.jit."
-    )
+def leaf_types(
+    fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]
+) -> tuple:
+    """What `type_of` says of a function's arguments. Raises TypeError for one that is no value."""
+    avals: list[Any] = []
+    try:
+        avals.extend(map(type_of, leaves))
+    except TypeError:
+        i = len(avals)
+        raise TypeError(
+            f"Error interpreting argument to {fun} as an abstract array: the value at path {names()[i]} is "
+            f"of type {type(leaves[i])}, which is not a valid JAX type. This typically means that a "
+            "jit-wrapped function was called with a non-array argument, and this argument was not marked as "
+            "static using the static_argnums or static_argnames parameters of jax.jit."
+        ) from None
+    return tuple(avals)
 
 
 def argument_names(signature: inspect.Signature | None, treedef: Any, static: tuple) -> tuple[str, ...]:
@@ -570,7 +553,6 @@ def _unchanged(x):
 
 
 _NUMBERS = frozenset((bool, int, float, complex))
-_KEYS_OF_THEMSELVES = frozenset((bool, int, str, type(None)))
 _TO_ARRAY = _ToArray(dict.fromkeys(_NUMBERS, transfer.scalar_operand))
 _TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfer.from_numpy}
 
@@ -579,7 +561,9 @@ def _mixed_key(kwargs: dict, values: Sequence) -> tuple:
     """What a call with keywords or static arguments is remembered by; True and 1 differ, in tuples too."""
     if len(values) == 1 and not kwargs:
         kind = type(values[0])
-        if kind in _KEYS_OF_THEMSELVES:
+        if kind is ArrayImpl:
+            return _config_state(), values[0]._sig
+        if kind in KEYS_OF_THEMSELVES:
             return _config_state(), kind, values[0]
     key = (_config_state(), *kwargs)
     for x in values:
@@ -609,7 +593,7 @@ def _is_key_of_itself(static: Static) -> bool:
     """Whether a static value and its type tell it from others: not so 0.0 and -0.0, nor nested tuples."""
     value, key = static.value, static.key
     if type(value) is tuple:  # the types of its items are in the key of a call
-        return all(type(item) in (int, bool, str, type(None)) for item in value)
+        return all(type(item) in KEYS_OF_THEMSELVES for item in value)
     return key is value or type(key) is tuple and len(key) == 2 and key[0] is type(value) and key[1] is value
 
 

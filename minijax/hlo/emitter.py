@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.shardy import Meshes
 from minijax.hlo.spell import (
@@ -30,6 +31,7 @@ from minijax.ir.types import ShapedArray, token_type
 
 _BOOL = np.dtype(bool)
 _INT32 = np.dtype(np.int32)
+_TWO_BITS = frozenset((dtypes.int2, dtypes.uint2))
 MAX_CALL_DEPTH = 64  # XLA crashes near 200 nested calls
 constant_writers: dict[type, Callable[[Any, Any, ShapedArray], str]] = {}  # of users' types
 
@@ -176,6 +178,10 @@ class Emitter(Writer):
         return self.select(mask, padded, filler, mask_out, out)
 
     def concatenate(self, operands: Names, ins: Avals, out: ShapedArray, dim: int) -> str:
+        if out.dtype in _TWO_BITS and self.platform == "cpu":  # which XLA crashes on
+            wide = [ShapedArray(a.shape, dtypes.int8) for a in (*ins, out)]
+            operands = [self.convert(x, a, w) for x, a, w in zip(operands, ins, wide, strict=False)]
+            return self.convert(self.concatenate(operands, wide[:-1], wide[-1], dim), wide[-1], out)
         return self.result(f"stablehlo.concatenate {', '.join(operands)}, dim = {dim}", ins, out)
 
     def reverse(self, x: str, aval: ShapedArray, dims: Sequence[int]) -> str:

@@ -15,7 +15,14 @@ from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.refs import is_ref
-from minijax.ir.types import AbstractValue, ShapedArray, register_value_type, typeof, value_kinds
+from minijax.ir.types import (
+    AbstractValue,
+    ShapedArray,
+    checked_type,
+    register_value_type,
+    typeof,
+    value_kinds,
+)
 
 
 class Trace:
@@ -349,6 +356,13 @@ def as_literal(x: Any, aval: AbstractValue) -> Literal | None:
     return None
 
 
+def checked_values(values: Sequence) -> Sequence:
+    """The values. Raises TypeError if one has no type, OverflowError for an int that its type cannot hold."""
+    for x in values:
+        checked_type(x)
+    return values
+
+
 class EvalTrace(Trace):
     """Runs operations at once; `process` is filled in by `transforms.evaluate`."""
 
@@ -356,10 +370,10 @@ class EvalTrace(Trace):
     process: Callable[[Any, Sequence, dict], list]
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        return fun(*operands)
+        return checked_values(fun(*checked_values(operands)))
 
     def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        return fun(*operands)
+        return checked_values(fun(*checked_values(operands)))
 
 
 class CompileTimeTrace(Trace):

@@ -275,6 +275,14 @@ def typeof(x: Any) -> AbstractValue:
     return kind[0](x) if kind is not None else _typeof_by_base(x)
 
 
+def checked_type(x: Any) -> AbstractValue:
+    """As `typeof`, and raises OverflowError for an int that its type cannot hold."""
+    aval = typeof(x)
+    if type(x) is int and x.bit_length() > 31:
+        dtypes.check_int_fits(x, aval.dtype)
+    return aval
+
+
 def _typeof_by_base(x):
     for cls in type(x).__mro__[1:]:
         kind = value_kinds.get(cls)
@@ -324,8 +332,8 @@ for _kind in (bool, int, float, complex):
 
 
 def _numpy_typeof(x) -> ShapedArray:
-    if not x.dtype.isnative:
-        raise TypeError(f"Dtype {x.dtype} is not a valid JAX array type: its bytes are in another order")
+    if x.dtype != dtypes.float0:
+        dtypes.check_array_dtype(x.dtype)
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
 
 

@@ -118,13 +118,15 @@ def ravel_multi_index(
     if len(multi_index) != len(dims):
         raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     sizes = tuple(concrete(n, "ravel_multi_index", "dims") for n in dims)
-    arraylike("ravel_multi_index", *multi_index)
+    arraylike("ravel_multi_index", *multi_index)  # jax too takes an array of them apart twice
     places = list(arraylike("ravel_multi_index", *multi_index))
     dtype = dtypes.result_type(*places) if dtype is None else dtypes.canonicalize_dtype(dtype)
     if not dtypes.issubdtype(dtype, np.integer):
         raise ValueError(f"ravel_multi_index: {dtype=} is not an integer type.")
     if math.prod(sizes) - 1 > dtypes.iinfo(dtype).max:
         raise ValueError(f"ravel_multi_index: {dtype=} not large enough to hold flattened index for {dims=}")
+    if not all(dtypes.issubdtype(typeof(i).dtype, np.integer) for i in places):
+        raise TypeError("ravel_multi_index: only int indices permitted")
     if mode == "raise":
         for i, n in zip(places, sizes, strict=True):
             known = concrete(i, "ravel_multi_index", "multi_index, with mode='raise'")

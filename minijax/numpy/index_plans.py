@@ -159,6 +159,8 @@ def _nonzero(mask: np.ndarray, at: int) -> list:
 
 def _read(item: Any) -> Any:
     """One item of an index: None, Ellipsis, a slice, an int, a bool, a mask or an array of integers."""
+    if type(item) is int and item.bit_length() > 31:
+        dtypes.check_int_fits(item, dtypes.default_int_dtype())
     if item is None or item is Ellipsis or type(item) in (int, bool, slice, Slice):
         return item
     if isinstance(item, np.bool_):
@@ -228,10 +230,13 @@ def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
     if type(item) is Slice:
         operands.append(item.start)
         return Window(len(operands) - 1, item.size.__index__(), False, item.stride)
-    if not isinstance(item, int):
-        operands.append(item)
-        item = Slot(len(operands) - 1, typeof(item).shape)
-    return item
+    if isinstance(item, int):
+        if item.bit_length() <= 31:
+            return item
+        bounds = dtypes.iinfo(_index_dtype(shape))
+        return min(max(item, bounds.min), bounds.max)  # out of bounds, as it was
+    operands.append(item)
+    return Slot(len(operands) - 1, typeof(item).shape)
 
 
 def _span(s: slice, size: int, axis: int) -> Span:
@@ -248,6 +253,7 @@ def _span(s: slice, size: int, axis: int) -> Span:
             raise TypeError(f"slices must be of integers, got {v!r}")
         parts.append(v if v is None else v.__index__())
     start, stop, step = slice(*parts).indices(size)
+    step = min(max(step, -_LARGEST_INT32), _LARGEST_INT32) if size <= _LARGEST_INT32 else step
     return Span(start, len(range(start, stop, step)), step, stop)
 
 

@@ -49,6 +49,10 @@ def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN)
     x = x if isinstance(x, Array) else creation.asarray(x)
     if not is_value(values):
         values = creation.asarray(values)
+    elif type(values) is int and values > _LARGEST_INT32:
+        dtype = typeof(x).dtype
+        if dtype.kind == "u" and values <= dtypes.iinfo(dtype).max:
+            values = creation.asarray(values, dtype)
     if type(x) is ArrayImpl and state.is_eager() and not isinstance(values, Tracer):
         found = _at_once(x, index, options, name, (operand(values),))
         if found is not None:

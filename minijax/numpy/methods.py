@@ -87,12 +87,7 @@ _COMPARISON = {
     "gt": (">", ufuncs.greater),
     "ge": (">=", ufuncs.greater_equal),
 }
-_UNARY = {
-    "neg": ufuncs.negative,
-    "pos": ufuncs.positive,
-    "abs": ufuncs.absolute,
-    "invert": ufuncs.invert,
-}
+_UNARY = {"neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.absolute, "invert": ufuncs.invert}
 
 
 def _operators() -> dict[str, Callable]:

@@ -70,10 +70,7 @@ def _euclids_step(pair: tuple) -> tuple:
     zero = like(y, 0)
     divisor = where(lax.ne(y, zero), y, x)
     rest = where(lax.ne(y, zero), lax.rem(x, y), zero)
-    return (
-        where(lax.lt(divisor, rest), rest, divisor),
-        where(lax.lt(divisor, rest), divisor, rest),
-    )
+    return (where(lax.lt(divisor, rest), rest, divisor), where(lax.lt(divisor, rest), divisor, rest))
 
 
 @jitted()

@@ -443,8 +443,10 @@ def signbit(x: Any, /) -> Any:
     if kind_of(x) is int:
         return lax.lt(x, literal(x, 0))
     bits = dtypes.bit_width(dtype)
-    if is_complex(x) or bits not in (16, 32, 64):
+    if is_complex(x):
         raise ValueError(f"jax.numpy.signbit is not well defined for {dtype}")
+    if bits not in (16, 32, 64):
+        raise NotImplementedError(f"jax.numpy.signbit only supports 16, 32, and 64-bit types, not {dtype}")
     ints = bitcast_convert_type(x, dtypes.BY_NAME[f"int{bits}"])
     return convert(lax.shift_right_arithmetic(ints, literal(ints, bits - 1)), np.dtype(bool))
 

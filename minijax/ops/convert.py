@@ -167,7 +167,8 @@ def cast(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
     """A host scalar is converted on the host."""
-    if weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype:
+    is_same = weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype
+    if is_same and not (type(operand) is int and operand.bit_length() > 31):
         return operand
     value = np.asarray(operand).astype(dtype)[()]
     if not weak_type:
@@ -176,7 +177,9 @@ def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """`operand` as `new_dtype`, canonicalised, and never with a weak type."""
+    """`operand` as `new_dtype`, canonicalised, and never with a weak type. Raises ValueError for None."""
+    if new_dtype is None:
+        raise ValueError("convert_element_type: new_dtype must be specified.")
     aval = typeof(operand)
     # A NumPy dtype equals its Python type, so only types are looked up.
     is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes

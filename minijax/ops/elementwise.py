@@ -132,7 +132,7 @@ class Abs(Elementwise):
 
     def result_dtype(self, x):
         check_kinds(self.name, self.accepts, x)
-        if dtypes.itemsize_bits(x.dtype) < 8:
+        if dtypes.itemsize_bits(x.dtype) < 8 and dtypes.issubdtype(x.dtype, np.integer):
             raise TypeError(f"{self.name} does not accept dtype {x.dtype.name}: it is too narrow.")
         return real_dtype(x.dtype)
 

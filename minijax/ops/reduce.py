@@ -217,10 +217,7 @@ class ArgExtremum(Primitive):
         def build(x):
             places = ShapedArray(aval.shape, index_dtype)
             numbers = e.iota(axes[0], places)
-            starts = [
-                e.constant(lowest(aval.dtype, self.direction == "LT"), value),
-                e.constant(0, index),
-            ]
+            starts = [e.constant(lowest(aval.dtype, self.direction == "LT"), value), e.constant(0, index)]
             results = [ShapedArray(out.shape, aval.dtype), out]
             return [e.reduce([x, numbers], starts, [aval, places], results, axes, better)[1]]
 

@@ -21,7 +21,6 @@ from minijax.run.array import ArrayImpl, Format, Signature, copied, put_host, si
 _COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _SCALARS = frozenset((bool, int, float, complex))
 _WIDE = frozenset(map(np.dtype, ("int64", "float64", "complex128")))
-_VALID_DTYPES = frozenset(dtypes.BY_NAME.values())
 
 
 def to_device(
@@ -52,7 +51,7 @@ def to_device(
             aval = aval or ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), weak)
         kind = type(x)
     if kind not in _SCALARS:
-        _check_dtype(x.dtype)
+        dtypes.check_array_dtype(x.dtype)
     if aval is None:
         aval = types.typeof(x)
         if kind in _SCALARS and sharding is None and not isinstance(device, Sharding | Format):
@@ -60,13 +59,6 @@ def to_device(
     sig = _target(aval, device, sharding, committed)
     guards.check("host-to-device", aval, sig.sharding)
     return ArrayImpl(put_host(_as_dtype(x, aval), sig), sig)
-
-
-def _check_dtype(dtype):
-    if dtype not in _VALID_DTYPES:
-        raise TypeError(
-            f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric types are supported by JAX."
-        )
 
 
 _of_numpy = BoundedDict(4096)
@@ -77,7 +69,7 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
     key = x.shape, x.dtype, config.state()
     sig = _of_numpy.get(key)
     if sig is None:
-        _check_dtype(x.dtype)
+        dtypes.check_array_dtype(x.dtype)
         sig = config.run_as_of(key[2], lambda: _target(types.typeof(x), None, None, None))
         guards.check("host-to-device", sig.aval, sig.sharding)
         if not guards.is_guarded():

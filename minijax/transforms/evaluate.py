@@ -12,14 +12,7 @@ from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.primitive import programs_in
 from minijax.ir.shardings import UNSPECIFIED, GSPMDSharding, NamedSharding
-from minijax.ir.trace import (
-    EvalTrace,
-    Tracer,
-    escaped_message,
-    eval_jaxpr,
-    forbid_tracing,
-    trace_to_jaxpr,
-)
+from minijax.ir.trace import EvalTrace, Tracer, escaped_message, eval_jaxpr, forbid_tracing, trace_to_jaxpr
 from minijax.ir.types import ShapedArray
 from minijax.run import client, compile, guards, spread, transfer, watch
 from minijax.run.array import ArrayImpl, copied

@@ -604,3 +604,38 @@ def test_rules_of_constants_are_recorded_while_a_function_is_traced():
         return lambda x: (x + rule(fixed), x + pair(fixed), rule(2.0) * x)
 
     compare.same_jaxpr(program, np.arange(3, dtype=np.float32))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("value", [2**40, "a", object, [1, "a"], {"a": 2**40}, np.ones(2, "S1")], ids=str)
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+def test_arguments_and_results_at_once_are_values(kind, value):
+    def called(jax, f, x):
+        rule = getattr(jax, kind)(f)
+        if kind == "custom_jvp":
+            rule.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+        else:
+            rule.defvjp(lambda x: (x, None), lambda saved, ct: (ct,))
+        return rule(x)
+
+    def sides(f, x):
+        return [lambda jax=jax: called(jax, f, x) for jax in (compare.ours(), compare.theirs())]
+
+    compare.same_error(*sides(lambda x: x, value))
+    compare.same_error(*sides(lambda x: value, 2.0))
+    compare.same_error(*sides(lambda x: value, np.ones(2)))
+
+
+@pytest.mark.oracle
+def test_values_without_numbers_have_no_type():
+    interpreted = "Error interpreting argument"
+    for dtype in ("S1", "U1", object, "datetime64[s]", ">i4", np.longdouble, np.clongdouble):
+        x = np.zeros(2, dtype)
+        for use, phrase in (
+            (lambda jax, x: jax.typeof(x), "is not a valid JAX array type"),
+            (lambda jax, x: jax.eval_shape(lambda y: y, x), interpreted),
+            (lambda jax, x: jax.make_jaxpr(lambda y: y)(x), interpreted),
+            (lambda jax, x: jax.jit(lambda y: 1)(x), interpreted),
+        ):
+            calls = [lambda jax=jax, x=x, use=use: use(jax, x) for jax in (compare.ours(), compare.theirs())]
+            compare.same_error(*calls, [phrase])

@@ -603,3 +603,41 @@ def test_the_error_of_a_conversion(kind):
         return lambda: jax.jit(lambda x: jax.core.concretization_function_error(kind)(None, x))(1.0)
 
     compare.same_error(*compare.both(program))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("wide", [False, True])
+def test_ints_that_their_type_cannot_hold_are_refused_wherever_they_enter(wide):
+    uses = {
+        "typeof": lambda jax, n: jax.typeof(n),
+        "eval_shape": lambda jax, n: jax.eval_shape(lambda x: x, [n]),
+        "make_jaxpr": lambda jax, n: jax.make_jaxpr(lambda x: 1)(n),
+        "lower": lambda jax, n: jax.jit(lambda x: x).lower(n).out_info,
+        "jit": lambda jax, n: jax.jit(lambda x: 1)(n),
+        "linearize": lambda jax, n: jax.linearize(lambda x: x, n)[0],
+        "grad": lambda jax, n: jax.grad(lambda x: 1.0, allow_int=True)(n),
+        "vjp": lambda jax, n: jax.vjp(lambda x: 1.0, n)[0],
+        "jvp": lambda jax, n: jax.jvp(lambda x: 1.0, (n,), (n,)),
+        "checkpoint": lambda jax, n: int(jax.checkpoint(lambda x: x)([n])[0]),
+        "result": lambda jax, n: jax.eval_shape(lambda: n),
+    }
+    mine, oracle = compare.ours(), compare.theirs()
+    with mine.enable_x64(wide), oracle.enable_x64(wide):
+        for n in (2**31, -(2**31) - 1, 2**63, -(2**63) - 1, 2**70):
+            for name, use in uses.items():
+                calls = [lambda jax=jax, n=n, use=use: use(jax, n) for jax in (mine, oracle)]
+                if compare.outcome(calls[1]).error or name == "jvp":
+                    compare.same_error(*calls)
+                else:
+                    assert str(calls[0]()) == str(calls[1]()), (name, n)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "dtype", ["float64", "int64", "uint64", "complex128", "float16", float, int, np.float64]
+)
+def test_described_shapes_have_the_dtypes_of_arrays(dtype):
+    compare.same(lambda jax: str(jax.make_jaxpr(lambda x: x)(jax.ShapeDtypeStruct((2,), dtype))))
+    compare.same(lambda jax: str(jax.eval_shape(lambda x: x, jax.ShapeDtypeStruct((2,), dtype))))
+    compare.same(lambda jax: str(jax.jit(lambda x: x).lower(jax.ShapeDtypeStruct((2,), dtype)).out_info))
+    compare.same(lambda jax: str(jax.ShapeDtypeStruct((2,), dtype)))

@@ -305,3 +305,13 @@ def test_stages_share_the_traces_and_programs_of_calls():
     f.eval_shape(3.0)
     assert len(seen) == 1
     assert compile_count() == before
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("x", [2, 2.5, np.float32(1), np.ones((2, 3), np.int8)], ids=str)
+def test_results_of_each_stage_are_described(x):
+    def stages(jax):
+        traced = jax.jit(lambda x: {"a": x * 2, "b": (x, 1.5)}).trace(x)
+        return [str(traced.out_info), str(traced.lower().out_info), str(jax.eval_shape(lambda x: x, x))]
+
+    compare.same(stages)

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from compare import both, check_eager, expression_case, same, same_error, same_misuse, sweep
+from compare import both, check_eager, expression_case, outcome, same, same_error, same_misuse, sweep
 
 import minijax
 import minijax.numpy as jnp
@@ -319,3 +319,48 @@ def test_dynamic_slices_are_jax_s():
     same_error(*both(lambda jax: lambda: jax.ds(0, 1, -1)), ["must be >= 0"])
     for text in ("x[jax.ds(0,5)]", "x[jax.ds(0,-1)]"):
         same_misuse(text, VALUES, "slice_sizes")
+
+
+LARGE = (2**31 - 1, 2**31, 2**40, -(2**31), -(2**31) - 1, 2**63, 2**70)
+
+
+def large_index(x, n, jax):
+    return [
+        lambda: x[n], lambda: x[None, n], lambda: x[n:], lambda: x[: -abs(n)], lambda: jax.jit(lambda x: x[n])(x),
+        lambda: x.at[n].get(mode="promise_in_bounds"), lambda: jax.lax.index_in_dim(x, n),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_static_indices_may_be_beyond_their_dtype(wide):
+    jax = pytest.importorskip("jax")
+    with minijax.enable_x64(wide), jax.enable_x64(wide):
+        for n in LARGE:
+            for k in range(7):
+                calls = [lambda side=side, n=n, k=k: large_index(side.numpy.arange(5.0), n, side)[k]()
+                         for side in (minijax, jax)]  # fmt: skip
+                if outcome(calls[1]).error:
+                    same_error(*calls)
+                else:
+                    assert minijax.numpy.array_equal(calls[0](), np.asarray(calls[1]())), (n, k)
+
+
+def test_updates_and_reads_out_of_bounds_by_large_ints_change_and_find_nothing():
+    # jax wraps these ints, so that 2**40 is element 0.
+    x = jnp.arange(5.0)
+    with pytest.raises(OverflowError, match="too large to convert to int32"):
+        x.at[2**40].set(9)
+    with minijax.enable_x64(True):
+        assert x.at[2**40].set(9).tolist() == x.at[-(2**40)].add(9).tolist() == [0, 1, 2, 3, 4]
+        assert np.isnan(x.at[2**40].get(mode="fill"))
+        assert x[np.int64(2**40)] == x.at[2**40].get(mode="clip") == 4
+    assert x[:: 2**63].tolist() == [0]
+
+
+def test_unsigned_arrays_take_every_int_that_they_hold():
+    def update(name, n):
+        return lambda jax: getattr(jax.numpy.arange(3, dtype="uint32").at[1], name)(n)
+
+    for n in (2**31, 2**32 - 1, 2**32, -1, -(2**31) - 1):
+        for name in ("set", "add", "multiply", "max", "divide"):
+            same(update(name, n), may_raise=True)

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from compare import check_eager, expression_case, same_misuse, sweep
 
+import minijax
+import minijax.numpy as jnp
+
 pytestmark = pytest.mark.oracle
 
 VALUES = {
@@ -126,3 +129,20 @@ def test_misuse_raises_the_error_of_jax(text):
 @pytest.mark.parametrize("text", ["jnp.pad(n, 1)", "jnp.pad(jnp.expand_dims(n, 0), 1)"])
 def test_padding_keeps_a_weak_type(text):
     sweep([expression_case({"n": 2}, text)])
+
+
+@pytest.mark.parametrize("dtype", ["int2", "uint2"])
+def test_two_bit_integers_are_joined(dtype):
+    # XLA ends the process when it compiles such a join for CPUs, jax's too; NumPy is the oracle.
+    parts = [np.array([[0, 1, 1]]), np.array([[1, 0, 1], [1, 1, 0]])]
+    mine = [jnp.asarray(part.astype(np.int8)).astype(dtype) for part in parts]
+    wide = lambda x: np.asarray(x.astype("int8"))  # noqa: E731
+    assert wide(jnp.concatenate(mine)).tolist() == np.concatenate(parts).tolist()
+    assert wide(minijax.jit(lambda a, b: jnp.concatenate([a, b]) * b[:1])(*mine)).tolist() == [
+        [0, 0, 1],
+        [1, 0, 1],
+        [1, 0, 0],
+    ]
+    mapped = minijax.vmap(lambda a: jnp.append(a, a[:1]))(mine[1])
+    assert mapped.dtype == dtype and wide(mapped).tolist() == [[1, 0, 1, 1], [1, 1, 0, 1]]
+    assert wide(jnp.stack([mine[0][0], mine[0][0]], 1)).tolist() == np.stack([parts[0][0]] * 2, 1).tolist()

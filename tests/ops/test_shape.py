@@ -129,6 +129,7 @@ def test_counting_and_filling_are_jaxs():
         case("iota-none", lambda lax: lax.iota(np.uint8, 0)),
         case("broadcasted", lambda lax: lax.broadcasted_iota(np.complex64, (2, 3), 1)),
         case("full-weak", lambda lax: lax.full((2,), 1)),
+        case("full-wrapped", lambda lax: [lax.full((2,), n) for n in (2**31, 2**40 + 5, -(2**31) - 1)]),
         case("full-scalar", lambda lax: lax.full((), 1.5)),
         case("full-cast", lambda lax: lax.full((2,), 1.5, np.int32)),
         case("full-int-shape", lambda lax: lax.full(3, True)),
