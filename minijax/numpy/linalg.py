@@ -707,7 +707,8 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple = 2, precision: Any = No
 
 def multi_dot(arrays: Sequence, *, precision: Any = None) -> Any:
     """As `numpy.linalg.multi_dot`: a product of matrices, made in the order of least work."""
-    shapes = [np.shape(x) for x in creation.values("jnp.linalg.multi_dot", *arrays)]
+    arrays = creation.values("jnp.linalg.multi_dot", *arrays)
+    shapes = [np.shape(x) for x in arrays]
     if len(shapes) < 2:
         raise ValueError(f"multi_dot requires at least two arrays; got len(arrays)={len(shapes)}")
     if any(len(s) != 2 for s in shapes[1:-1]) or any(len(s) not in (1, 2) for s in (shapes[0], shapes[-1])):

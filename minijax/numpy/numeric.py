@@ -61,7 +61,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 def _any_left(pair: tuple) -> Any:
-    left = as_type(lax.ne(pair[1], like(pair[1], 0)), dtypes.bool_)
+    left = as_type(not_equal(pair[1], 0), dtypes.bool_)
     return reduce_or(left, tuple(range(typeof(left).ndim)))
 
 
@@ -70,7 +70,7 @@ def _euclids_step(pair: tuple) -> tuple:
     zero = like(y, 0)
     divisor = where(lax.ne(y, zero), y, x)
     rest = where(lax.ne(y, zero), lax.rem(x, y), zero)
-    return (where(lax.lt(divisor, rest), rest, divisor), where(lax.lt(divisor, rest), divisor, rest))
+    return where(less(divisor, rest), rest, divisor), where(less(divisor, rest), divisor, rest)
 
 
 @jitted()

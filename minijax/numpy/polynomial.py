@@ -87,7 +87,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     p, x = map(asarray, promote_dtypes(*arrays("polyval", p, x)))
     if not p.ndim:
         raise IndexError("polyval: the coefficients must be a vector, got a scalar")
-    start = full_like(x, 0, shape=broadcast_shapes(x.shape, p.shape[1:]))
+    start = full_like(x, 0, x.dtype, shape=broadcast_shapes(x.shape, p.shape[1:]))
     return scan.scan(lambda y, c: (y * x + c, None), start, p, unroll=unroll)[0]
 
 

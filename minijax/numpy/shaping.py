@@ -14,7 +14,7 @@ from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing
 from minijax.numpy.creation import arraylike, asarray, broadcast_shape_to, concrete, host_ints, value, values
-from minijax.numpy.promote import promote_dtypes
+from minijax.numpy.promote import check_arraylike, promote_dtypes
 from minijax.numpy.ufuncs import power, remainder
 from minijax.ops import elementwise as lax, index as lax_index, moving, shape as lax_shape
 from minijax.ops.convert import convert
@@ -257,6 +257,7 @@ def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
     """As `numpy.concat`."""
+    check_arraylike("concat", *arrays)
     return concatenate(arrays, axis)
 
 

@@ -195,7 +195,7 @@ def _power(x1: Any, x2: Any) -> Any:
     base, exponent = promote_dtypes_numeric(x1, x2)
     if kind_of(base) is int:
         return _integer_power(base, exponent)
-    return lax.pow(base, x2 if kind_of(x2) is int else exponent)
+    return lax.pow(base, x2 if kind_of(x2) is int and kind_of(x1) is not int else exponent)
 
 
 def _integer_power(x1: Any, x2: Any) -> Any:
@@ -233,12 +233,13 @@ def hypot(x1: Any, x2: Any, /) -> Any:
             "such as by using abs(x)"
         )
     x1, x2 = lax.abs(x1), lax.abs(x2)
-    infinite = lax.bitwise_or(lax.eq(x1, like(x1, np.inf)), lax.eq(x2, like(x2, np.inf)))
+    infinity = typeof(x1).dtype.type(np.inf)
+    infinite = lax.bitwise_or(lax.eq(x1, infinity), lax.eq(x2, infinity))
     large, small = lax.max(x1, x2), lax.min(x1, x2)
-    is_zero = lax.eq(large, like(large, 0))
-    ratio = lax.div(small, where(lax.eq(large, like(large, 0)), full_like(large, 1), large))
+    is_zero = equal(large, 0)
+    ratio = lax.div(small, where(equal(large, 0), full_like(large, 1), large))
     scaled = lax.mul(large, lax.sqrt(add(1, lax.square(ratio))))
-    return where(infinite, like(x1, np.inf), where(is_zero, large, scaled))
+    return where(infinite, like(large, np.inf), where(is_zero, large, scaled))
 
 
 @jitted()

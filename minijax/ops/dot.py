@@ -323,7 +323,7 @@ def _bits(dtype: Any) -> int:
 
 def _result_dtype(lhs: Any, rhs: Any, preferred: Any, may_narrow: bool) -> Any:
     found = lhs if lhs == rhs else max(lhs, rhs, key=_rank)
-    if preferred is None or may_narrow or lhs != rhs or dtypes.issubdtype(found, np.floating):
+    if preferred is None or may_narrow or dtypes.issubdtype(found, np.floating):
         return found if preferred is None else preferred
     real = np.finfo(found).dtype if np.issubdtype(found, np.complexfloating) else found
     if _bits(preferred) < _bits(real):
