@@ -66,7 +66,7 @@ def reset() -> None:
     context._local.eqn_context = context.EMPTY
     config._thread.overrides.clear()
     config._thread.saved.clear()
-    config._thread.current = (None, None)
+    config._thread.current = config._thread.ready = config.NEVER
 
 
 def run_python(program: str, *args: Any, timeout: float = 600) -> str:

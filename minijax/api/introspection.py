@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
+from minijax.base.config import NEVER, this_thread
 from minijax.ir import context, state
 from minijax.ir.effects import Effect
 from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn, Var
@@ -176,11 +177,11 @@ class take_current_trace:  # noqa: N801
 
     def __enter__(self) -> Trace:
         self._saved = state.thread.trace
-        state.thread.trace = None
+        state.thread.trace, this_thread.ready = None, NEVER
         return self._saved or the_eval_trace
 
     def __exit__(self, *exception: object) -> None:
-        state.thread.trace = self._saved
+        state.thread.trace, this_thread.ready = self._saved, NEVER
 
 
 def find_top_trace(_: Any) -> Trace:
@@ -247,10 +248,10 @@ class TracingContext:
         return state.is_eager() and not state.thread.axes
 
     def set_trace(self, trace: Trace | None) -> None:
-        state.thread.trace = None if trace is the_eval_trace else trace
+        state.thread.trace, this_thread.ready = None if trace is the_eval_trace else trace, NEVER
 
     def reset(self) -> None:
-        state.thread.trace, state.thread.axes = None, ()
+        state.thread.trace, this_thread.ready, state.thread.axes = None, NEVER, ()
 
 
 trace_ctx = TracingContext()

@@ -81,18 +81,22 @@ class State:
         return f"State({', '.join(f'{n}={v!r}' for n, v in self.__dict__.items() if n != '_traced')})"
 
 
+NEVER: tuple[State | None, object] = (None, None)  # an epoch that is not now
+
+
 class _Thread(threading.local):
     def __init__(self):
         self.overrides: dict[Option, Any] = {}
         self.saved: list[tuple[Override, list[Any]]] = []
-        self.current: tuple[State | None, object] = (None, None)
+        self.current = NEVER
+        self.ready = NEVER  # `current` where no trace is on, for calls to be found by
         self.pinned: dict[Option, Any] | None = None  # see `run_as_of`
 
 
-_thread = _Thread()
+_thread = this_thread = _Thread()
 _lock = threading.RLock()
 _numbers = itertools.count()
-_epoch = object()  # replaced by every global change, so that each thread notices
+epoch = [object()]  # replaced by every global change, so that each thread notices
 _options: dict[str, "Option"] = {}
 _traced: list["Option"] = []
 _keyed: list["Option"] = []  # those that are not traced but change how programs are run
@@ -101,15 +105,22 @@ _states: weakref.WeakValueDictionary[tuple, State] = weakref.WeakValueDictionary
 
 def state() -> State:
     """The calling thread's values of the traced options: same values, same object."""
-    current, epoch = _thread.current
-    return current if epoch is _epoch else _refresh()  # pyright: ignore[reportReturnType]
+    current, since = _thread.current
+    return current if since is epoch[0] else _refresh()  # pyright: ignore[reportReturnType]
+
+
+def make_ready() -> State:
+    """As `state`, which calls are found by from now on: for a thread in which no trace is on."""
+    found = state()
+    _thread.ready = _thread.current
+    return found
 
 
 def _refresh() -> State:
-    epoch, found = _epoch, None
+    now, found = epoch[0], None
     for options in (_traced, [*_traced, *_keyed]):
         found = _interned(options, found)
-    _thread.current = (found, epoch)
+    _thread.current = (found, now)
     return found  # pyright: ignore[reportReturnType]
 
 
@@ -137,10 +148,10 @@ def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
         pinned.pop(option, None)
     try:
         thread.pinned, thread.overrides = pinned, {**saved, **pinned}
-        thread.current = before if before[0] is state else (None, None)
+        thread.current, thread.ready = before if before[0] is state else NEVER, NEVER
         return fun(*args)
     finally:
-        thread.pinned, thread.overrides, thread.current = None, saved, before
+        thread.pinned, thread.overrides, thread.current, thread.ready = None, saved, before, NEVER
 
 
 @functools.lru_cache(maxsize=16)
@@ -151,8 +162,7 @@ def _values_of(state: State, count: int) -> dict["Option", Any]:
 
 
 def _bump() -> None:
-    global _epoch
-    _epoch = object()
+    epoch[0] = object()
 
 
 # ---- options -----------------------------------------------------------------------------------------
@@ -233,7 +243,7 @@ class Option:
         else:
             _thread.overrides[self] = value
         if self.states is not None:
-            _thread.current = (None, None)
+            _thread.current = _thread.ready = NEVER
 
     def check(self, value: Any) -> Any:
         """The value in its normal form; ValueError or TypeError where it does not fit."""

@@ -52,7 +52,8 @@ class CustomVmapCall(Primitive):
 
     def jvp(self, primals, tangents, *, call, in_tree, out_tree, rule):
         moves = tuple(t.aval.dtype.names is None if type(t) is Zero else True for t in tangents)
-        pushed, found = jvp_jaxpr(call, moves, _moving(call.out_avals))
+        has_numbers = tuple(a.to_tangent_aval().dtype.names is None for a in call.out_avals)
+        pushed, found = jvp_jaxpr(call, moves, has_numbers)
         out_moves = list(found)
         pushed_rule = _jvp_rule(rule[1], moves, out_moves)
         results = self.bind(
@@ -73,11 +74,6 @@ class CustomVmapCall(Primitive):
 
 
 custom_vmap_call_p = CustomVmapCall()
-
-
-def _moving(avals: Sequence) -> tuple[bool, ...]:
-    """Which values of these types have tangents that are numbers."""
-    return tuple(a.to_tangent_aval().dtype.names is None for a in avals)
 
 
 def _with_tangents(treedef: Any, moves: Sequence[bool]) -> Any:

@@ -30,20 +30,23 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
     """
 
     def wrap(function: Callable) -> Callable:
-        recall, options, thread = _programs.get, config.state, state.thread
+        recall, thread, this_thread, epoch = _programs.get, state.thread, config.this_thread, config.epoch
 
         @functools.wraps(function)
         def call(*args, **kwargs):
-            if thread.trace is not None:
-                return function(*args, **kwargs)
+            options, since = this_thread.ready
+            if since is not epoch[0]:
+                if thread.trace is not None:
+                    return function(*args, **kwargs)
+                options = config.make_ready()
             if data and not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
                 arrays: Sequence = args
-                key = (function, options(), args[0]._sig)
+                key = (function, options, args[0]._sig)
                 run = recall(key)
             else:
                 arrays = []
                 try:
-                    key = (function, options(), *_key(args, kwargs, data, arrays))
+                    key = (function, options, *_key(args, kwargs, data, arrays))
                     run = recall(key)
                 except (TypeError, AttributeError):
                     run = _DIRECT

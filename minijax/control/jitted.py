@@ -26,6 +26,7 @@ from minijax.transforms.placement import ProgramOptions, choose_placement
 
 _disable_jit = config.option("disable_jit")
 _thread, _config_state = state.thread, config.state
+_this_thread, _epoch = config.this_thread, config.epoch
 # With their type, these tell a value from others.
 KEYS_OF_THEMSELVES = frozenset((bool, int, str, type(None)))
 
@@ -170,40 +171,45 @@ class Jitted:
 
     def __call__(self, *args, **kwargs):
         try:
-            if _thread.trace is not None:
-                return self._call_under_trace(args, kwargs)
-            # Only in states in which jit is not disabled are calls remembered.
+            options, since = _this_thread.ready
+            if since is not _epoch[0]:
+                if _thread.trace is not None:
+                    return self._call_under_trace(args, kwargs)
+                options = config.make_ready()
+            # Only with options that do not disable jit are calls remembered.
+            if not kwargs:
+                if len(args) == 1 and type(args[0]) is ArrayImpl:
+                    run = self.recall((options, args[0]._sig))
+                    return run(args) if run is not None else self._call(args, kwargs, args)
+                if len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
+                    run = self.recall((options, args[0]._sig, args[1]._sig))
+                    return run(args) if run is not None else self._call(args, kwargs, args)
             if self.has_static:
                 values = (*args, *kwargs.values()) if kwargs else args
                 try:
-                    run = None if self.takes_numbers else self.recall(_mixed_key(kwargs, values))
+                    run = None if self.takes_numbers else self.recall(_mixed_key(options, kwargs, values))
                 except Exception:
                     run = None  # a value's own hash or comparison raises: `flatten` and `Static` complain
                 return run(values) if run is not None else self._call(args, kwargs, values)
-            if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
-                run = self.recall((_config_state(), args[0]._sig))
-                return run(args) if run is not None else self._call(args, kwargs, args)
             values, run, count = args, None, len(args)
             if kwargs:
                 values = (*args, *kwargs.values())
                 try:
                     if not (self.takes_trees or self.takes_numbers):
-                        run = self.recall((_config_state(), *kwargs, *[x._sig for x in values]))
+                        run = self.recall((options, *kwargs, *[x._sig for x in values]))
                 except AttributeError:
                     run = None  # a tree or a host value
-            elif count == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
-                run = self.recall((_config_state(), args[0]._sig, args[1]._sig))
             elif count == 1 and type(args[0]) is np.ndarray:
-                run = self.recall((_config_state(), args[0].shape, args[0].dtype))
+                run = self.recall((options, args[0].shape, args[0].dtype))
             elif count == 2 and type(args[0]) is ArrayImpl and type(args[1]) in _NUMBERS:
                 try:
                     values = args[0], transfer.scalar_operand(args[1])
-                    run = self.recall((_config_state(), values[0]._sig, values[1]._sig))
+                    run = self.recall((options, values[0]._sig, values[1]._sig))
                 except Exception:
                     run = None  # a number that its type cannot hold
             elif not (self.takes_trees or self.takes_numbers):
                 try:
-                    run = self.recall((_config_state(), *[x._sig for x in args]))
+                    run = self.recall((options, *[x._sig for x in args]))
                 except AttributeError:
                     run = None  # a tree or a host value
             return run(values) if run is not None else self._call(args, kwargs, values)
@@ -225,7 +231,7 @@ class Jitted:
             try:
                 if kwargs or self.has_static:
                     values = self._with_arrays(args, kwargs, values)
-                    short_key = _mixed_key(kwargs, values)
+                    short_key = _mixed_key(_config_state(), kwargs, values)
                 else:
                     values = [_TO_ARRAY[type(x)](x) for x in values]
                     short_key = (_config_state(), *[x._sig for x in values])
@@ -557,15 +563,13 @@ _TO_ARRAY = _ToArray(dict.fromkeys(_NUMBERS, transfer.scalar_operand))
 _TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfer.from_numpy}
 
 
-def _mixed_key(kwargs: dict, values: Sequence) -> tuple:
+def _mixed_key(options: config.State, kwargs: dict, values: Sequence) -> tuple:
     """What a call with keywords or static arguments is remembered by; True and 1 differ, in tuples too."""
     if len(values) == 1 and not kwargs:
         kind = type(values[0])
-        if kind is ArrayImpl:
-            return _config_state(), values[0]._sig
         if kind in KEYS_OF_THEMSELVES:
-            return _config_state(), kind, values[0]
-    key = (_config_state(), *kwargs)
+            return options, kind, values[0]
+    key = (options, *kwargs)
     for x in values:
         kind = type(x)
         if kind in array_types:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from minijax.base.config import NEVER, this_thread
 from minijax.ir import state
 
 
@@ -90,9 +91,10 @@ def run_under(trace: Any, fun: Callable[..., Any], *args: Any) -> Any:
     thread = state.thread
     saved = thread.trace, thread.axes, thread.manual, thread.origin, _local.eqn_context
     try:
-        thread.trace = trace
+        thread.trace, this_thread.ready = trace, NEVER
         return fun(*args)
     finally:
         # Without calls, for an interrupt may come at any call.
         thread.trace, thread.axes, thread.manual, thread.origin, _local.eqn_context = saved
+        this_thread.ready = NEVER
         trace.alive = False

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import cache, config
+from minijax.base.config import NEVER, this_thread
 
 
 class _Thread(threading.local):
@@ -37,10 +38,10 @@ class set_current_trace:
 
     def __enter__(self) -> None:
         self._saved = thread.trace
-        thread.trace = self._trace
+        thread.trace, this_thread.ready = self._trace, NEVER
 
     def __exit__(self, *exception: object) -> None:
-        thread.trace = self._saved
+        thread.trace, this_thread.ready = self._saved, NEVER
 
 
 class named_axis:

@@ -122,7 +122,8 @@ class ShapedArray(AbstractValue):
 
     def to_tangent_aval(self) -> "ShapedArray":
         if self._tangent is None:
-            tangent = self.update(dtype=dtypes.float0, weak_type=False) if _has_float0(self.dtype) else self
+            is_moving = dtypes.is_inexact(self.dtype)
+            tangent = self if is_moving else self.update(dtype=dtypes.float0, weak_type=False)
             object.__setattr__(self, "_tangent", tangent)
         return self._tangent
 
@@ -159,10 +160,6 @@ class ShapedArray(AbstractValue):
 
     def __repr__(self):
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
-
-
-def _has_float0(dtype) -> bool:
-    return not (dtypes.is_inexact(dtype))
 
 
 def _remake(shape, dtype, weak_type, sharding, manual_axis_type, memory_space):

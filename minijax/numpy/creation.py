@@ -418,7 +418,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     computed = dtypes.to_inexact_dtype(wanted)
     start, stop = astype(start, computed), astype(stop, computed)
     shape = lax_shape.broadcast_shapes(start.shape, stop.shape)
-    given = start, stop
+    given = stop, start
     start, stop = broadcast_shape_to(start, shape), broadcast_shape_to(stop, shape)
     axis = dims.canonical_axis(axis, len(shape) + 1)
     bounds = (*shape[:axis], 1, *shape[axis:])
@@ -426,7 +426,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     real = dtypes.to_floating_dtype(computed)
     step = None
     if num > 1:
-        step = lax.div(_difference(*given), _literal(div, computed))
+        step = lax.div(lax.sub(*promote_shapes("subtract", *given)), _literal(div, computed))
         wide = tuple(div if i == axis else 1 for i in range(len(bounds)))
         part = moving.reshape_to(lax_shape.iota(real, div), wide)
         part = convert(lax.div(part, _literal(div, real)), computed)
@@ -444,10 +444,6 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
         out = lax.floor(out)
     out = convert(out, wanted)
     return (out, step) if retstep else out
-
-
-def _difference(start: Any, stop: Any) -> Any:
-    return lax.sub(*promote_shapes("subtract", stop, start))
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,

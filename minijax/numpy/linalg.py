@@ -635,7 +635,7 @@ def _matrix_norm(x: Any, axes: tuple[int, int], order: Any, keepdims: bool) -> A
         return _euclidean(x, axes, keepdims)
     if order != "nuc" and (isinstance(order, str) or extremum is None):
         raise ValueError(f"Invalid order '{order}' for matrix norm.")
-    best = _largest if extremum is max else reductions.min
+    best = partial(reductions.max, initial=0) if extremum is max else reductions.min
     if order in ("nuc", 2, -2):
         values = svd(shaping.moveaxis(x, axes, (-2, -1)), compute_uv=False)
         found = reductions.sum(values, axis=-1) if order == "nuc" else best(values, axis=-1)
@@ -643,10 +643,6 @@ def _matrix_norm(x: Any, axes: tuple[int, int], order: Any, keepdims: bool) -> A
     summed, over = axes if abs(order) == 1 else axes[::-1]
     over -= not keepdims and over > summed
     return best(reductions.sum(lax.abs(x), axis=summed, keepdims=keepdims), axis=over, keepdims=keepdims)
-
-
-def _largest(x: Any, **how: Any) -> Any:
-    return reductions.max(x, initial=0, **how)
 
 
 # ---- products and views of matrices -----------------------------------------------------------------

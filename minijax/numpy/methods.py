@@ -115,10 +115,6 @@ def _contains(self, item):
     return bool(reductions.any(ufuncs.equal(self, item)))
 
 
-def _reversed(self):
-    return iter(lax_shape.rev(self, (0,)))
-
-
 def _array_namespace(self, /, *, api_version: str | None = None) -> Any:
     if api_version not in (None, "2024.12"):
         raise ValueError(f"{api_version=} is not available; available versions are: ['2024.12']")
@@ -276,7 +272,7 @@ def _shared() -> dict[str, Any]:
         "transpose": permuted,
         "__getitem__": lambda self, index: indexing.getitem(self, index),
         "__iter__": indexing.iterate,
-        "__reversed__": _reversed,
+        "__reversed__": lambda self: iter(lax_shape.rev(self, (0,))),
         "__contains__": _contains,
         "__round__": _round,
         "__array_namespace__": _array_namespace,

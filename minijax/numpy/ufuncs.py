@@ -311,12 +311,8 @@ def _over_log2(*parts):
     return [lax.div(p, log2_) for p in parts]
 
 
-def _over_log10(*parts):
-    return [lax.mul(p, literal(p, math_log10(e))) for p in parts]
-
-
 log2 = _unary("log2", _in_base(_over_log2))
-log10 = _unary("log10", _in_base(_over_log10))
+log10 = _unary("log10", _in_base(lambda *parts: [lax.mul(p, literal(p, math_log10(e))) for p in parts]))
 
 # ---- rounding and the structure of floats -----------------------------------------------------------
 

@@ -37,7 +37,7 @@ class ScaledDot(Primitive):
         _check_scale("LHS", lhs.shape, lhs_scale.shape, contract[0])
         _check_scale("RHS", rhs.shape, rhs_scale.shape, contract[1])
         how = _product(dimension_numbers, preferred_element_type)
-        return dot_general_p.infer(*_in_bf16(lhs, rhs), **how)
+        return dot_general_p.infer(*[ShapedArray(a.shape, _BF16) for a in (lhs, rhs)], **how)
 
     def lower(self, e, ins, outs, *operands, dimension_numbers, preferred_element_type):
         closed = _decomposed(tuple(ins), dimension_numbers, preferred_element_type)
@@ -72,10 +72,6 @@ def _check_scale(side: str, shape: tuple, scale: tuple, contracted: Any) -> None
                 f"scaled_dot: The ratio of {side} contracting dim {i} to its scale's dim size ({parts}) must "
                 "be at least 2."
             )
-
-
-def _in_bf16(*avals: ShapedArray) -> list[ShapedArray]:
-    return [ShapedArray(a.shape, _BF16) for a in avals]
 
 
 def _product(dimension_numbers: DotDimensionNumbers, preferred: Any) -> dict:

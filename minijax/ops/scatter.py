@@ -328,7 +328,7 @@ class ScatterReplace(Scatter):
             part
             for old, new in ((x, updates), (t, t_updates))
             for part in (
-                select(_untouched(winner), old, _filled_like(old)),
+                select(eq(winner, _filled_like(winner)), old, _filled_like(old)),
                 select(wins(), new, _filled_like(new)),
             )
         ]
@@ -354,11 +354,6 @@ class ScatterReplace(Scatter):
         aval = updates.aval if is_linear(updates) else typeof(updates)
         zeros = moving.full(aval.shape, literal(ct, 0))
         return self.write(ct, indices, zeros, **_flags(params))
-
-
-def _untouched(written: Any) -> Any:
-    """Where no update was written."""
-    return eq(written, _filled_like(written))
 
 
 def _filled_like(x: Any, value: Any = 0) -> Any:

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import threading
 import warnings
 
 import compare
@@ -739,3 +740,37 @@ def test_a_lone_static_argument_is_told_from_its_equals():
     f = minijax.jit(lambda x: minijax.numpy.array([repr(x) == repr(y) for y in LONE]), static_argnums=0)
     for _ in range(3):
         assert [np.flatnonzero(f(x)).tolist() for x in LONE] == [[i] for i in range(len(LONE))]
+
+
+def test_calls_of_arrays_are_found_anew_when_options_or_traces_change():
+    traced = []
+    f = minijax.jit(lambda x: (traced.append(0), x)[1] * 2)
+    g = minijax.jit(lambda x, y: (traced.append(0), x)[1] * y)
+    x = minijax.numpy.ones(3)
+
+    def count():
+        before = len(traced)
+        f(x), g(x, x)
+        return len(traced) - before
+
+    assert [count(), count()] == [2, 0]
+    option = "jax_default_matmul_precision"
+    changed = threading.Thread(target=lambda: minijax.config.update(option, "highest"))
+    changed.start(), changed.join()
+    try:
+        assert [count(), count()] == [2, 0]
+    finally:
+        minijax.config.update(option, None)
+    with minijax.default_matmul_precision("high"):
+        assert [count(), count()] == [2, 0]
+    assert count() == 0
+
+    def program(y):
+        with minijax.ensure_compile_time_eval():
+            assert count() == 0 and isinstance(f(x), minijax.Array)
+        return f(x) + g(x, x) + y
+
+    assert str(minijax.make_jaxpr(program)(x)).count("jit[") == 2
+    with pytest.raises(ZeroDivisionError):
+        minijax.jit(lambda y: f(y) / (1 // 0))(x)
+    assert count() == 0 and minijax.vmap(f)(x[None]).shape == (1, 3)
