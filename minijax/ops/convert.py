@@ -128,7 +128,7 @@ class StopGradient(Copy):
     """The value, whose derivative counts as zero."""
 
     def impl(self, x):
-        return [x if isinstance(x, Array) else transfer.to_device(x)]
+        return [x if isinstance(x, Array | int | float | complex) else transfer.to_device(x)]
 
     def jvp(self, primals, tangents):
         (out,) = self.bind_all(primals, {})

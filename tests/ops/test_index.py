@@ -277,3 +277,16 @@ def test_slices_along_an_axis_are_jitted_as_jax_s():
 
 def test_stop_gradient_is_recorded_for_integers_too():
     sweep([Case("int", lambda lax: lax.stop_gradient, (np.arange(3, dtype=np.int32),))])
+
+
+@pytest.mark.parametrize("x", [1, 2.5, 1j, True, 2**40], ids=str)
+def test_stop_gradient_leaves_numbers_as_they_are(x):
+    def kinds(jax):
+        found = (
+            jax.lax.stop_gradient(x),
+            jax.lax.stop_gradient([x])[0],
+            jax.jit(jax.lax.stop_gradient)(x).dtype,
+        )
+        return [isinstance(found[0], type(x)) or x is True, found[0] == found[1] == x, str(found[2])]
+
+    same(kinds, may_raise=True)
