@@ -761,16 +761,27 @@ def test_calls_of_arrays_are_found_anew_when_options_or_traces_change():
         assert [count(), count()] == [2, 0]
     finally:
         minijax.config.update(option, None)
+    assert [count(), count()] == [0, 0]
     with minijax.default_matmul_precision("high"):
         assert [count(), count()] == [2, 0]
-    assert count() == 0
+    assert [count(), count()] == [0, 0]
 
     def program(y):
-        with minijax.ensure_compile_time_eval():
-            assert count() == 0 and isinstance(f(x), minijax.Array)
+        for way in (minijax.ensure_compile_time_eval, minijax.core.eval_context):
+            with way():
+                assert [count(), count()] == [0, 0] and isinstance(f(x), minijax.Array)
         return f(x) + g(x, x) + y
 
     assert str(minijax.make_jaxpr(program)(x)).count("jit[") == 2
+    assert [count(), count()] == [0, 0]
+
+    def recorded(y):
+        with minijax.extend.core.take_current_trace() as trace:
+            assert [count(), count()] == [0, 0]
+            with minijax.extend.core.set_current_trace(trace):
+                return f(x) + g(x, x)
+
+    assert str(minijax.make_jaxpr(recorded)(x)).count("jit[") == 2
     with pytest.raises(ZeroDivisionError):
         minijax.jit(lambda y: f(y) / (1 // 0))(x)
     assert count() == 0 and minijax.vmap(f)(x[None]).shape == (1, 3)

@@ -71,6 +71,7 @@ def test_ravel_pytree_under_transformations(tier):
     ],
 )
 def test_ravel_misuse(call, phrase):
+    pytest.importorskip("jax.flatten_util")  # which `import jax` does not bring
     values = {"a": np.ones(3, np.float32), "h": np.ones(2, np.float16)}
     compare.same_misuse(call.replace("ravel(", "jax.flatten_util.ravel_pytree("), values, phrase)
 
