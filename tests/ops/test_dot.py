@@ -6,7 +6,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, outcome, same_error, sweep, transformed
+from compare import Case, outcome, same, same_error, sweep, transformed
 
 import minijax
 
@@ -187,3 +187,23 @@ def types(found):
 
 def sides():
     return minijax, pytest.importorskip("jax")
+
+
+KINDS = "bool int8 uint8 int32 bfloat16 float16 float32 complex64".split()
+
+
+def test_preferred_types_may_be_narrower_for_floats_alone():
+    def asked(jax, jnp):
+        def product(a, b, preferred):
+            try:
+                x, y = (jax.ShapeDtypeStruct((2,), d) for d in (a, b))
+                how = dict(
+                    dimension_numbers=(((0,), (0,)), ((), ())), preferred_element_type=jnp.dtype(preferred)
+                )
+                return str(jax.eval_shape(lambda x, y: jax.lax.dot_general(x, y, **how), x, y).dtype)
+            except TypeError as error:
+                return "must not be narrower" in str(error)
+
+        return [product(*kinds) for kinds in itertools.product(KINDS, repeat=3)]
+
+    same(asked)
