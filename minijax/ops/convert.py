@@ -128,7 +128,7 @@ class StopGradient(Copy):
     """The value, whose derivative counts as zero."""
 
     def impl(self, x):
-        return [x if isinstance(x, Array | int | float | complex) else transfer.to_device(x)]
+        return [x if type(x) in _NUMBERS or isinstance(x, Array) else transfer.to_device(x)]
 
     def jvp(self, primals, tangents):
         (out,) = self.bind_all(primals, {})
@@ -167,9 +167,9 @@ def cast(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
     """A host scalar is converted on the host."""
-    is_same = weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype
-    if is_same and not (type(operand) is int and operand.bit_length() > 31):
-        return operand
+    if weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype:
+        if type(operand) is not int or operand.bit_length() <= 31:
+            return operand
     value = np.asarray(operand).astype(dtype)[()]
     if not weak_type:
         return value
