@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.api.jit import jit
+from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.control.jitted import argument_names, function_name, signature_of, source_of
@@ -529,8 +530,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
     _check_callable(fun)
     xs, in_tree = tree.flatten(primals)
-    avals = [ShapedArray(tuple(x.shape), x.dtype) if not is_value(x) and hasattr(x, "shape") else typeof(x)
-             for x in xs]  # fmt: skip
+    avals = [abstract(x) for x in xs]
     flat = Flat(fun, in_tree)
     both = tree.treedef_tuple([in_tree, tree.tree_structure({})])
     info = DebugInfo("linear_transpose", source_of(fun), argument_names(signature_of(fun), both, ()))

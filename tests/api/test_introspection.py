@@ -641,3 +641,15 @@ def test_described_shapes_have_the_dtypes_of_arrays(dtype):
     compare.same(lambda jax: str(jax.eval_shape(lambda x: x, jax.ShapeDtypeStruct((2,), dtype))))
     compare.same(lambda jax: str(jax.jit(lambda x: x).lower(jax.ShapeDtypeStruct((2,), dtype)).out_info))
     compare.same(lambda jax: str(jax.ShapeDtypeStruct((2,), dtype)))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "dtype, narrow", [("float64", "float32"), ("float32", "float32"), ("complex128", "complex64")]
+)
+def test_transposes_of_described_shapes_have_the_dtypes_of_arrays(dtype, narrow):
+    def transposed(jax):
+        transpose = jax.linear_transpose(lambda x: x * 2, jax.ShapeDtypeStruct((2,), dtype))
+        return transpose(jax.numpy.ones(2, narrow))
+
+    compare.same(transposed)
