@@ -443,7 +443,7 @@ def signbit(x: Any, /) -> Any:
     if is_complex(x):
         raise ValueError(f"jax.numpy.signbit is not well defined for {dtype}")
     if bits not in (16, 32, 64):
-        raise NotImplementedError(f"jax.numpy.signbit only supports 16, 32, and 64-bit types, not {dtype}")
+        raise NotImplementedError(f"signbit: the sign is read from floats of 16, 32 or 64 bits, got {dtype}")
     ints = bitcast_convert_type(x, dtypes.BY_NAME[f"int{bits}"])
     return convert(lax.shift_right_arithmetic(ints, literal(ints, bits - 1)), np.dtype(bool))
 
