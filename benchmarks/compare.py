@@ -68,8 +68,9 @@ class Side:
                    "--impl", getattr(options, side), "--groups", group, "--clock", options.clock,
                    "--turns", f"{heard},{said}"]  # fmt: skip
         command += ["--quick"] if options.quick else []
-        self._process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL,
-                                         stdout=subprocess.DEVNULL, pass_fds=(heard, said))  # fmt: skip
+        self._process = subprocess.Popen(
+            command, env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(heard, said)
+        )
         os.close(heard)
         os.close(said)
         self.alive = bool(os.read(self._hear, 1))
@@ -143,8 +144,7 @@ def print_table(lines: Sequence[Sequence[str]], left: Sequence[int], markdown: b
         return
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
-        cells = [c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in
-                 enumerate(zip(line, widths, strict=True))]  # fmt: skip
+        cells = [c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))]
         print("  ".join(cells).rstrip())
 
 
@@ -171,16 +171,14 @@ def part_lines(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[str]]:
         mean = math.exp(statistics.fmean(math.log(r.best) for r in found))
         worst = min(found, key=lambda r: r.best)
         floor = FLOORS.get(part)
-        low = [f"{r.name} {r.best:.2f} < {floor_of_row(r.name)}" for r in found
-               if (floor_of_row(r.name) or 0) > r.best]  # fmt: skip
+        low = [f"{r.name} {r.best:.2f} < {floor_of_row(r.name)}" for r in found if (floor_of_row(r.name) or 0) > r.best]
         if floor is not None and mean < floor.mean:
             low.append(f"{part} {mean:.2f} < {floor.mean}")
         broken += low
-        texts = (
-            ("-", "-", "-") if floor is None else (f"{floor.mean}", f"{floor.row}", "no" if low else "yes")
+        texts = ("-", "-", "-") if floor is None else (f"{floor.mean}", f"{floor.row}", "no" if low else "yes")
+        lines.append(
+            (part, f"{len(found)}", f"{mean:.2f}", texts[0], f"{worst.best:.2f}", texts[1], texts[2], worst.name)
         )
-        lines.append((part, f"{len(found)}", f"{mean:.2f}", texts[0], f"{worst.best:.2f}", texts[1], texts[2],
-                      worst.name))  # fmt: skip
     return lines, broken
 
 
@@ -200,9 +198,7 @@ def report(rows: Sequence[Row], options: argparse.Namespace) -> bool:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for side, impl in (("a", "jax"), ("b", "minijax")):
         parser.add_argument(f"--{side}", default=impl)
         parser.add_argument(f"--python-{side}", default=sys.executable)

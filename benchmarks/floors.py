@@ -32,8 +32,12 @@ FLOORS = {
 }
 ROW_FLOORS = {"startup/import": 2.0}
 
-_JOINED = {"dispatch": "dispatch and pytree", "pytree": "dispatch and pytree", "seed": "seed and train",
-           "train": "seed and train"}  # fmt: skip
+_JOINED = {
+    "dispatch": "dispatch and pytree",
+    "pytree": "dispatch and pytree",
+    "seed": "seed and train",
+    "train": "seed and train",
+}
 
 
 def part_of(row: str) -> str:
@@ -56,6 +60,4 @@ def floor_of_row(row: str) -> float | None:
 def counts(row: str, unit: str) -> bool:
     """Whether a row's ratio goes into its part's mean: not counts, nor what other rows say already."""
     name = row.rpartition("/")[2]
-    return (
-        unit != "count" and "_per_" not in row and name != "import_in_process" and not name.startswith("ref_")
-    )
+    return unit != "count" and "_per_" not in row and name != "import_in_process" and not name.startswith("ref_")

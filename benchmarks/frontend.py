@@ -31,9 +31,17 @@ def main() -> None:
         start = time.perf_counter()
         guard(name, measure.groups[name])
         print(f"[{options.impl}] {name}: {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
-    document = dict(impl=options.impl, version=getattr(jax, "__version__", "?"), groups=names,
-                    python=platform.python_version(), machine=platform.machine(), cpus=os.cpu_count(),
-                    quick=options.quick, clock=options.clock, results=results)  # fmt: skip
+    document = dict(
+        impl=options.impl,
+        version=getattr(jax, "__version__", "?"),
+        groups=names,
+        python=platform.python_version(),
+        machine=platform.machine(),
+        cpus=os.cpu_count(),
+        quick=options.quick,
+        clock=options.clock,
+        results=results,
+    )
     text = json.dumps(document, indent=1)
     if options.out:
         Path(options.out).write_text(text)

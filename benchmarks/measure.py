@@ -17,8 +17,9 @@ parser.add_argument("--impl", default="jax", help="the module to measure: jax or
 parser.add_argument("--groups", default="all", help="which groups of rows, with commas between them")
 parser.add_argument("--quick", action="store_true", help="fewer repetitions, no large programs")
 parser.add_argument("--out", help="where the results go as JSON; standard output if left out")
-parser.add_argument("--clock", default="wall", choices=["wall", "cpu"],
-                    help="cpu: the time that processes use, for a busy machine")  # fmt: skip
+parser.add_argument(
+    "--clock", default="wall", choices=["wall", "cpu"], help="cpu: the time that processes use, for a busy machine"
+)
 parser.add_argument("--turns", help="two file descriptors: one says when to go on, the other when to wait")
 options = parser.parse_args()
 _turns = tuple(map(int, options.turns.split(","))) if options.turns else None
@@ -60,8 +61,7 @@ def put(row: str, values: list, unit: str, **notes: Any) -> None:
     values = [v * _SCALES.get(unit, 1.0) for v in values]
     best = max(values) if unit == "1/s" else min(values)
     middle = statistics.median(values)
-    results[row] = dict(best=float(f"{best:.6g}"), median=float(f"{middle:.6g}"), n=len(values), unit=unit,
-                        **notes)  # fmt: skip
+    results[row] = dict(best=float(f"{best:.6g}"), median=float(f"{middle:.6g}"), n=len(values), unit=unit, **notes)
 
 
 def guard(row: str, measure: Callable[[], Any]) -> None:

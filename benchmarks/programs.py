@@ -75,8 +75,15 @@ def stage(name, make, compile_reps=2, run=True):
         for i in range(1, repeats):
             once(i)
         count, lines = count_eqns(getattr(traced.jaxpr, "jaxpr", traced.jaxpr)), text.count("\n")
-        put(f"{name}/trace", traces[1:], "ms", first=round(traces[0] * 1e3, 3), eqns=count,
-            top_eqns=len(traced.jaxpr.eqns), hlo_lines=lines)  # fmt: skip
+        put(
+            f"{name}/trace",
+            traces[1:],
+            "ms",
+            first=round(traces[0] * 1e3, 3),
+            eqns=count,
+            top_eqns=len(traced.jaxpr.eqns),
+            hlo_lines=lines,
+        )
         put(f"{name}/lower", lowerings[1:], "ms", first=round(lowerings[0] * 1e3, 3))
         put(f"{name}/trace_us_per_eqn", [t / max(count, 1) for t in traces[1:]], "us")
         put(f"{name}/lower_us_per_hlo_line", [t / max(lines, 1) for t in lowerings[1:]], "us")
@@ -313,9 +320,7 @@ def pmap():
         return
     if kid == "async":
         tr, st, randn = train_make()
-        f = jax.pmap(
-            functools.partial(tr, axis="batch"), "batch", in_axes=(None, None, 0), out_axes=(None, None)
-        )
+        f = jax.pmap(functools.partial(tr, axis="batch"), "batch", in_axes=(None, None, 0), out_axes=(None, None))
         return steps_per_s("pmap/specrad_mlp_2dev_async_loop", f, st, randn, (2, 32))
     n = 2
 
@@ -329,9 +334,7 @@ def pmap():
 
     def go():
         tr, st, randn = train_make()
-        f = jax.pmap(
-            functools.partial(tr, axis="batch"), "batch", in_axes=(None, None, 0), out_axes=(None, None)
-        )
+        f = jax.pmap(functools.partial(tr, axis="batch"), "batch", in_axes=(None, None, 0), out_axes=(None, None))
         steps_per_s("pmap/specrad_mlp_2dev_sync_loop", f, st, randn, (n, 64 // n), each=True)
 
     guard("pmap/specrad_mlp_2dev", go)

@@ -43,8 +43,13 @@ def seconds_of(code: str, count: int, arguments: tuple = (), env: dict | None = 
     for _ in range(count):
         turn()
         start = now()
-        subprocess.run([sys.executable, "-c", code, *arguments], check=True, env=env,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            check=True,
+            env=env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         found.append(now() - start)
     return found
 

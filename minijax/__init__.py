@@ -20,21 +20,10 @@ from minijax.api.autodiff import (
     value_and_grad as value_and_grad,
     vjp as vjp,
 )
-from minijax.api.checkpoint import (
-    checkpoint as checkpoint,
-    checkpoint_policies as checkpoint_policies,
-    remat as remat,
-)
-from minijax.api.custom import (
-    custom_gradient as custom_gradient,
-    custom_jvp as custom_jvp,
-    custom_vjp as custom_vjp,
-)
+from minijax.api.checkpoint import checkpoint as checkpoint, checkpoint_policies as checkpoint_policies, remat as remat
+from minijax.api.custom import custom_gradient as custom_gradient, custom_jvp as custom_jvp, custom_vjp as custom_vjp
 from minijax.api.custom_tools import closure_convert as closure_convert
-from minijax.api.environment import (
-    effects_barrier as effects_barrier,
-    print_environment_info as print_environment_info,
-)
+from minijax.api.environment import effects_barrier as effects_barrier, print_environment_info as print_environment_info
 from minijax.api.jit import eval_shape as eval_shape, jit as jit, make_jaxpr as make_jaxpr
 from minijax.api.meshes import make_mesh as make_mesh, reshard as reshard
 from minijax.api.pmap import pmap as pmap
@@ -93,12 +82,7 @@ from minijax.ir.refs import Ref as Ref
 from minijax.ir.shardings import NamedSharding as NamedSharding, PartitionSpec as P  # noqa: F401
 from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)
 from minijax.ops.indexing import dslice as ds  # noqa: F401
-from minijax.ops.refs import (
-    empty_ref as empty_ref,
-    free_ref as free_ref,
-    freeze as freeze,
-    new_ref as new_ref,
-)
+from minijax.ops.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
 from minijax.run.array import Array as Array, Shard as Shard, live_arrays as live_arrays
 from minijax.run.client import (
     Device as Device,

@@ -51,9 +51,7 @@ def run_on(namespace: ModuleType, program: Callable) -> Any:
     given = {}
     for name in inspect.signature(program).parameters:
         submodule = SHORT_NAMES.get(name, name)
-        given[name] = (
-            namespace if name == "jax" else importlib.import_module(f"{namespace.__name__}.{submodule}")
-        )
+        given[name] = namespace if name == "jax" else importlib.import_module(f"{namespace.__name__}.{submodule}")
     return program(**given)
 
 
@@ -184,9 +182,7 @@ _SUB_BYTE = {
 }
 
 
-def _same_numbers(
-    where: str, ours: np.ndarray, theirs: np.ndarray, rtol: float, atol: float, any_nan: bool
-) -> None:
+def _same_numbers(where: str, ours: np.ndarray, theirs: np.ndarray, rtol: float, atol: float, any_nan: bool) -> None:
     if ours.dtype == object or theirs.dtype == object:
         require(ours.tolist() == theirs.tolist(), where, ours, theirs)
         return
@@ -202,9 +198,7 @@ def _same_numbers(
         wrong &= ~np.isclose(ours.astype(wide), theirs.astype(wide), rtol, atol, equal_nan=any_nan)
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
-        require(
-            False, f"{where} at {at}, {wrong.sum()} of {wrong.size} differ", repr(ours[at]), repr(theirs[at])
-        )
+        require(False, f"{where} at {at}, {wrong.sum()} of {wrong.size} differ", repr(ours[at]), repr(theirs[at]))
 
 
 # Errors
@@ -282,9 +276,7 @@ def same_lines(where: str, ours: str, theirs: str) -> None:
     if where == "jaxpr" and (" = reshard " in theirs or _ON_MANUAL.search(_unwrapped(theirs))):
         ours, theirs = _without_meshes(ours), _without_meshes(theirs)
     if ours != theirs and (where != "jaxpr" or _unwrapped(ours) != _unwrapped(theirs)):
-        lines = difflib.unified_diff(
-            theirs.splitlines(), ours.splitlines(), "theirs", "ours", lineterm="", n=2
-        )
+        lines = difflib.unified_diff(theirs.splitlines(), ours.splitlines(), "theirs", "ours", lineterm="", n=2)
         raise Mismatch(f"{where}:\n" + "\n".join(lines))
 
 
@@ -735,17 +727,13 @@ def vmap_along(axis: int) -> Transform:
 
 def vmap_of_one(number: int, axis: int) -> Transform:
     """`vmap` of one argument along an axis, or its last where it has fewer."""
-    return _vmap(
-        lambda args: tuple(min(axis, np.ndim(x)) if i == number else None for i, x in enumerate(args))
-    )
+    return _vmap(lambda args: tuple(min(axis, np.ndim(x)) if i == number else None for i, x in enumerate(args)))
 
 
 def _more() -> dict[str, Transform]:
     of = {f"vmap_of_{name}": then(TRANSFORMS["vmap"], TRANSFORMS[name]) for name in ("jvp", "vjp")}
     all_along = {f"vmap_along_{axis}": vmap_along(axis) for axis in (1, 2)}
-    one = {
-        f"vmap_{number}_along_{axis}": vmap_of_one(number, axis) for number in range(5) for axis in range(5)
-    }
+    one = {f"vmap_{number}_along_{axis}": vmap_of_one(number, axis) for number in range(5) for axis in range(5)}
     return of | all_along | one
 
 

@@ -72,7 +72,8 @@ def reset() -> None:
 def run_python(program: str, *args: Any, timeout: float = 600) -> str:
     """The output of a program in a process of its own, which must end well."""
     env = dict(os.environ, PYTHONPATH=str(ROOT), JAX_PLATFORMS="cpu")
-    done = subprocess.run([sys.executable, "-c", program, *map(str, args)], env=env, capture_output=True,
-                          text=True, timeout=timeout)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, args)], env=env, capture_output=True, text=True, timeout=timeout
+    )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -208,9 +208,7 @@ def weak_fori(jax, jnp):
 
 
 def weak_cond(jax, jnp):
-    return lambda x: jax.lax.cond(
-        x > 1, lambda c: c * jnp.float32(2), lambda c: jnp.sin(c) + jnp.float32(1), x
-    )
+    return lambda x: jax.lax.cond(x > 1, lambda c: c * jnp.float32(2), lambda c: jnp.sin(c) + jnp.float32(1), x)
 
 
 def weak_custom(jax, jnp):

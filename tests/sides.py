@@ -16,9 +16,7 @@ COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-permute", "
 
 def numbers(*sizes: int, dtype: Any = np.float32) -> np.ndarray:
     """The same few numbers each time, none of them near another's."""
-    return (np.random.RandomState(0).permutation(int(np.prod(sizes))).reshape(sizes) * 0.375 - 3).astype(
-        dtype
-    )
+    return (np.random.RandomState(0).permutation(int(np.prod(sizes))).reshape(sizes) * 0.375 - 3).astype(dtype)
 
 
 @functools.cache
@@ -27,13 +25,9 @@ def side(package: str) -> SimpleNamespace:
     jax = importlib.import_module(package)
     sharding, jnp = jax.sharding, importlib.import_module(f"{package}.numpy")
     s = SimpleNamespace(jax=jax, jnp=jnp, lax=jax.lax, np=np, P=sharding.PartitionSpec, random=jax.random)
-    s.Mesh, s.NS, s.SDS, s.AxisType = (
-        sharding.Mesh, sharding.NamedSharding, jax.ShapeDtypeStruct, sharding.AxisType
-    )  # fmt: skip
+    s.Mesh, s.NS, s.SDS, s.AxisType = (sharding.Mesh, sharding.NamedSharding, jax.ShapeDtypeStruct, sharding.AxisType)
     s.One, s.d, s.numbers = sharding.SingleDeviceSharding, jax.devices(), numbers
-    s.grid = lambda sizes, names, devices=s.d: s.Mesh(
-        np.array(devices[: int(np.prod(sizes))]).reshape(sizes), names
-    )
+    s.grid = lambda sizes, names, devices=s.d: s.Mesh(np.array(devices[: int(np.prod(sizes))]).reshape(sizes), names)
     s.m, s.m8, s.m4 = s.grid((4, 2), ("x", "y")), s.grid((8,), ("i",)), s.grid((2, 2), ("x", "y"))
     s.explicit = jax.make_mesh((4, 2), ("x", "y"), devices=s.d)
     s.back = s.grid((4, 2), ("x", "y"), s.d[::-1])

@@ -110,9 +110,7 @@ TO_NUMPY = {
 @pytest.mark.oracle
 @table(TO_NUMPY)
 def test_numpy_sees_the_values(program):
-    results = [
-        compare.outcome(lambda s=s: compare.run_on(s, program)) for s in (compare.ours(), compare.theirs())
-    ]
+    results = [compare.outcome(lambda s=s: compare.run_on(s, program)) for s in (compare.ours(), compare.theirs())]
     assert type(results[0].error) is type(results[1].error)
     if not results[0].error:
         compare.same_value(results[0].value, results[1].value)
@@ -220,9 +218,7 @@ DONATED = {
     "numpy": _then_deleted(lambda jax, x: jax.jit(lambda a: a + 1, **DONATE)(np.arange(3.0))),
     "a scalar": _then_deleted(lambda jax, x: jax.jit(lambda a: a + 1, **DONATE)(1.0)),
     "inside jit": _then_deleted(lambda jax, x: jax.jit(lambda y: jax.jit(lambda a: a + 1, **DONATE)(y))(x)),
-    "inside grad": _then_deleted(
-        lambda jax, x: jax.grad(lambda y: jax.jit(lambda a: (a * a).sum(), **DONATE)(y))(x)
-    ),
+    "inside grad": _then_deleted(lambda jax, x: jax.grad(lambda y: jax.jit(lambda a: (a * a).sum(), **DONATE)(y))(x)),
     "inside vmap": _then_deleted(lambda jax, x: jax.vmap(lambda y: jax.jit(lambda a: a * 2, **DONATE)(y))(x)),
     "device_put": _then_deleted(lambda jax, x: jax.device_put(x, donate=True)),
     "a tree": _tree,
@@ -262,9 +258,7 @@ def _beside_itself(jax, jnp):
 @pytest.mark.parametrize("program", [_twice, _beside_itself])
 def test_an_array_cannot_be_donated_and_used_in_one_call(program):
     compare.same_error(
-        lambda: compare.run_on(compare.ours(), program),
-        lambda: compare.run_on(compare.theirs(), program),
-        ["donate"],
+        lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), ["donate"]
     )
 
 
@@ -299,24 +293,18 @@ AFTER = {
     "deepcopy": lambda jnp: copy.deepcopy(_gone(jnp)),
     "pickle": lambda jnp: pickle.dumps(_gone(jnp)),
     "donate again": lambda jax, jnp: jax.jit(lambda a: a + 1, **DONATE)(_gone(jnp)),
-    "its type": lambda jnp: (lambda x: (x.shape, str(x.dtype), x.weak_type, x.ndim, x.nbytes, len(x)))(
-        _gone(jnp)
-    ),
-    "its sharding": lambda jax, jnp: (
-        repr(_gone(jnp).sharding),
-        _gone(jnp).committed,
-        str(jax.typeof(_gone(jnp))),
-    ),
+    "its type": lambda jnp: (lambda x: (x.shape, str(x.dtype), x.weak_type, x.ndim, x.nbytes, len(x)))(_gone(jnp)),
+    "its sharding": lambda jax, jnp: (repr(_gone(jnp).sharding), _gone(jnp).committed, str(jax.typeof(_gone(jnp)))),
     "delete": lambda jnp: _gone(jnp).delete(),
     "zeros_like": lambda jnp: jnp.zeros_like(_gone(jnp)),
     "asarray": lambda jnp: jnp.asarray(_gone(jnp)).is_deleted(),
     "make_jaxpr": lambda jax, jnp: str(jax.make_jaxpr(lambda x: x + 1)(_gone(jnp))),
-    "pulled back": lambda jax, jnp: (
-        lambda x: (lambda f: (x.delete(), f(jnp.ones(3))))(jax.vjp(jnp.sin, x)[1])
-    )(jnp.ones(3)),
-    "residual": lambda jax, jnp: (
-        lambda x: (lambda f: (x.delete(), f(jnp.ones(3))))(jax.vjp(lambda a: a * a, x)[1])
-    )(jnp.ones(3)),
+    "pulled back": lambda jax, jnp: (lambda x: (lambda f: (x.delete(), f(jnp.ones(3))))(jax.vjp(jnp.sin, x)[1]))(
+        jnp.ones(3)
+    ),
+    "residual": lambda jax, jnp: (lambda x: (lambda f: (x.delete(), f(jnp.ones(3))))(jax.vjp(lambda a: a * a, x)[1]))(
+        jnp.ones(3)
+    ),
 }
 
 
@@ -343,9 +331,7 @@ def _live():
 def test_dropped_arrays_free_their_memory():
     x = jnp.ones(3)
     step = minijax.jit(lambda x: x * 2 + 1)
-    loop = minijax.jit(
-        minijax.grad(lambda x: minijax.lax.scan(lambda c, y: (c * y, c), x, jnp.arange(3.0))[0].sum())
-    )
+    loop = minijax.jit(minijax.grad(lambda x: minijax.lax.scan(lambda c, y: (c * y, c), x, jnp.arange(3.0))[0].sum()))
     works = (
         lambda: step(x),
         lambda: loop(x),

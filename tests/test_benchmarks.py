@@ -23,9 +23,7 @@ def compare(monkeypatch):
 
 def rows_of(compare, *pairs):
     """Rows from pairs of sides, each a dict from names to (value, unit)."""
-    made = [
-        tuple({n: {"best": v, "unit": u} for n, (v, u) in side.items()} for side in pair) for pair in pairs
-    ]
+    made = [tuple({n: {"best": v, "unit": u} for n, (v, u) in side.items()} for side in pair) for pair in pairs]
     names = dict.fromkeys(name for pair in made for side in pair for name in side)
     return [compare.row_of(name, made) for name in names]
 
@@ -54,9 +52,7 @@ def test_an_implementation_that_dies_loses_every_row():
         "--b",
         "json",
     ]
-    done = subprocess.run(
-        [*command, "--pairs", "1", "--quick", "--groups", "pytree"], capture_output=True, text=True
-    )
+    done = subprocess.run([*command, "--pairs", "1", "--quick", "--groups", "pytree"], capture_output=True, text=True)
     assert done.returncode == 1 and "lost by json: pytree/flatten_2" in done.stdout
 
 
@@ -71,8 +67,7 @@ def test_a_lost_row_fails_and_one_that_only_b_has_does_not(compare, capsys):
 def test_more_instructions_than_the_other_side_fail(compare, capsys):
     def counted(a, b):
         return rows_of(
-            compare,
-            ({"stages/mlp/hlo_instructions": (a, "count")}, {"stages/mlp/hlo_instructions": (b, "count")}),
+            compare, ({"stages/mlp/hlo_instructions": (a, "count")}, {"stages/mlp/hlo_instructions": (b, "count")})
         )
 
     assert passes(compare, counted(50, 50))
@@ -84,11 +79,7 @@ def test_floors_hold_for_means_and_for_rows(compare, capsys):
     def eager(*ratios):
         names = [f"eager/op{i}" for i in range(len(ratios))]
         return rows_of(
-            compare,
-            (
-                dict.fromkeys(names, (1.0, "us")),
-                {n: (1 / r, "us") for n, r in zip(names, ratios, strict=True)},
-            ),
+            compare, (dict.fromkeys(names, (1.0, "us")), {n: (1 / r, "us") for n, r in zip(names, ratios, strict=True)})
         )
 
     assert passes(compare, eager(1.6, 1.5), floors=True)

@@ -18,11 +18,7 @@ def python(code):
     """Runs a program in a fresh process, warnings as errors, and returns what it prints."""
     environment = dict(os.environ, PYTHONPATH=str(ROOT), JAX_PLATFORMS="cpu")
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120, env=environment
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -79,9 +75,7 @@ def test_both_work_in_one_process_in_either_order(order):
 def test_jax_may_be_imported_after_minijax_has_run():
     work = "assert float(M.jit(M.grad(lambda x: M.numpy.sin(x) * x))(1.0)) > 1"
     apart = "assert 'jax' not in sys.modules"
-    code = (
-        f"import sys, minijax as M\n{work}\n{apart}\nimport jax\n{work}\nprint(jax.jit(lambda x: x + 1)(1))"
-    )
+    code = f"import sys, minijax as M\n{work}\n{apart}\nimport jax\n{work}\nprint(jax.jit(lambda x: x + 1)(1))"
     assert python(code) == "2\n"
 
 
@@ -237,9 +231,7 @@ def test_minijax_takes_arrays_of_jax(jax, name):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(
-    "name", ["captured", "concatenate", "a list", "at", "dlpack", "left operand", "matmul"]
-)
+@pytest.mark.parametrize("name", ["captured", "concatenate", "a list", "at", "dlpack", "left operand", "matmul"])
 def test_jax_takes_arrays_of_minijax_where_it_takes_foreign_ones(jax, name):
     found = TAKEN[name](jax, jnp.arange(3.0))
     assert told(found) == told(TAKEN[name](jax, jax.numpy.arange(3.0)))

@@ -217,9 +217,7 @@ def test_programs_are_compared_by_the_value_they_give():
     with pytest.raises(Mismatch):
         compare.same(lambda jax: 1 if jax is compare.ours() else 2)
     compare.same(
-        lambda jax: np.float32(1 if jax is compare.ours() else 1 + 1e-6),
-        rtol=1e-5,
-        why="two orders of one sum",
+        lambda jax: np.float32(1 if jax is compare.ours() else 1 + 1e-6), rtol=1e-5, why="two orders of one sum"
     )
     compare.same(lambda lax: lax.add(1, 1.0), may_raise=True)
     with pytest.raises(TypeError):
@@ -298,11 +296,7 @@ def test_canonical_texts_keep_what_changes_the_program():
 
 PROGRAMS = [
     Case("tanh", lambda jnp: lambda x: jnp.tanh(x) * x, (ONES,)),
-    Case(
-        "tree",
-        lambda lax: lambda d, i: {"a": lax.sin(d["x"]) * d["y"], "i": i + 1},
-        ({"x": ONES, "y": 2.0}, 3),
-    ),
+    Case("tree", lambda lax: lambda d, i: {"a": lax.sin(d["x"]) * d["y"], "i": i + 1}, ({"x": ONES, "y": 2.0}, 3)),
     Case("integers", lambda: lambda i: i + 1, (np.int32(3),)),
     Case("complex", lambda jnp: lambda z: jnp.exp(z), (np.complex64(1 + 2j),)),
 ]

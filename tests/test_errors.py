@@ -20,9 +20,7 @@ def same_raised(program, *phrases):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         compare.same_error(
-            lambda: compare.run_on(compare.ours(), program),
-            lambda: compare.run_on(compare.theirs(), program),
-            phrases,
+            lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
         )
 
 
@@ -61,12 +59,7 @@ OF_A_FLOAT = {
     "in a list": (lambda x, jnp: x in [1.0, 2.0], BOOL),
     "max": (lambda x, jnp: max(x, 2.0), BOOL),
     "bool": (lambda x, jnp: bool(x > 0), BOOL),
-    "int": (
-        lambda x, jnp: int(x),
-        ABSTRACT + "float32[]",
-        "The problem arose with the `int` function.",
-        DEPENDS,
-    ),
+    "int": (lambda x, jnp: int(x), ABSTRACT + "float32[]", "The problem arose with the `int` function.", DEPENDS),
     "float": (lambda x, jnp: float(x), ABSTRACT, "The problem arose with the `float` function.", DEPENDS),
     "complex": (lambda x, jnp: complex(x), ABSTRACT, "The problem arose with the `complex` function."),
     "math": (lambda x, jnp: math.sin(x), ABSTRACT, "`float` function"),
@@ -77,19 +70,13 @@ OF_A_FLOAT = {
     "len": (lambda x, jnp: len(x), "len() of unsized object"),
     "iter": (lambda x, jnp: list(x), "iteration over a 0-d array"),
     "hash": (lambda x, jnp: {x: 1}, "unhashable type"),
-    "float as index": (
-        lambda x, jnp: [1, 2][x],
-        "Only integer scalar arrays can be converted to a scalar index.",
-    ),
+    "float as index": (lambda x, jnp: [1, 2][x], "Only integer scalar arrays can be converted to a scalar index."),
 }
 OF_AN_INT = {
     "range": (lambda x, jnp: range(x), INDEX, DEPENDS),
     "index": (lambda x, jnp: [1, 2][x], INDEX, DEPENDS),
     "hex": (lambda x, jnp: hex(x), INDEX),
-    "numpy index": (
-        lambda x, jnp: np.ones(3)[x],
-        "The numpy.ndarray conversion method __array__() was called",
-    ),
+    "numpy index": (lambda x, jnp: np.ones(3)[x], "The numpy.ndarray conversion method __array__() was called"),
     "zeros": (lambda x, jnp: jnp.zeros(x), SHAPE, STATIC, DEPENDS),
     "zeros of two": (lambda x, jnp: jnp.zeros((2, x)), SHAPE, STATIC, DEPENDS),
     "full": (lambda x, jnp: jnp.full((x,), 1), SHAPE, STATIC, DEPENDS),
@@ -110,12 +97,7 @@ OF_A_VECTOR = {
     "__array__": (lambda x, jnp: x.__array__(), NUMPY, DEPENDS),
     "np.sin": (lambda x, jnp: np.sin(x), NUMPY),
     "np.add": (lambda x, jnp: np.add(np.ones(3), x), NUMPY),
-    "tolist": (
-        lambda x, jnp: x.tolist(),
-        ABSTRACT + "float32[3]",
-        "The tolist() method was called on",
-        DEPENDS,
-    ),
+    "tolist": (lambda x, jnp: x.tolist(), ABSTRACT + "float32[3]", "The tolist() method was called on", DEPENDS),
     "delete": (lambda x, jnp: x.delete(), "The delete() method was called on traced array"),
     "devices": (lambda x, jnp: x.devices(), "The devices() method was called on traced array"),
     "dlpack": (lambda x, jnp: x.__dlpack__(), "The __dlpack__() method was called on traced array"),
@@ -125,11 +107,7 @@ OF_A_VECTOR = {
     "int": (lambda x, jnp: int(x), "Only scalar arrays can be converted to Python scalars; got arr.ndim=1"),
     "item assignment": (lambda x, jnp: x.__setitem__(0, 1.0), IMMUTABLE, ".at["),
     "mask": (lambda x, jnp: x[x > 0], "Array boolean indices must be concrete; got bool[3]"),
-    "nonzero": (
-        lambda x, jnp: jnp.nonzero(x),
-        ABSTRACT,
-        "The size argument of jnp.nonzero must be statically",
-    ),
+    "nonzero": (lambda x, jnp: jnp.nonzero(x), ABSTRACT, "The size argument of jnp.nonzero must be statically"),
     "where": (lambda x, jnp: jnp.where(x), ABSTRACT),
     "unique": (lambda x, jnp: jnp.unique(x), ABSTRACT),
     "buffer": (lambda x, jnp: memoryview(x), "a bytes-like object is required"),
@@ -161,16 +139,8 @@ def _positive(x):
 
 WHERE_TRACED = {
     "grad of jit": (lambda jax: jax.grad(jax.jit(_positive))(1.0), "the function _positive at ", "for jit"),
-    "jit of grad": (
-        lambda jax: jax.jit(jax.grad(_positive))(1.0),
-        "the function _positive at ",
-        "argument x",
-    ),
-    "scan": (
-        lambda jax: jax.lax.scan(lambda c, x: (_positive(c), x), 1.0, np.ones(2)),
-        "for scan",
-        "argument c",
-    ),
+    "jit of grad": (lambda jax: jax.jit(jax.grad(_positive))(1.0), "the function _positive at ", "argument x"),
+    "scan": (lambda jax: jax.lax.scan(lambda c, x: (_positive(c), x), 1.0, np.ones(2)), "for scan", "argument c"),
     "while": (lambda jax: jax.lax.while_loop(lambda c: c < 3, _positive, 1.0), "for while_", "argument x"),
     "cond": (lambda jax: jax.lax.cond(True, _positive, lambda x: x, 1.0), "for cond", "argument x"),
     "fori": (
@@ -208,9 +178,7 @@ def test_map_names_the_function_that_it_was_given():
 def test_our_message_names_the_line_and_the_operation_that_made_the_value():
     import minijax as jax
 
-    with pytest.raises(
-        jax.errors.TracerBoolConversionError, match=r"test_errors.py:\d+ \(_positive\)"
-    ) as found:
+    with pytest.raises(jax.errors.TracerBoolConversionError, match=r"test_errors.py:\d+ \(_positive\)") as found:
         jax.jit(_positive)(1.0)
     assert "gt" in str(found.value)
     assert str(copy.copy(found.value)) == str(pickle.loads(pickle.dumps(found.value))) == str(found.value)
@@ -231,12 +199,7 @@ def test_values_are_known_outside_jit_where_jax_knows_them():
 
 NOT_STATIC = "this argument was not marked as static using the static_argnums or static_argnames"
 OF_JIT = {
-    "a string": (
-        lambda jax: jax.jit(lambda x: x)("a"),
-        "Error interpreting argument to",
-        "at path x",
-        NOT_STATIC,
-    ),
+    "a string": (lambda jax: jax.jit(lambda x: x)("a"), "Error interpreting argument to", "at path x", NOT_STATIC),
     "a string inside": (lambda jax: jax.jit(lambda x, y: y)({"k": [1, "a"]}, 2.0), "at path x['k'][1]"),
     "an object": (lambda jax: jax.jit(lambda x: x)(Thing()), "of type <class ", "Thing"),
     "a function": (lambda jax: jax.jit(lambda x: x)(len), "Error interpreting argument to"),
@@ -246,35 +209,19 @@ OF_JIT = {
         lambda jax: jax.jit(lambda x: "a")(1.0),
         "traced for jit returned a value of type <class 'str'",
     ),
-    "an object returned": (
-        lambda jax: jax.jit(lambda x: {"a": Thing()})(1.0),
-        "at output component",
-        "['a']",
-    ),
+    "an object returned": (lambda jax: jax.jit(lambda x: {"a": Thing()})(1.0), "at output component", "['a']"),
     "too few": (lambda jax: jax.jit(lambda x, y: x)(1.0), "missing 1 required positional argument: 'y'"),
     "too many": (lambda jax: jax.jit(lambda x: x)(1.0, 2.0), "takes 1 positional argument but 2 were given"),
-    "unhashable": (
-        lambda jax: jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]),
-        "Non-hashable static arguments",
-    ),
+    "unhashable": (lambda jax: jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]), "Non-hashable static arguments"),
     "unhashable by name": (
         lambda jax: jax.jit(lambda n: 1, static_argnames="n")(n=[1]),
         "Non-hashable static arguments",
     ),
-    "static array": (
-        lambda jax, jnp: jax.jit(lambda n: 1, static_argnums=0)(jnp.ones(2)),
-        "Non-hashable static",
-    ),
-    "static tracer": (
-        lambda jax: jax.jit(lambda x: jax.jit(lambda n: 1, static_argnums=0)(x))(1.0),
-        "Non-hashable",
-    ),
+    "static array": (lambda jax, jnp: jax.jit(lambda n: 1, static_argnums=0)(jnp.ones(2)), "Non-hashable static"),
+    "static tracer": (lambda jax: jax.jit(lambda x: jax.jit(lambda n: 1, static_argnums=0)(x))(1.0), "Non-hashable"),
     "static out of range": (lambda jax: jax.jit(lambda x: x, static_argnums=5), "static_argnums=(5,)"),
     "static unknown": (lambda jax: jax.jit(lambda x: x, static_argnames="zz"), "invalid argnames {'zz'}"),
-    "static and donated": (
-        lambda jax: jax.jit(lambda x: x, static_argnums=0, donate_argnums=0),
-        "cannot intersect",
-    ),
+    "static and donated": (lambda jax: jax.jit(lambda x: x, static_argnums=0, donate_argnums=0), "cannot intersect"),
     "no function": (lambda jax: jax.jit(3), "Expected a callable value, got 3"),
     "a generator": (lambda jax: jax.jit(lambda: (yield)), "Expected a function, got a generator function"),
     "a large int": (lambda jax: jax.jit(lambda x: x)(2**40),),
@@ -283,38 +230,17 @@ OF_JIT = {
 OF_DERIVATIVES = {
     "no function": (lambda jax: jax.grad(3), "Expected a callable value, got 3"),
     "a string": (lambda jax: jax.grad(lambda x: x)("a"), "is not a valid JAX type"),
-    "an int": (
-        lambda jax: jax.grad(lambda x: x * 1.0)(1),
-        "grad requires real- or complex-valued inputs",
-        "int32",
-    ),
-    "a bool": (
-        lambda jax: jax.grad(lambda x: x * 1.0)(True),
-        "grad requires real- or complex-valued inputs",
-        "bool",
-    ),
-    "complex result": (
-        lambda jax: jax.grad(lambda x: x * 1j)(1.0),
-        "grad requires real-valued outputs",
-        "complex64",
-    ),
-    "int result": (
-        lambda jax, jnp: jax.grad(lambda x: jnp.int32(1))(1.0),
-        "grad requires real-valued outputs",
-    ),
+    "an int": (lambda jax: jax.grad(lambda x: x * 1.0)(1), "grad requires real- or complex-valued inputs", "int32"),
+    "a bool": (lambda jax: jax.grad(lambda x: x * 1.0)(True), "grad requires real- or complex-valued inputs", "bool"),
+    "complex result": (lambda jax: jax.grad(lambda x: x * 1j)(1.0), "grad requires real-valued outputs", "complex64"),
+    "int result": (lambda jax, jnp: jax.grad(lambda x: jnp.int32(1))(1.0), "grad requires real-valued outputs"),
     "vector result": (
         lambda jax, jnp: jax.grad(lambda x: x)(jnp.ones(3)),
         "Gradient only defined for scalar-output functions.",
         "(3,)",
     ),
-    "vector of one": (
-        lambda jax, jnp: jax.grad(lambda x: x)(jnp.ones(1)),
-        "Gradient only defined for scalar-output",
-    ),
-    "a pair": (
-        lambda jax: jax.grad(lambda x: (x, x))(1.0),
-        "Gradient only defined for scalar-output functions.",
-    ),
+    "vector of one": (lambda jax, jnp: jax.grad(lambda x: x)(jnp.ones(1)), "Gradient only defined for scalar-output"),
+    "a pair": (lambda jax: jax.grad(lambda x: (x, x))(1.0), "Gradient only defined for scalar-output functions."),
     "None": (lambda jax: jax.grad(lambda x: None)(1.0), "Gradient only defined for scalar-output functions."),
     "a string returned": (lambda jax: jax.grad(lambda x: "s")(1.0), "is not a valid JAX type"),
     "argnums": (
@@ -324,10 +250,7 @@ OF_DERIVATIVES = {
     ),
     "keywords alone": (lambda jax: jax.grad(lambda x: x)(x=1.0), "requires at least 1 positional arguments"),
     "no aux": (lambda jax: jax.grad(lambda x: x, has_aux=True)(1.0),),
-    "holomorphic": (
-        lambda jax: jax.grad(lambda x: x, holomorphic=True)(1.0),
-        "requires inputs with complex dtype",
-    ),
+    "holomorphic": (lambda jax: jax.grad(lambda x: x, holomorphic=True)(1.0), "requires inputs with complex dtype"),
     "jacfwd": (lambda jax: jax.jacfwd(lambda x: x)(1), "jacfwd requires real-valued inputs"),
     "jacrev": (lambda jax: jax.jacrev(lambda x: x)(1), "jacrev requires real- or complex-valued inputs"),
     "jvp's tree": (lambda jax: jax.jvp(lambda x: x, (1.0,), ((1.0,),)), "must have the same tree structure"),
@@ -347,11 +270,7 @@ OF_DERIVATIVES = {
         "unexpected JAX type",
         "float32[2]",
     ),
-    "vjp's dtype": (
-        lambda jax: jax.vjp(lambda x: x, 1.0)[1](1),
-        "unexpected JAX type (e.g. shape/dtype)",
-        "int32[]",
-    ),
+    "vjp's dtype": (lambda jax: jax.vjp(lambda x: x, 1.0)[1](1), "unexpected JAX type (e.g. shape/dtype)", "int32[]"),
     "vjp's count": (lambda jax: jax.vjp(lambda x: x, 1.0)[1](1.0, 2.0), "was called with 2 arguments"),
     "linearize's shape": (
         lambda jax: jax.linearize(lambda x: x, 1.0)[1](np.ones(2)),
@@ -366,23 +285,14 @@ OF_VMAP = {
         "vmap got inconsistent sizes for array axes to be mapped",
     ),
     "axis_size": (lambda jax: jax.vmap(lambda x: x, axis_size=3)(np.ones(2)), "vmap got inconsistent sizes"),
-    "sizes in a tree": (
-        lambda jax: jax.vmap(lambda x: x)({"a": np.ones(2), "b": np.ones(3)}),
-        "inconsistent sizes",
-    ),
+    "sizes in a tree": (lambda jax: jax.vmap(lambda x: x)({"a": np.ones(2), "b": np.ones(3)}), "inconsistent sizes"),
     "a scalar": (lambda jax: jax.vmap(lambda x: x)(1.0), "its rank should be at least 1, but is only 0"),
-    "axis": (
-        lambda jax: jax.vmap(lambda x: x, in_axes=2)(np.ones(2)),
-        "rank should be at least 3, but is only 1",
-    ),
+    "axis": (lambda jax: jax.vmap(lambda x: x, in_axes=2)(np.ones(2)), "rank should be at least 3, but is only 1"),
     "nothing mapped": (
         lambda jax: jax.vmap(lambda x: x, in_axes=None)(np.ones(2)),
         "at least one non-None value in in_axes",
     ),
-    "count of in_axes": (
-        lambda jax: jax.vmap(lambda x: x, in_axes=(0, 0))(np.ones(2)),
-        "len(in_axes)=2, len(args)=1",
-    ),
+    "count of in_axes": (lambda jax: jax.vmap(lambda x: x, in_axes=(0, 0))(np.ones(2)), "len(in_axes)=2, len(args)=1"),
     "in_axes": (
         lambda jax: jax.vmap(lambda x: x, in_axes="a")(np.ones(2)),
         "vmap in_axes must be an int, None, or a tuple",
@@ -392,14 +302,8 @@ OF_VMAP = {
         lambda jax: jax.vmap(lambda x: x, out_axes=3)(np.ones(2)),
         "axis 3 is out of bounds for array of dimension 1",
     ),
-    "out_axes' tree": (
-        lambda jax: jax.vmap(lambda x: x, out_axes=(0, 0))(np.ones(2)),
-        "must be a tree prefix",
-    ),
-    "no arguments": (
-        lambda jax: jax.vmap(lambda: 1)(),
-        "must be passed at least one argument containing an array",
-    ),
+    "out_axes' tree": (lambda jax: jax.vmap(lambda x: x, out_axes=(0, 0))(np.ones(2)), "must be a tree prefix"),
+    "no arguments": (lambda jax: jax.vmap(lambda: 1)(), "must be passed at least one argument containing an array"),
     "a string": (lambda jax: jax.vmap(lambda x: x)("a"), "is not a valid JAX type"),
     "a string returned": (lambda jax: jax.vmap(lambda x: "s")(np.ones(2)), "is not a valid JAX type"),
     "an axis name": (lambda lax: lax.psum(1.0, "i"), "unbound axis name: i"),
@@ -413,10 +317,7 @@ OF_CONTROL = {
     "scan without length": (lambda lax: lax.scan(lambda c, x: (c, x), 1.0, None),),
     "cond's trees": (lambda lax: lax.cond(True, lambda x: (x, x), lambda x: x, 1.0),),
     "cond's types": (lambda lax: lax.cond(True, lambda x: x, lambda x: 1, 1.0),),
-    "cond's predicate": (
-        lambda lax: lax.cond(np.ones(2), lambda x: x, lambda x: x, 1.0),
-        "Pred must be a scalar",
-    ),
+    "cond's predicate": (lambda lax: lax.cond(np.ones(2), lambda x: x, lambda x: x, 1.0), "Pred must be a scalar"),
     "cond's branch": (lambda lax: lax.cond(True, 3, lambda x: x, 1.0),),
     "switch without branches": (lambda lax: lax.switch(0, []), "Empty branch sequence"),
     "switch's index": (lambda lax: lax.switch(1.0, [lambda: 1, lambda: 2]),),
@@ -473,14 +374,8 @@ OF_ARRAYS = {
         lambda jnp: jnp.ones(3)[[0, 1]],
         "Using a non-tuple sequence for multidimensional indexing is not allowed",
     ),
-    "too many indices": (
-        lambda jnp: jnp.ones(3)[0, 0],
-        "Too many indices: array is 1-dimensional, but 2 were indexed",
-    ),
-    "mask": (
-        lambda jnp: jnp.ones(3)[jnp.array([True, False])],
-        "boolean index did not match shape of indexed array",
-    ),
+    "too many indices": (lambda jnp: jnp.ones(3)[0, 0], "Too many indices: array is 1-dimensional, but 2 were indexed"),
+    "mask": (lambda jnp: jnp.ones(3)[jnp.array([True, False])], "boolean index did not match shape of indexed array"),
     "add a string": (lambda jnp: jnp.ones(3) + "a", "unsupported operand type(s) for +"),
     "add a list": (lambda jnp: jnp.ones(3) + [1, 2, 3], "unsupported operand type(s) for +"),
     "add an object": (lambda jnp: Thing() + jnp.ones(3), "unsupported operand type(s) for +"),
@@ -495,41 +390,26 @@ OF_ARRAYS = {
     "array of None": (lambda jnp: jnp.array([None, 1]), "None is not a valid value for jnp.array"),
     "ragged": (lambda jnp: jnp.array([[1], [1, 2]]), "inhomogeneous shape"),
     "dtype": (lambda jnp: jnp.array([1], dtype="foo"), "data type 'foo' not understood"),
-    "object dtype": (
-        lambda jnp: jnp.array([1], dtype=object),
-        "JAX only supports number, bool, and string dtypes",
-    ),
-    "shapes": (
-        lambda jnp: jnp.ones(3) + jnp.ones(4),
-        "add got incompatible shapes for broadcasting: (3,), (4,).",
-    ),
+    "object dtype": (lambda jnp: jnp.array([1], dtype=object), "JAX only supports number, bool, and string dtypes"),
+    "shapes": (lambda jnp: jnp.ones(3) + jnp.ones(4), "add got incompatible shapes for broadcasting: (3,), (4,)."),
     "matmul": (
         lambda jnp: jnp.ones((2, 3)) @ jnp.ones((2, 3)),
         "requires contracting dimensions to have the same shape",
     ),
-    "matmul of a scalar": (
-        lambda jnp: jnp.ones((2, 3)) @ 1.0,
-        "matmul input operand 1 must have ndim at least 1",
-    ),
+    "matmul of a scalar": (lambda jnp: jnp.ones((2, 3)) @ 1.0, "matmul input operand 1 must have ndim at least 1"),
     "reshape": (lambda jnp: jnp.ones(6).reshape(4), "cannot reshape array of shape (6,) (size 6) into shape"),
     "reshape by -1": (lambda jnp: jnp.ones(6).reshape(4, -1), "does not evenly divide 6"),
     "reshape by floats": (lambda jnp: jnp.ones(6).reshape(2.0, 3), SHAPE),
     "zeros": (lambda jnp: jnp.zeros(2.0), SHAPE),
     "axis": (lambda jnp: jnp.ones(3).sum(2), "axis 2 is out of bounds for array of dimension 1"),
     "axes": (lambda jnp: jnp.ones((3, 3)).sum((0, 0)), "duplicate value in 'axis': (0, 0)"),
-    "stack": (
-        lambda jnp: jnp.stack([jnp.ones(2), jnp.ones(3)]),
-        "All input arrays must have the same shape.",
-    ),
+    "stack": (lambda jnp: jnp.stack([jnp.ones(2), jnp.ones(3)]), "All input arrays must have the same shape."),
     "concatenate": (lambda jnp: jnp.concatenate([]), "Need at least one array to concatenate."),
     "max of nothing": (
         lambda jnp: jnp.max(jnp.ones(0)),
         "zero-size array to reduction operation max which has no identity",
     ),
-    "and of floats": (
-        lambda jnp: jnp.ones(3) & jnp.ones(3),
-        "and does not accept dtype float32 at position 0.",
-    ),
+    "and of floats": (lambda jnp: jnp.ones(3) & jnp.ones(3), "and does not accept dtype float32 at position 0."),
     "lax.add's dtypes": (
         lambda lax, jnp: lax.add(jnp.float32(1), jnp.int32(1)),
         "lax.add requires arguments to have the same dtypes, got float32, int32.",
@@ -575,9 +455,7 @@ def test_strict_promotion_and_ranks_raise_and_warn_as_in_jax():
         with warnings.catch_warnings(record=True) as seen, jax.numpy_rank_promotion("warn"):
             warnings.simplefilter("always")
             value = jnp.ones((2, 3)) + jnp.ones(3)
-        assert "Following NumPy automatic rank promotion for add on shapes (2, 3) (3,)." in str(
-            seen[0].message
-        )
+        assert "Following NumPy automatic rank promotion for add on shapes (2, 3) (3,)." in str(seen[0].message)
         return value
 
     same_raised(strict, "have no available implicit dtype promotion path")

@@ -217,10 +217,7 @@ def test_a_safe_path_stays_safe(elsewhere):
 
 
 def test_arguments_after_the_program_are_its_own():
-    assert (
-        minijax("-c", "import sys; print(sys.argv[1:])", "-m", "--help", "-c").stdout
-        == "['-m', '--help', '-c']\n"
-    )
+    assert minijax("-c", "import sys; print(sys.argv[1:])", "-m", "--help", "-c").stdout == "['-m', '--help', '-c']\n"
 
 
 # How it ends

@@ -56,9 +56,7 @@ USES = {
     "if": lambda jax, jnp, t: 1 if t > 0 else 2,
 }
 EVERYWHERE = ("an operator", "captured by jit", "if")
-PAIRS = [
-    (maker, use) for maker in MAKERS for use in USES if maker in ("jit", "grad", "vmap") or use in EVERYWHERE
-]
+PAIRS = [(maker, use) for maker in MAKERS for use in USES if maker in ("jit", "grad", "vmap") or use in EVERYWHERE]
 
 
 def used_later(maker, use):
@@ -112,9 +110,7 @@ def _from_scan_to_grad(jax):
 @pytest.mark.parametrize("program", [_to_an_outer_jit, _from_vmap_to_jit, _from_scan_to_grad])
 def test_a_tracer_that_escapes_to_an_outer_trace_is_refused(program):
     compare.same_error(
-        lambda: program(compare.ours()),
-        lambda: program(compare.theirs()),
-        ["Encountered an unexpected tracer"],
+        lambda: program(compare.ours()), lambda: program(compare.theirs()), ["Encountered an unexpected tracer"]
     )
 
 
@@ -133,9 +129,7 @@ def test_checking_leaks_finds_what_jax_finds(maker):
         with jax.checking_leaks():
             MAKERS[maker](jax, kept.append)
 
-    results = [
-        compare.outcome(lambda side=side: program(side)) for side in (compare.ours(), compare.theirs())
-    ]
+    results = [compare.outcome(lambda side=side: program(side)) for side in (compare.ours(), compare.theirs())]
     assert type(results[0].error) is type(results[1].error)
     if results[0].error:
         assert all("Leaked" in str(result.error) for result in results)

@@ -12,14 +12,8 @@ from pathlib import Path
 from minijax.interpreters import ad, batching
 
 LINES = [line.split() for line in (Path(__file__).parent / "primitives.txt").read_text().splitlines()]
-PUBLIC = {
-    public: (name, several == "several", set(rules))
-    for public, name, several, *rules in LINES
-    if public != "-"
-}
-PRIVATE = {
-    name: (several == "several", set(rules)) for public, name, several, *rules in LINES if public == "-"
-}
+PUBLIC = {public: (name, several == "several", set(rules)) for public, name, several, *rules in LINES if public != "-"}
+PRIVATE = {name: (several == "several", set(rules)) for public, name, several, *rules in LINES if public == "-"}
 RULES = ("batch", "jvp", "lower", "transpose")
 
 ABSENT = ["random_gamma_p"]
@@ -90,11 +84,7 @@ def test_the_primitives_without_a_public_name_that_are_absent_are_named():
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"minijax.{room}.{module.name}")
     base = importlib.import_module("minijax.ir.primitive").Primitive
-    made = {
-        x.name
-        for x in gc.get_objects()
-        if issubclass(type(x), base) and type(x).__module__.startswith("minijax")
-    }
+    made = {x.name for x in gc.get_objects() if issubclass(type(x), base) and type(x).__module__.startswith("minijax")}
     assert sorted(n for n in PRIVATE if n not in made) == sorted(ABSENT_PRIVATE)
 
 

@@ -62,13 +62,9 @@ CALLS = {
     "map": lambda f: lax.map(f, XX),
     "associative_scan": lambda f: lax.associative_scan(lambda a, b: f(a), XX),
     "custom_jvp": lambda f: _custom_jvp(f)(X),
-    "jit of grad of scan": lambda f: jax.jit(
-        jax.grad(lambda x: lax.scan(lambda c, y: (f(c), y), x, XX)[0].sum())
-    )(X),
+    "jit of grad of scan": lambda f: jax.jit(jax.grad(lambda x: lax.scan(lambda c, y: (f(c), y), x, XX)[0].sum()))(X),
     "vmap of grad of jit": lambda f: jax.vmap(jax.grad(jax.jit(f)))(XX),
-    "grad of vmap of cond": lambda f: jax.grad(
-        lambda x: jax.vmap(lambda y: lax.cond(y[0] > 0, f, f, y))(x).sum()
-    )(XX),
+    "grad of vmap of cond": lambda f: jax.grad(lambda x: jax.vmap(lambda y: lax.cond(y[0] > 0, f, f, y))(x).sum())(XX),
     "a custom_jvp's rule": lambda f: _rule(f),
     "a custom_vjp's fwd": lambda f: jax.grad(_custom_vjp(f, lambda res, ct: (ct,)))(1.0),
     "a custom_vjp's bwd": lambda f: jax.grad(_custom_vjp(lambda x: (x, x), f))(1.0),

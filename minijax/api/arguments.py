@@ -41,8 +41,9 @@ def flatten_fun_nokwargs(f: Callable, store: Store, in_tree: Any, *leaves: Any) 
     return results
 
 
-def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence,
-                    require_static_args_hashable: bool = True) -> tuple[WrappedFun, tuple]:  # fmt: skip
+def argnums_partial(
+    f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence, require_static_args_hashable: bool = True
+) -> tuple[WrappedFun, tuple]:
     """The wrapped function of the arguments that `dyn_argnums` names, with the others fixed; and those.
 
     Raises ValueError for a fixed argument without a hash, if there must be one.
@@ -63,9 +64,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Seque
 
 
 @transformation2
-def _with_fixed(
-    f: Callable, dynamic: tuple[int, ...], fixed: tuple, *dynamic_args: Any, **kwargs: Any
-) -> Any:
+def _with_fixed(f: Callable, dynamic: tuple[int, ...], fixed: tuple, *dynamic_args: Any, **kwargs: Any) -> Any:
     rest, args = iter(fixed), dict(zip(dynamic, dynamic_args, strict=True))
     count = len(dynamic) + len(fixed)
     return f(*[args[i] if i in args else next(rest) for i in range(count)], **kwargs)
@@ -91,9 +90,7 @@ def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterabl
     return tuple(n - sum(s < n for s in static) for n in donated)
 
 
-def flatten_axes(
-    name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
-) -> list[Any]:
+def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False) -> list[Any]:
     """For each leaf of the tree the entry of `axis_tree`, a prefix of it, in which None is a leaf.
 
     Raises ValueError, naming `name`, for what is no prefix.

@@ -13,8 +13,9 @@ from minijax.run import transfer
 from minijax.run.array import ArrayImpl, Format, assembled, signature
 
 
-def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *,
-                                         dtype: Any = None) -> ArrayImpl:  # fmt: skip
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
+) -> ArrayImpl:
     """The array whose parts are `arrays`, one on each device of this process; their memory is shared.
 
     Raises TypeError or ValueError if they are not the parts of an array that lies so.
@@ -32,8 +33,9 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
                 f"An argument array had {x.sharding.num_devices} shard(s)."
             )
     if not arrays and dtype is None:
-        raise ValueError("If the Array has no addressable shards, `dtype` must be provided via the `dtype` "
-                         f"argument to `{name}`.")  # fmt: skip
+        raise ValueError(
+            f"If the Array has no addressable shards, `dtype` must be provided via the `dtype` argument to `{name}`."
+        )
     kinds = {x.dtype for x in arrays} or {dtypes.canonicalize_dtype(np.dtype(dtype))}
     if dtype is not None and np.dtype(dtype) not in kinds:
         raise ValueError(
@@ -101,9 +103,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     leaves, treedef = tree.flatten(local_data)
     wanted = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
     is_shape = isinstance(global_shape, tuple) and all(isinstance(n, int) for n in global_shape)
-    shapes = [global_shape] * len(leaves) if global_shape is None or is_shape else treedef.flatten_up_to(
-        global_shape
-    )  # fmt: skip
+    shapes = [global_shape] * len(leaves) if global_shape is None or is_shape else treedef.flatten_up_to(global_shape)
     for x, s, shape in zip(leaves, wanted, shapes, strict=True):
         if not s.is_fully_addressable:
             raise NotImplementedError(

@@ -140,8 +140,9 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
                     f"values: got tangent aval {typeof(t)} for primal aval {a}"
                 )
         moved = iter(eval_jaxpr(jaxpr, consts, *ts))
-        pushed = [next(moved) if nz else instantiate(Zero(a.to_tangent_aval()))
-                  for a, nz in zip(avals, nonzeros, strict=True)]  # fmt: skip
+        pushed = [
+            next(moved) if nz else instantiate(Zero(a.to_tangent_aval())) for a, nz in zip(avals, nonzeros, strict=True)
+        ]
         return out_tree.unflatten(pushed)
 
     out, push = out_tree.unflatten(outs[:n]), tree.Partial(push, consts)
@@ -239,8 +240,14 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
     return (out, pullback, flat.aux_tree.unflatten(outs[n:])) if has_aux else (out, pullback)
 
 
-def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
-         allow_int: bool = False, reduce_axes: Sequence = ()) -> Callable:  # fmt: skip
+def grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence = (),
+) -> Callable:
     """The gradient of a scalar-valued `fun` with respect to the arguments `argnums`.
 
     With `has_aux`, `fun` returns (value, aux) and the result is (gradient, aux). Raises TypeError for a
@@ -253,16 +260,12 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    return _named(
-        gradient, fun, f"Gradient of {function_name(fun)} with respect to positional argument(s) {argnums}."
-    )
+    return _named(gradient, fun, f"Gradient of {function_name(fun)} with respect to positional argument(s) {argnums}.")
 
 
 def _named(function: Callable, fun: Callable, doc: str) -> Callable:
     """`function` as users call it: under the name of the `fun` that it was made of."""
-    made = functools.update_wrapper(
-        source.boundary(function), fun, assigned=("__name__", "__qualname__", "__module__")
-    )
+    made = functools.update_wrapper(source.boundary(function), fun, assigned=("__name__", "__qualname__", "__module__"))
     made.__doc__ = doc
     return made
 
@@ -277,9 +280,7 @@ def value_and_grad(
 ) -> Callable:
     """The value of a scalar-valued `fun` and its gradient, as one function; see `grad`."""
     evaluate = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-    return _named(
-        evaluate, fun, f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}."
-    )
+    return _named(evaluate, fun, f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}.")
 
 
 def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Callable:
@@ -349,12 +350,8 @@ def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
     dtype = typeof(x).dtype
     if holomorphic:
         if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype.name}."
-            )
-    elif (
-        dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_
-    ):
+            raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype.name}.")
+    elif dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_:
         if not allow_int:
             raise TypeError(
                 f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
@@ -377,9 +374,7 @@ def _check_output(name: str, x: Any, holomorphic: bool) -> None:
     dtype = typeof(x).dtype
     if holomorphic:
         if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"{name} with holomorphic=True requires outputs with complex dtype, but got {dtype.name}."
-            )
+            raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but got {dtype.name}.")
     elif dtypes.issubdtype(dtype, np.complexfloating):
         raise TypeError(
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
@@ -400,8 +395,13 @@ def jacfwd(
     return _jacobian(fun, argnums, has_aux, holomorphic, False, _forward_columns)
 
 
-def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
-           allow_int: bool = False) -> Callable:  # fmt: skip
+def jacrev(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
     """The Jacobian of `fun`, row by row, in reverse mode."""
     return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, _reverse_rows)
 
@@ -435,9 +435,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
         jac, aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
         return (jac, aux) if has_aux else jac
 
-    return _named(
-        jacobian_of, fun, f"Jacobian of {function_name(fun)} with respect to argument(s) {argnums}."
-    )
+    return _named(jacobian_of, fun, f"Jacobian of {function_name(fun)} with respect to argument(s) {argnums}.")
 
 
 def _check_forward_input(x: Any) -> None:
@@ -507,10 +505,9 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
         array = zeros_like_aval(ShapedArray(shape, aval.dtype, aval.weak_type))
     parts = split(array, [typeof(x).size for x in leaves], axis)
     shapes = [(*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]) for x in leaves]
-    return treedef.unflatten([
-        convert(moving.reshape_to(part, s), aval.dtype, aval.weak_type)
-        for part, s in zip(parts, shapes, strict=True)
-    ])  # fmt: skip
+    return treedef.unflatten(
+        [convert(moving.reshape_to(part, s), aval.dtype, aval.weak_type) for part, s in zip(parts, shapes, strict=True)]
+    )
 
 
 def hessian(
@@ -546,14 +543,10 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     def transposed(consts, ct):
         cts, ct_tree = tree.flatten(ct)
         if ct_tree != out_tree:
-            raise TypeError(
-                f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}"
-            )
+            raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}")
         for c, v in zip(cts, jaxpr.outvars, strict=True):
             if not _is_alike(typeof(c), v.aval):
-                raise TypeError(
-                    f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}"
-                )
+                raise TypeError(f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}")
         results = backward(jaxpr, consts, [Linear(a) for a in avals], cts)
         return in_tree.unflatten([c if type(c) is np.ndarray else held(c) for c in map(instantiate, results)])
 

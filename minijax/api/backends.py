@@ -37,9 +37,15 @@ def register_backend_cache(cache: Any, for_what: str) -> None:
     on_clear(cache.cache_clear)
 
 
-def register_backend_factory(name: str, factory: Callable[[], Any], *, priority: int = 0,
-                             fail_quietly: bool = True, experimental: bool = False,
-                             make_topology: Callable | None = None,
-                             c_api: Any = None) -> None:  # fmt: skip
+def register_backend_factory(
+    name: str,
+    factory: Callable[[], Any],
+    *,
+    priority: int = 0,
+    fail_quietly: bool = True,
+    experimental: bool = False,
+    make_topology: Callable | None = None,
+    c_api: Any = None,
+) -> None:
     """Adds a platform whose client `factory` makes."""
     client.register_platform(name, factory, priority)

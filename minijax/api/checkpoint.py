@@ -33,10 +33,15 @@ def _check_concrete(concrete: Any) -> None:
         )
 
 
-def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
-               policy: Callable[..., Any] | None = None, static_argnums: int | tuple[int, ...] = (),
-               static_argnames: str | Iterable[str] = (),
-               concrete: Any = _DEPRECATED) -> Callable:  # fmt: skip
+def checkpoint(
+    fun: Callable,
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    static_argnames: str | Iterable[str] = (),
+    concrete: Any = _DEPRECATED,
+) -> Callable:
     """A function whose intermediate values are computed again in the backward pass instead of being kept.
 
     `policy(primitive, *avals, **params)` says which results may be kept after all, by a bool or by
@@ -65,11 +70,16 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     return checkpointed
 
 
-def remat(fun: Callable, *, prevent_cse: bool = True, policy: Callable[..., Any] | None = None,
-          static_argnums: int | tuple[int, ...] = (), concrete: Any = _DEPRECATED) -> Callable:  # fmt: skip
+def remat(
+    fun: Callable,
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    concrete: Any = _DEPRECATED,
+) -> Callable:
     """As `checkpoint`."""
-    return checkpoint(fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
-                      concrete=concrete)  # fmt: skip
+    return checkpoint(fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, concrete=concrete)
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
@@ -155,9 +165,13 @@ def offload_dot_with_no_batch_dims(offload_src: Any, offload_dst: Any) -> Callab
     return policy
 
 
-def save_and_offload_only_these_names(*, names_which_can_be_saved: Sequence[str],
-                                      names_which_can_be_offloaded: Sequence[str], offload_src: Any,
-                                      offload_dst: Any) -> Callable:  # fmt: skip
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str],
+    offload_src: Any,
+    offload_dst: Any,
+) -> Callable:
     """Keep the values with some names, and those with others in the memory `offload_dst`.
 
     Raises ValueError for a name that is among both.
@@ -181,12 +195,16 @@ def save_and_offload_only_these_names(*, names_which_can_be_saved: Sequence[str]
 
 _dots, _plain_dots = DotsSaveable(False), DotsSaveable(True)
 checkpoint_policies = SimpleNamespace(
-    everything_saveable=everything_saveable, nothing_saveable=nothing_saveable, dots_saveable=_dots,
-    checkpoint_dots=_dots, dots_with_no_batch_dims_saveable=_plain_dots,
+    everything_saveable=everything_saveable,
+    nothing_saveable=nothing_saveable,
+    dots_saveable=_dots,
+    checkpoint_dots=_dots,
+    dots_with_no_batch_dims_saveable=_plain_dots,
     checkpoint_dots_with_no_batch_dims=_plain_dots,
     offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
     save_anything_except_these_names=save_anything_except_these_names,
-    save_any_names_but_these=save_any_names_but_these, save_only_these_names=save_only_these_names,
+    save_any_names_but_these=save_any_names_but_these,
+    save_only_these_names=save_only_these_names,
     save_from_both_policies=save_from_both_policies,
     save_and_offload_only_these_names=save_and_offload_only_these_names,
-)  # fmt: skip
+)

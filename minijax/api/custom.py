@@ -40,9 +40,7 @@ def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: di
 class _Custom:
     """What the two decorators share."""
 
-    def __init__(
-        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
-    ):
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.signature = signature_of(fun)
@@ -112,9 +110,7 @@ class custom_jvp(_Custom):  # noqa: N801
     the results and their tangents.
     """
 
-    def __init__(
-        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
-    ):
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable | None = None
         self.symbolic_zeros = False
@@ -145,9 +141,7 @@ class custom_jvp(_Custom):  # noqa: N801
     @source.boundary
     def __call__(self, *args, **kwargs):
         if self.jvp is None:
-            raise AttributeError(
-                f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp."
-            )
+            raise AttributeError(f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp.")
         args = self._positional(args, kwargs)
         if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
             return self._at_once(args)
@@ -204,8 +198,7 @@ def _check_tangents(title: str, results: Sequence, tangents: Sequence) -> None:
             bad.append(f"  primal {typeof(x).str_short()} with tangent {have.str_short()}")
     if bad:
         raise TypeError(
-            f"{title} must produce primal and tangent outputs with equal shapes and dtypes, but got:\n"
-            + "\n".join(bad)
+            f"{title} must produce primal and tangent outputs with equal shapes and dtypes, but got:\n" + "\n".join(bad)
         )
 
 
@@ -216,17 +209,13 @@ class custom_vjp(_Custom):  # noqa: N801
     arguments, the residuals and the result's cotangent, and returns a tuple of the arguments' cotangents.
     """
 
-    def __init__(
-        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
-    ):
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
         self.symbolic_zeros = self.optimize_remat = False
 
-    def defvjp(
-        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False
-    ) -> None:
+    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """Sets the rules. With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each argument, `bwd` a
         `SymbolicZero` for each cotangent known to be zero.
 
@@ -234,18 +223,14 @@ class custom_vjp(_Custom):  # noqa: N801
         back; such a function has no second reverse derivative. Raises NotImplementedError for both.
         """
         if optimize_remat and symbolic_zeros:
-            raise NotImplementedError(
-                "defvjp: the remat optimization for custom_vjp does not support symbolic zeros"
-            )
+            raise NotImplementedError("defvjp: the remat optimization for custom_vjp does not support symbolic zeros")
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
         self.optimize_remat = optimize_remat
 
     @source.boundary
     def __call__(self, *args, **kwargs):
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(
-                f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp."
-            )
+            raise AttributeError(f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp.")
         args = self._positional(args, kwargs)
         if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
             return self._at_once(args)
@@ -303,9 +288,7 @@ class custom_vjp(_Custom):  # noqa: N801
             n = outs["residual_tree"].num_leaves
             residuals = outs["residual_tree"].unflatten(residuals_and_cts[:n])
             cts = self.bwd(*fixed, residuals, outs["tree"].unflatten(residuals_and_cts[n:]))
-            return _fit(
-                title, tuple(cts) if isinstance(cts, list) else cts, in_tree, [a.to_ct_aval() for a in avals]
-            )
+            return _fit(title, tuple(cts) if isinstance(cts, list) else cts, in_tree, [a.to_ct_aval() for a in avals])
 
         bwd.__name__ = name
         return bwd

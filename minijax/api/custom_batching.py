@@ -49,9 +49,13 @@ class custom_vmap(_Custom):  # noqa: N801
         out_tree = trees[-1]
         in_tree = tree.treedef_tuple([tree.tree_structure(list(range(len(consts)))), args_tree])
         results = custom_vmap_call_p.bind(
-            *consts, *leaves, call=ClosedJaxpr(constants_to_inputs(jaxpr)), in_tree=in_tree,
-            out_tree=out_tree, rule=user_rule(self.vmap_rule, name, in_tree, out_tree),
-        )  # fmt: skip
+            *consts,
+            *leaves,
+            call=ClosedJaxpr(constants_to_inputs(jaxpr)),
+            in_tree=in_tree,
+            out_tree=out_tree,
+            rule=user_rule(self.vmap_rule, name, in_tree, out_tree),
+        )
         return out_tree.unflatten(results)
 
 
@@ -66,9 +70,7 @@ def sequential_vmap(f: Callable) -> custom_vmap:
 
         def one(slices):
             given = iter(slices)
-            return mapped(
-                *treedef.unflatten(next(given) if b else x for x, b in zip(leaves, flags, strict=True))
-            )
+            return mapped(*treedef.unflatten(next(given) if b else x for x, b in zip(leaves, flags, strict=True)))
 
         out = map_slices(one, [x for x, b in zip(leaves, flags, strict=True) if b])
         return out, tree.tree_map(lambda _: True, out)

@@ -47,8 +47,13 @@ class _Traced:
 
 
 @source.boundary
-def custom_root(f: Callable, initial_guess: Any, solve: Callable[[Callable, Any], Any],
-                tangent_solve: Callable[[Callable, Any], Any], has_aux: bool = False) -> Any:  # fmt: skip
+def custom_root(
+    f: Callable,
+    initial_guess: Any,
+    solve: Callable[[Callable, Any], Any],
+    tangent_solve: Callable[[Callable, Any], Any],
+    has_aux: bool = False,
+) -> Any:
     """Solves f(x) = 0 by `solve(f, initial_guess)`, with derivatives by the implicit function theorem.
 
     `tangent_solve(g, y)` solves g(x) = y for the linear g that approximates f. With `has_aux`, `solve`

@@ -33,8 +33,7 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
     return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :])
 
 
-def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
-                  explicit_mesh_axis: Any = None) -> AbstractValue:  # fmt: skip
+def unmapped_aval(size: int, axis: int | None, aval: AbstractValue, explicit_mesh_axis: Any = None) -> AbstractValue:
     """The type of `size` values of type `aval` stacked along a new `axis`; None: the same type."""
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
@@ -139,8 +138,15 @@ def gensym() -> Callable[[AbstractValue], Var]:
     return Var
 
 
-def new_jaxpr_eqn(invars: Sequence, outvars: Sequence, primitive: Primitive, params: dict, effects: Any,
-                  source_info: Any = None, ctx: Any = None) -> JaxprEqn:  # fmt: skip
+def new_jaxpr_eqn(
+    invars: Sequence,
+    outvars: Sequence,
+    primitive: Primitive,
+    params: dict,
+    effects: Any,
+    source_info: Any = None,
+    ctx: Any = None,
+) -> JaxprEqn:
     """An equation, by default in the surroundings of now."""
     ctx = context.current_context() if ctx is None else ctx
     if source_info is not None:
@@ -198,9 +204,7 @@ class OpaqueTraceState:
         self._trace = weakref.ref(trace)
 
     def __eq__(self, other):
-        return (
-            type(other) is OpaqueTraceState and self._trace() is not None and self._trace() is other._trace()
-        )
+        return type(other) is OpaqueTraceState and self._trace() is not None and self._trace() is other._trace()
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:

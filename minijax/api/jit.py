@@ -82,16 +82,14 @@ def jit(
 
 def _check_placing(device: Any, backend: str | None, laid: Sequence) -> None:
     warnings.warn(
-        "backend and device argument on jit is deprecated. Put the arguments on the device with "
-        "`jax.device_put`.",
-        DeprecationWarning, stacklevel=3,
-    )  # fmt: skip
+        "backend and device argument on jit is deprecated. Put the arguments on the device with `jax.device_put`.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
     if device is not None and backend is not None:
         raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}.")
     if any(s is not None for s in laid):
-        raise ValueError(
-            "If backend or device is specified on jit, then in_shardings and out_shardings should not be."
-        )
+        raise ValueError("If backend or device is specified on jit, then in_shardings and out_shardings should not be.")
 
 
 def _ints(name: str, value: Any) -> tuple[int, ...] | None:
@@ -114,12 +112,7 @@ def _strings(name: str, value: Any) -> tuple[str, ...] | None:
 
 
 def resolve(
-    fun: Callable,
-    signature: inspect.Signature | None,
-    static_argnums,
-    static_argnames,
-    donate_argnums,
-    donate_argnames,
+    fun: Callable, signature: inspect.Signature | None, static_argnums, static_argnames, donate_argnums, donate_argnames
 ) -> Resolved:
     """Static and donated arguments by position and by name, each inferred from the other where one is
     missing.
@@ -127,15 +120,14 @@ def resolve(
     static = _both_ways(
         signature, _ints("static_argnums", static_argnums), _strings("static_argnames", static_argnames)
     )
-    donate = _both_ways(signature, _ints("donate_argnums", donate_argnums),
-                        _strings("donate_argnames", donate_argnames))  # fmt: skip
+    donate = _both_ways(
+        signature, _ints("donate_argnums", donate_argnums), _strings("donate_argnames", donate_argnames)
+    )
     for what, nums, names in (("static", *static), ("donate", *donate)):
         _check_arguments(fun, signature, what, nums, names)
     both = (set(static[0]) & set(donate[0])) | (set(static[1]) & set(donate[1]))
     if both:
-        raise ValueError(
-            f"static_argnums and donate_argnums cannot intersect: {function_name(fun)} has {both} in both"
-        )
+        raise ValueError(f"static_argnums and donate_argnums cannot intersect: {function_name(fun)} has {both} in both")
     return Resolved(*static, *donate)
 
 
@@ -174,8 +166,12 @@ def _check_arguments(fun, signature, what: str, nums: tuple, names: tuple) -> No
             )
 
 
-def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env: Sequence | None = None,
-               return_shape: bool = False) -> Callable:  # fmt: skip
+def make_jaxpr(
+    fun: Callable,
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence | None = None,
+    return_shape: bool = False,
+) -> Callable:
     """A function of the same arguments that returns the closed jaxpr of `fun`.
 
     With `return_shape` the result is a pair of it and the results' shapes and dtypes.

@@ -163,8 +163,9 @@ LoweringRule = Callable[..., Any]
 _ALIASES = {"gpu": ("cuda", "rocm")}
 
 
-def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None = None, inline: bool = True,
-                      cacheable: bool = True) -> None:  # fmt: skip
+def register_lowering(
+    prim: Primitive, rule: LoweringRule, platform: str | None = None, inline: bool = True, cacheable: bool = True
+) -> None:
     """Sets the lowering rule of a primitive, for one platform or for those that have none of their own.
 
     The rule, `(context, *operands, **params) -> results`, takes and returns MLIR values, or was made by
@@ -208,8 +209,7 @@ class lower_fun:  # noqa: N801
         info = DebugInfo("lower_fun", getattr(self.fun, "__name__", "fun"))
         return ClosedJaxpr(*trace_to_jaxpr(flat, avals, info))
 
-    def write(self, e: Emitter, ins: Sequence, params: Mapping, *operands: str,
-              ordered: Sequence = ()) -> list[str]:  # fmt: skip
+    def write(self, e: Emitter, ins: Sequence, params: Mapping, *operands: str, ordered: Sequence = ()) -> list[str]:
         """Writes the function's operations; the names of its results."""
         closed = self.trace(ins, params)
         return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
@@ -252,17 +252,26 @@ def lower_jaxpr_to_module(
     Raises NotImplementedError for several platforms, layouts, memory kinds and rules of the caller's.
     """
     _only(
-        "lower_jaxpr_to_module", num_const_args=num_const_args, platforms=len(platforms) > 1,
-        in_layouts=any(in_layouts or ()), out_layouts=any(out_layouts or ()),
+        "lower_jaxpr_to_module",
+        num_const_args=num_const_args,
+        platforms=len(platforms) > 1,
+        in_layouts=any(in_layouts or ()),
+        out_layouts=any(out_layouts or ()),
         input_output_aliases=any(a is not None for a in input_output_aliases or ()),
         propagated_out_mem_kinds=any(propagated_out_mem_kinds or ()),
         override_lowering_rules=lowering_parameters.override_lowering_rules,
-    )  # fmt: skip
+    )
     program = lower_jaxpr(
-        discharged(jaxpr), name=module_name, platform=platforms[0], donated=donated_args,
-        arg_names=arg_names, result_names=result_names, in_shardings=arg_shardings or (),
-        out_shardings=result_shardings or (), num_partitions=num_partitions,
-    )  # fmt: skip
+        discharged(jaxpr),
+        name=module_name,
+        platform=platforms[0],
+        donated=donated_args,
+        arg_names=arg_names,
+        result_names=result_names,
+        in_shardings=arg_shardings or (),
+        out_shardings=result_shardings or (),
+        num_partitions=num_partitions,
+    )
     module = ir.Module.parse(program.text, mlir_context())
     return LoweringResult(module, [], [], ShapePolyLoweringState((), tuple(platforms)))
 
@@ -291,9 +300,7 @@ def lower_jaxpr_to_fun(
             result_memory_kinds=result_memory_kinds, propagated_out_mem_kinds=propagated_out_mem_kinds,
         ).items()},
     )  # fmt: skip
-    text = lower_jaxpr(
-        discharged(jaxpr), name=name, platform=ctx.platforms[0], result_names=result_names
-    ).text
+    text = lower_jaxpr(discharged(jaxpr), name=name, platform=ctx.platforms[0], result_names=result_names).text
     symbol = merge_mlir_modules(ctx.module, name, ir.Module.parse(text, ctx.context))
     (made,) = [op for op in ctx.module.body.operations if op.attributes["sym_name"].value == symbol]
     if main_function:
@@ -319,9 +326,16 @@ def _called(made, closed, name, tokens, args):
 
 
 def jaxpr_subcomp(
-    ctx: ModuleContext, jaxpr: Jaxpr, name_stack: Any, tokens: TokenSet, consts_for_constvars: Sequence,
-    *args: Any, dim_var_values: Sequence, const_lowering: dict, outer_traceback: Any,
-) -> tuple[Sequence, TokenSet]:  # fmt: skip
+    ctx: ModuleContext,
+    jaxpr: Jaxpr,
+    name_stack: Any,
+    tokens: TokenSet,
+    consts_for_constvars: Sequence,
+    *args: Any,
+    dim_var_values: Sequence,
+    const_lowering: dict,
+    outer_traceback: Any,
+) -> tuple[Sequence, TokenSet]:
     """Builds the operations of a jaxpr, in a function of their own; their results, and the new tokens."""
     closed = ClosedJaxpr(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]))
     results, after = _called(ctx, closed, "jaxpr_subcomp", tokens, [*consts_for_constvars, *args])
@@ -332,9 +346,7 @@ def core_call_lowering(
     ctx: LoweringRuleContext, *args: Any, name: str, backend: Any = None, call_jaxpr: ClosedJaxpr | Jaxpr
 ) -> list:
     """The lowering rule of a primitive that calls its parameter `call_jaxpr`."""
-    return _call(
-        ctx, call_jaxpr if isinstance(call_jaxpr, ClosedJaxpr) else ClosedJaxpr(call_jaxpr), name, args
-    )
+    return _call(ctx, call_jaxpr if isinstance(call_jaxpr, ClosedJaxpr) else ClosedJaxpr(call_jaxpr), name, args)
 
 
 # ---- running a rule ----------------------------------------------------------------------------------
@@ -364,9 +376,14 @@ def _built(prim, rule, e, ins, outs, params, ordered):
             table = ir.SymbolTable(module.operation)
             axes = SPMDAxisContext(*e.manual) if e.manual else ShardingContext(e.num_partitions)
             made = ModuleContext(
-                module, shared, point, table, (e.platform,), axis_context=axes,
+                module,
+                shared,
+                point,
+                table,
+                (e.platform,),
+                axis_context=axes,
                 shape_poly_state=ShapePolyLoweringState((), (e.platform,)),
-            )  # fmt: skip
+            )
             ctx = LoweringRuleContext(
                 made, context.current_context().name_stack, None, prim, tuple(ins[:n]),
                 list(outs[: len(outs) - len(ordered)]), TokenSet(zip(ordered, given[n:], strict=True)), None,
@@ -377,9 +394,7 @@ def _built(prim, rule, e, ins, outs, params, ordered):
                 values += ctx.tokens_in.update_tokens(ctx.tokens_out or ctx.tokens_in).tokens()
             _check_types(prim, values, outs)
             func.ReturnOp(values)
-        function.attributes["function_type"] = ir.TypeAttr.get(
-            ir.FunctionType.get(types, [v.type for v in values])
-        )
+        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, [v.type for v in values]))
         try:
             module.operation.verify()
         except ir.MLIRError as error:
@@ -569,8 +584,9 @@ def module_to_bytecode(module: Any) -> bytes:
 def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:
     """Moves the functions of a module into another; the new name of its `main`."""
     table = ir.SymbolTable(dst_module.operation) if dst_symtab is None else dst_symtab
-    operations = [op.operation.clone(ip=ir.InsertionPoint.at_block_begin(dst_module.body))
-                  for op in src_module.body.operations]  # fmt: skip
+    operations = [
+        op.operation.clone(ip=ir.InsertionPoint.at_block_begin(dst_module.body)) for op in src_module.body.operations
+    ]
     names = {}
     for op in operations:
         old = ir.StringAttr(op.attributes["sym_name"]).value

@@ -40,8 +40,7 @@ def get_mesh() -> Mesh:
     """The mesh that `jax.set_mesh` made this thread's, or an empty one. Raises ValueError while tracing."""
     if not state.is_eager():
         raise ValueError(
-            "`get_mesh` can only be used outside of `jax.jit`. Maybe you want "
-            "`jax.sharding.get_abstract_mesh()`?"
+            "`get_mesh` can only be used outside of `jax.jit`. Maybe you want `jax.sharding.get_abstract_mesh()`?"
         )
     return meshes.context_mesh() or meshes.empty_mesh()
 

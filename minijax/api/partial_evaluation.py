@@ -39,8 +39,9 @@ def _info_of(fun: WrappedFun) -> DebugInfo:
     return fun.debug_info if isinstance(fun.debug_info, DebugInfo) else DebugInfo("jit", fun.__name__)
 
 
-def trace_to_jaxpr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
-                           instantiate: bool | Sequence[bool] = False) -> tuple:  # fmt: skip
+def trace_to_jaxpr_nounits(
+    fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple:
     """Runs what depends on known arguments and records the rest.
 
     Gives the jaxpr of the unknown results, all results as `PartialVal`s, and the jaxpr's constants;
@@ -52,22 +53,25 @@ def trace_to_jaxpr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
     results = list(context.run_under(RuleTrace(parent, recorder), fun.call_wrapped, *args))
     wanted = [instantiate] * len(results) if isinstance(instantiate, bool) else instantiate
     unknown = [
-        want or (type(x) is JaxprTracer and x._trace is recorder)
-        for x, want in zip(results, wanted, strict=True)
+        want or (type(x) is JaxprTracer and x._trace is recorder) for x, want in zip(results, wanted, strict=True)
     ]
     jaxpr, consts = recorder.to_jaxpr([x for x, late in zip(results, unknown, strict=True) if late])
     recorder.finish()
     values = [
-        PartialVal.unknown(typeof(x)) if late else PartialVal.known(x)
-        for x, late in zip(results, unknown, strict=True)
+        PartialVal.unknown(typeof(x)) if late else PartialVal.known(x) for x, late in zip(results, unknown, strict=True)
     ]
     jaxpr, consts = prune_residuals(jaxpr, consts)
     return jaxpr, values, consts
 
 
-def trace_to_jaxpr_dynamic(fun: WrappedFun, in_avals: Sequence[AbstractValue], *,
-                           keep_inputs: list[bool] | None = None, lower: bool = False,
-                           auto_dce: bool = False) -> tuple[Jaxpr, list[AbstractValue], list]:  # fmt: skip
+def trace_to_jaxpr_dynamic(
+    fun: WrappedFun,
+    in_avals: Sequence[AbstractValue],
+    *,
+    keep_inputs: list[bool] | None = None,
+    lower: bool = False,
+    auto_dce: bool = False,
+) -> tuple[Jaxpr, list[AbstractValue], list]:
     """The jaxpr of a flat function, its results' types, and the values of its constants."""
     jaxpr, consts = trace_to_jaxpr(fun.call_wrapped, in_avals, _info_of(fun))
     if auto_dce:
@@ -77,8 +81,9 @@ def trace_to_jaxpr_dynamic(fun: WrappedFun, in_avals: Sequence[AbstractValue], *
     return jaxpr, jaxpr.out_avals, consts
 
 
-def dce_jaxpr(jaxpr: Jaxpr, used_outputs: bool | Sequence[bool],
-              instantiate: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:  # fmt: skip
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool]]:
     """The jaxpr of the outputs that are used, and which inputs it takes: `instantiate` keeps some anyhow."""
     used = (used_outputs,) * len(jaxpr.outvars) if isinstance(used_outputs, bool) else tuple(used_outputs)
     keep = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
@@ -86,8 +91,7 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: bool | Sequence[bool],
     return pruned, list(used_inputs)
 
 
-def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool],
-                     instantiate: bool | Sequence[bool] = False) -> tuple:  # fmt: skip
+def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> tuple:
     """As `dce_jaxpr`, without the constants that are not read; gives which are, and then which inputs."""
     pruned, used_inputs = dce_jaxpr(jaxpr, used_outputs, instantiate)
     read = read_variables(pruned)

@@ -77,8 +77,15 @@ def pmap(
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
     numbers = [(n,) if isinstance(n, int) else tuple(n) for n in (static_broadcasted_argnums, donate_argnums)]
-    told = _Options(_UNNAMED if axis_name is None else axis_name, in_axes, out_axes, *numbers,
-                    None if devices is None else tuple(devices), backend, axis_size)  # fmt: skip
+    told = _Options(
+        _UNNAMED if axis_name is None else axis_name,
+        in_axes,
+        out_axes,
+        *numbers,
+        None if devices is None else tuple(devices),
+        backend,
+        axis_size,
+    )
     plans = cache.BoundedDict(1024)
 
     def prepared(args, kwargs):
@@ -112,8 +119,7 @@ def _check_axes(name: str, axes: Any) -> None:
     for axis in tree.tree_leaves(axes, is_leaf=lambda x: x is None):
         if axis is not None and type(axis) is not int:
             raise TypeError(
-                f"pmap {name} must be an int, None, or (nested) container with those types as leaves, but "
-                f"got {axes}."
+                f"pmap {name} must be an int, None, or (nested) container with those types as leaves, but got {axes}."
             )
 
 
@@ -176,9 +182,7 @@ def _mesh(fun: Callable, told: _Options, flat: _Flat, avals: Sequence) -> Mesh:
         raise ValueError("pmap requires at least one argument with a mapped axis.")
     name = function_name(fun)
     if len(sizes) > 1:
-        raise ValueError(
-            f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}"
-        )
+        raise ValueError(f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}")
     (size,) = sizes
     if told.axis_size not in (None, size):
         raise ValueError(f"Specified axis_size {told.axis_size} doesn't match received axis_size {size}.")
@@ -212,8 +216,7 @@ def _plan(fun: Callable, told: _Options, flat: _Flat, avals: tuple) -> _Plan:
         results, out_tree = tree.flatten(fun(*args, **kwargs))
         axes = tree.flatten_axes("pmap out_axes", out_tree, told.out_axes)
         axes = [
-            None if a is None else canonical_axis(a, typeof(r).ndim + 1)
-            for r, a in zip(results, axes, strict=True)
+            None if a is None else canonical_axis(a, typeof(r).ndim + 1) for r, a in zip(results, axes, strict=True)
         ]
         found.update(out_tree=out_tree, specs=[_spec(a, told.axis_name) for a in axes])
         return [r if a is None else expand_dims(r, (a,)) for r, a in zip(results, axes, strict=True)]
@@ -228,8 +231,9 @@ def _plan(fun: Callable, told: _Options, flat: _Flat, avals: tuple) -> _Plan:
     ins = tuple([NamedSharding(mesh, s) for s in in_specs])
     out_tree = found["out_tree"]
     outs = out_tree.unflatten([NamedSharding(mesh, s) for s in found["specs"]])
-    options = JitOptions(in_shardings=shardings_of("in_shardings", ins),
-                         out_shardings=shardings_of("out_shardings", outs))  # fmt: skip
+    options = JitOptions(
+        in_shardings=shardings_of("in_shardings", ins), out_shardings=shardings_of("out_shardings", outs)
+    )
     run = jaxpr_as_fun(traced.closed)
     placed = JitWrapped(
         lambda *flat_args: out_tree.unflatten(run(*flat_args)),

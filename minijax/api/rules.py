@@ -23,8 +23,7 @@ class RuleTable(MutableMapping):
     `to_method(primitive, rule)` and `to_rule(primitive)` translate.
     """
 
-    def __init__(self, name: str, to_method: Callable[[Primitive, Rule], Rule],
-                 to_rule: Callable[[Primitive], Rule]):  # fmt: skip
+    def __init__(self, name: str, to_method: Callable[[Primitive, Rule], Rule], to_rule: Callable[[Primitive], Rule]):
         self._name = name
         self._to_method, self._to_rule = to_method, to_rule
 
@@ -160,8 +159,9 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
     A rule (cotangent, x, y, **params) gives the cotangent of the left or right operand, which it gets as
     `UndefinedPrimal`.
     """
-    defjvp(prim, lambda t, x, y, **params: prim.bind(t, y, **params),
-           lambda t, x, y, **params: prim.bind(x, t, **params))  # fmt: skip
+    defjvp(
+        prim, lambda t, x, y, **params: prim.bind(t, y, **params), lambda t, x, y, **params: prim.bind(x, t, **params)
+    )
 
     def transposed(ct, x, y, **params):
         rules = lhs_rule if is_linear(x) else None, rhs_rule if is_linear(y) else None
@@ -240,9 +240,8 @@ fancy_primitive_batchers = _Batchers(
     lambda rule, axis, xs, dims, params: rule(axis, xs, dims, **params), _of_fancy, always=True
 )
 axis_primitive_batchers = _Batchers(
-    lambda rule, axis, xs, dims, params: rule(axis.size, axis.name, None, xs, dims, **params), _of_axis,
-    always=True,
-)  # fmt: skip
+    lambda rule, axis, xs, dims, params: rule(axis.size, axis.name, None, xs, dims, **params), _of_axis, always=True
+)
 
 
 def defvectorized(prim: Primitive) -> None:
@@ -265,15 +264,15 @@ def defbroadcasting(prim: Primitive) -> None:
         if all(not typeof(x).ndim or (typeof(x).shape == shape and d == dim) for x, d in pairs):
             return prim.bind(*operands, **params), dim
         fronted = [
-            (x if not typeof(x).ndim else moving.expand_dims(x, (0,)) if d is None
-             else moving.move_axis(x, d, 0), d) for x, d in pairs
-        ]  # fmt: skip
+            (x if not typeof(x).ndim else moving.expand_dims(x, (0,)) if d is None else moving.move_axis(x, d, 0), d)
+            for x, d in pairs
+        ]
         ndim = max(typeof(x).ndim for x, _ in fronted)
         # Axes are put behind that of the batch: [n, *rest] -> [n, 1, ..., *rest]
         full = [
-            x if d is None or typeof(x).ndim == ndim
-            else moving.expand_dims(x, tuple(range(typeof(x).ndim, ndim))) for x, d in fronted
-        ]  # fmt: skip
+            x if d is None or typeof(x).ndim == ndim else moving.expand_dims(x, tuple(range(typeof(x).ndim, ndim)))
+            for x, d in fronted
+        ]
         return prim.bind(*full, **params), 0
 
     primitive_batchers[prim] = rule
@@ -317,14 +316,12 @@ def _to_dce(primitive, rule):
 dce_rules = RuleTable("dce", _to_dce, lambda primitive: primitive.dce)
 
 
-def dce_jaxpr_call_rule(used_outputs: list[bool],
-                        eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:  # fmt: skip
+def dce_jaxpr_call_rule(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
     """The rule in `dce_rules` of a primitive that calls its parameter `call_jaxpr`, a Jaxpr."""
     return _dce_call(prune_jaxpr, used_outputs, eqn)
 
 
-def dce_jaxpr_closed_call_rule(used_outputs: list[bool],
-                               eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:  # fmt: skip
+def dce_jaxpr_closed_call_rule(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
     """As `dce_jaxpr_call_rule`, for a ClosedJaxpr."""
     return _dce_call(prune_closed, used_outputs, eqn)
 
@@ -334,10 +331,11 @@ def _dce_call(prune, used, eqn):
         return [False] * len(eqn.invars), None
     called, used_in = prune(eqn.params["call_jaxpr"], tuple(used))
     return list(used_in), eqn.replace(
-        params={**eqn.params, "call_jaxpr": called}, effects=called.effects,
+        params={**eqn.params, "call_jaxpr": called},
+        effects=called.effects,
         invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
         outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-    )  # fmt: skip
+    )
 
 
 class _SplitRules(RuleTable):
@@ -361,9 +359,11 @@ def _to_split(primitive, rule):
         )
         kept = [v for v, u, t in zip(eqn.outvars, unknown, there, strict=True) if not u and not t]
         return EqnParts(
-            [known] if known else [], [late] if late else [],
-            [v for v, u in zip(eqn.outvars, unknown, strict=True) if u], [*kept, *residuals],
-        )  # fmt: skip
+            [known] if known else [],
+            [late] if late else [],
+            [v for v, u in zip(eqn.outvars, unknown, strict=True) if u],
+            [*kept, *residuals],
+        )
 
     return split
 

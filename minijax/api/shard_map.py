@@ -61,12 +61,11 @@ def shard_map(
     specs that do not fit.
     """
     if f is None:
-        return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
-                                 axis_names=axis_names, check_vma=check_vma)  # fmt: skip
-    if not callable(f):
-        raise TypeError(
-            f"shard_map requires a callable for its first argument, but got {f} of type {type(f)}"
+        return functools.partial(
+            shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma
         )
+    if not callable(f):
+        raise TypeError(f"shard_map requires a callable for its first argument, but got {f} of type {type(f)}")
 
     @functools.wraps(f)
     @source.boundary
@@ -86,9 +85,7 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, a
     if isinstance(axis_name, tuple | list | set | frozenset):
         raise TypeError(f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}")
     if in_axes is INFER:
-        raise TypeError(
-            f"smap: in_axes was not specified when axis_name={axis_name!r} was of type AxisType.Auto"
-        )
+        raise TypeError(f"smap: in_axes was not specified when axis_name={axis_name!r} was of type AxisType.Auto")
     if not (in_axes is None or isinstance(in_axes, int | tuple)):
         raise TypeError(
             "smap in_axes must be an int, None, jax.sharding.Infer, or a tuple of entries corresponding to "
@@ -98,21 +95,18 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, a
     def specs(which: str, axes: Any) -> Any:
         if not all(isinstance(axis, int) for axis in tree.tree_leaves(axes)):
             raise TypeError(
-                f"smap {which} must be an int, None, or (nested) container with those types as leaves, but "
-                f"got {axes}."
+                f"smap {which} must be an int, None, or (nested) container with those types as leaves, but got {axes}."
             )
         return tree.tree_map(
-            lambda axis: P() if axis is None else P(*[None] * axis, axis_name),
-            axes,
-            is_leaf=lambda x: x is None,
+            lambda axis: P() if axis is None else P(*[None] * axis, axis_name), axes, is_leaf=lambda x: x is None
         )
 
-    return shard_map(f, in_specs=specs("in_axes", in_axes), out_specs=specs("out_axes", out_axes),
-                     axis_names=frozenset((axis_name,)))  # fmt: skip
+    return shard_map(
+        f, in_specs=specs("in_axes", in_axes), out_specs=specs("out_axes", out_axes), axis_names=frozenset((axis_name,))
+    )
 
 
-def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Callable[[], Any],
-                args: tuple) -> Any:  # fmt: skip
+def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Callable[[], Any], args: tuple) -> Any:
     """As `shard_map(fun, ...)(*args)` without the check of what varies; `out_specs` is called afterwards."""
     return _call(_Mapped(fun, _checked_mesh(mesh, frozenset()), tuple(in_specs), out_specs, False), args)
 
@@ -136,13 +130,13 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
         )
     if not isinstance(axis_names, (set, frozenset)):
         raise TypeError(
-            "`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: "
-            f"{type(axis_names)}"
+            f"`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: {type(axis_names)}"
         )
     unknown = set(axis_names) - set(chosen.axis_names)
     if unknown:
-        raise ValueError(f"jax.shard_map requires axis_names={axis_names} to be a subset of mesh.axis_names="
-                         f"{chosen.axis_names}")  # fmt: skip
+        raise ValueError(
+            f"jax.shard_map requires axis_names={axis_names} to be a subset of mesh.axis_names={chosen.axis_names}"
+        )
     if axis_names and set(axis_names) != set(chosen.axis_names):
         raise NotImplementedError("shard_map: maps over some of the mesh axes only are not there yet")
     outer = meshes.manual_mesh()
@@ -164,9 +158,13 @@ def _call(told: _Mapped, args: tuple) -> Any:
     _check_arguments(told, avals, specs)
     jaxpr, captured, out_tree, out_specs = _traced(told, avals, specs, treedef)
     params = dict(
-        jaxpr=jaxpr, mesh=told.mesh, in_specs=(*(P(),) * len(captured), *specs), out_specs=out_specs,
-        check_vma=told.check_vma, newly_manual_axes=frozenset(told.mesh.axis_names),
-    )  # fmt: skip
+        jaxpr=jaxpr,
+        mesh=told.mesh,
+        in_specs=(*(P(),) * len(captured), *specs),
+        out_specs=out_specs,
+        check_vma=told.check_vma,
+        newly_manual_axes=frozenset(told.mesh.axis_names),
+    )
     return out_tree.unflatten(shard_map_p.bind_all([*captured, *leaves], params))
 
 
@@ -214,9 +212,7 @@ def _check_arguments(told: _Mapped, avals: Sequence, specs: Sequence) -> None:
     sizes, names = told.mesh.shape, signature_of(told.fun)
     names = list(names.parameters) if names is not None else []
     for i, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
-        whose = (
-            f"where args[{i}] is bound to {told.name}'s parameter {names[i]!r}, " if i < len(names) else ""
-        )
+        whose = f"where args[{i}] is bound to {told.name}'s parameter {names[i]!r}, " if i < len(names) else ""
         if len(spec) > aval.ndim:
             raise ValueError(
                 f"{told.told} was given an in_specs entry which is too long to be compatible with the "

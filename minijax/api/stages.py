@@ -64,8 +64,9 @@ class Stage:
 class Traced(Stage):
     """A function with its jaxpr for one kind of arguments."""
 
-    def __init__(self, wrapped: "JitWrapped", call: TracedCall, treedef: Any, static: tuple,
-                 signatures: Sequence[Signature]):  # fmt: skip
+    def __init__(
+        self, wrapped: "JitWrapped", call: TracedCall, treedef: Any, static: tuple, signatures: Sequence[Signature]
+    ):
         self._wrapped, self._call, self._treedef, self._static = wrapped, call, treedef, static
         self._signatures = signatures
         self.fun_name = wrapped.name
@@ -82,9 +83,7 @@ class Traced(Stage):
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> "Lowered":
         """The StableHLO of the function, by default for the default platform."""
         if self._call.captured:
-            raise ValueError(
-                f"{self.fun_name} captures values of an outer trace and cannot be lowered by itself"
-            )
+            raise ValueError(f"{self.fun_name} captures values of an outer trace and cannot be lowered by itself")
         if lowering_platforms and len(lowering_platforms) > 1:
             raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
         options = self._wrapped.program_options(self._treedef, self._static, self.out_tree)
@@ -132,9 +131,7 @@ class Lowered(Stage):
         """XLA's estimate of the costs of one run, before optimization."""
         return module_cost(self._program.module.text)
 
-    def compile(
-        self, compiler_options: dict[str, Any] | None = None, *, device_assignment: Any = None
-    ) -> "Compiled":
+    def compile(self, compiler_options: dict[str, Any] | None = None, *, device_assignment: Any = None) -> "Compiled":
         """The executable. Raises JaxRuntimeError for an unknown compiler option."""
         options = self._options
         if compiler_options:
@@ -280,9 +277,7 @@ class JitWrapped(Jitted):
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The function's jaxpr for these arguments, or for `ShapeDtypeStruct`s in their place."""
         leaves, treedef, static = self.flatten(args, kwargs)
-        avals = leaf_types(
-            self.fun, leaves, abstract, lambda: argument_names(self.signature, treedef, static)
-        )
+        avals = leaf_types(self.fun, leaves, abstract, lambda: argument_names(self.signature, treedef, static))
         signatures = [_signature(x, aval) for x, aval in zip(leaves, avals, strict=True)]
         return Traced(self, self.traced_for(avals, treedef, static), treedef, static, signatures)
 

@@ -19,9 +19,7 @@ from minijax.run.array import ArrayImpl, Format
 from minijax.transforms.placement import check_fits
 
 
-def device_put(
-    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
-) -> Any:
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """The leaves of `x` as arrays on a device, by default where they are.
 
     `device`, `src`, `donate` and `may_alias` may be trees that are prefixes of `x`. Raises TypeError for a

@@ -50,9 +50,7 @@ def visualize_sharding(
     }
     height = int(_BASE * scale)
     width = int(height * (size[1] if len(shape) == 2 else 1) / max(shape[0], 1))
-    widths = [
-        _column([texts[r, c] for r in rows], _part(c, size[1]) * width, min_width, max_width) for c in columns
-    ]
+    widths = [_column([texts[r, c] for r in rows], _part(c, size[1]) * width, min_width, max_width) for c in columns]
     is_tall = len(shape) == 2
     lines = [_padding(int(_part(r, size[0]) * height)) if is_tall else (0, 0) for r in rows]
     print(_drawn([[texts[r, c] for c in columns] for r in rows], widths, lines))

@@ -28,8 +28,14 @@ class Vmappable(NamedTuple):
 _vmappables: dict[type, Vmappable] = {}
 
 
-def register_vmappable(data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable,
-                       from_elt: Callable, make_iota: Callable | None) -> None:  # fmt: skip
+def register_vmappable(
+    data_type: type,
+    spec_type: type,
+    axis_size_type: type,
+    to_elt: Callable,
+    from_elt: Callable,
+    make_iota: Callable | None,
+) -> None:
     """Lets `vmap` take and return values of a type that is no array, with an axis spec of their own type.
 
     `to_elt(part, index, value, spec)` makes the element that the function sees, with `part(array, axis)` for
@@ -172,8 +178,7 @@ def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
     for which, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         if not all(hasattr(leaf, "__index__") or _is_spec(leaf) for leaf in tree.tree_leaves(axes)):
             raise TypeError(
-                f"vmap {which} must be an int, None, or (nested) container with those types as leaves, but "
-                f"got {axes}."
+                f"vmap {which} must be an int, None, or (nested) container with those types as leaves, but got {axes}."
             )
 
 

@@ -253,9 +253,7 @@ class _Pending:
         other.depth += 1
         try:
             if other.depth > _MAX_DEPTH:
-                raise RecursionError(
-                    "maximum recursion depth exceeded: a function calls itself with equal arguments"
-                )
+                raise RecursionError("maximum recursion depth exceeded: a function calls itself with equal arguments")
             return compute()
         finally:
             other.depth -= 1

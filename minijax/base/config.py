@@ -175,8 +175,9 @@ class Option:
     __slots__ = ("name", "attribute", "default", "help", "kind", "optional", "states", "_callbacks")
 
     # `states`: the list of the options that make up the thread's state, if it is one of them.
-    def __init__(self, name: str, default: str, help: str, kind: Any, optional: bool,
-                 states: "list[Option] | None" = None):  # fmt: skip
+    def __init__(
+        self, name: str, default: str, help: str, kind: Any, optional: bool, states: "list[Option] | None" = None
+    ):
         self.name, self.help, self.kind, self.optional, self.states = name, help, kind, optional, states
         self.attribute = name.removeprefix("jax_")
         self._callbacks: list[Callable[[Any, bool], None]] = []
@@ -305,9 +306,7 @@ class Override:
     # What to go back to is kept per thread, since threads may share this object.
     def __enter__(self) -> None:
         pinned = _thread.pinned or {}
-        before = [
-            UNSET if option in pinned else _thread.overrides.get(option, UNSET) for option, _ in self._changes
-        ]
+        before = [UNSET if option in pinned else _thread.overrides.get(option, UNSET) for option, _ in self._changes]
         _thread.saved.append((self, before))
         try:
             for option, value in self._changes:

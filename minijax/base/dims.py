@@ -32,9 +32,7 @@ def canonical_shape(shape: Sequence) -> tuple[int, ...]:
     except TypeError as error:
         if "Shapes must be" in str(error):
             raise
-        raise TypeError(
-            f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}."
-        ) from None
+        raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}.") from None
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:

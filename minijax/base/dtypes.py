@@ -294,8 +294,7 @@ def dtype_from_user(dtype: Any) -> Any:
         return dtype
     if hasattr(dtype, "shape") and not isinstance(dtype, type):
         raise ValueError(
-            "Passing an array as a dtype argument is no longer supported; instead of dtype=arr use "
-            "dtype=arr.dtype."
+            "Passing an array as a dtype argument is no longer supported; instead of dtype=arr use dtype=arr.dtype."
         )
     return np.dtype(dtype)
 
@@ -315,12 +314,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
             f"JAX only supports number, bool, and string dtypes, got dtype {asked} in {fun_name or 'dtype'}"
         )
     state = config.state()
-    if (
-        state.enable_x64
-        or asked not in _narrowed
-        or isinstance(dtype, type)
-        and dtype in python_scalar_dtypes
-    ):
+    if state.enable_x64 or asked not in _narrowed or isinstance(dtype, type) and dtype in python_scalar_dtypes:
         return canonicalize_dtype(asked)
     if state.explicit_x64_dtypes is config.ExplicitX64Mode.ALLOW:
         return asked

@@ -17,9 +17,16 @@ class Face:
     are no more. `partial` says that a room may lack some of the names, and then the face does.
     """
 
-    def __init__(self, name: str, submodules: Sequence[str], rooms: Rooms, *,
-                 deprecated: Mapping[str, Rooms] | None = None,
-                 removed: Mapping[str, str] | None = None, partial: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        submodules: Sequence[str],
+        rooms: Rooms,
+        *,
+        deprecated: Mapping[str, Rooms] | None = None,
+        removed: Mapping[str, str] | None = None,
+        partial: bool = False,
+    ):
         self._name = name
         self._submodules = frozenset(submodules)
         self._partial = partial
@@ -28,9 +35,7 @@ class Face:
         self._warnings: dict[str, str] = {}
         for text, old in (deprecated or {}).items():
             self._warnings |= {public: text.format(public) for public in self._place(old)}
-        self._removed = {
-            old: text.format(old) for text, names in (removed or {}).items() for old in names.split()
-        }
+        self._removed = {old: text.format(old) for text, names in (removed or {}).items() for old in names.split()}
 
     def _place(self, rooms: Rooms) -> list[str]:
         placed = []

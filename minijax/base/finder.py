@@ -76,10 +76,7 @@ class AliasLoader(importlib.abc.InspectLoader):
 class AliasDistribution(importlib.metadata.Distribution):
     """What `importlib.metadata` knows of the package `jax`."""
 
-    _TEXTS = {
-        "METADATA": f"Metadata-Version: 2.1\nName: {ALIAS}\nVersion: {VERSION}\n",
-        "top_level.txt": f"{ALIAS}\n",
-    }
+    _TEXTS = {"METADATA": f"Metadata-Version: 2.1\nName: {ALIAS}\nVersion: {VERSION}\n", "top_level.txt": f"{ALIAS}\n"}
 
     def read_text(self, filename: str) -> str | None:
         """The metadata file of that name, None where there is none."""

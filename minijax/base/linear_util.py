@@ -24,9 +24,7 @@ class Store:
 
     def store(self, val: Any) -> None:
         if self._found and not (self._again and self._found[0] == val):
-            raise StoreException(
-                f"there is an auxiliary result already, {self._found[0]!r}: now came {val!r}"
-            )
+            raise StoreException(f"there is an auxiliary result already, {self._found[0]!r}: now came {val!r}")
         self._found[:] = [val]
 
     @property
@@ -60,8 +58,14 @@ class WrappedFun:
 
     __slots__ = ("f", "layers", "params", "in_type", "debug_info")
 
-    def __init__(self, f: Callable, layers: tuple[Layer, ...] = (), params: tuple = (), in_type: Any = None,
-                 debug_info: Any = None):  # fmt: skip
+    def __init__(
+        self,
+        f: Callable,
+        layers: tuple[Layer, ...] = (),
+        params: tuple = (),
+        in_type: Any = None,
+        debug_info: Any = None,
+    ):
         self.f, self.layers, self.params = f, layers, params
         self.in_type, self.debug_info = in_type, debug_info
 
@@ -93,8 +97,9 @@ class WrappedFun:
             function = layer.around(function)
         return function
 
-    def wrap(self, gen: Callable, gen_static_args: tuple, out_store: Store | None,
-             drive: Callable | None = None) -> "WrappedFun":  # fmt: skip
+    def wrap(
+        self, gen: Callable, gen_static_args: tuple, out_store: Store | None, drive: Callable | None = None
+    ) -> "WrappedFun":
         """With one more transformation, outside of the others."""
         layers = (Layer(gen, gen_static_args, out_store, drive), *self.layers)
         return WrappedFun(self.f, layers, self.params, None, self.debug_info)
@@ -136,8 +141,9 @@ def _drive_with_aux(gen: Callable, f: Callable, store: Store, *args: Any, **kwar
     return result
 
 
-def _with_aux(fun: WrappedFun, gen: Callable, given: tuple, store: Store,
-              drive: Callable | None = None) -> tuple[WrappedFun, Callable[[], Any]]:  # fmt: skip
+def _with_aux(
+    fun: WrappedFun, gen: Callable, given: tuple, store: Store, drive: Callable | None = None
+) -> tuple[WrappedFun, Callable[[], Any]]:
     return fun.wrap(gen, given, store, drive), lambda: store.val
 
 
@@ -160,8 +166,9 @@ def transformation_with_aux(gen: Callable, fun: WrappedFun, *gen_static_args: An
 
 
 @curry
-def transformation_with_aux2(gen: Callable, fun: WrappedFun, *gen_static_args: Any,
-                             use_eq_store: bool = False, unk_names: bool = False) -> Any:  # fmt: skip
+def transformation_with_aux2(
+    gen: Callable, fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
+) -> Any:
     """As `transformation2`, for `gen(f, store, ...)`; `store.store` takes the auxiliary result."""
     return _with_aux(fun, gen, gen_static_args, Store(again=use_eq_store))
 

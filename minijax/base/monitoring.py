@@ -105,8 +105,13 @@ def log_program(name: str, avals: Any, mapping: Any) -> None:
     """Says that a program is being compiled."""
     level = logging.WARNING if config.log_compiles.value else logging.DEBUG
     if _programs.isEnabledFor(level):
-        _programs.log(level, "Compiling %s with global shapes and types (%s). Argument mapping: (%s).",
-                      name, _listed(avals), _listed(mapping))  # fmt: skip
+        _programs.log(
+            level,
+            "Compiling %s with global shapes and types (%s). Argument mapping: (%s).",
+            name,
+            _listed(avals),
+            _listed(mapping),
+        )
 
 
 def _listed(items: Any) -> str:

@@ -94,11 +94,7 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    operation: Callable[[T, T], T],
-    tree: Any,
-    *,
-    identity: T | Unspecified = UNSPECIFIED,
-    is_leaf: IsLeaf | None = None,
+    operation: Callable[[T, T], T], tree: Any, *, identity: T | Unspecified = UNSPECIFIED, is_leaf: IsLeaf | None = None
 ) -> T:
     """Combines the leaves by halves; `identity` is the result for a tree without leaves."""
     leaves = flatten(tree, is_leaf)[0]
@@ -116,9 +112,7 @@ def _reduce_by_halves(operation: Callable[[T, T], T], items: list[T]) -> T:
     return operation(_reduce_by_halves(operation, items[:half]), _reduce_by_halves(operation, items[half:]))
 
 
-def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
-) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
     """Turns an outer tree of inner trees into an inner tree of outer trees."""
     leaves, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:
@@ -375,9 +369,7 @@ def _count_mismatch(path: KeyPath, node: Any, keys: tuple, other_keys: tuple) ->
     return Mismatch(path, "different numbers of pytree children", *texts, reason)
 
 
-def equality_errors(
-    tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None
-) -> Iterator[tuple[KeyPath, str, str, str]]:
+def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> Iterator[tuple[KeyPath, str, str, str]]:
     """For each place where two trees differ: the key path, what either has there, and the reason."""
     for found in mismatches(tree1, tree2, is_leaf):
         yield found.path, found.one, found.two, found.reason
@@ -388,9 +380,7 @@ def equality_errors_pytreedef(tree1: PyTreeDef, tree2: PyTreeDef) -> Iterator[tu
     return equality_errors(*(tree.unflatten([_PLACEHOLDER] * tree.num_leaves) for tree in (tree1, tree2)))
 
 
-def prefix_errors(
-    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
-) -> list[Callable[[str], ValueError]]:
+def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Callable[[str], ValueError]]:
     """For each place where a tree is no prefix of another, a function from the tree's name to the error."""
     found = mismatches(prefix_tree, full_tree, is_leaf, prefix=True)
     return [functools.partial(_prefix_error, mismatch) for mismatch in found]
@@ -405,9 +395,7 @@ def _prefix_error(mismatch: Mismatch, name: str) -> ValueError:
     )
 
 
-def _raise_explained(
-    name: str, tree: Any, fulls: Iterable[Any], is_leaf: IsLeaf | None, error: ValueError
-) -> NoReturn:
+def _raise_explained(name: str, tree: Any, fulls: Iterable[Any], is_leaf: IsLeaf | None, error: ValueError) -> NoReturn:
     for full in fulls:
         for make_error in prefix_errors(tree, full, is_leaf):
             raise ValueError(f"{make_error(name)}\n({error})") from None
@@ -579,9 +567,7 @@ register_pytree_node(
     lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
     _flatten_ordered_dict_with_keys,
 )
-register_pytree_node(
-    defaultdict, _flatten_defaultdict, _unflatten_defaultdict, _flatten_defaultdict_with_keys
-)
+register_pytree_node(defaultdict, _flatten_defaultdict, _unflatten_defaultdict, _flatten_defaultdict_with_keys)
 
 
 class _HashableCallableShim:

@@ -68,9 +68,7 @@ class Eig(Linalg):
         n, dtype = x.shape[-1], dtypes.to_complex_dtype(x.dtype)
         return [((n,), dtype)] + [((n, n), dtype)] * (compute_left_eigenvectors + compute_right_eigenvectors)
 
-    def lower(
-        self, e, ins, outs, x, *, compute_left_eigenvectors, compute_right_eigenvectors, implementation, **how
-    ):
+    def lower(self, e, ins, outs, x, *, compute_left_eigenvectors, compute_right_eigenvectors, implementation, **how):
         if e.platform == "cpu" and implementation not in (None, EigImplementation.LAPACK):
             raise ValueError("Only the lapack implementation is supported on CPU.")
         if implementation is EigImplementation.CUSOLVER:
@@ -81,10 +79,14 @@ class Eig(Linalg):
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 + is_real)
         sides = {"left": compute_left_eigenvectors, "right": compute_right_eigenvectors}
         *parts, left, right, info = external(
-            e, self.name, [x], ins, [*values, vectors, vectors, infos],
+            e,
+            self.name,
+            [x],
+            ins,
+            [*values, vectors, vectors, infos],
             cpu=("geev", {f"compute_{side}": "V" if wanted else "N" for side, wanted in sides.items()}),
             gpu=(f"hybrid_eig_{'real' if is_real else 'comp'}", sides | {"magma": _MAGMA[implementation]}),
-        )  # fmt: skip
+        )
         w = e.result(f"stablehlo.complex {', '.join(parts)}", values, outs[0]) if is_real else parts[0]
         found = [w, *(v for v, wanted in zip((left, right), sides.values(), strict=True) if wanted)]
         return where_found(e, (info, infos), found, outs)
@@ -93,9 +95,7 @@ class Eig(Linalg):
             enable_eigvec_derivs, implementation):  # fmt: skip
         how = dict(enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
         if not (compute_left_eigenvectors or compute_right_eigenvectors):
-            w, v = self.bind(
-                *primals, compute_left_eigenvectors=False, compute_right_eigenvectors=True, **how
-            )
+            w, v = self.bind(*primals, compute_left_eigenvectors=False, compute_right_eigenvectors=True, **how)
             inner = solve(v, typed(tangents[0], v))
             return [w], [sum_axis(mul(inner, transposed(v)), typeof(w).ndim)]
         if not enable_eigvec_derivs:
@@ -104,8 +104,9 @@ class Eig(Linalg):
                 "that cannot be checked; pass enable_eigvec_derivs=True to jax.lax.linalg.eig to opt in. "
                 "See https://github.com/jax-ml/jax/issues/2748 for discussion."
             )
-        w, *left, v = self.bind(*primals, compute_left_eigenvectors=compute_left_eigenvectors,
-                                compute_right_eigenvectors=True, **how)  # fmt: skip
+        w, *left, v = self.bind(
+            *primals, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=True, **how
+        )
         da = typed(tangents[0], v)
         dw, dv = _push_eigenvectors(da, w, v)
         results, pushed = [w, *left], [dw]
@@ -148,20 +149,33 @@ def _push_eigenvectors(da: Any, w: Any, v: Any) -> tuple:
 eig_p = Eig()
 
 
-def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
-        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
-        use_magma: bool | None = None) -> list:  # fmt: skip
+def eig(
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list:
     """Eigenvalues of general matrices, then left and right eigenvectors as columns, where asked for.
 
     NaN where the computation did not converge.
     """
     if use_magma is not None:
-        warnings.warn("eig: use_magma is deprecated, use implementation=EigImplementation.MAGMA instead.",
-                      DeprecationWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "eig: use_magma is deprecated, use implementation=EigImplementation.MAGMA instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.CUSOLVER
-    return eig_p.bind(x, compute_left_eigenvectors=compute_left_eigenvectors,
-                      compute_right_eigenvectors=compute_right_eigenvectors,
-                      enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)  # fmt: skip
+    return eig_p.bind(
+        x,
+        compute_left_eigenvectors=compute_left_eigenvectors,
+        compute_right_eigenvectors=compute_right_eigenvectors,
+        enable_eigvec_derivs=enable_eigvec_derivs,
+        implementation=implementation,
+    )
 
 
 # ---- Hermitian eigenvalues --------------------------------------------------------------------------
@@ -202,10 +216,15 @@ class Eigh(Linalg):
             raise NotImplementedError("eigh: the Jacobi implementation is not supported on CPU")
         infos = ShapedArray(ins[0].shape[:-2], INT32)
         *found, info = external(
-            e, self.name, [x], ins, [*outs, infos], aliases={0: 0},
+            e,
+            self.name,
+            [x],
+            ins,
+            [*outs, infos],
+            aliases={0: 0},
             cpu=("syevd", {"mode": "V", "uplo": "L" if lower else "U"}),
             gpu=("solver_syevd_ffi", {"algorithm": np.uint8(_SOLVERS[algorithm]), "lower": lower}),
-        )  # fmt: skip
+        )
         return where_found(e, (info, infos), found, outs)
 
     def _on_tpu(self, e, ins, outs, x, lower, sort, whole, algorithm):
@@ -234,9 +253,15 @@ class Eigh(Linalg):
 eigh_p = Eigh()
 
 
-def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
-         subset_by_index: tuple[int, int] | None = None,
-         implementation: EighImplementation | None = None) -> tuple:  # fmt: skip
+def eigh(
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple:
     """Eigenvectors, as columns, and rising eigenvalues of Hermitian matrices; NaN without convergence."""
     return tuple(
         eigh_p.bind(
@@ -264,8 +289,15 @@ class Hessenberg(Linalg):
 
     def lower(self, e, ins, outs, x):
         infos, n = ShapedArray(ins[0].shape[:-2], INT32), ins[0].shape[-1]
-        *found, info = external(e, self.name, [x], ins, [*outs, infos], aliases={0: 0},
-                                cpu=("gehrd", {"low": np.int32(1), "high": np.int32(n)}))  # fmt: skip
+        *found, info = external(
+            e,
+            self.name,
+            [x],
+            ins,
+            [*outs, infos],
+            aliases={0: 0},
+            cpu=("gehrd", {"low": np.int32(1), "high": np.int32(n)}),
+        )
         return where_found(e, (info, infos), found, outs)
 
 
@@ -286,9 +318,14 @@ class Schur(Linalg):
         infos = ShapedArray(tuple(batch), INT32)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 if aval.dtype.kind == "c" else 2)
         *found, info = external(
-            e, self.name, [x], ins, [aval, aval, *values, infos, infos], aliases={0: 0},
+            e,
+            self.name,
+            [x],
+            ins,
+            [aval, aval, *values, infos, infos],
+            aliases={0: 0},
             cpu=("gees", {"mode": "V" if compute_schur_vectors else "N", "sort": "N"}),
-        )  # fmt: skip
+        )
         return where_found(e, (info, infos), found[: len(outs)], outs)
 
 
@@ -307,9 +344,16 @@ class Tridiagonal(Linalg):
 
     def lower(self, e, ins, outs, x, *, lower):
         infos = ShapedArray(ins[0].shape[:-2], INT32)
-        *found, info = external(e, self.name, [x], ins, [*outs, infos], aliases={0: 0},
-                                cpu=("sytrd", {"uplo": "L" if lower else "U"}),
-                                gpu=("solver_sytrd_ffi", {"lower": lower}))  # fmt: skip
+        *found, info = external(
+            e,
+            self.name,
+            [x],
+            ins,
+            [*outs, infos],
+            aliases={0: 0},
+            cpu=("sytrd", {"uplo": "L" if lower else "U"}),
+            gpu=("solver_sytrd_ffi", {"lower": lower}),
+        )
         return where_found(e, (info, infos), found, outs)
 
 
@@ -323,11 +367,13 @@ def hessenberg(a: Any) -> list:
     return hessenberg_p.bind(a)
 
 
-def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
-          select_callable: Callable | None = None) -> list:  # fmt: skip
+def schur(
+    x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Callable | None = None
+) -> list:
     """The Schur form T and, if asked for, the unitary Z with x = Z T Zᴴ; NaN without convergence."""
-    return schur_p.bind(x, compute_schur_vectors=compute_schur_vectors, sort_eig_vals=sort_eig_vals,
-                        select_callable=select_callable)  # fmt: skip
+    return schur_p.bind(
+        x, compute_schur_vectors=compute_schur_vectors, sort_eig_vals=sort_eig_vals, select_callable=select_callable
+    )
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> list:

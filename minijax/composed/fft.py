@@ -52,8 +52,7 @@ class FFT(Linear1):
             return [ShapedArray((*x.shape[:-1], fft_lengths[-1]), np.finfo(x.dtype).dtype)]
         if (*outer, last) != tuple(fft_lengths):
             raise ValueError(
-                f"fft: {kind} input shape {x.shape} minor dimensions must be equal to "
-                f"fft_lengths {fft_lengths}"
+                f"fft: {kind} input shape {x.shape} minor dimensions must be equal to fft_lengths {fft_lengths}"
             )
         if is_real:
             return [ShapedArray((*x.shape[:-1], last // 2 + 1), np.result_type(x.dtype, np.complex64))]

@@ -31,5 +31,4 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
     at = _ufuncs.remainder(concatenate(at, 1), moving.expand_dims(sizes, (0,)))
     rest = tuple(range(1, len(shape) - len(axes) + 1))
     sizes = [1 if a in axes else n for a, n in enumerate(shape)]
-    return gather(src, at, GatherDimensionNumbers(rest, axes, axes), sizes,
-                  mode=GatherScatterMode.PROMISE_IN_BOUNDS)  # fmt: skip
+    return gather(src, at, GatherDimensionNumbers(rest, axes, axes), sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)

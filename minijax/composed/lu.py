@@ -47,8 +47,15 @@ class LUPivotsToPermutation(Linalg):
 
 def _emit_permutation(e: Any, pivots: str, aval: ShapedArray, out: ShapedArray) -> str:
     if e.platform in ("cuda", "rocm"):
-        return external(e, "lu_pivots_to_permutation", [pivots], [aval], [out],
-                        gpu=("_lu_pivots_to_permutation", {}), batch=aval.ndim - 1)[0]  # fmt: skip
+        return external(
+            e,
+            "lu_pivots_to_permutation",
+            [pivots],
+            [aval],
+            [out],
+            gpu=("_lu_pivots_to_permutation", {}),
+            batch=aval.ndim - 1,
+        )[0]
     start = e.iota(out.ndim - 1, out)
     if not aval.shape[-1]:
         return start
@@ -104,8 +111,9 @@ class LU(Linalg):
         if e.platform == "tpu":
             return e.custom_call("LuDecomposition", [x], ins, outs, api_version=2)
         infos = ShapedArray(ins[0].shape[:-2], INT32)
-        found, pivots, info = external(e, self.name, [x], ins, [*outs[:2], infos], cpu=("getrf", {}),
-                                       gpu=("solver_getrf_ffi", {}), aliases={0: 0})  # fmt: skip
+        found, pivots, info = external(
+            e, self.name, [x], ins, [*outs[:2], infos], cpu=("getrf", {}), gpu=("solver_getrf_ffi", {}), aliases={0: 0}
+        )
         pivots = e.binary("subtract", pivots, e.full(1, outs[1]), outs[1])
         (found,) = where_found(e, (info, infos), [found], outs[:1], "GE")
         return [found, pivots, _emit_permutation(e, pivots, outs[1], outs[2])]
@@ -128,9 +136,7 @@ def _push_lu(da: Any, lu: Any, permutation: Any) -> list:
     lower = add(pad(tril(part(m, k), -1), zero, ((0, 0, 0), (0, m - k, 0))), eye(m, m, dtype))
     corner = pad(eye(n - k, n - k, dtype), zero, ((k, 0, 0), (k, 0, 0)))
     upper = add(pad(triu(part(k, n)), zero, ((0, n - k, 0), (0, 0, 0))), corner)
-    inner = triangular_solve(
-        lower, take_rows(da, permutation), left_side=True, lower=True, unit_diagonal=True
-    )
+    inner = triangular_solve(lower, take_rows(da, permutation), left_side=True, lower=True, unit_diagonal=True)
     inner = triangular_solve(upper, inner, left_side=False)
     return [add(product(lower, tril(inner, -1)), product(triu(inner), upper))]
 
@@ -191,8 +197,13 @@ def solve(a: Any, b: Any) -> Any:
         return moving.reduce_sum_p.bind(product, axes=(), out_sharding=None)
 
     def single(b):
-        return linear_solve(matvec, b, lambda _, x: lu_solve(factors, permutation, x, 0),
-                            lambda _, x: lu_solve(factors, permutation, x, 1), vecmat=vecmat)  # fmt: skip
+        return linear_solve(
+            matvec,
+            b,
+            lambda _, x: lu_solve(factors, permutation, x, 0),
+            lambda _, x: lu_solve(factors, permutation, x, 1),
+            vecmat=vecmat,
+        )
 
     if typeof(b).ndim == n - 1:
         return single(b)

@@ -47,8 +47,9 @@ def take_rows(x: Any, indices: Any) -> Any:
     indices = moving.expand_dims(from_front(indices, rows), (1,))
     if not rows * columns:
         return moving.full((typeof(indices).shape[0], columns), literal(x, 0))
-    return gather(x, indices, GatherDimensionNumbers((1,), (0,), (0,)), (1, columns),
-                  mode=GatherScatterMode.PROMISE_IN_BOUNDS)  # fmt: skip
+    return gather(
+        x, indices, GatherDimensionNumbers((1,), (0,), (0,)), (1, columns), mode=GatherScatterMode.PROMISE_IN_BOUNDS
+    )
 
 
 def on_diagonal(at: Any, n: int) -> Any:

@@ -42,11 +42,10 @@ class HouseholderProduct(Linalg):
 
     def lower(self, e, ins, outs, a, taus):
         if e.platform == "tpu":
-            return e.custom_call(
-                "ProductOfElementaryHouseholderReflectors", [a, taus], ins, outs, api_version=1
-            )
-        return external(e, self.name, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}),
-                        aliases={0: 0})  # fmt: skip
+            return e.custom_call("ProductOfElementaryHouseholderReflectors", [a, taus], ins, outs, api_version=1)
+        return external(
+            e, self.name, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}), aliases={0: 0}
+        )
 
 
 class Ormqr(Linalg):
@@ -131,8 +130,7 @@ class Geqrf(Linalg):
     def lower(self, e, ins, outs, x):
         if e.platform == "tpu":
             return e.custom_call("Qr", [x], ins, outs, api_version=1)
-        return external(e, self.name, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}),
-                        aliases={0: 0})  # fmt: skip
+        return external(e, self.name, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), aliases={0: 0})
 
 
 class Geqp3(Linalg):
@@ -151,9 +149,15 @@ class Geqp3(Linalg):
     def lower(self, e, ins, outs, x, free, *, use_magma):
         magma = {None: "auto", True: "on", False: "off"}[use_magma]
         packed, pivots, taus = external(
-            e, self.name, [x, free], ins, outs, aliases={0: 0, 1: 1},
-            cpu=("geqp3", {}), gpu=("hybrid_geqp3", {"magma": magma}),
-        )  # fmt: skip
+            e,
+            self.name,
+            [x, free],
+            ins,
+            outs,
+            aliases={0: 0, 1: 1},
+            cpu=("geqp3", {}),
+            gpu=("hybrid_geqp3", {"magma": magma}),
+        )
         return [packed, e.binary("subtract", pivots, e.full(1, outs[1]), outs[1]), taus]
 
 
@@ -182,9 +186,12 @@ class QR(Linalg):
         if pivoting:
             (dx,) = over_batch(_take_columns, typeof(x).shape[:-2])(dx, order[0])
         pushed = (
-            _push_wide(x, dx, q, r) if m < n else _push_full(dx, q, r) if m > n and full_matrices
+            _push_wide(x, dx, q, r)
+            if m < n
+            else _push_full(dx, q, r)
+            if m > n and full_matrices
             else _push_thin(dx, q, r)
-        )  # fmt: skip
+        )
         return [q, r, *order], [*pushed, *(Zero(typeof(p).to_tangent_aval()) for p in order)]
 
 
@@ -228,8 +235,9 @@ def _corner(x: Any, rows: int, columns: int) -> Any:
 def _take_columns(x: Any, order: Any) -> list:
     rows, columns = typeof(x).shape
     order = moving.expand_dims(from_front(order, columns), (1,))
-    return [gather(x, order, GatherDimensionNumbers((0,), (1,), (1,)), (rows, 1),
-                   mode=GatherScatterMode.PROMISE_IN_BOUNDS)]  # fmt: skip
+    return [
+        gather(x, order, GatherDimensionNumbers((0,), (1,), (1,)), (rows, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+    ]
 
 
 def _push_thin(dx: Any, q: Any, r: Any) -> tuple:
@@ -279,8 +287,7 @@ def _push_full(dx: Any, q: Any, r: Any) -> tuple:
 qr_p = QR()
 
 
-def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
-       use_magma: bool | None = None) -> tuple:  # fmt: skip
+def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple:
     """The QR decomposition: q with orthonormal columns, upper triangular r and, with `pivoting`, the order p
     of columns with x[:, p] = q r, in which the diagonal of r falls.
 

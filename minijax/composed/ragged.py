@@ -113,9 +113,7 @@ def _check_group_sizes(plan: _Plan, lhs: ShapedArray, rhs: ShapedArray, sizes: S
         raise TypeError("ragged_dot_general: expected rank of group_sizes to be >=1.")
     wanted = (*(lhs.shape[i] for i in plan.before(0)), sizes.shape[-1])
     if sizes.ndim > 1 and sizes.shape != wanted:
-        raise TypeError(
-            f"ragged_dot_general: expected group_sizes to have shape {wanted}, got {sizes.shape}."
-        )
+        raise TypeError(f"ragged_dot_general: expected group_sizes to have shape {wanted}, got {sizes.shape}.")
     if plan.group is not None and rhs.shape[plan.group] != sizes.shape[-1]:
         raise TypeError(
             f"ragged_dot_general: expected rhs group dimension size to be {sizes.shape[-1]}, got "
@@ -128,14 +126,13 @@ class RaggedDotGeneral(Primitive):
 
     name = "ragged_dot_general"
 
-    def infer(self, lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, preferred_element_type,
-              group_offset, **params):  # fmt: skip
+    def infer(
+        self, lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, preferred_element_type, group_offset, **params
+    ):
         plan = _planned(ragged_dot_dimension_numbers, lhs.ndim, rhs.ndim)
         _check_group_sizes(plan, lhs, rhs, group_sizes)
         params["dimension_numbers"] = ragged_dot_dimension_numbers.dot_dimension_numbers
-        (out,) = dot_general_p.infer(
-            lhs, rhs, preferred_element_type=_dtype(preferred_element_type), **params
-        )
+        (out,) = dot_general_p.infer(lhs, rhs, preferred_element_type=_dtype(preferred_element_type), **params)
         if plan.mode is _Mode.CONTRACTING:
             return [out.update(shape=(group_sizes.shape[-1], *out.shape))]
         if plan.mode is _Mode.NONCONTRACTING:
@@ -149,10 +146,14 @@ class RaggedDotGeneral(Primitive):
             raise NotImplementedError("ragged_dot_general: group_offset")
         if e.platform != "cpu" and _AS_INSTRUCTION.value:
             contract, batch = ragged_dot_dimension_numbers.dot_dimension_numbers
-            axes = dict(lhs_batching=batch[0], rhs_batching=batch[1], lhs_contracting=contract[0],
-                        rhs_contracting=contract[1],
-                        lhs_ragged=ragged_dot_dimension_numbers.lhs_ragged_dimensions,
-                        rhs_group=ragged_dot_dimension_numbers.rhs_group_dimensions)  # fmt: skip
+            axes = dict(
+                lhs_batching=batch[0],
+                rhs_batching=batch[1],
+                lhs_contracting=contract[0],
+                rhs_contracting=contract[1],
+                lhs_ragged=ragged_dot_dimension_numbers.lhs_ragged_dimensions,
+                rhs_group=ragged_dot_dimension_numbers.rhs_group_dimensions,
+            )
             named = {f"{name}_dimensions": found for name, found in axes.items()}
             return [e.ragged_dot(operands, ins, outs[0], named, precision_pair(precision))]
         preferred = _dtype(preferred_element_type)
@@ -232,9 +233,7 @@ def _numbers_of_rhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
 
 
 @cache.cache
-def _with_masks(
-    ins: tuple, numbers: RaggedDotDimensionNumbers, precision: Any, preferred: Any
-) -> ClosedJaxpr:
+def _with_masks(ins: tuple, numbers: RaggedDotDimensionNumbers, precision: Any, preferred: Any) -> ClosedJaxpr:
     """The product as one of arrays that hold each group by itself, with zeros for what is not of it."""
     plan = _planned(numbers, ins[0].ndim, ins[1].ndim)
     how = dict(precision=precision, preferred_element_type=preferred, out_sharding=None)
@@ -290,10 +289,16 @@ def _apart(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
     return x if order == tuple(range(len(order))) else moving.transpose(x, order)
 
 
-def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
-                       ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-                       precision: PrecisionLike = None, preferred_element_type: Any = None,
-                       group_offset: Any = None, out_sharding: Any = None) -> Any:  # fmt: skip
+def ragged_dot_general(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """The `dot_general` of arrays with a divided axis, whose groups of given sizes are side by side.
 
     The divided axis is an axis of lhs that is kept (each group meets its own part of rhs, along the axis
@@ -301,17 +306,29 @@ def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
     Group sizes have the axes of lhs before the divided one, of its kind, in front, or one axis.
     """
     found = ragged_dot_general_p.bind(
-        lhs, rhs, group_sizes, ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
-        precision=canonical_precision(precision), preferred_element_type=preferred_element_type,
-        group_offset=group_offset, out_sharding=None,
-    )  # fmt: skip
+        lhs,
+        rhs,
+        group_sizes,
+        ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=preferred_element_type,
+        group_offset=group_offset,
+        out_sharding=None,
+    )
     return laid_out("ragged_dot_general", found, out_sharding)
 
 
-def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: PrecisionLike = None,
-               preferred_element_type: Any = None, group_offset: Any = None,
-               out_sharding: Any = None) -> Any:  # fmt: skip
+def ragged_dot(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """The matrix product of each group of rows of lhs, [m, k], with its own matrix of rhs, [groups, k, n]."""
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
-    return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset,
-                              out_sharding)  # fmt: skip
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset, out_sharding
+    )

@@ -227,10 +227,18 @@ def _density(a: Any, x: Any) -> Any:
 
 
 igamma_grad_a_p = Defined("igamma_grad_a", _in_single(lambda a, x: _by_order(a, x, SLOPE)))
-igamma_p = Defined("igamma", _in_single(_igamma), lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
-                   lambda t, ans, a, x: mul(t, _density(a, x)))  # fmt: skip
-igammac_p = Defined("igammac", _in_single(_igammac), lambda t, ans, a, x: neg(mul(t, igamma_grad_a(a, x))),
-                    lambda t, ans, a, x: neg(mul(t, _density(a, x))))  # fmt: skip
+igamma_p = Defined(
+    "igamma",
+    _in_single(_igamma),
+    lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
+    lambda t, ans, a, x: mul(t, _density(a, x)),
+)
+igammac_p = Defined(
+    "igammac",
+    _in_single(_igammac),
+    lambda t, ans, a, x: neg(mul(t, igamma_grad_a(a, x))),
+    lambda t, ans, a, x: neg(mul(t, _density(a, x))),
+)
 
 
 def igamma(a: Any, x: Any) -> Any:
@@ -345,8 +353,9 @@ def _no_derivative(*_):
     raise ValueError("betainc: Betainc gradient with respect to a and b not supported.")
 
 
-regularized_incomplete_beta_p = Defined("regularized_incomplete_beta", _in_single(_betainc), _no_derivative,
-                                        _no_derivative, _beta_density)  # fmt: skip
+regularized_incomplete_beta_p = Defined(
+    "regularized_incomplete_beta", _in_single(_betainc), _no_derivative, _no_derivative, _beta_density
+)
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:

@@ -43,8 +43,12 @@ class SvdAlgorithm(enum.Enum):
 
 
 _ON_CPU = {SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.QR: "gesvd", SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"}
-_ON_GPU = {SvdAlgorithm.QR: "gesvd", SvdAlgorithm.JACOBI: "gesvdj", SvdAlgorithm.POLAR: "gesvdp",
-           SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"}  # fmt: skip
+_ON_GPU = {
+    SvdAlgorithm.QR: "gesvd",
+    SvdAlgorithm.JACOBI: "gesvdj",
+    SvdAlgorithm.POLAR: "gesvdp",
+    SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
+}
 
 
 class SVD(Linalg):
@@ -85,8 +89,9 @@ class SVD(Linalg):
             raise NotImplementedError("SVD JVP: subset_by_index not implemented")
         if compute_uv and full_matrices and m != n:
             raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices")
-        s, u, vt = self.bind(a, full_matrices=False, compute_uv=True, subset_by_index=subset_by_index,
-                             algorithm=algorithm)  # fmt: skip
+        s, u, vt = self.bind(
+            a, full_matrices=False, compute_uv=True, subset_by_index=subset_by_index, algorithm=algorithm
+        )
         ut, v = adjoint(u), adjoint(vt)
         row = along(s, -2)
         inner = _dot(_dot(ut, da), v)
@@ -151,8 +156,9 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
     )  # the routine wants no fewer rows than columns: it gets the transpose, row by row
     left, right = (m, m if full_matrices else k), (n if full_matrices else k, n)
     found = _found(aval, values, *((right, left) if turned else (left, right)) if compute_uv else ((), ()))
-    _, s, u, vt, info = foreign_call(e, target, [x], [aval], found, config | {"transposed": turned}, {0: 0},
-                                     by_column=not turned)  # fmt: skip
+    _, s, u, vt, info = foreign_call(
+        e, target, [x], [aval], found, config | {"transposed": turned}, {0: 0}, by_column=not turned
+    )
     return info, [s, vt, u] if turned else [s, u, vt]
 
 
@@ -218,10 +224,6 @@ def svd(
 ) -> Any:
     """The singular value decomposition: (U, falling singular values, Vᴴ), or the values alone."""
     values, *sides = svd_p.bind(
-        x,
-        full_matrices=full_matrices,
-        compute_uv=compute_uv,
-        subset_by_index=subset_by_index,
-        algorithm=algorithm,
+        x, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm
     )
     return (sides[0], values, sides[1]) if compute_uv else values

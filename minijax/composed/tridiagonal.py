@@ -24,20 +24,22 @@ class TridiagonalSolve(Linalg):
 
     def results(self, dl, d, du, b, *, perturb_singular):
         if not dl.shape == d.shape == du.shape:
-            raise TypeError("tridiagonal_solve requires that all diagonal arguments have the same shape, got "
-                            f"{dl.shape}, {d.shape} and {du.shape}.")  # fmt: skip
+            raise TypeError(
+                "tridiagonal_solve requires that all diagonal arguments have the same shape, got "
+                f"{dl.shape}, {d.shape} and {du.shape}."
+            )
         if b.shape[:-1] != d.shape:
-            raise TypeError("tridiagonal_solve requires that the leading ndim-1 dimensions of b equal the "
-                            f"dimensions of the diagonals, got {b.shape} and {d.shape}.")  # fmt: skip
+            raise TypeError(
+                "tridiagonal_solve requires that the leading ndim-1 dimensions of b equal the "
+                f"dimensions of the diagonals, got {b.shape} and {d.shape}."
+            )
         return [(b.shape[-2:], b.dtype)]
 
     def lower(self, e, ins, outs, *operands, perturb_singular):
         batch, gpu = ins[0].ndim - 1, GPU.get(e.platform)
         if perturb_singular:
             if e.platform == "tpu":
-                raise NotImplementedError(
-                    "tridiagonal_solve: perturb_singular=True is not supported on this platform."
-                )
+                raise NotImplementedError("tridiagonal_solve: perturb_singular=True is not supported on this platform.")
             target = f"{gpu}_tridiagonal_solve_perturbed" if gpu else "tridiagonal_solve_perturbed_ffi"
             return foreign_call(e, target, operands, ins, outs, {}, batch=batch)
         if e.platform == "tpu":
@@ -45,8 +47,9 @@ class TridiagonalSolve(Linalg):
         if gpu:
             return foreign_call(e, f"{gpu}sparse_gtsv2_ffi", operands, ins, outs, {}, {3: 0}, batch)
         infos = ShapedArray(ins[0].shape[:-1], INT32)
-        *_, x, info = external(e, self.name, operands, ins, [*ins, infos], cpu=("gtsv", {}), batch=batch,
-                               aliases={i: i for i in range(4)})  # fmt: skip
+        *_, x, info = external(
+            e, self.name, operands, ins, [*ins, infos], cpu=("gtsv", {}), batch=batch, aliases={i: i for i in range(4)}
+        )
         return where_found(e, (info, infos), [x], outs)
 
     def jvp(self, primals, tangents, **how):
@@ -60,9 +63,7 @@ class TridiagonalSolve(Linalg):
 
     def transpose(self, cts, dl, d, du, b, **how):
         if not is_linear(b) or any(map(is_linear, (dl, d, du))):
-            raise NotImplementedError(
-                "Transpose rule for 'tridiagonal_solve' not implemented for the diagonals"
-            )
+            raise NotImplementedError("Transpose rule for 'tridiagonal_solve' not implemented for the diagonals")
         if type(cts[0]) is Zero:
             return [None, None, None, Zero(b.aval)]
         n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
@@ -106,8 +107,9 @@ def _product(dl: Any, d: Any, du: Any, x: Any) -> Any:
     for diagonal, at in ((dl, 1), (du, 0)):
         rows = along(_part(diagonal, axis, at, at + n - 1), -1)
         terms = mul(rows, _part(x, axis, 1 - at, n - at))
-        y = scatter_add(y, moving.full((1,), INT32.type(at)), terms, numbers, indices_are_sorted=True,
-                        unique_indices=True)  # fmt: skip
+        y = scatter_add(
+            y, moving.full((1,), INT32.type(at)), terms, numbers, indices_are_sorted=True, unique_indices=True
+        )
     return y
 
 

@@ -23,8 +23,9 @@ class SymmetricProduct(Linalg):
 
     def results(self, a, c, **how):
         if not a.shape[-2] == c.shape[-2] == c.shape[-1]:
-            raise ValueError("symmetric_product expects matrices of shapes (n, k) and (n, n). Got shapes "
-                             f"{a.shape} and {c.shape}.")  # fmt: skip
+            raise ValueError(
+                f"symmetric_product expects matrices of shapes (n, k) and (n, n). Got shapes {a.shape} and {c.shape}."
+            )
         return [(c.shape[-2:], c.dtype)]
 
     def lower(self, e, ins, outs, a, c, *, alpha, beta):
@@ -62,14 +63,17 @@ class CholeskyUpdate(Linalg):
         super().check(avals)
         for i, (a, rank) in enumerate(zip(avals, self.ranks, strict=True)):
             if a.ndim != rank:
-                raise TypeError(f"Input {i} to cholesky_update must have a rank of exactly {rank}, but got "
-                                f"shape={a.shape}")  # fmt: skip
+                raise TypeError(
+                    f"Input {i} to cholesky_update must have a rank of exactly {rank}, but got shape={a.shape}"
+                )
         return ()
 
     def results(self, r, w):
         if r.shape != (*w.shape, *w.shape):
-            raise ValueError("cholesky_update takes a square matrix and a vector of the same size as input. "
-                             f"Got shapes {r.shape} and {w.shape} instead")  # fmt: skip
+            raise ValueError(
+                "cholesky_update takes a square matrix and a vector of the same size as input. "
+                f"Got shapes {r.shape} and {w.shape} instead"
+            )
         return [(r.shape, r.dtype)]
 
     def lower(self, e, ins, outs, r, w):
@@ -113,8 +117,9 @@ def _rotation(x: Any, y: Any) -> tuple:
 symmetric_product_p, cholesky_update_p = SymmetricProduct(), CholeskyUpdate()
 
 
-def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
-                      symmetrize_output: bool = False) -> Any:  # fmt: skip
+def symmetric_product(
+    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+) -> Any:
     """alpha a aᵀ + beta c for symmetric c; what stands above the diagonal is undefined unless
     `symmetrize_output`.
     """

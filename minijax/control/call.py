@@ -40,9 +40,16 @@ class JitOptions(NamedTuple):
     out_shardings: Any = None
 
 
-def call_params(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), keep_unused: bool = False,
-                inline: bool = False, compiler_options: tuple = (), in_shardings: Sequence = (),
-                out_shardings: Sequence = ()) -> dict[str, Any]:  # fmt: skip
+def call_params(
+    closed: ClosedJaxpr,
+    name: str,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    inline: bool = False,
+    compiler_options: tuple = (),
+    in_shardings: Sequence = (),
+    out_shardings: Sequence = (),
+) -> dict[str, Any]:
     """The parameters of a `jit` equation, under jax's names; shardings that are missing are unspecified."""
     n, m = len(closed.jaxpr.invars), len(closed.jaxpr.outvars)
     return dict(
@@ -87,15 +94,22 @@ class Jit(TakesRefs):
     def shardings(self, params):
         return [s for s in (*params["in_shardings"], *params["out_shardings"]) if s is not UNSPECIFIED]
 
-    def _rebuilt(self, params: dict, closed: ClosedJaxpr, donated: Sequence[bool] = (),
-                 in_shardings: Sequence = (), out_shardings: Sequence = ()) -> dict:  # fmt: skip
+    def _rebuilt(
+        self,
+        params: dict,
+        closed: ClosedJaxpr,
+        donated: Sequence[bool] = (),
+        in_shardings: Sequence = (),
+        out_shardings: Sequence = (),
+    ) -> dict:
         return call_params(closed, params["name"], donated, params["keep_unused"], params["inline"],
                            params["compiler_options_kvs"], in_shardings, out_shardings)  # fmt: skip
 
     def discharge(self, operands, refs, **params):
         closed, n = params["jaxpr"], len(params["jaxpr"].outvars)
-        made = self._rebuilt(params, discharge_jaxpr(closed), params["donated_invars"],
-                             params["in_shardings"], params["out_shardings"])  # fmt: skip
+        made = self._rebuilt(
+            params, discharge_jaxpr(closed), params["donated_invars"], params["in_shardings"], params["out_shardings"]
+        )
         return values_of(operands), made, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, **params):
@@ -105,9 +119,10 @@ class Jit(TakesRefs):
         operands = [*primals, *(t for t in tangents if type(t) is not Zero)]
         flags = (*donated, *chosen(donated, nonzeros))
         ins, outs = params["in_shardings"], params["out_shardings"]
-        results = self.bind_all(operands, self._rebuilt(
-            params, closed, flags, (*ins, *chosen(ins, nonzeros)), (*outs, *chosen(outs, out_nonzeros))
-        ))  # fmt: skip
+        results = self.bind_all(
+            operands,
+            self._rebuilt(params, closed, flags, (*ins, *chosen(ins, nonzeros)), (*outs, *chosen(outs, out_nonzeros))),
+        )
         n = len(out_nonzeros)
         return split_tangents(results[:n], results[n:], out_nonzeros)
 
@@ -117,11 +132,7 @@ class Jit(TakesRefs):
         values = [primals[i] if kind == "in" else results[i] for kind, i in parts.sources]
         n = len(parts.out_nonzeros)
         outs, residuals = values[:n], values[n:]
-        return (
-            outs,
-            parts.out_nonzeros,
-            lambda *tangents: self.bind_all([*residuals, *tangents], parts.tangent),
-        )
+        return (outs, parts.out_nonzeros, lambda *tangents: self.bind_all([*residuals, *tangents], parts.tangent))
 
     def transpose(self, cts, *operands, **params):
         linear = tuple(map(is_linear, operands))
@@ -133,11 +144,13 @@ class Jit(TakesRefs):
         results = self.bind_all(
             [*known, *(ct for ct in cts if type(ct) is not Zero)],
             self._rebuilt(
-                params, closed, (),
+                params,
+                closed,
+                (),
                 (*chosen(ins, [not lin for lin in linear]), *chosen(params["out_shardings"], nonzero)),
                 chosen(chosen(ins, linear), found),
             ),
-        )  # fmt: skip
+        )
         return cotangents(operands, results, found)
 
     def batch(self, axis, operands, dims, **params):
@@ -152,17 +165,27 @@ class Jit(TakesRefs):
         early, sources = forwarded(parts.early, n, _held(chosen(wanted, at_once)))
         known = [x for x, wait in zip(operands, is_late, strict=True) if not wait]
         ins = params["in_shardings"]
-        results = self.bind_all(known, self._rebuilt(
-            params, early, (), chosen(ins, [not wait for wait in is_late]),
-            _of_results(chosen(wanted, at_once), sources),
-        ))  # fmt: skip
+        results = self.bind_all(
+            known,
+            self._rebuilt(
+                params,
+                early,
+                (),
+                chosen(ins, [not wait for wait in is_late]),
+                _of_results(chosen(wanted, at_once), sources),
+            ),
+        )
         values = [known[i] if kind == "in" else results[i] for kind, i in sources]
         outs, saved = values[:n], values[n:]
         body = reordered(parts.late, (*range(parts.saved, len(parts.late.invars)), *range(parts.saved)))
         waiting = [x for x, wait in zip(operands, is_late, strict=True) if wait]
-        late_outs = iter(late.process(self, [*waiting, *saved], self._rebuilt(
-            params, body, (), chosen(ins, is_late), chosen(wanted, parts.out_late)
-        )))  # fmt: skip
+        late_outs = iter(
+            late.process(
+                self,
+                [*waiting, *saved],
+                self._rebuilt(params, body, (), chosen(ins, is_late), chosen(wanted, parts.out_late)),
+            )
+        )
         rest = iter(outs)
         return [next(late_outs) if wait else next(rest) for wait in parts.out_late]
 
@@ -176,11 +199,17 @@ class Jit(TakesRefs):
             return list(used_inputs), eqn
         donated = chosen(params["donated_invars"], used_inputs)
         new = eqn.replace(
-            params=self._rebuilt(params, closed, donated, chosen(params["in_shardings"], used_inputs),
-                                 chosen(params["out_shardings"], used)), effects=closed.effects,
+            params=self._rebuilt(
+                params,
+                closed,
+                donated,
+                chosen(params["in_shardings"], used_inputs),
+                chosen(params["out_shardings"], used),
+            ),
+            effects=closed.effects,
             invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
             outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        )  # fmt: skip
+        )
         return list(used_inputs), new
 
     def split(self, eqn, unknown_in, policy):
@@ -207,8 +236,13 @@ class Jit(TakesRefs):
         return [("name", eqn.params["name"]), *sorted(shown, key=lambda item: item[0])]
 
 
-def split_call(eqn: JaxprEqn, jaxpr: ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy | None,
-               rebuilt: Callable[[ClosedJaxpr, bool, Sequence[bool]], dict]) -> EqnParts:  # fmt: skip
+def split_call(
+    eqn: JaxprEqn,
+    jaxpr: ClosedJaxpr,
+    unknown_in: Sequence[bool],
+    policy: Policy | None,
+    rebuilt: Callable[[ClosedJaxpr, bool, Sequence[bool]], dict],
+) -> EqnParts:
     """The parts of an equation that calls a jaxpr.
 
     `rebuilt(jaxpr, late, out_unknown)` gives the parameters of a part.
@@ -273,8 +307,7 @@ def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[boo
     """Results and their tangents, with `Zero` where there is none."""
     rest = iter(tangents)
     return list(results), [
-        next(rest) if nz else Zero(typeof(r).to_tangent_aval())
-        for r, nz in zip(results, nonzeros, strict=True)
+        next(rest) if nz else Zero(typeof(r).to_tangent_aval()) for r, nz in zip(results, nonzeros, strict=True)
     ]
 
 
@@ -291,8 +324,15 @@ def specified(shardings: Sequence) -> tuple:
 
 
 def _program_options(name, donated, keep_unused, compiler_options, in_shardings, out_shardings):
-    return ProgramOptions(name, donated if any(donated) else (), keep_unused, None, compiler_options,
-                          specified(in_shardings), specified(out_shardings))  # fmt: skip
+    return ProgramOptions(
+        name,
+        donated if any(donated) else (),
+        keep_unused,
+        None,
+        compiler_options,
+        specified(in_shardings),
+        specified(out_shardings),
+    )
 
 
 def _held(shardings: Sequence) -> tuple[bool, ...]:
@@ -309,8 +349,7 @@ def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
     """The shardings of batched values."""
     names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
     return [
-        s if s is UNSPECIFIED or d is None else widened(s, d, names, None)
-        for s, d in zip(shardings, dims, strict=True)
+        s if s is UNSPECIFIED or d is None else widened(s, d, names, None) for s, d in zip(shardings, dims, strict=True)
     ]
 
 
@@ -341,8 +380,15 @@ def forwarded(primal: ClosedJaxpr, results: int, held: tuple[bool, ...]) -> tupl
 
 def _how(params: dict) -> tuple:
     """The parameters of a call, besides its jaxpr, in the order of `call_params`."""
-    return (params["name"], params["donated_invars"], params["keep_unused"], params["inline"],
-            params["compiler_options_kvs"], params["in_shardings"], params["out_shardings"])  # fmt: skip
+    return (
+        params["name"],
+        params["donated_invars"],
+        params["keep_unused"],
+        params["inline"],
+        params["compiler_options_kvs"],
+        params["in_shardings"],
+        params["out_shardings"],
+    )
 
 
 @state.traced_cache
@@ -362,8 +408,7 @@ class _LinearCalls(NamedTuple):
 
 
 @state.traced_cache
-def _linear_calls(closed, nonzeros, name, donated, keep_unused, inline, compiler_options, ins,
-                  wanted) -> _LinearCalls:  # fmt: skip
+def _linear_calls(closed, nonzeros, name, donated, keep_unused, inline, compiler_options, ins, wanted) -> _LinearCalls:
     split = linearize_jaxpr(closed, nonzeros)
     n = len(split.out_nonzeros)
     primal, sources = forwarded(split.primal, n, _held(wanted))
@@ -371,10 +416,11 @@ def _linear_calls(closed, nonzeros, name, donated, keep_unused, inline, compiler
     tangents = chosen(ins, nonzeros)
     rest = (UNSPECIFIED,) * (len(split.tangent.invars) - len(tangents))
     return _LinearCalls(
-        call_params(primal, name, donated, *how, ins, _of_results(wanted, sources)), sources,
+        call_params(primal, name, donated, *how, ins, _of_results(wanted, sources)),
+        sources,
         call_params(split.tangent, name, (), *how, (*rest, *tangents), chosen(wanted, split.out_nonzeros)),
         split.out_nonzeros,
-    )  # fmt: skip
+    )
 
 
 @cache.weak_cache

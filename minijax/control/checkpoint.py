@@ -129,11 +129,7 @@ class Remat(TakesRefs):
 
     def split(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> EqnParts:
         def rebuilt(closed: ClosedJaxpr, late: bool, out_unknown: Sequence[bool]) -> dict:
-            return {
-                **eqn.params,
-                "jaxpr": closed.jaxpr,
-                "differentiated": late or eqn.params["differentiated"],
-            }
+            return {**eqn.params, "jaxpr": closed.jaxpr, "differentiated": late or eqn.params["differentiated"]}
 
         return split_call(eqn, closed_of(eqn.params["jaxpr"]), unknown_in, policy, rebuilt)
 
@@ -143,10 +139,11 @@ class Remat(TakesRefs):
     def dce(self, used, eqn: JaxprEqn):
         jaxpr, used_inputs = prune_jaxpr(eqn.params["jaxpr"], tuple(used))
         new = eqn.replace(
-            params={**eqn.params, "jaxpr": jaxpr}, effects=jaxpr.effects,
+            params={**eqn.params, "jaxpr": jaxpr},
+            effects=jaxpr.effects,
             invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
             outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        )  # fmt: skip
+        )
         return list(used_inputs), new
 
 

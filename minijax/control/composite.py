@@ -30,9 +30,7 @@ class Composite(Primitive):
         return e.composite(name, e.private(jaxpr, name), operands, ins, outs, found, version)
 
     def jvp(self, primals, tangents, **params):
-        raise ValueError(
-            "JVP rule for composite not implemented. You can use `jax.custom_jvp` to add support."
-        )
+        raise ValueError("JVP rule for composite not implemented. You can use `jax.custom_jvp` to add support.")
 
     def names_axis(self, params):
         return names_in(params["jaxpr"])
@@ -57,8 +55,9 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         attributes = tuple((key, *_flat(value)) for key, value in kwargs.items())
         _check_known(name, "a constant", body.captured)
         _check_known(name, "an attribute", [x for _, given, _ in attributes for x in given])
-        results = composite_p.bind(*body.captured, *leaves, name=name, jaxpr=body.closed,
-                                   attributes=attributes, version=version)  # fmt: skip
+        results = composite_p.bind(
+            *body.captured, *leaves, name=name, jaxpr=body.closed, attributes=attributes, version=version
+        )
         return body.out_tree.unflatten(results)
 
     return decorated

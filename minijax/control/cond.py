@@ -68,8 +68,7 @@ class Cond(TakesRefs):
         chosen = range(len(branches))
         if branches_platforms is not None:
             chosen = [place_of(e.platform, branches_platforms)]
-        results = e.case_(index, [build(i, branches[i]) for i in chosen],
-                          [*[token_type] * len(ordered), *outs])  # fmt: skip
+        results = e.case_(index, [build(i, branches[i]) for i in chosen], [*[token_type] * len(ordered), *outs])
         e.scope, e.tokens = scope, {**tokens, **dict(zip(ordered, results, strict=False))}
         return results[len(ordered) :]
 
@@ -261,8 +260,7 @@ def share_saved(early: Branches, late: Branches, kept: int) -> tuple[Branches, B
 
 
 @cache.weak_cache
-def _share_saved(first: ClosedJaxpr, others: Branches, late: Branches,
-                 kept: int) -> tuple[Branches, Branches]:  # fmt: skip
+def _share_saved(first: ClosedJaxpr, others: Branches, late: Branches, kept: int) -> tuple[Branches, Branches]:
     early = (first, *others)
     slots: list[Any] = []
     places = []
@@ -286,9 +284,7 @@ def _filled(closed: ClosedJaxpr, kept: int, places: Sequence[int], slots: Sequen
     for place, v in zip(places, jaxpr.outvars[kept:], strict=True):
         saved[place] = v
     outvars, info = [*jaxpr.outvars[:kept], *saved], jaxpr.debug_info._replace(result_paths=None)
-    return ClosedJaxpr(
-        jaxpr.replace(outvars=outvars, eqns=[*jaxpr.eqns, *trace.eqns], debug_info=info), closed.consts
-    )
+    return ClosedJaxpr(jaxpr.replace(outvars=outvars, eqns=[*jaxpr.eqns, *trace.eqns], debug_info=info), closed.consts)
 
 
 @cache.weak_cache
@@ -367,8 +363,7 @@ def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
     place = {key: i for i, key in enumerate(values)}
     slots = tuple(typeof(x) for x in values.values())
     merged = [
-        widened(body.closed, tuple(place[key] for key in own), slots)
-        for body, own in zip(bodies, keys, strict=True)
+        widened(body.closed, tuple(place[key] for key in own), slots) for body, own in zip(bodies, keys, strict=True)
     ]
     return merged, list(values.values())
 
@@ -388,8 +383,7 @@ def _identities(captured: Sequence) -> list:
 
 
 @source.boundary
-def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any,
-         operand: Any = _NO_OPERAND) -> Any:  # fmt: skip
+def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND) -> Any:
     """`true_fun(*operands)` if `pred`, a scalar, is true, else `false_fun(*operands)`; only one of them runs.
 
     Raises TypeError if the two return other structures or types.
@@ -498,8 +492,9 @@ def platform_dependent(*args: Any, default: Callable | None = None, **per_platfo
     return _bind("switch", index, names, args, branches_platforms=platforms)
 
 
-def _bind(name: str, index: Any, functions: dict[str, Callable], operands: tuple,
-          backwards: bool = False, **how: Any) -> Any:  # fmt: skip
+def _bind(
+    name: str, index: Any, functions: dict[str, Callable], operands: tuple, backwards: bool = False, **how: Any
+) -> Any:
     """Traces the functions and binds `cond` to them, without the results that all take from one input."""
     leaves, treedef = tree.flatten(operands)
     avals = [typeof(x) for x in leaves]
@@ -520,9 +515,7 @@ def _bind(name: str, index: Any, functions: dict[str, Callable], operands: tuple
 def _varying_alike(bodies: Sequence[Body], index_axes: frozenset) -> list[Body]:
     """The branches, whose results vary over the mesh axes that one of them, or the index, varies over."""
     columns = zip(*(b.closed.out_avals for b in bodies), strict=True)
-    wanted = [
-        column[0].varying_over(index_axes.union(*map(varying_axes, column))) for column in columns
-    ]  # fmt: skip
+    wanted = [column[0].varying_over(index_axes.union(*map(varying_axes, column))) for column in columns]
     return [
         body if body.closed.out_avals == wanted else body._replace(closed=_varied(body.closed, wanted))
         for body in bodies
@@ -588,8 +581,11 @@ def _at(path: tuple) -> str:
 
 def differences(a: Any, b: Any) -> list[str]:
     """How two types differ, weak types apart."""
-    return [f"the {field.replace('_', ' ')}s do not match" for field in ("dtype", "shape", "memory_space")
-            if getattr(a, field, None) != getattr(b, field, None)]  # fmt: skip
+    return [
+        f"the {field.replace('_', ' ')}s do not match"
+        for field in ("dtype", "shape", "memory_space")
+        if getattr(a, field, None) != getattr(b, field, None)
+    ]
 
 
 def listed(reasons: Sequence[str], capital: bool = True) -> str:

@@ -29,9 +29,7 @@ class CustomCall(Primitive):
         return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *operands)
 
     def lower(self, e, ins, outs, *operands, call_jaxpr, **params):
-        consts = [
-            e.constant_of(c, v.aval) for v, c in zip(call_jaxpr.constvars, call_jaxpr.consts, strict=True)
-        ]
+        consts = [e.constant_of(c, v.aval) for v, c in zip(call_jaxpr.constvars, call_jaxpr.consts, strict=True)]
         return jaxpr_body(e, call_jaxpr.jaxpr, consts, operands)
 
     def bind(self, *operands, **params):
@@ -58,21 +56,24 @@ class CustomJVPCall(CustomCall):
 
     name = "custom_jvp_call"
 
-    def record(
-        self, trace: JaxprTrace, fun: Callable, jvp: Callable, operands: Sequence, params: dict
-    ) -> list:
+    def record(self, trace: JaxprTrace, fun: Callable, jvp: Callable, operands: Sequence, params: dict) -> list:
         """Writes the call into a jaxpr."""
 
         def made(closed: ClosedJaxpr, consts: int) -> dict:
-            return dict(call_jaxpr=closed, jvp_jaxpr_fun=_lifted_jvp(jvp, consts), num_consts=consts,
-                        symbolic_zeros=params["symbolic_zeros"])  # fmt: skip
+            return dict(
+                call_jaxpr=closed,
+                jvp_jaxpr_fun=_lifted_jvp(jvp, consts),
+                num_consts=consts,
+                symbolic_zeros=params["symbolic_zeros"],
+            )
 
         return self._record(trace, fun, operands, made)
 
     def rebind(self, trace: Trace, operands, params):
         fun = _function(params["call_jaxpr"])
-        return trace.process_custom_jvp(self, fun, params["jvp_jaxpr_fun"], operands,
-                                        dict(symbolic_zeros=params["symbolic_zeros"]))  # fmt: skip
+        return trace.process_custom_jvp(
+            self, fun, params["jvp_jaxpr_fun"], operands, dict(symbolic_zeros=params["symbolic_zeros"])
+        )
 
     def show_params(self, eqn: JaxprEqn):
         p = eqn.params
@@ -114,18 +115,25 @@ class CustomVJPCall(CustomCall):
 
     name = "custom_vjp_call"
 
-    def record(self, trace: JaxprTrace, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence,
-               params: dict) -> list:  # fmt: skip
+    def record(
+        self, trace: JaxprTrace, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, params: dict
+    ) -> list:
         def made(closed: ClosedJaxpr, consts: int) -> dict:
-            return dict(call_jaxpr=closed, fwd_jaxpr_thunk=_lifted_fwd(fwd, consts), num_consts=consts,
-                        bwd=_lifted_bwd(bwd, consts), **params)  # fmt: skip
+            return dict(
+                call_jaxpr=closed,
+                fwd_jaxpr_thunk=_lifted_fwd(fwd, consts),
+                num_consts=consts,
+                bwd=_lifted_bwd(bwd, consts),
+                **params,
+            )
 
         return self._record(trace, fun, operands, made)
 
     def rebind(self, trace: Trace, operands, params):
         rest = {k: params[k] for k in ("out_trees", "symbolic_zeros")}
-        return trace.process_custom_vjp(self, _function(params["call_jaxpr"]), params["fwd_jaxpr_thunk"],
-                                        params["bwd"], operands, rest)  # fmt: skip
+        return trace.process_custom_vjp(
+            self, _function(params["call_jaxpr"]), params["fwd_jaxpr_thunk"], params["bwd"], operands, rest
+        )
 
     def push(
         self, fwd: Callable, bwd: Callable, primals: Sequence, tangents: Sequence, params: dict
@@ -141,12 +149,15 @@ class CustomVJPCall(CustomCall):
         out_avals = [typeof(x).to_tangent_aval() for x in outs]
         pushed = custom_lin_p.bind_all(
             [*residuals, *(t for t in tangents if type(t) is not Zero)],
-            dict(num_res=len(residuals), bwd=bwd, out_avals=tuple(out_avals), in_zeros=_Flags(zeros),
-                 symbolic_zeros=params["symbolic_zeros"]),
-        )  # fmt: skip
-        return outs, [
-            Zero(a) if a.dtype.names == ("float0",) else t for a, t in zip(out_avals, pushed, strict=True)
-        ]
+            dict(
+                num_res=len(residuals),
+                bwd=bwd,
+                out_avals=tuple(out_avals),
+                in_zeros=_Flags(zeros),
+                symbolic_zeros=params["symbolic_zeros"],
+            ),
+        )
+        return outs, [Zero(a) if a.dtype.names == ("float0",) else t for a, t in zip(out_avals, pushed, strict=True)]
 
     def show_params(self, eqn: JaxprEqn):
         p = eqn.params
@@ -257,13 +268,12 @@ custom_lin_p = CustomLin()
 def bind_custom_jvp(fun: Callable, jvp: Callable, operands: Sequence, symbolic_zeros: bool) -> list:
     """Calls a flat function with a flat jvp rule under the current trace."""
     trace = state.current_trace()
-    return trace.process_custom_jvp(
-        custom_jvp_call_p, fun, jvp, operands, dict(symbolic_zeros=symbolic_zeros)
-    )
+    return trace.process_custom_jvp(custom_jvp_call_p, fun, jvp, operands, dict(symbolic_zeros=symbolic_zeros))
 
 
-def bind_custom_vjp(fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, out_count: Callable,
-                    symbolic_zeros: bool) -> list:  # fmt: skip
+def bind_custom_vjp(
+    fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, out_count: Callable, symbolic_zeros: bool
+) -> list:
     """Calls a flat function with flat forward and backward rules; `out_count()` is its number of results."""
     trace = state.current_trace()
     params = dict(out_trees=out_count, symbolic_zeros=symbolic_zeros)

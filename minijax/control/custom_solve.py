@@ -90,16 +90,18 @@ class CustomLinearSolve(Primitive):
             found = [Zero(x.aval) for x in b]
         else:
             rhs = map(instantiate, cts[: len(b)])
-            found = self.bind(*chain(*consts.transposed()), *rhs, const_lengths=const_lengths.transposed(),
-                              jaxprs=jaxprs.transposed())[: len(b)]  # fmt: skip
+            found = self.bind(
+                *chain(*consts.transposed()), *rhs, const_lengths=const_lengths.transposed(), jaxprs=jaxprs.transposed()
+            )[: len(b)]
         return [*(None for _ in chain(*consts)), *found]
 
     def batch(self, axis, operands, dims, *, const_lengths, jaxprs):
         const_flags, flags = _grouped([d is not None for d in dims], const_lengths)
         n = len(flags)
 
-        def batched(closed: ClosedJaxpr | None, consts: Sequence[bool], inputs: Sequence[bool],
-                    wanted: Sequence[bool]) -> tuple[ClosedJaxpr | None, list[bool]]:  # fmt: skip
+        def batched(
+            closed: ClosedJaxpr | None, consts: Sequence[bool], inputs: Sequence[bool], wanted: Sequence[bool]
+        ) -> tuple[ClosedJaxpr | None, list[bool]]:
             if closed is None:
                 return None, list(wanted)
             ins = tuple(0 if f else None for f in (*consts, *inputs))
@@ -120,8 +122,10 @@ class CustomLinearSolve(Primitive):
 
         made, known = grown(step, (*flags, *flags))
         everything = [d is not None for d in dims[: len(dims) - n]] + list(known[:n])
-        ready = [moving.axis_to_front(x, d, axis.size) if f else x
-                 for x, d, f in zip(operands, dims, everything, strict=True)]  # fmt: skip
+        ready = [
+            moving.axis_to_front(x, d, axis.size) if f else x
+            for x, d, f in zip(operands, dims, everything, strict=True)
+        ]
         out_avals = zip(made.solve.out_avals, jaxprs.solve.out_avals, strict=True)
         results = self.bind(*ready, const_lengths=const_lengths, jaxprs=made)
         return results, [0 if wide.ndim > thin.ndim else None for wide, thin in out_avals]
@@ -138,8 +142,14 @@ def _shapes(leaves: Sequence) -> list:
 
 
 @source.boundary
-def custom_linear_solve(matvec: Callable, b: Any, solve: Callable, transpose_solve: Callable | None = None,
-                        symmetric: bool = False, has_aux: bool = False) -> Any:  # fmt: skip
+def custom_linear_solve(
+    matvec: Callable,
+    b: Any,
+    solve: Callable,
+    transpose_solve: Callable | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
     """Solves matvec(x) = b by `solve(matvec, b)`, with derivatives that solve such systems again.
 
     Reverse mode needs `transpose_solve(vecmat, b)`, unless `symmetric`. With `has_aux` solvers return (x,
@@ -172,13 +182,9 @@ def linear_solve(
             x, extra = result if aux else (result, None)
             found, structure = tree.flatten(x)
             if _shapes(found) != _shapes(leaves):
-                raise ValueError(
-                    f"{name}() output shapes must match b, got {_shapes(found)} and {_shapes(leaves)}"
-                )
+                raise ValueError(f"{name}() output shapes must match b, got {_shapes(found)} and {_shapes(leaves)}")
             if structure != treedef:
-                raise TypeError(
-                    f"{name}() output pytree structure must match b, got {structure} and {treedef}."
-                )
+                raise TypeError(f"{name}() output pytree structure must match b, got {structure} and {treedef}.")
             rest, trees[name] = tree.flatten(extra) if aux else ([], None)
             return [*found, *rest]
 
@@ -199,10 +205,7 @@ def linear_solve(
         run = flat("transpose_solve", lambda x: transpose_solve(checked(apply_t), x), has_aux)
         jaxprs[3], consts[3] = _traced(run, transpose_solve, avals)
     results = custom_linear_solve_p.bind(
-        *chain(*consts),
-        *leaves,
-        const_lengths=_LinearSolveTuple(*map(len, consts)),
-        jaxprs=_LinearSolveTuple(*jaxprs),
+        *chain(*consts), *leaves, const_lengths=_LinearSolveTuple(*map(len, consts)), jaxprs=_LinearSolveTuple(*jaxprs)
     )
     x = treedef.unflatten(results[: len(leaves)])
     return (x, trees["solve"].unflatten(results[len(leaves) :])) if has_aux else x

@@ -39,14 +39,14 @@ class CustomVmapCall(Primitive):
 
     def batch(self, axis, operands, dims, *, call, in_tree, out_tree, rule):
         flags = [d is not None for d in dims]
-        moved = [moving.axis_to_front(x, d, axis.size) if f else x
-                 for x, d, f in zip(operands, dims, flags, strict=True)]  # fmt: skip
+        moved = [
+            moving.axis_to_front(x, d, axis.size) if f else x for x, d, f in zip(operands, dims, flags, strict=True)
+        ]
         results, batched = rule[1](axis.size, flags, moved)
         for x, is_batched in zip(results, batched, strict=True):
             if is_batched and not typeof(x).shape:
                 raise IndexError(
-                    "custom_vmap: the rule calls a result batched that has no axis, of type "
-                    f"{typeof(x).str_short()}"
+                    f"custom_vmap: the rule calls a result batched that has no axis, of type {typeof(x).str_short()}"
                 )
         return results, [0 if b else None for b in batched]
 
@@ -57,10 +57,13 @@ class CustomVmapCall(Primitive):
         out_moves = list(found)
         pushed_rule = _jvp_rule(rule[1], moves, out_moves)
         results = self.bind(
-            *primals, *(instantiate(t) for t, m in zip(tangents, moves, strict=True) if m), call=pushed,
-            in_tree=_with_tangents(in_tree, moves), out_tree=_with_tangents(out_tree, out_moves),
+            *primals,
+            *(instantiate(t) for t, m in zip(tangents, moves, strict=True) if m),
+            call=pushed,
+            in_tree=_with_tangents(in_tree, moves),
+            out_tree=_with_tangents(out_tree, out_moves),
             rule=pushed_rule,
-        )  # fmt: skip
+        )
         n, rest = len(out_moves), iter(results[len(out_moves) :])
         zeros = [Zero(a.to_tangent_aval()) for a in call.out_avals]
         return results[:n], [next(rest) if m else z for m, z in zip(out_moves, zeros, strict=True)]
@@ -87,8 +90,9 @@ def _jvp_rule(rule: FlatRule, moves: Sequence[bool], out_moves: Sequence[bool]) 
     def jvp_of_rule_rule(size, flags, operands):
         n = len(moves)
         given, given_flags = iter(operands[n:]), iter(flags[n:])
-        tangents = [next(given) if m else Zero(typeof(x).to_tangent_aval())
-                    for x, m in zip(operands, moves, strict=False)]  # fmt: skip
+        tangents = [
+            next(given) if m else Zero(typeof(x).to_tangent_aval()) for x, m in zip(operands, moves, strict=False)
+        ]
         tangent_flags = [m and next(given_flags) for m in moves]
         either = [a or b for a, b in zip(flags, tangent_flags, strict=False)]
         batched: list[bool] = []
@@ -101,9 +105,10 @@ def _jvp_rule(rule: FlatRule, moves: Sequence[bool], out_moves: Sequence[bool]) 
             return results
 
         results, pushed = jvp_flat(
-            run, [spread(x, f, e) for x, f, e in zip(operands, flags, either, strict=False)],
+            run,
+            [spread(x, f, e) for x, f, e in zip(operands, flags, either, strict=False)],
             [spread(t, f, e) for t, f, e in zip(tangents, tangent_flags, either, strict=True)],
-        )  # fmt: skip
+        )
         kept = [i for i, m in enumerate(out_moves) if m]
         return [*results, *(instantiate(pushed[i]) for i in kept)], [*batched, *(batched[i] for i in kept)]
 
@@ -119,8 +124,7 @@ def user_rule(rule: Callable, name: str, in_tree: Any, out_tree: Any) -> tuple[C
         captured, in_batched = in_tree.unflatten(flags)
         if any(captured):
             raise AssertionError(
-                f"custom_vmap: the function {name} captures a value that is batched; such values must be its "
-                "arguments"
+                f"custom_vmap: the function {name} captures a value that is batched; such values must be its arguments"
             )
         out, out_batched = rule(size, list(in_batched), *in_tree.unflatten(operands)[1])
         leaves, found = tree.flatten(out)

@@ -6,8 +6,9 @@ from typing import Any
 from minijax.base import monitoring, source
 
 
-def explain_miss(fun: Callable, defined: str, key: tuple, known: Iterable[tuple],
-                 names: Callable[[Any, tuple], tuple[str, ...]]) -> None:  # fmt: skip
+def explain_miss(
+    fun: Callable, defined: str, key: tuple, known: Iterable[tuple], names: Callable[[Any, tuple], tuple[str, ...]]
+) -> None:
     """Logs how a call's key (types, tree, static arguments, thread state) differs from the closest known one.
 
     `names(treedef, static)` are the names of the leaves.

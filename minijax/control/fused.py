@@ -51,9 +51,7 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
                 except (TypeError, AttributeError):
                     run = _DIRECT
             if run is None:
-                run = _programs.once(
-                    key, lambda: _program(function, args, kwargs, data, arrays, whole) or _DIRECT
-                )
+                run = _programs.once(key, lambda: _program(function, args, kwargs, data, arrays, whole) or _DIRECT)
             return function(*args, **kwargs) if run is _DIRECT else run(arrays)
 
         return call
@@ -98,8 +96,9 @@ def _plain(x: Any) -> Any:
     raise TypeError
 
 
-def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence,
-             whole: bool) -> Callable | None:  # fmt: skip
+def _program(
+    function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool
+) -> Callable | None:
     """The function as a program of its arrays; None where it must be called itself."""
     if watch.is_on() or whole and _disable_jit.value:
         return None
@@ -107,9 +106,7 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
 
     def flat(*tracers):
         rest = iter(tracers)
-        given = [
-            next(rest) if type(x) in array_types else type(x)([next(rest) for _ in x]) for x in args[:data]
-        ]
+        given = [next(rest) if type(x) in array_types else type(x)([next(rest) for _ in x]) for x in args[:data]]
         leaves, out_tree = tree.flatten(function(*given, *args[data:], **kwargs))
         trees.append(out_tree)
         return leaves

@@ -144,8 +144,15 @@ class Jitted:
         *"has_static takes_trees takes_numbers recall __dict__ __weakref__".split(),
     )
 
-    def __init__(self, fun: Callable, options: JitOptions, resolved: Resolved, name: str | None = None,
-                 signature: inspect.Signature | None = None, purpose: str = "jit"):  # fmt: skip
+    def __init__(
+        self,
+        fun: Callable,
+        options: JitOptions,
+        resolved: Resolved,
+        name: str | None = None,
+        signature: inspect.Signature | None = None,
+        purpose: str = "jit",
+    ):
         self.fun = fun
         self.purpose = purpose
         self.name = name or function_name(fun)
@@ -272,9 +279,7 @@ class Jitted:
         key = (_config_state(), treedef, static, *sigs)
         run = self.memory.programs.get(key)
         if run is None:
-            return config.run_as_of(
-                key[0], self._first_call, key, args, kwargs, leaves, values, short_key, places
-            )
+            return config.run_as_of(key[0], self._first_call, key, args, kwargs, leaves, values, short_key, places)
         return run(leaves)
 
     def _remember_numpy(self, x, sig, options, run):
@@ -348,8 +353,7 @@ class Jitted:
             return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options)
         ins, outs = self.shardings(treedef, traced.out_tree)
         ins = (*(UNSPECIFIED,) * (len(traced.captured) if ins else 0), *ins)
-        return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options,
-                           ins, outs)  # fmt: skip
+        return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options, ins, outs)
 
     def shardings(self, treedef: Any, out_tree: Any) -> tuple[tuple, tuple]:
         """How the leaves of the dynamic arguments and of the results are to lie; () where all is open."""
@@ -369,8 +373,15 @@ class Jitted:
             device = client.local_devices(backend=o.backend)[0]
         donated = self.donated(treedef, static)
         ins, outs = self.shardings(treedef, out_tree)
-        return ProgramOptions(self.name, tuple(donated) if any(donated) else (), o.keep_unused, device,
-                              o.compiler_options, specified(ins), specified(outs))  # fmt: skip
+        return ProgramOptions(
+            self.name,
+            tuple(donated) if any(donated) else (),
+            o.keep_unused,
+            device,
+            o.compiler_options,
+            specified(ins),
+            specified(outs),
+        )
 
     def _program(self, traced: Traced, treedef, static, leaves) -> Runner | SpreadRunner:
         options = self.program_options(treedef, static, traced.out_tree)
@@ -412,9 +423,7 @@ class Jitted:
             known = self.memory.traces.names()
             names = functools.partial(argument_names, self.signature)
             explain_miss(self.fun, source_of(self.fun), key, known, names)
-        return self.memory.traces.once(
-            key, lambda: config.run_as_of(key[3][0], self._trace, avals, treedef, static)
-        )
+        return self.memory.traces.once(key, lambda: config.run_as_of(key[3][0], self._trace, avals, treedef, static))
 
     def _trace(self, avals, treedef, static) -> Traced:
         info = self.debug_info(treedef, static)
@@ -466,9 +475,7 @@ def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable
             )
 
 
-def leaf_types(
-    fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]
-) -> tuple:
+def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]) -> tuple:
     """What `type_of` says of a function's arguments. Raises TypeError for one that is no value."""
     avals: list[Any] = []
     try:
@@ -505,9 +512,7 @@ def _leaf_paths(treedef: Any) -> list[str]:
         paths = tree.tree_leaves_with_path(treedef.unflatten(list(range(count))))
     except Exception:
         paths = []
-    return (
-        [tree.keystr(path) for path, _ in paths] if len(paths) == count else [f"[{i}]" for i in range(count)]
-    )
+    return [tree.keystr(path) for path, _ in paths] if len(paths) == count else [f"[{i}]" for i in range(count)]
 
 
 def _positional_names(signature: inspect.Signature | None, count: int) -> list[str]:
@@ -615,8 +620,9 @@ def _dynamic(resolved: Resolved, count: int, *names: str) -> tuple[int, ...]:
     return (*[i for i in range(count) if i not in fixed], *by_name)
 
 
-def shortcut(runner: Runner | SpreadRunner, arrays: Sequence, out_tree: Any,
-             places: Sequence[int]) -> Callable[[Sequence], Any]:  # fmt: skip
+def shortcut(
+    runner: Runner | SpreadRunner, arrays: Sequence, out_tree: Any, places: Sequence[int]
+) -> Callable[[Sequence], Any]:
     """A function of values to the program's result; the arrays are those at `places`."""
     rebuild = out_tree.unflatten
     of_one = None if tree.treedef_is_strict_leaf(out_tree) else rebuild
@@ -625,16 +631,18 @@ def shortcut(runner: Runner | SpreadRunner, arrays: Sequence, out_tree: Any,
     return lambda values: rebuild(runner([values[i] for i in places]))
 
 
-def jitted(name: str | None = None, *, static: Sequence[str] = (), inline: bool = False,
-           keep_unused: bool = False) -> Callable[[Callable], Jitted]:  # fmt: skip
+def jitted(
+    name: str | None = None, *, static: Sequence[str] = (), inline: bool = False, keep_unused: bool = False
+) -> Callable[[Callable], Jitted]:
     """Decorator for library functions that jax jits: `static` names the static parameters."""
 
     def wrap(fun: Callable) -> Jitted:
         signature = signature_of(fun)
         nums = tuple(
-            i for i, p in enumerate(signature.parameters.values())
+            i
+            for i, p in enumerate(signature.parameters.values())
             if p.name in static and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        )  # fmt: skip
+        )
         options = JitOptions(keep_unused=keep_unused, inline=inline)
         return Jitted(fun, options, Resolved(nums, tuple(static)), name, signature)
 

@@ -26,8 +26,7 @@ def shardings_of(argument: str, value: Any) -> Shardings | None:
     for leaf in leaves:
         if leaf is not None and not isinstance(leaf, Sharding | P) and leaf is not UNSPECIFIED:
             raise TypeError(
-                f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but "
-                f"got {leaf}"
+                f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got {leaf}"
             )
     if all(leaf is None or leaf is UNSPECIFIED for leaf in leaves):
         return None

@@ -53,8 +53,15 @@ class LinearCall(Primitive):
             return callee, captured
 
         again.__qualname__ = "_linear_call_transpose_rule.<locals>.new_transpose_thunk"  # as jax prints it
-        found = self.bind(*consts, *residuals, *map(instantiate, cts), callee=back,
-                          num_callee_consts=len(consts), num_res=num_res, transpose_thunk=again)  # fmt: skip
+        found = self.bind(
+            *consts,
+            *residuals,
+            *map(instantiate, cts),
+            callee=back,
+            num_callee_consts=len(consts),
+            num_res=num_res,
+            transpose_thunk=again,
+        )
         wanted = zip(operands[n:], found, strict=True)
         return [None] * n + [ct if is_linear(x) else None for x, ct in wanted]
 
@@ -100,9 +107,14 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
 
     thunk.__qualname__ = "_memoize.<locals>.memoized"  # as jax prints it
     results = linear_call_p.bind(
-        *consts, *residuals, *linear, callee=callee, num_callee_consts=len(consts), num_res=len(residuals),
+        *consts,
+        *residuals,
+        *linear,
+        callee=callee,
+        num_callee_consts=len(consts),
+        num_res=len(residuals),
         transpose_thunk=thunk,
-    )  # fmt: skip
+    )
     return out_tree.unflatten(results)
 
 

@@ -46,8 +46,9 @@ class Parts(NamedTuple):
         return list(items[: self.cond_consts]), list(items[self.cond_consts : n]), list(items[n:])
 
     def params(self) -> dict[str, Any]:
-        return dict(cond_nconsts=self.cond_consts, cond_jaxpr=self.cond, body_nconsts=self.body_consts,
-                    body_jaxpr=self.body)  # fmt: skip
+        return dict(
+            cond_nconsts=self.cond_consts, cond_jaxpr=self.cond, body_nconsts=self.body_consts, body_jaxpr=self.body
+        )
 
 
 def parts_of(params: dict) -> Parts:
@@ -89,9 +90,7 @@ class While(TakesRefs):
     def linearize(self, nonzeros, primals, **params):
         loop = parts_of(params)
         pushed, flags = _pushed(loop, tuple(nonzeros))
-        unknown = [
-            None if nz else Zero(typeof(p).to_tangent_aval()) for p, nz in zip(primals, nonzeros, strict=True)
-        ]
+        unknown = [None if nz else Zero(typeof(p).to_tangent_aval()) for p, nz in zip(primals, nonzeros, strict=True)]
         zeros = {i: instantiate(unknown[i]) for i in _wanted(unknown, flags)}
         _, of_body, of_carry = loop.split(flags)
         late = [f for group in loop.split(flags) for f in [*[False] * len(group), *[True] * sum(group)]]
@@ -125,9 +124,11 @@ class While(TakesRefs):
         carry = parts_of(eqn.params).split(flags)[2]
         outs = [v for v, wait in zip(eqn.outvars, carry, strict=True) if not wait]
         first = eqn.replace(
-            params=known.params(), outvars=outs, effects=effects.join(known.cond.effects, known.body.effects),
+            params=known.params(),
+            outvars=outs,
+            effects=effects.join(known.cond.effects, known.body.effects),
             invars=[v for v, wait in zip(eqn.invars, flags, strict=True) if not wait],
-        )  # fmt: skip
+        )
         unknown = [v for v, wait in zip(eqn.outvars, carry, strict=True) if wait]
         return EqnParts([first], [eqn], unknown, outs if save else [])
 
@@ -171,16 +172,16 @@ class While(TakesRefs):
         body, to_body = lift(loop.body, (*of_body, *(False,) * len(carry)))
         made = Parts(cond, body, loop.cond_consts + len(to_cond), loop.body_consts + len(to_body))
         n = loop.cond_consts
-        return eqn.replace(params=made.params(),
-                           invars=[*to_cond, *eqn.invars[:n], *to_body, *eqn.invars[n:]])  # fmt: skip
+        return eqn.replace(params=made.params(), invars=[*to_cond, *eqn.invars[:n], *to_body, *eqn.invars[n:]])
 
 
 while_p = While()
 
 
 @state.traced_cache
-def _without_refs(body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, places: tuple,
-                  count: int) -> Parts:  # fmt: skip
+def _without_refs(
+    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, places: tuple, count: int
+) -> Parts:
     """The loop that carries the values of references; `places` number them among the operands."""
     of_cond, of_body, _ = Parts(cond, body, cond_consts, body_consts).split(places)
     pairs = [*zip(of_cond, cond.in_avals, strict=False), *zip(of_body, body.in_avals, strict=False)]
@@ -261,8 +262,9 @@ def _pushed(loop: Parts, nonzeros: tuple[bool, ...]) -> tuple[Parts, tuple[bool,
 
 
 @cache.weak_cache
-def _pushed_loop(body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int,
-                 nonzeros: tuple[bool, ...]) -> tuple[Parts, tuple[bool, ...]]:  # fmt: skip
+def _pushed_loop(
+    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, nonzeros: tuple[bool, ...]
+) -> tuple[Parts, tuple[bool, ...]]:
     loop = Parts(cond, body, cond_consts, body_consts)
     _, consts, carry = loop.split(nonzeros)
 
@@ -284,15 +286,15 @@ def _wanted(tangents: Sequence, flags: Sequence[bool]) -> list[int]:
     return [i for i, (t, flag) in enumerate(zip(tangents, flags, strict=True)) if flag and type(t) is Zero]
 
 
-def _with_tangents(loop: Parts, primals: Sequence, tangents: Sequence, flags: Sequence[bool],
-                   zeros: dict) -> list:  # fmt: skip
+def _with_tangents(loop: Parts, primals: Sequence, tangents: Sequence, flags: Sequence[bool], zeros: dict) -> list:
     """The operands of the loop with tangents."""
     given = [zeros.get(i, t) for i, t in enumerate(tangents)]
     groups = zip(loop.split(primals), loop.split(given), loop.split(flags), strict=True)
     return [
-        x for values, pushed, wanted in groups
+        x
+        for values, pushed, wanted in groups
         for x in (*values, *(t for t, flag in zip(pushed, wanted, strict=True) if flag))
-    ]  # fmt: skip
+    ]
 
 
 def _results(results: Sequence, loop: Parts, flags: Sequence[bool]) -> tuple[list, list]:
@@ -304,8 +306,9 @@ def _results(results: Sequence, loop: Parts, flags: Sequence[bool]) -> tuple[lis
 
 
 @cache.weak_cache
-def _known_loop(body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int,
-                late: tuple[bool, ...]) -> tuple[Parts | None, tuple[bool, ...]]:  # fmt: skip
+def _known_loop(
+    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, late: tuple[bool, ...]
+) -> tuple[Parts | None, tuple[bool, ...]]:
     loop = Parts(cond, body, cond_consts, body_consts)
     of_cond, of_body, carry = loop.split(late)
 
@@ -391,8 +394,9 @@ def _bind(test: Body, body: Body, leaves: Sequence) -> list:
 
 
 @cache.weak_cache
-def _settled(body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int,
-             body_consts: int) -> tuple[Parts, tuple[bool, ...]]:  # fmt: skip
+def _settled(
+    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int
+) -> tuple[Parts, tuple[bool, ...]]:
     """The loop without the carry that stays, and which of it does."""
     pruned, _ = prune_closed(cond, (True,), True)
     reads = prune_closed(cond, (True,))[1][cond_consts:]
@@ -409,8 +413,7 @@ def _settled(body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int,
 
 
 @source.boundary
-def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *,
-              unroll: int | bool | None = None) -> Any:  # fmt: skip
+def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None) -> Any:
     """Repeats `val = body_fun(i, val)`, from `init_val`, for i from `lower` up to `upper`.
 
     With bounds known when it is traced it is a `scan`, which has a reverse-mode derivative and can be

@@ -82,8 +82,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     shapes = [typeof(x).shape for x in leaves]
     if len({shape[axis] for shape in shapes}) > 1:
         raise ValueError(
-            "associative_scan: Array inputs to associative_scan must have the same first dimension. "
-            f"(saw: {shapes})"
+            f"associative_scan: Array inputs to associative_scan must have the same first dimension. (saw: {shapes})"
         )
     if reverse:
         leaves = [rev(x, (axis,)) for x in leaves]
@@ -112,9 +111,7 @@ def _prefixes(combine: Callable, elems: Sequence, axis: int) -> list:
     odd = _prefixes(combine, pairs, axis)
     before = [slice_in_dim(x, 0, -1, axis=axis) for x in odd] if size % 2 == 0 else odd
     even = combine(before, [slice_in_dim(x, 2, None, stride=2, axis=axis) for x in elems])
-    even = [
-        concatenate([slice_in_dim(x, 0, 1, axis=axis), y], axis) for x, y in zip(elems, even, strict=True)
-    ]
+    even = [concatenate([slice_in_dim(x, 0, 1, axis=axis), y], axis) for x, y in zip(elems, even, strict=True)]
     return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
 
 

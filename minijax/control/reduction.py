@@ -38,8 +38,9 @@ def _reducer(e: Any, closed: ClosedJaxpr) -> Callable:
 
 
 def _check_results(name: str, avals: Sequence[ShapedArray], closed: ClosedJaxpr) -> None:
-    wanted, found = (", ".join(a.str_short() for a in part)
-                     for part in ([ShapedArray((), a.dtype) for a in avals], closed.out_avals))  # fmt: skip
+    wanted, found = (
+        ", ".join(a.str_short() for a in part) for part in ([ShapedArray((), a.dtype) for a in avals], closed.out_avals)
+    )
     if wanted != found:
         raise ValueError(f"{name}: the computation must make {wanted}, as the operands hold, not {found}")
 
@@ -90,8 +91,7 @@ class Reduce(Reducing):
         (xs, inits), (ts, init_ts) = _halves(primals), _halves(tangents)
         if any(type(t) is not Zero for t in init_ts):
             raise NotImplementedError(
-                "Gradient of general lax.reduce with non-zero tangents for initial values to reduction not "
-                "implemented"
+                "Gradient of general lax.reduce with non-zero tangents for initial values to reduction not implemented"
             )
         xs = [merged_to_front(x, dimensions) for x in xs]
         ts = [
@@ -115,8 +115,10 @@ def _by_halves(closed: ClosedJaxpr, xs: Sequence, inits: Sequence) -> list:
         half = (size + 1) // 2
         first, second = ([slice_in_dim(x, a, b) for x in xs] for a, b in ((0, half), (half, size)))
         if size % 2:
-            second = [pad(x, init, [(0, 1, 0), *[(0, 0, 0)] * (typeof(x).ndim - 1)])
-                      for x, init in zip(second, inits, strict=True)]  # fmt: skip
+            second = [
+                pad(x, init, [(0, 1, 0), *[(0, 0, 0)] * (typeof(x).ndim - 1)])
+                for x, init in zip(second, inits, strict=True)
+            ]
         xs = _elementwise(closed, [*first, *second])
     return [squeeze(x, (0,)) for x in xs]
 
@@ -172,9 +174,7 @@ class ReduceWindow(Reducing):
         (xs, inits), (ts, init_ts) = _halves(primals), _halves(tangents)
         self.check_still(type(t) is not Zero for t in init_ts)
         n = len(xs)
-        pushed, moves = grown(
-            lambda moves: jvp_jaxpr(jaxpr, moves * 2, moves), [type(t) is not Zero for t in ts]
-        )
+        pushed, moves = grown(lambda moves: jvp_jaxpr(jaxpr, moves * 2, moves), [type(t) is not Zero for t in ts])
         k = sum(moves)
         # (accumulated, elements, tangents of both) -> (accumulated, their tangents, elements, theirs)
         order = (*range(n), *range(2 * n, 2 * n + k), *range(n, 2 * n), *range(2 * n + k, 2 * n + 2 * k))
@@ -182,8 +182,7 @@ class ReduceWindow(Reducing):
         results = self.bind(*xs, *pushing[0], *inits, *pushing[1], jaxpr=reordered(pushed, order), **params)
         rest = iter(results[n:])
         return results[:n], [
-            next(rest) if m else Zero(typeof(x).to_tangent_aval())
-            for x, m in zip(results[:n], moves, strict=True)
+            next(rest) if m else Zero(typeof(x).to_tangent_aval()) for x, m in zip(results[:n], moves, strict=True)
         ]
 
     def check_still(self, nonzeros: Iterable[bool]) -> None:
@@ -199,8 +198,9 @@ class ReduceWindow(Reducing):
         )
 
     def batch(self, axis, operands, dims, *, jaxpr, consts, **window):
-        outs = self.bind(*self.batched(axis, operands, dims), jaxpr=jaxpr, consts=consts,
-                         **windows.with_axis(window, 0))  # fmt: skip
+        outs = self.bind(
+            *self.batched(axis, operands, dims), jaxpr=jaxpr, consts=consts, **windows.with_axis(window, 0)
+        )
         return outs, [0] * len(outs)
 
 
@@ -214,14 +214,19 @@ def _no_bits(dtype: Any) -> int | None:
 
 
 _REDUCTIONS = {
-    ops.add: (reductions.reduce_sum, 0), ops.mul: (reductions.reduce_prod, 1),
+    ops.add: (reductions.reduce_sum, 0),
+    ops.mul: (reductions.reduce_prod, 1),
     ops.max: (reductions.reduce_max, reductions.reduce_max_p.start),
     ops.min: (reductions.reduce_min, reductions.reduce_min_p.start),
     ops.bitwise_and: (reductions.reduce_and, reductions.reduce_and_p.start),
-    ops.bitwise_or: (reductions.reduce_or, _no_bits), ops.bitwise_xor: (reductions.reduce_xor, _no_bits),
-}  # fmt: skip
-_WINDOWS = {ops.add: windows.reduce_window_sum_p, ops.max: windows.reduce_window_max_p,
-            ops.min: windows.reduce_window_min_p}  # fmt: skip
+    ops.bitwise_or: (reductions.reduce_or, _no_bits),
+    ops.bitwise_xor: (reductions.reduce_xor, _no_bits),
+}
+_WINDOWS = {
+    ops.add: windows.reduce_window_sum_p,
+    ops.max: windows.reduce_window_max_p,
+    ops.min: windows.reduce_window_min_p,
+}
 
 
 def _is_neutral(computation: Any, init: Any) -> bool:
@@ -237,9 +242,7 @@ def _is_neutral(computation: Any, init: Any) -> bool:
 def _flattened(operands: Any, init_values: Any) -> tuple[list, list, Any]:
     (xs, treedef), (inits, init_tree) = tree.flatten(operands), tree.flatten(init_values)
     if treedef != init_tree:
-        raise ValueError(
-            f"Operands must have the same tree structure as init_values: {treedef} vs. {init_tree}"
-        )
+        raise ValueError(f"Operands must have the same tree structure as init_values: {treedef} vs. {init_tree}")
     return xs, inits, treedef
 
 
@@ -259,8 +262,13 @@ def _traced(name: str, computation: Callable, inits: Sequence, treedef: Any) -> 
 
 
 @source.boundary
-def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
-           dimensions: Sequence[int], out_sharding: Any = None) -> Any:  # fmt: skip
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
     """Combines the elements of arrays, or of trees of them, along `dimensions`, starting from `init_values`.
 
     `computation` takes two scalars (trees of them) and is associative, the initial value changes nothing. It
@@ -276,17 +284,23 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
             raise NotImplementedError("reduce: out_sharding is for sums alone.")
         return reductions.reduce_sum(xs[0], tuple(dimensions), out_sharding=out_sharding)
     closed, out_tree = _traced("reduce", computation, inits, treedef)
-    results = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=closed,
-                            dimensions=tuple(map(operator.index, dimensions)))  # fmt: skip
+    results = reduce_p.bind(
+        *xs, *inits, computation=computation, jaxpr=closed, dimensions=tuple(map(operator.index, dimensions))
+    )
     return out_tree.unflatten(results)
 
 
 @source.boundary
-def reduce_window(operand: Any, init_value: Any, computation: Callable, window_dimensions: Sequence[int],
-                  window_strides: Sequence[int] | None = None,
-                  padding: str | Sequence[tuple[int, int]] = "VALID",
-                  base_dilation: Sequence[int] | None = None,
-                  window_dilation: Sequence[int] | None = None) -> Any:  # fmt: skip
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
     """Combines the elements of an array, or of a tree of them, in windows that slide over all axes.
 
     Dilations put gaps between the elements of the operand and of the window; `padding` is "VALID", "SAME",
@@ -296,8 +310,9 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable, window_d
     xs, inits, treedef = _flattened(operand, init_value)
     if not xs:
         raise ValueError("reduce_window must have at least one operand.")
-    window = windows.canonical_window(typeof(xs[0]).shape, window_dimensions, window_strides, padding,
-                                      base_dilation, window_dilation)  # fmt: skip
+    window = windows.canonical_window(
+        typeof(xs[0]).shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
     if treedef == _LEAF and _is_neutral(computation, inits[0]) and computation in _WINDOWS:
         return _WINDOWS[computation].bind(*xs, **window)
     closed, out_tree = _traced("reduce_window", computation, inits, treedef)

@@ -53,10 +53,11 @@ class ClosedCall(Primitive):
     def dce(self, used, eqn):
         closed, used_inputs = prune_closed(eqn.params["call_jaxpr"], tuple(used))
         return list(used_inputs), eqn.replace(
-            params=dict(call_jaxpr=closed), effects=closed.effects,
+            params=dict(call_jaxpr=closed),
+            effects=closed.effects,
             invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
             outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        )  # fmt: skip
+        )
 
 
 closed_call_p = ClosedCall()
@@ -98,8 +99,14 @@ class RematOpt(Primitive):
         order = [*range(num_res), *range(n, n + num_res), *range(num_res, n), *range(n + num_res, 2 * n)]
         fwd = pushed(fwd_jaxpr)
         fwd = fwd.map_jaxpr(lambda jaxpr: jaxpr.replace(outvars=[jaxpr.outvars[i] for i in order]))
-        results = self.bind(*primals, *map(instantiate, tangents), fwd_jaxpr=fwd, num_res=2 * num_res,
-                            fun_jaxpr_thunk=fun_jvp_jaxpr_thunk, num_consts=2 * num_consts)  # fmt: skip
+        results = self.bind(
+            *primals,
+            *map(instantiate, tangents),
+            fwd_jaxpr=fwd,
+            num_res=2 * num_res,
+            fun_jaxpr_thunk=fun_jvp_jaxpr_thunk,
+            num_consts=2 * num_consts,
+        )
         found = dict(zip(order, results, strict=True))
         return [found[i] for i in range(n)], [found[n + i] for i in range(n)]
 
@@ -114,8 +121,9 @@ class RematOpt(Primitive):
         wanted = tuple(a if b is None else b for a, b in zip(fun_dims, fwd_dims[num_res:], strict=True))
         fun, _ = batch_jaxpr(fun, axis, dims, wanted)
         fwd, out_dims = batch_jaxpr(fwd_jaxpr, axis, dims, (*free, *wanted))
-        results = self.bind(*operands, fwd_jaxpr=fwd, fun_jaxpr_thunk=_thunk(fun), num_consts=num_consts,
-                            num_res=num_res)  # fmt: skip
+        results = self.bind(
+            *operands, fwd_jaxpr=fwd, fun_jaxpr_thunk=_thunk(fun), num_consts=num_consts, num_res=num_res
+        )
         return results, list(out_dims)
 
     def dce(self, used, eqn):
@@ -166,13 +174,15 @@ def optimized_forward(fun: Callable, fwd: Callable, out_count: Callable[[], int]
         fresh = [v for v, known in zip(rule.outvars, is_input, strict=False) if not known]
         fwd_jaxpr = constants_to_inputs(rule.replace(outvars=[*fresh, *rule.outvars[n:]]))
         results = remat_opt_p.bind(
-            *consts, *primals, fwd_jaxpr=ClosedJaxpr(fwd_jaxpr), num_consts=len(consts), num_res=len(fresh),
+            *consts,
+            *primals,
+            fwd_jaxpr=ClosedJaxpr(fwd_jaxpr),
+            num_consts=len(consts),
+            num_res=len(fresh),
             fun_jaxpr_thunk=_thunk(ClosedJaxpr(constants_to_inputs(plain))),
-        )  # fmt: skip
+        )
         made = iter(results[: len(fresh)])
-        residuals = [
-            inputs[v] if type(v) is not Literal and v in inputs else next(made) for v in rule.outvars[:n]
-        ]
+        residuals = [inputs[v] if type(v) is not Literal and v in inputs else next(made) for v in rule.outvars[:n]]
         return [*residuals, *results[len(fresh) :]]
 
     optimized.__name__ = fwd.__name__

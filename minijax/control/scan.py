@@ -220,9 +220,7 @@ class Scan(TakesRefs):
         body = _accumulating(closed, tuple(lin_consts), slots.consts, weak)
         summed = body.out_avals[: sum(lin_consts)]
         ct_avals = (*summed, *map(typeof, carry_cts), *slots.results(closed.out_avals)[1])
-        back, found = transpose_jaxpr(
-            body, lin, (*running, *ys), wanted, tuple(a.to_ct_aval() for a in ct_avals)
-        )
+        back, found = transpose_jaxpr(body, lin, (*running, *ys), wanted, tuple(a.to_ct_aval() for a in ct_avals))
         known, given = lin_consts.count(False), lin_xs.count(False)
         # known constants, known slices, cotangents -> known constants, cotangents, known slices
         order = (*range(known), *range(known + given, len(back.invars)), *range(known, known + given))
@@ -273,9 +271,11 @@ class Scan(TakesRefs):
         pruned, used_in, carry = _pruned(closed, slots, tuple(used))
         inner = Slots(sum(used_in[: slots.consts]), sum(carry))
         new = eqn.replace(
-            params=_with(eqn.params, pruned, inner), effects=pruned.effects,
-            invars=picked(eqn.invars, used_in), outvars=picked(eqn.outvars, (*carry, *used[slots.carry :])),
-        )  # fmt: skip
+            params=_with(eqn.params, pruned, inner),
+            effects=pruned.effects,
+            invars=picked(eqn.invars, used_in),
+            outvars=picked(eqn.outvars, (*carry, *used[slots.carry :])),
+        )
         return list(used_in), new
 
     def lift(self, eqn, fixed, lift):
@@ -390,9 +390,7 @@ def _pruned(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[
 
 
 @cache.weak_cache
-def _accumulating(
-    closed: ClosedJaxpr, linear: tuple[bool, ...], first: int, weak: tuple[bool, ...]
-) -> ClosedJaxpr:
+def _accumulating(closed: ClosedJaxpr, linear: tuple[bool, ...], first: int, weak: tuple[bool, ...]) -> ClosedJaxpr:
     """The body with its linear constants as first results: transposing it adds to their cotangents.
 
     Its carry, which begins at input `first`, is as weakly typed as the cotangents that go in.
@@ -541,8 +539,15 @@ class Loop:
 
 
 @source.boundary
-def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
-         unroll: int | bool = 1, _split_transpose: bool = False) -> tuple[Any, Any]:  # fmt: skip
+def scan(
+    f: Callable,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
     """Runs `f`, (carry, x) -> (carry, y), over the leading axis of `xs`; the last carry and all y, stacked.
 
     `length` is needed only if there are no `xs`; `reverse` starts at the end; `unroll` steps are made one
@@ -578,9 +583,10 @@ def _length(slices: Sequence, length: int | None) -> int:
     if length is not None:
         if isinstance(length, Tracer):
             raise errors.ConcretizationTypeError(
-                length, "The `length` argument to `scan` expects a concrete `int` value: for a computed "
+                length,
+                "The `length` argument to `scan` expects a concrete `int` value: for a computed "
                 "length, use `while_loop` or `fori_loop`.",
-            )  # fmt: skip
+            )
         length = int(length)
     for x in slices:
         if not typeof(x).shape:
@@ -588,9 +594,7 @@ def _length(slices: Sequence, length: int | None) -> int:
             raise kind(f"scan got value with no leading axis to scan over: {x}.")
     sizes = list(dict.fromkeys(typeof(x).shape[0] for x in slices))
     if length is not None and any(n != length for n in sizes):
-        raise ValueError(
-            f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}."
-        )
+        raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}.")
     if len(sizes) > 1:
         raise ValueError(f"scan got values with different leading axis sizes: {', '.join(map(str, sizes))}.")
     if length is None and not sizes:
@@ -600,9 +604,7 @@ def _length(slices: Sequence, length: int | None) -> int:
 
 def _python_loop(f, init, xs_tree, slices, length, reverse):
     if not length:
-        raise ValueError(
-            "zero-length scan is not supported in disable_jit() mode because the output type is unknown."
-        )
+        raise ValueError("zero-length scan is not supported in disable_jit() mode because the output type is unknown.")
     carry, made = init, [None] * length
     for i in reversed(range(length)) if reverse else range(length):
         x = xs_tree.unflatten([index_in_dim(s, i, keepdims=False) for s in slices])
@@ -753,7 +755,8 @@ def _forwarded(jaxpr: Jaxpr, slots: Slots) -> tuple[ClosedJaxpr, tuple[bool, ...
     invars = [*picked(carry, stays), *consts, *picked(carry, stays, False), *xs]
     info = jaxpr.debug_info
     names = dict(zip(jaxpr.invars, info.arg_names or (), strict=False))
-    info = info._replace(arg_names=tuple(names.get(v, "") for v in invars),
-                         result_paths=tuple(picked(info.result_paths or (), kept)))  # fmt: skip
+    info = info._replace(
+        arg_names=tuple(names.get(v, "") for v in invars), result_paths=tuple(picked(info.result_paths or (), kept))
+    )
     body = jaxpr.replace(invars=invars, outvars=picked(jaxpr.outvars, kept), debug_info=info)
     return ClosedJaxpr(body), stays, copies

@@ -98,12 +98,19 @@ class ShardMap(Primitive):
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
         body = Region(jaxpr.in_avals, jaxpr.out_avals, lambda *names: jaxpr_body(e, jaxpr, (), names))
         return e.manual_computation(
-            operands, ins, outs, [NamedSharding(mesh, s) for s in in_specs],
-            [NamedSharding(mesh, s) for s in out_specs], mesh, mesh.axis_names, body,
-        )  # fmt: skip
+            operands,
+            ins,
+            outs,
+            [NamedSharding(mesh, s) for s in in_specs],
+            [NamedSharding(mesh, s) for s in out_specs],
+            mesh,
+            mesh.axis_names,
+            body,
+        )
 
-    def _called(self, params: dict, jaxpr: Jaxpr | ClosedJaxpr, operands: Sequence, ins: Sequence,
-                outs: Sequence) -> tuple[list, dict]:  # fmt: skip
+    def _called(
+        self, params: dict, jaxpr: Jaxpr | ClosedJaxpr, operands: Sequence, ins: Sequence, outs: Sequence
+    ) -> tuple[list, dict]:
         consts: list = []
         if isinstance(jaxpr, ClosedJaxpr):
             jaxpr, consts = opened(jaxpr)
@@ -119,8 +126,9 @@ class ShardMap(Primitive):
         with self.surroundings(params):
             closed, out_nonzeros = jvp_jaxpr(body, nonzeros, (False,) * len(outs))
         operands = [*primals, *(t for t in tangents if type(t) is not Zero)]
-        results = self._bound(params, closed, operands, (*ins, *chosen(ins, nonzeros)),
-                              (*outs, *chosen(outs, out_nonzeros)))  # fmt: skip
+        results = self._bound(
+            params, closed, operands, (*ins, *chosen(ins, nonzeros)), (*outs, *chosen(outs, out_nonzeros))
+        )
         n = len(out_nonzeros)
         return split_tangents(results[:n], results[n:], out_nonzeros)
 
@@ -135,8 +143,7 @@ class ShardMap(Primitive):
 
         def push(*tangents):
             laid = (*halves.saved_specs, *chosen(ins, nonzeros))
-            return self._bound(params, halves.late, [*saved, *tangents], laid,
-                               chosen(outs, split.out_nonzeros))  # fmt: skip
+            return self._bound(params, halves.late, [*saved, *tangents], laid, chosen(outs, split.out_nonzeros))
 
         return results[k:], split.out_nonzeros, push
 
@@ -144,9 +151,7 @@ class ShardMap(Primitive):
         at_once = [not wait for wait in is_late]
         ins = chosen(params["in_specs"], at_once)
         with self.surroundings(params):
-            parts = hoist_jaxpr(
-                closed_of(params["jaxpr"]), tuple(is_late), (False,) * len(params["out_specs"])
-            )
+            parts = hoist_jaxpr(closed_of(params["jaxpr"]), tuple(is_late), (False,) * len(params["out_specs"]))
             outs = chosen(params["out_specs"], [not wait for wait in parts.out_late])
             halves = _halved(parts.early, parts.late, ins, outs, params)
         known = chosen(operands, at_once)
@@ -154,9 +159,11 @@ class ShardMap(Primitive):
         k = len(halves.specs)
         waiting = [*halves.saved(known, results[:k], results[k:]), *chosen(operands, is_late)]
         laid = (*halves.saved_specs, *chosen(params["in_specs"], is_late))
-        late_outs = iter(late.process(self, *self._called(
-            params, halves.late, waiting, laid, chosen(params["out_specs"], parts.out_late)
-        )))  # fmt: skip
+        late_outs = iter(
+            late.process(
+                self, *self._called(params, halves.late, waiting, laid, chosen(params["out_specs"], parts.out_late))
+            )
+        )
         rest = iter(results[k:])
         return [next(late_outs) if wait else next(rest) for wait in parts.out_late]
 
@@ -164,25 +171,24 @@ class ShardMap(Primitive):
         params, at_once = eqn.params, [not u for u in unknown_in]
         ins = chosen(params["in_specs"], at_once)
         with self.surroundings(params):
-            parts = split_jaxpr(closed_of(params["jaxpr"]), tuple(unknown_in), policy,
-                                (True,) * len(eqn.outvars))  # fmt: skip
+            parts = split_jaxpr(closed_of(params["jaxpr"]), tuple(unknown_in), policy, (True,) * len(eqn.outvars))
             outs = chosen(params["out_specs"], [not u for u in parts.out_unknown])
             halves = _halved(parts.known, parts.late, ins, outs, params)
         known_in = chosen(eqn.invars, at_once)
         known_out = chosen(eqn.outvars, [not u for u in parts.out_unknown])
         early = halves.early.jaxpr
-        fresh = [Var(global_aval(v.aval, s, params["mesh"]))
-                 for v, s in zip(early.outvars, halves.specs, strict=False)]  # fmt: skip
+        fresh = [Var(global_aval(v.aval, s, params["mesh"])) for v, s in zip(early.outvars, halves.specs, strict=False)]
         waiting = [*halves.saved(known_in, fresh, known_out), *[known_in[i] for i in parts.needed]]
         laid = (*halves.saved_specs, *[ins[i] for i in parts.needed], *chosen(params["in_specs"], unknown_in))
         first = eqn.replace(
             params={**params, "jaxpr": early, "in_specs": ins, "out_specs": (*halves.specs, *outs)},
-            invars=list(known_in), outvars=[*fresh, *known_out],
-        )  # fmt: skip
+            invars=list(known_in),
+            outvars=[*fresh, *known_out],
+        )
         second = eqn.replace(
             params={**params, "jaxpr": halves.late.jaxpr, "in_specs": laid},
             invars=[*waiting, *chosen(eqn.invars, unknown_in)],
-        )  # fmt: skip
+        )
         return EqnParts([first], [second], chosen(eqn.outvars, parts.out_unknown), fresh, False)
 
     def transpose(self, cts, *operands, **params):
@@ -194,10 +200,9 @@ class ShardMap(Primitive):
         result_specs = chosen(ins, linear)
         with self.surroundings(params):
             ct_types = [ct.aval if type(ct) is Zero else typeof(ct) for ct in cts]
-            ct_avals = tuple([
-                local_aval(a, s, params["mesh"], params["check_vma"])
-                for a, s in zip(ct_types, outs, strict=True)
-            ])  # fmt: skip
+            ct_avals = tuple(
+                [local_aval(a, s, params["mesh"], params["check_vma"]) for a, s in zip(ct_types, outs, strict=True)]
+            )
             closed, found = transpose_jaxpr(body, linear, nonzero, False, ct_avals)
             result_specs = chosen(result_specs, found)
             k = len(known_specs)
@@ -231,12 +236,18 @@ class ShardMap(Primitive):
 
     def dce(self, used, eqn):
         jaxpr, used_inputs = prune_jaxpr(eqn.params["jaxpr"], tuple(used))
-        params = {**eqn.params, "jaxpr": jaxpr, "in_specs": chosen(eqn.params["in_specs"], used_inputs),
-                  "out_specs": chosen(eqn.params["out_specs"], used)}  # fmt: skip
+        params = {
+            **eqn.params,
+            "jaxpr": jaxpr,
+            "in_specs": chosen(eqn.params["in_specs"], used_inputs),
+            "out_specs": chosen(eqn.params["out_specs"], used),
+        }
         new = eqn.replace(
-            params=params, effects=jaxpr.effects, invars=list(chosen(eqn.invars, used_inputs)),
+            params=params,
+            effects=jaxpr.effects,
+            invars=list(chosen(eqn.invars, used_inputs)),
             outvars=list(chosen(eqn.outvars, used)),
-        )  # fmt: skip
+        )
         return list(used_inputs), new
 
 
@@ -293,8 +304,9 @@ def _halved(early: ClosedJaxpr, late: ClosedJaxpr, ins: Sequence, outs: Sequence
 
 
 @state.traced_cache
-def _lifting_scalars(primal: ClosedJaxpr, tangent: ClosedJaxpr, n: int, sources: tuple,
-                     specs: tuple) -> tuple[ClosedJaxpr, ClosedJaxpr]:  # fmt: skip
+def _lifting_scalars(
+    primal: ClosedJaxpr, tangent: ClosedJaxpr, n: int, sources: tuple, specs: tuple
+) -> tuple[ClosedJaxpr, ClosedJaxpr]:
     """The two halves of a linearized body; residuals that are scalars and differ leave it as vectors."""
     lifted = [bool(s) and not a.shape for a, s in zip(primal.out_avals[n:], specs, strict=True)]
     if not any(lifted):
@@ -302,9 +314,7 @@ def _lifting_scalars(primal: ClosedJaxpr, tangent: ClosedJaxpr, n: int, sources:
 
     def forward(*xs):
         results = eval_jaxpr(primal.jaxpr, primal.consts, *xs)
-        return results[:n] + [
-            expand_dims(r, (0,)) if up else r for r, up in zip(results[n:], lifted, strict=True)
-        ]
+        return results[:n] + [expand_dims(r, (0,)) if up else r for r, up in zip(results[n:], lifted, strict=True)]
 
     waiting = [kind == "out" and i >= n and lifted[i - n] for kind, i in sources[n:]]
 

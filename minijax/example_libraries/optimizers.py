@@ -198,9 +198,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
-def inverse_time_decay(
-    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
-) -> Schedule:
+def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Schedule:
     """step_size / (1 + decay_rate * i / decay_steps), in whole steps if `staircase`."""
     if staircase:
         return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))

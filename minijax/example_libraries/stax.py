@@ -38,28 +38,48 @@ def Dense(out_dim: int, W_init: Callable | None = None, b_init: Callable | None 
 _small = normal(1e-6)
 
 
-def GeneralConv(dimension_numbers: Sequence[str], out_chan: int, filter_shape: Sequence[int],  # noqa: N802
-                strides: Sequence[int] | None = None, padding: Any = "VALID",
-                W_init: Callable | None = None, b_init: Callable = _small) -> Layer:  # noqa: N803  # fmt: skip
+def GeneralConv(
+    dimension_numbers: Sequence[str],
+    out_chan: int,
+    filter_shape: Sequence[int],  # noqa: N802
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Callable | None = None,
+    b_init: Callable = _small,
+) -> Layer:  # noqa: N803
     """A convolution over axes in the order that `dimension_numbers` gives, and a bias."""
     strides = strides or (1,) * len(filter_shape)
     return _convolution(
         lambda *shapes: conv_general_shape_tuple(*shapes, strides, padding, dimension_numbers),
         lambda x, w: conv_general_dilated(x, w, strides, padding, dimension_numbers=dimension_numbers),
-        dimension_numbers, out_chan, filter_shape, W_init, b_init,
-    )  # fmt: skip
+        dimension_numbers,
+        out_chan,
+        filter_shape,
+        W_init,
+        b_init,
+    )
 
 
-def GeneralConvTranspose(dimension_numbers: Sequence[str], out_chan: int, filter_shape: Sequence[int],  # noqa: N802
-                         strides: Sequence[int] | None = None, padding: Any = "VALID",
-                         W_init: Callable | None = None, b_init: Callable = _small) -> Layer:  # noqa: N803  # fmt: skip
+def GeneralConvTranspose(
+    dimension_numbers: Sequence[str],
+    out_chan: int,
+    filter_shape: Sequence[int],  # noqa: N802
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Callable | None = None,
+    b_init: Callable = _small,
+) -> Layer:  # noqa: N803
     """A transposed convolution over axes in the order that `dimension_numbers` gives, and a bias."""
     strides = strides or (1,) * len(filter_shape)
     return _convolution(
         lambda *shapes: conv_transpose_shape_tuple(*shapes, strides, padding, dimension_numbers),
         lambda x, w: conv_transpose(x, w, strides, padding, dimension_numbers=dimension_numbers),
-        dimension_numbers, out_chan, filter_shape, W_init, b_init,
-    )  # fmt: skip
+        dimension_numbers,
+        out_chan,
+        filter_shape,
+        W_init,
+        b_init,
+    )
 
 
 def _convolution(shape_of, convolve, dimension_numbers, out_chan, filter_shape, make_weights, make_bias):
@@ -89,9 +109,7 @@ ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC")
 
 def elementwise(fun: Callable, **fun_kwargs: Any) -> Layer:
     """A layer that applies a function to each element."""
-    return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(
-        inputs, **fun_kwargs
-    )
+    return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
 Tanh = elementwise(jnp.tanh)
@@ -154,8 +172,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:  # noqa: N802
         rng = kwargs.get("rng")
         if rng is None:
             raise ValueError(
-                "Dropout layer requires apply_fun to be called with a PRNG key argument: apply_fun(params, "
-                "inputs, rng)"
+                "Dropout layer requires apply_fun to be called with a PRNG key argument: apply_fun(params, inputs, rng)"
             )
         if mode != "train":
             return inputs
@@ -190,8 +207,10 @@ def parallel(*layers: Layer) -> Layer:
     init_funs, apply_funs = zip(*layers, strict=True)
 
     def init_fun(rng, input_shape):
-        pairs = [init(key, shape) for init, key, shape in
-                 zip(init_funs, random.split(rng, len(layers)), input_shape, strict=True)]  # fmt: skip
+        pairs = [
+            init(key, shape)
+            for init, key, shape in zip(init_funs, random.split(rng, len(layers)), input_shape, strict=True)
+        ]
         shapes, params = zip(*pairs, strict=True)
         return shapes, params
 

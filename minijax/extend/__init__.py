@@ -2,7 +2,11 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, """
+_FACE = Face(
+    __name__,
+    """
     backend core linear_util lowering mlir random sharding source_info_util
-""".split(), {})  # fmt: skip
+""".split(),
+    {},
+)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,12 +2,16 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), {
-    "minijax.ir.context": "NameStack SourceInfo",
-    "minijax.base.source": "register_exclusion",
-    "minijax.api.source_info": """
+_FACE = Face(
+    __name__,
+    (),
+    {
+        "minijax.ir.context": "NameStack SourceInfo",
+        "minijax.base.source": "register_exclusion",
+        "minijax.api.source_info": """
         current current_name_stack extend_name_stack new_name_stack new_source_info reset_name_stack
         set_name_stack summarize user_context
     """,
-})  # fmt: skip
+    },
+)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -13,16 +13,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.shardy import Meshes
-from minijax.hlo.spell import (
-    attribute,
-    int_array,
-    int_list,
-    physical,
-    results_of,
-    suffix_of,
-    type_of,
-    types_of,
-)
+from minijax.hlo.spell import attribute, int_array, int_list, physical, results_of, suffix_of, type_of, types_of
 from minijax.hlo.writer import Avals, Build, Names, Region, Writer
 from minijax.ir.context import EMPTY, EqnContext
 from minijax.ir.effects import ordered_effects
@@ -98,9 +89,7 @@ class Emitter(Writer):
         start = self.constant(both, unit)
         return self.reduce([f"%{n}"], [start], [out], [whole], tuple(axes), "and" if both else "or")[0]
 
-    def select(
-        self, pred: str, on_true: str, on_false: str, pred_aval: ShapedArray, aval: ShapedArray
-    ) -> str:
+    def select(self, pred: str, on_true: str, on_false: str, pred_aval: ShapedArray, aval: ShapedArray) -> str:
         """`pred` has the shape of the cases, or none."""
         if suffix_of(aval):
             wide = ShapedArray(physical(aval).shape, _BOOL)
@@ -147,9 +136,7 @@ class Emitter(Writer):
     def slice(self, x: str, aval: ShapedArray, out: ShapedArray, start: Sequence[int], limit: Sequence[int],
               strides: Sequence[int] | None = None) -> str:  # fmt: skip
         strides = strides or (1,) * aval.ndim
-        parts = [
-            f"{a}:{b}" if s == 1 else f"{a}:{b}:{s}" for a, b, s in zip(start, limit, strides, strict=True)
-        ]
+        parts = [f"{a}:{b}" if s == 1 else f"{a}:{b}:{s}" for a, b, s in zip(start, limit, strides, strict=True)]
         parts += [f"0:{d}" for d in suffix_of(aval)]
         return self.map_to("slice", x, aval, out, f" [{', '.join(parts)}]")
 
@@ -171,8 +158,9 @@ class Emitter(Writer):
         zero, unit = ShapedArray((), real.dtype), ShapedArray((), _BOOL)
         inside = self.full(True, ShapedArray(aval.shape, _BOOL))
         mask_out = ShapedArray(out.shape, _BOOL)
-        mask = self.pad(inside, self.constant(False, unit), ShapedArray(aval.shape, _BOOL), mask_out,
-                        low, high, interior)  # fmt: skip
+        mask = self.pad(
+            inside, self.constant(False, unit), ShapedArray(aval.shape, _BOOL), mask_out, low, high, interior
+        )
         padded = self.pad(x, self.constant(0, zero), real, real_out, *edges)
         filler = self.broadcast_in_dim(value, ShapedArray((), aval.dtype), out, ())
         return self.select(mask, padded, filler, mask_out, out)
@@ -197,21 +185,19 @@ class Emitter(Writer):
         zeros = [self.constant(0, index) for _ in suffix]
         return (*starts, *zeros), (*index_avals, *([index] * len(suffix)))
 
-    def dynamic_slice(self, x: str, starts: Names, aval: ShapedArray, index_avals: Avals,
-                      out: ShapedArray) -> str:  # fmt: skip
+    def dynamic_slice(self, x: str, starts: Names, aval: ShapedArray, index_avals: Avals, out: ShapedArray) -> str:
         starts, index_avals = self._with_suffix_starts(starts, index_avals, aval)
         sizes = int_list(physical(out).shape)
         return self.result(
             f"stablehlo.dynamic_slice {', '.join((x, *starts))}, sizes = {sizes}", (aval, *index_avals), out
         )
 
-    def dynamic_update_slice(self, x: str, update: str, starts: Names, aval: ShapedArray,
-                             update_aval: ShapedArray, index_avals: Avals) -> str:  # fmt: skip
+    def dynamic_update_slice(
+        self, x: str, update: str, starts: Names, aval: ShapedArray, update_aval: ShapedArray, index_avals: Avals
+    ) -> str:
         starts, index_avals = self._with_suffix_starts(starts, index_avals, aval)
         return self.result(
-            f"stablehlo.dynamic_update_slice {', '.join((x, update, *starts))}",
-            (aval, update_aval, *index_avals),
-            aval,
+            f"stablehlo.dynamic_update_slice {', '.join((x, update, *starts))}", (aval, update_aval, *index_avals), aval
         )
 
     def gather(self, x: str, indices: str, aval: ShapedArray, indices_aval: ShapedArray, out: ShapedArray, *,
@@ -223,11 +209,14 @@ class Emitter(Writer):
         if suffix := suffix_of(aval):
             offset_dims = (*offset_dims, *range(out.ndim, out.ndim + len(suffix)))
             slice_sizes = (*slice_sizes, *suffix)
-        numbers = _numbers(offset_dims=offset_dims, collapsed_slice_dims=collapsed_slice_dims,
-                           operand_batching_dims=operand_batching_dims,
-                           start_indices_batching_dims=start_indices_batching_dims,
-                           start_index_map=start_index_map,
-                           index_vector_dim=indices_aval.ndim - 1)  # fmt: skip
+        numbers = _numbers(
+            offset_dims=offset_dims,
+            collapsed_slice_dims=collapsed_slice_dims,
+            operand_batching_dims=operand_batching_dims,
+            start_indices_batching_dims=start_indices_batching_dims,
+            start_index_map=start_index_map,
+            index_vector_dim=indices_aval.ndim - 1,
+        )
         attrs = (
             f"dimension_numbers = #stablehlo.gather<{numbers}>, "
             f"indices_are_sorted = {attribute(indices_are_sorted)}, slice_sizes = {int_array(slice_sizes)}"
@@ -243,11 +232,14 @@ class Emitter(Writer):
         if suffix := suffix_of(avals[0]):
             rank = update_avals[0].ndim
             update_window_dims = (*update_window_dims, *range(rank, rank + len(suffix)))
-        numbers = _numbers(update_window_dims=update_window_dims, inserted_window_dims=inserted_window_dims,
-                           input_batching_dims=input_batching_dims,
-                           scatter_indices_batching_dims=scatter_indices_batching_dims,
-                           scatter_dims_to_operand_dims=scatter_dims_to_operand_dims,
-                           index_vector_dim=indices_aval.ndim - 1)  # fmt: skip
+        numbers = _numbers(
+            update_window_dims=update_window_dims,
+            inserted_window_dims=inserted_window_dims,
+            input_batching_dims=input_batching_dims,
+            scatter_indices_batching_dims=scatter_indices_batching_dims,
+            scatter_dims_to_operand_dims=scatter_dims_to_operand_dims,
+            index_vector_dim=indices_aval.ndim - 1,
+        )
         attrs = (
             f"indices_are_sorted = {attribute(indices_are_sorted)}, scatter_dimension_numbers = "
             f"#stablehlo.scatter<{numbers}>, unique_indices = {attribute(unique_indices)}"
@@ -268,8 +260,9 @@ class Emitter(Writer):
             reducer = lambda x, y: self.binary(name, x, y, units[0])  # noqa: E731
         return Region((*units, *units), units, reducer)
 
-    def reduce(self, operands: Names, inits: Names, avals: Avals, outs: Avals, axes: Sequence[int],
-               reducer: Build | str) -> list[str]:  # fmt: skip
+    def reduce(
+        self, operands: Names, inits: Names, avals: Avals, outs: Avals, axes: Sequence[int], reducer: Build | str
+    ) -> list[str]:
         """`reducer` names a binary operation, or is called with (*accumulated, *values)."""
         units = [ShapedArray((), a.dtype) for a in avals]
         if isinstance(reducer, str) and len(operands) == 1:
@@ -278,8 +271,14 @@ class Emitter(Writer):
                 f"across dimensions = {int_list(tuple(axes))}"
             )
             return [self.result(text, (avals[0], units[0]), outs[0])]
-        return self.op("reduce", (*operands, *inits), (*avals, *units), outs,
-                       f"dimensions = {int_array(axes)}", (self._reducer(reducer, avals),))  # fmt: skip
+        return self.op(
+            "reduce",
+            (*operands, *inits),
+            (*avals, *units),
+            outs,
+            f"dimensions = {int_array(axes)}",
+            (self._reducer(reducer, avals),),
+        )
 
     def reduce_window(self, operands: Names, inits: Names, avals: Avals, outs: Avals, reducer: Build | str, *,
                       window_dimensions: Sequence[int], window_strides: Sequence[int],
@@ -291,8 +290,9 @@ class Emitter(Writer):
             f"{int_array(window_dilation)}, window_dimensions = {int_array(window_dimensions)}, "
             f"window_strides = {int_array(window_strides)}"
         )
-        return self.op("reduce_window", (*operands, *inits), (*avals, *units), outs, attrs,
-                       (self._reducer(reducer, avals),))  # fmt: skip
+        return self.op(
+            "reduce_window", (*operands, *inits), (*avals, *units), outs, attrs, (self._reducer(reducer, avals),)
+        )
 
     def select_and_scatter(self, x: str, source: str, init: str, aval: ShapedArray, source_aval: ShapedArray,
                            select: Build, scatter: Build | str, *, window_dimensions: Sequence[int],
@@ -307,9 +307,7 @@ class Emitter(Writer):
         ins = (aval, source_aval, unit)
         return self.op("select_and_scatter", (x, source, init), ins, (aval,), attrs, regions)[0]
 
-    def sort(
-        self, operands: Names, avals: Avals, dim: int, comparator: Build, stable: bool = True
-    ) -> list[str]:
+    def sort(self, operands: Names, avals: Avals, dim: int, comparator: Build, stable: bool = True) -> list[str]:
         """`comparator(x0, y0, x1, y1, ...)` names whether element x goes before y."""
         pairs = [ShapedArray((), a.dtype) for a in avals for _ in range(2)]
         attrs = f"dimension = {dim} : i64, is_stable = {attribute(stable)}"
@@ -323,11 +321,18 @@ class Emitter(Writer):
 
     # ---- linear algebra ---------------------------------------------------------------------------
 
-    def dot_general(self, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray,
-                    contracting: tuple[Sequence[int], Sequence[int]],
-                    batching: tuple[Sequence[int], Sequence[int]] = ((), ()),
-                    precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT"),
-                    algorithm: tuple | None = None) -> str:  # fmt: skip
+    def dot_general(
+        self,
+        x: str,
+        y: str,
+        lhs: ShapedArray,
+        rhs: ShapedArray,
+        out: ShapedArray,
+        contracting: tuple[Sequence[int], Sequence[int]],
+        batching: tuple[Sequence[int], Sequence[int]] = ((), ()),
+        precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT"),
+        algorithm: tuple | None = None,
+    ) -> str:
         """`algorithm`: dtypes of lhs, rhs and accumulation, component counts, operations, imprecise."""
         text = f", contracting_dims = {_by(contracting)}"
         if batching[0]:
@@ -338,8 +343,14 @@ class Emitter(Writer):
             text += f", algorithm = <{_algorithm(*algorithm)}>"
         return self.result(f"stablehlo.dot_general {x}, {y}{text}", (lhs, rhs), out)
 
-    def ragged_dot(self, operands: Names, ins: Avals, out: ShapedArray,
-                   axes: Mapping[str, Sequence[int]], precision: tuple[str, str]) -> str:  # fmt: skip
+    def ragged_dot(
+        self,
+        operands: Names,
+        ins: Avals,
+        out: ShapedArray,
+        axes: Mapping[str, Sequence[int]],
+        precision: tuple[str, str],
+    ) -> str:
         """`axes` are those of the attribute `chlo.ragged_dot`, by name; of lhs, rhs and group sizes."""
         named = ", ".join([f"{name} = {int_list(tuple(found))}" for name, found in axes.items() if found])
         how = ", ".join([f"#chlo<precision {p}>" for p in precision])
@@ -389,8 +400,9 @@ class Emitter(Writer):
         )
         return self.op("triangular_solve", (a, b), (a_aval, b_aval), (b_aval,), attrs)[0]
 
-    def rng_bit_generator(self, key: str, key_aval: ShapedArray, out: ShapedArray,
-                          algorithm: str = "DEFAULT") -> list[str]:  # fmt: skip
+    def rng_bit_generator(
+        self, key: str, key_aval: ShapedArray, out: ShapedArray, algorithm: str = "DEFAULT"
+    ) -> list[str]:
         """The new key and the bits; `algorithm` is DEFAULT, THREE_FRY or PHILOX."""
         left, right = self._stemmed("output_state"), self._stemmed("output")
         self.line(
@@ -436,8 +448,9 @@ class Emitter(Writer):
         text = f"stablehlo.composite {spell.string(name)} {', '.join(operands)} {spell.dictionary(attrs)}"
         return self.results(text, ins, outs)
 
-    def composite_jaxpr(self, closed: ClosedJaxpr, name: str, operands: Names,
-                        attributes: Mapping[str, Any]) -> list[str]:  # fmt: skip
+    def composite_jaxpr(
+        self, closed: ClosedJaxpr, name: str, operands: Names, attributes: Mapping[str, Any]
+    ) -> list[str]:
         """A named operation with a private function that holds `closed`, written at the first one."""
         key = closed, name, self.manual, ((), ())
         found = self._called.get(key)
@@ -474,16 +487,15 @@ class Emitter(Writer):
             attrs["output_operand_aliases"] = f"[{', '.join(pairs)}]"
         if called:
             attrs["called_computations"] = f"[{', '.join(called)}]"
-        text = (
-            f"stablehlo.custom_call {spell.symbol(target)}({', '.join(operands)}) {spell.dictionary(attrs)}"
-        )
+        text = f"stablehlo.custom_call {spell.symbol(target)}({', '.join(operands)}) {spell.dictionary(attrs)}"
         return self.results(text, ins, outs)
 
     def annotate_placement(self, x: str, aval: ShapedArray, memory_kind: str) -> str:
         """The value, in a memory of that kind."""
         extra = {"mhlo.frontend_attributes": f"{{_xla_buffer_placement = {spell.string(memory_kind)}}}"}
-        return self.custom_call("annotate_device_placement", [x], [aval], [aval], api_version=1,
-                                has_side_effect=True, extra=extra)[0]  # fmt: skip
+        return self.custom_call(
+            "annotate_device_placement", [x], [aval], [aval], api_version=1, has_side_effect=True, extra=extra
+        )[0]
 
     def optimization_barrier(self, operands: Names, avals: Avals) -> list[str]:
         if not operands:
@@ -503,14 +515,13 @@ class Emitter(Writer):
         attrs = f"{_collective(groups, **how)}, use_global_device_ids"
         return self.op("all_reduce", (x,), (aval,), (aval,), attrs, (self._reducer(reducer, (aval,)),))[0]
 
-    def all_gather(
-        self, x: str, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, **how: Any
-    ) -> str:
+    def all_gather(self, x: str, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, **how: Any) -> str:
         attrs = f"all_gather_dim = {dim} : i64, {_collective(groups, **how)}, use_global_device_ids"
         return self.op("all_gather", (x,), (aval,), (out,), attrs)[0]
 
-    def reduce_scatter(self, x: str, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any,
-                       reducer: Build | str, **how: Any) -> str:  # fmt: skip
+    def reduce_scatter(
+        self, x: str, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, reducer: Build | str, **how: Any
+    ) -> str:
         attrs = f"{_collective(groups, **how)}, scatter_dimension = {dim} : i64, use_global_device_ids"
         return self.op("reduce_scatter", (x,), (aval,), (out,), attrs, (self._reducer(reducer, (aval,)),))[0]
 
@@ -522,8 +533,7 @@ class Emitter(Writer):
         )
         return self.op("all_to_all", (x,), (aval,), (out,), attrs)[0]
 
-    def collective_permute(self, x: str, aval: ShapedArray, pairs: Sequence[tuple[int, int]],
-                           channel: int = 1) -> str:  # fmt: skip
+    def collective_permute(self, x: str, aval: ShapedArray, pairs: Sequence[tuple[int, int]], channel: int = 1) -> str:
         attrs = f"{_channel(channel)}, source_target_pairs = {_pairs(pairs)}"
         return self.op("collective_permute", (x,), (aval,), (aval,), attrs)[0]
 
@@ -571,8 +581,9 @@ class Emitter(Writer):
 
     # ---- nested jaxprs ----------------------------------------------------------------------------
 
-    def call_jaxpr(self, closed: ClosedJaxpr, name: str, operands: Names, in_shardings: tuple = (),
-                   out_shardings: tuple = ()) -> list[str]:  # fmt: skip
+    def call_jaxpr(
+        self, closed: ClosedJaxpr, name: str, operands: Names, in_shardings: tuple = (), out_shardings: tuple = ()
+    ) -> list[str]:
         """Calls a private function that holds `closed`, written at the first call; beyond 64 calls, in place.
 
         Shardings (None: any) constrain its arguments and results. Recurses once per nested jaxpr: who lowers
@@ -589,8 +600,12 @@ class Emitter(Writer):
         self._height = max(self._height, height)
         ordered = ordered_in(closed.jaxpr)
         tokens = [token_type] * len(ordered)
-        results = self.call(callee, [*map(self.tokens.__getitem__, ordered), *operands],
-                            [*tokens, *closed.in_avals], [*tokens, *closed.out_avals])  # fmt: skip
+        results = self.call(
+            callee,
+            [*map(self.tokens.__getitem__, ordered), *operands],
+            [*tokens, *closed.in_avals],
+            [*tokens, *closed.out_avals],
+        )
         self.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
 
@@ -601,14 +616,12 @@ class Emitter(Writer):
             self._called[key] = self._write_private(closed, name, ((), ()))
         return self._called[key][0]
 
-    def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals,
-                    build: Build) -> list[str]:  # fmt: skip
+    def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[str]:
         """Calls a private function, written by `build` at the first call with `key` and such types."""
         self._height = max(self._height, 1)
         return self.call(self.shared(name, key, ins, outs, build), operands, ins, outs)
 
-    def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build,
-               visibility: str = "private ") -> str:  # fmt: skip
+    def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build, visibility: str = "private ") -> str:
         """The symbol of a function, written by `build` the first time with `key` and such types."""
         key = (key, *ins, *outs), name, self.manual
         if key not in self._called:

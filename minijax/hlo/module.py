@@ -23,8 +23,9 @@ class Module(NamedTuple):
     donors: tuple[int, ...] = ()  # donated arguments whose buffer any result may take
 
 
-def match_donated(donated: Sequence[bool], ins: Sequence[AbstractValue],
-                  outs: Sequence[AbstractValue]) -> dict[int, int]:  # fmt: skip
+def match_donated(
+    donated: Sequence[bool], ins: Sequence[AbstractValue], outs: Sequence[AbstractValue]
+) -> dict[int, int]:
     """Gives each result the first donated argument of its shape and dtype that is still free."""
     free: dict[tuple, list[int]] = {}
     for i, (aval, given) in enumerate(zip(ins, donated, strict=False)):
@@ -97,8 +98,9 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     return Module(name, e.text(name, {**sizes, **(attributes or {})}), e.callbacks, ordered, aliases, donors)
 
 
-def donations(donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence,
-              out_shardings: Sequence, whole: bool) -> tuple[dict[int, int], tuple[int, ...]]:  # fmt: skip
+def donations(
+    donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence, out_shardings: Sequence, whole: bool
+) -> tuple[dict[int, int], tuple[int, ...]]:
     """Which donated argument gives its buffer to which result, and which ones to whatever XLA likes.
 
     What counts is each device's part. A result that XLA lays out may take any buffer, others one of their

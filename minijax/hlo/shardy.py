@@ -26,9 +26,7 @@ class Meshes:
             short = ", ".join([f"{string(str(name))}={size}" for name, size in axes])
             long = ", ".join([f"{{name = {string(str(name))}, size = {size} : i64}}" for name, size in axes])
             ids = "" if order is None else f", device_ids=[{', '.join(map(str, order))}]"
-            self._preamble.append(
-                f"sdy.mesh {found} = <[{short}]{ids}> {{stablehlo.mesh = {{axes = [{long}]}}}}"
-            )
+            self._preamble.append(f"sdy.mesh {found} = <[{short}]{ids}> {{stablehlo.mesh = {{axes = [{long}]}}}}")
         return found
 
     def placed(self, sharding: Any, aval: AbstractValue) -> str:
@@ -54,9 +52,7 @@ class Meshes:
 
 
 def _dims(entries: Sequence) -> str:
-    texts = [
-        "{?}" if e is UNCONSTRAINED else f"{{{', '.join([string(str(a)) for a in e])}}}" for e in entries
-    ]
+    texts = ["{?}" if e is UNCONSTRAINED else f"{{{', '.join([string(str(a)) for a in e])}}}" for e in entries]
     return f"[{', '.join(texts)}]"
 
 

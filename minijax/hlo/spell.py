@@ -126,9 +126,7 @@ def constant(value: Any, aval: ShapedArray) -> tuple[str, str]:
 def _constant(value, aval):
     real = physical(aval)
     kind = element(real.dtype)
-    value = (
-        np.zeros(real.shape, bool) if kind == "i1" and real.dtype != bool else np.asarray(value, real.dtype)
-    )
+    value = np.zeros(real.shape, bool) if kind == "i1" and real.dtype != bool else np.asarray(value, real.dtype)
     if value.shape != real.shape:
         value = np.broadcast_to(value, real.shape)
     return "c" if "i" in kind else "cst", f"{_elements(value)} : {type_of(aval)}"

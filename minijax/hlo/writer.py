@@ -183,13 +183,12 @@ class Writer:
     def chlo(self, name: str, operands: Names, ins: Avals, out: ShapedArray) -> str:
         """An elementwise operation of the `chlo` dialect, such as `erf`."""
         n = self._n = self._n + 1
-        self.lines.append(
-            f"{self._in}%{n} = chlo.{name} {', '.join(operands)} : {types_of(ins)} -> {type_of(out)}"
-        )
+        self.lines.append(f"{self._in}%{n} = chlo.{name} {', '.join(operands)} : {types_of(ins)} -> {type_of(out)}")
         return f"%{n}"
 
-    def op(self, name: str, operands: Names, ins: Avals, outs: Avals, attrs: str = "",
-           regions: Sequence[Region] = ()) -> list[str]:  # fmt: skip
+    def op(
+        self, name: str, operands: Names, ins: Avals, outs: Avals, attrs: str = "", regions: Sequence[Region] = ()
+    ) -> list[str]:
         """Any operation in the generic form; a name without a dialect is StableHLO's."""
         full = name if "." in name else f"stablehlo.{name}"
         left, results = self.fresh(len(outs)) if outs else ("", [])

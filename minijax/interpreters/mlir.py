@@ -2,8 +2,11 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), {
-    "minijax.api.lowering": """
+_FACE = Face(
+    __name__,
+    (),
+    {
+        "minijax.api.lowering": """
         AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule
         LoweringRuleContext ModuleContext RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext
         ShapePolyLoweringState ShardingContext TokenSet aval_to_ir_type aval_to_ir_types
@@ -13,10 +16,11 @@ _FACE = Face(__name__, (), {
         module_to_bytecode module_to_string register_constant_handler register_lowering shape_tensor
         token_type unflatten_ir_values_like_types
     """,
-    "minijax.api.introspection": "MeshAxisName=Value",
-    "minijax.run.bindings": "make_ir_context=make_context",
-    "minijax.ir.effects": "lowerable_effects",
-    "minijax.ir.meshes": "Mesh",
-    "jaxlib.mlir.ir": "Value Token=Value",
-})  # fmt: skip
+        "minijax.api.introspection": "MeshAxisName=Value",
+        "minijax.run.bindings": "make_ir_context=make_context",
+        "minijax.ir.effects": "lowerable_effects",
+        "minijax.ir.meshes": "Mesh",
+        "jaxlib.mlir.ir": "Value Token=Value",
+    },
+)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

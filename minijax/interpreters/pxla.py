@@ -2,19 +2,25 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), {}, deprecated={
-    "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2.": {
-        "minijax.api.introspection": "ArrayMapping Index",
-        "minijax.ir.shardings": "_UNSPECIFIED=UNSPECIFIED",
+_FACE = Face(
+    __name__,
+    (),
+    {},
+    deprecated={
+        "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2.": {
+            "minijax.api.introspection": "ArrayMapping Index",
+            "minijax.ir.shardings": "_UNSPECIFIED=UNSPECIFIED",
+        },
+        "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2. Use jax.sharding.Mesh axis names directly.": {
+            "minijax.api.introspection": "MeshAxisName=Value"
+        },
     },
-    "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2. Use jax.sharding.Mesh axis names directly.": {
-        "minijax.api.introspection": "MeshAxisName=Value",
-    },
-}, removed={
-    "jax.interpreters.pxla.{0} was removed in JAX v0.10.0.": """
+    removed={
+        "jax.interpreters.pxla.{0} was removed in JAX v0.10.0.": """
         MapTracer PmapExecutable parallel_callable shard_args
     """,
-    "jax.interpreters.pxla.{0} was removed in JAX v0.10.0. Please use `jax.shard_map` instead of "
-    "`jax.pmap`.": "Chunked NoSharding Replicated ShardedAxis ShardingSpec Unstacked spec_to_indices",
-})  # fmt: skip
+        "jax.interpreters.pxla.{0} was removed in JAX v0.10.0. Please use `jax.shard_map` instead of "
+        "`jax.pmap`.": "Chunked NoSharding Replicated ShardedAxis ShardingSpec Unstacked spec_to_indices",
+    },
+)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,9 +2,13 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), {
-    "minijax.transforms.evaluate": "apply_primitive",
-    "minijax.api.introspection": "canonicalize_dtype_handlers",
-    "jaxlib._jax": "Backend=Client",
-})  # fmt: skip
+_FACE = Face(
+    __name__,
+    (),
+    {
+        "minijax.transforms.evaluate": "apply_primitive",
+        "minijax.api.introspection": "canonicalize_dtype_handlers",
+        "jaxlib._jax": "Backend=Client",
+    },
+)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

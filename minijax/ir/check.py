@@ -63,17 +63,13 @@ def _check_atom(bound: set[Var], a: Var | Literal, eqn: JaxprEqn | None) -> None
         return
     have = typeof(a.val)
     if (have.shape, have.dtype) != (a.aval.shape, a.aval.dtype):
-        raise JaxprTypeError(
-            f"the literal {a.val!r} of type {have} stands for a value of type {a.aval} {where}"
-        )
+        raise JaxprTypeError(f"the literal {a.val!r} of type {have} stands for a value of type {a.aval} {where}")
 
 
 def _check_types(eqn: JaxprEqn) -> None:
     inferred, effects = eqn.primitive.typed([a.aval for a in eqn.invars], eqn.params)
     have = [v.aval for v in eqn.outvars]
     if have != list(inferred):
-        raise JaxprTypeError(
-            f"{eqn.primitive} infers the types {list(inferred)} but its equation has {have}: {eqn}"
-        )
+        raise JaxprTypeError(f"{eqn.primitive} infers the types {list(inferred)} but its equation has {have}: {eqn}")
     if effects != eqn.effects:
         raise JaxprTypeError(f"{eqn.primitive} has the effects {effects} but its equation {eqn.effects}")

@@ -62,8 +62,12 @@ class NamedAxisEffect(Effect):
         return f"NamedAxis({self.name})"
 
 
-for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects,
-                  remat_allowed_effects):  # fmt: skip
+for _registry in (
+    lowerable_effects,
+    control_flow_allowed_effects,
+    custom_derivatives_allowed_effects,
+    remat_allowed_effects,
+):
     _registry.add_type(NamedAxisEffect)
 
 

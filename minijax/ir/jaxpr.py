@@ -74,8 +74,9 @@ class JaxprEqn:
 
     __slots__ = ("invars", "outvars", "primitive", "params", "effects", "traceback", "ctx")
 
-    def __init__(self, invars: list[Atom], outvars: list[Var], primitive, params: dict, effs, source_info,
-                 ctx: EqnContext):  # fmt: skip
+    def __init__(
+        self, invars: list[Atom], outvars: list[Var], primitive, params: dict, effs, source_info, ctx: EqnContext
+    ):
         self.invars = invars
         self.outvars = outvars
         self.primitive = primitive
@@ -84,9 +85,16 @@ class JaxprEqn:
         self.traceback = source_info
         self.ctx = ctx
 
-    def replace(self, invars: list[Atom] | None = None, outvars: list[Var] | None = None, primitive=None,
-                params: dict | None = None, effects=None, source_info=None,
-                ctx: EqnContext | None = None) -> "JaxprEqn":  # fmt: skip
+    def replace(
+        self,
+        invars: list[Atom] | None = None,
+        outvars: list[Var] | None = None,
+        primitive=None,
+        params: dict | None = None,
+        effects=None,
+        source_info=None,
+        ctx: EqnContext | None = None,
+    ) -> "JaxprEqn":
         given = invars, outvars, primitive, params, effects, source_info, ctx
         own = (getattr(self, name) for name in JaxprEqn.__slots__)
         return JaxprEqn(*[mine if new is None else new for new, mine in zip(given, own, strict=True)])
@@ -94,9 +102,7 @@ class JaxprEqn:
     @property
     def source_info(self) -> SourceInfo:
         """Where the operation was called, and under which names."""
-        return SourceInfo(
-            getattr(self.traceback, "traceback", self.traceback), NameStack(self.ctx.name_stack)
-        )
+        return SourceInfo(getattr(self.traceback, "traceback", self.traceback), NameStack(self.ctx.name_stack))
 
     def context(self) -> AbstractContextManager:
         """Re-enters the thread state that the equation was recorded under."""
@@ -134,9 +140,15 @@ class Jaxpr(_Printed):
     __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "__weakref__")
     is_high = False
 
-    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
-                 eqns: Sequence[JaxprEqn], effects: frozenset = NO_EFFECTS,
-                 debug_info: DebugInfo | None = None):  # fmt: skip
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[JaxprEqn],
+        effects: frozenset = NO_EFFECTS,
+        debug_info: DebugInfo | None = None,
+    ):
         self.constvars = list(constvars)
         self.invars = list(invars)
         self.outvars = list(outvars)

@@ -60,9 +60,7 @@ def _canonical_partition(partition: Any) -> Any:
 
 def _axis_set(axes: Any, name: str) -> frozenset:
     if not isinstance(axes, frozenset | set):
-        raise TypeError(
-            f"{name} argument of PartitionSpec should be of type `frozenset` or `set`. Got {axes!r}"
-        )
+        raise TypeError(f"{name} argument of PartitionSpec should be of type `frozenset` or `set`. Got {axes!r}")
     if None in axes:
         raise ValueError(f"{name} cannot contain None: its elements are names of mesh axes.")
     return frozenset(axes)
@@ -115,20 +113,17 @@ class PartitionSpec:
 
     def __add__(self, other):
         if isinstance(other, PartitionSpec):
-            return PartitionSpec(*self, *other, unreduced=self.unreduced | other.unreduced,
-                                 reduced=self.reduced | other.reduced)  # fmt: skip
+            return PartitionSpec(
+                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced
+            )
         if isinstance(other, tuple):
             return self.update(partitions=(*self, *other))
-        raise NotImplementedError(
-            f"PartitionSpec + {type(other).__name__}: only specs and tuples can be added"
-        )
+        raise NotImplementedError(f"PartitionSpec + {type(other).__name__}: only specs and tuples can be added")
 
     def __radd__(self, other):
         if isinstance(other, tuple):
             return self.update(partitions=(*other, *self))
-        raise NotImplementedError(
-            f"{type(other).__name__} + PartitionSpec: only specs and tuples can be added"
-        )
+        raise NotImplementedError(f"{type(other).__name__} + PartitionSpec: only specs and tuples can be added")
 
     def __repr__(self):
         inner = ", ".join(map(repr, self._partitions)) + ("," if len(self) == 1 else "")
@@ -155,9 +150,11 @@ class PartitionSpec:
 
     def update(self, partitions=None, unreduced=None, reduced=None) -> "PartitionSpec":
         """This spec with some fields changed."""
-        return PartitionSpec(*(self._partitions if partitions is None else partitions),
-                             unreduced=self.unreduced if unreduced is None else unreduced,
-                             reduced=self.reduced if reduced is None else reduced)  # fmt: skip
+        return PartitionSpec(
+            *(self._partitions if partitions is None else partitions),
+            unreduced=self.unreduced if unreduced is None else unreduced,
+            reduced=self.reduced if reduced is None else reduced,
+        )
 
     def padded(self, ndim: int) -> "PartitionSpec":
         """This spec with None for the axes, up to `ndim`, that it does not name."""
@@ -276,9 +273,10 @@ class _AxesOfMesh(contextlib.ContextDecorator):
 
     def __enter__(self):
         warnings.warn(
-            "`with mesh:` context manager has been deprecated. Please use `with jax.set_mesh(mesh):` "
-            "instead.", DeprecationWarning, stacklevel=2,
-        )  # fmt: skip
+            "`with mesh:` context manager has been deprecated. Please use `with jax.set_mesh(mesh):` instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         _entered_meshes.override((*_entered_meshes.value, self))
         return self
 
@@ -342,8 +340,14 @@ def entered_mesh() -> Any:
 class AbstractMesh(_AxesOfMesh):
     """A mesh without devices: names, sizes and types of axes."""
 
-    def __init__(self, axis_sizes: tuple[int, ...], axis_names: Any, axis_types: Any = None, *,
-                 abstract_device: AbstractDevice | None = None):  # fmt: skip
+    def __init__(
+        self,
+        axis_sizes: tuple[int, ...],
+        axis_names: Any,
+        axis_types: Any = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
+    ):
         self.axis_sizes = tuple(axis_sizes)
         self.axis_names = _axis_names(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
@@ -375,9 +379,7 @@ class AbstractMesh(_AxesOfMesh):
         return self._hash
 
     def __repr__(self):
-        return (
-            f"AbstractMesh({self._text()}{f', {self.abstract_device.text}' if self.abstract_device else ''})"
-        )
+        return f"AbstractMesh({self._text()}{f', {self.abstract_device.text}' if self.abstract_device else ''})"
 
     def __reduce__(self):
         return _remake_abstract_mesh, self._key
@@ -387,11 +389,13 @@ class AbstractMesh(_AxesOfMesh):
 
     def update(self, axis_sizes=None, axis_names=None, axis_types=None, **kwargs) -> "AbstractMesh":
         """This mesh with some fields changed."""
-        return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
-                            self.axis_names if axis_names is None else axis_names,
-                            self.axis_types if axis_types is None else axis_types,
-                            abstract_device=kwargs.pop("abstract_device", self.abstract_device),
-                            **kwargs)  # fmt: skip
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+            abstract_device=kwargs.pop("abstract_device", self.abstract_device),
+            **kwargs,
+        )
 
     def update_axis_types(self, name_to_type: dict) -> "AbstractMesh":
         """This mesh with other types for some axes."""
@@ -462,9 +466,7 @@ class Mesh(_AxesOfMesh):
         """The part of this mesh that belongs to this process."""
         if not self.is_multi_process:
             return self
-        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(
-            self.devices
-        )
+        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(self.devices)
         block = tuple(slice(i.min(), i.max() + 1) for i in np.nonzero(mine))
         if not mine[block].all():
             raise ValueError("the devices of this process do not form a block of the mesh")
@@ -473,16 +475,16 @@ class Mesh(_AxesOfMesh):
     @property
     def abstract_mesh(self) -> AbstractMesh:
         first = self._flat_devices_tuple[0] if self._flat_devices_tuple else None
-        device = first and AbstractDevice(
-            first.device_kind, getattr(first, "num_cores", None), first.platform
-        )
+        device = first and AbstractDevice(first.device_kind, getattr(first, "num_cores", None), first.platform)
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=device)
 
     def update(self, devices=None, axis_names=None, axis_types=None) -> "Mesh":
         """This mesh with some fields changed."""
-        return Mesh(self.devices if devices is None else devices,
-                    self.axis_names if axis_names is None else axis_names,
-                    self.axis_types if axis_types is None else axis_types)  # fmt: skip
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
 
     def __repr__(self):
         if self.empty:

@@ -7,16 +7,7 @@ from typing import Any, NamedTuple
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import (
-    AbstractValue,
-    Device,
-    ShapedArray,
-    Zero,
-    is_value,
-    space_of,
-    typeof,
-    varying_axes,
-)
+from minijax.ir.types import AbstractValue, Device, ShapedArray, Zero, is_value, space_of, typeof, varying_axes
 
 _MAX_MEMO = 4096
 
@@ -64,10 +55,7 @@ def is_linear(x: Any) -> bool:
 def cotangents(operands: Sequence, results: Iterable, found: Iterable[bool]) -> list:
     """What a transpose rule returns: for linear operands the next result where one was `found`, or Zero."""
     results, found = iter(results), iter(found)
-    return [
-        None if not is_linear(x) else next(results) if next(found) else Zero(x.aval.to_ct_aval())
-        for x in operands
-    ]
+    return [None if not is_linear(x) else next(results) if next(found) else Zero(x.aval.to_ct_aval()) for x in operands]
 
 
 class Primitive:
@@ -112,9 +100,7 @@ class Primitive:
 
     def def_abstract_eval(self, abstract_eval: Callable) -> Callable:
         """Sets the typing rule: (*operand types, **params) -> the result's type, or types."""
-        self.def_effectful_abstract_eval(
-            lambda *avals, **params: (abstract_eval(*avals, **params), NO_EFFECTS)
-        )
+        self.def_effectful_abstract_eval(lambda *avals, **params: (abstract_eval(*avals, **params), NO_EFFECTS))
         return abstract_eval
 
     def def_effectful_abstract_eval(self, effectful_abstract_eval: Callable) -> Callable:

@@ -51,8 +51,12 @@ class RefEffect(effects.Effect):
 
 REF_EFFECT: frozenset = frozenset({RefEffect()})
 
-for _registry in (effects.lowerable_effects, effects.control_flow_allowed_effects,
-                  effects.remat_allowed_effects, effects.custom_derivatives_allowed_effects):  # fmt: skip
+for _registry in (
+    effects.lowerable_effects,
+    effects.control_flow_allowed_effects,
+    effects.remat_allowed_effects,
+    effects.custom_derivatives_allowed_effects,
+):
     _registry.add_type(RefEffect)
 
 

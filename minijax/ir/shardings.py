@@ -78,9 +78,7 @@ class Sharding:
         raise NotImplementedError(f"{type(self).__name__} has no devices")
 
     memory_kind: Any = None
-    _memory_space = property(
-        lambda self: MemorySpace.Host if self.memory_kind == "pinned_host" else MemorySpace.Device
-    )
+    _memory_space = property(lambda self: MemorySpace.Host if self.memory_kind == "pinned_host" else MemorySpace.Device)
 
     _in_default_memory = property(lambda self: self.memory_kind in (None, "device"))
     device_set = property(lambda self: set(self._device_assignment))
@@ -114,12 +112,14 @@ class Sharding:
         """For each device the index, a tuple of slices, of its part."""
         part = self.shard_shape(global_shape)
         return {
-            device: tuple([
-                slice(None) if count == 1 else slice(k * size, (k + 1) * size)
-                for size, (k, count) in zip(part, position, strict=True)
-            ])
+            device: tuple(
+                [
+                    slice(None) if count == 1 else slice(k * size, (k + 1) * size)
+                    for size, (k, count) in zip(part, position, strict=True)
+                ]
+            )
             for device, position in self._positions(len(global_shape))
-        }  # fmt: skip
+        }
 
     def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
         """As `devices_indices_map`, for the devices of this process."""
@@ -128,9 +128,7 @@ class Sharding:
 
     def is_equivalent_to(self, other: "Sharding", ndim: int) -> bool:
         """Whether arrays of rank `ndim` lie alike under both."""
-        return self is other or (
-            self.memory_kind == other.memory_kind and self._where(ndim) == other._where(ndim)
-        )
+        return self is other or (self.memory_kind == other.memory_kind and self._where(ndim) == other._where(ndim))
 
     def _where(self, ndim):
         return [(device, position) for device, position in self._positions(ndim)]
@@ -188,8 +186,14 @@ class NamedSharding(Sharding):
 
     __slots__ = ("mesh", "spec", "_memory_kind", "_logical_device_ids", "_hash")
 
-    def __init__(self, mesh: Any, spec: PartitionSpec, *, memory_kind: str | None = None,
-                 _logical_device_ids: tuple | None = None):  # fmt: skip
+    def __init__(
+        self,
+        mesh: Any,
+        spec: PartitionSpec,
+        *,
+        memory_kind: str | None = None,
+        _logical_device_ids: tuple | None = None,
+    ):
         if not isinstance(spec, PartitionSpec):
             raise AttributeError(f"NamedSharding: spec must be a PartitionSpec, got {spec!r}")
         _check_spec(mesh, spec)
@@ -268,9 +272,7 @@ class NamedSharding(Sharding):
     def update(self, **kwargs) -> "NamedSharding":
         """This sharding with some of `mesh`, `spec`, `memory_kind` changed."""
         fields = dict(memory_kind=self._memory_kind, _logical_device_ids=self._logical_device_ids)
-        return NamedSharding(
-            kwargs.pop("mesh", self.mesh), kwargs.pop("spec", self.spec), **{**fields, **kwargs}
-        )
+        return NamedSharding(kwargs.pop("mesh", self.mesh), kwargs.pop("spec", self.spec), **{**fields, **kwargs})
 
     def with_memory_kind(self, kind: str) -> "NamedSharding":
         """This sharding in another kind of memory."""
@@ -344,9 +346,7 @@ class GSPMDSharding(Sharding):
     @property
     def grid(self) -> np.ndarray:
         """Which device, by its position, holds which tile: an axis per array axis, then the copies."""
-        return np.asarray(self.tiles.tile_assignment_devices()).reshape(
-            self.tiles.tile_assignment_dimensions()
-        )
+        return np.asarray(self.tiles.tile_assignment_devices()).reshape(self.tiles.tile_assignment_dimensions())
 
     def _positions(self, ndim):
         counts = self.tiling(ndim)
@@ -358,9 +358,7 @@ class GSPMDSharding(Sharding):
     def __eq__(self, other):
         if type(other) is not GSPMDSharding:
             return NotImplemented
-        return (self._devices, self.tiles, self._memory_kind) == (
-            other._devices, other.tiles, other._memory_kind
-        )  # fmt: skip
+        return (self._devices, self.tiles, self._memory_kind) == (other._devices, other.tiles, other._memory_kind)
 
     def __hash__(self):
         return hash((self._devices, self.tiles, self._memory_kind))

@@ -48,9 +48,16 @@ class Options(NamedTuple):
     print_effects: bool = False
 
 
-def jaxpr_text(jaxpr: Jaxpr | ClosedJaxpr, *, source_info: bool = False, print_shapes: bool = True,
-               custom_pp_eqn_rules: bool = True, name_stack: bool = False, print_effects: bool = False,
-               **unused: Any) -> str:  # fmt: skip
+def jaxpr_text(
+    jaxpr: Jaxpr | ClosedJaxpr,
+    *,
+    source_info: bool = False,
+    print_shapes: bool = True,
+    custom_pp_eqn_rules: bool = True,
+    name_stack: bool = False,
+    print_effects: bool = False,
+    **unused: Any,
+) -> str:
     """The program as text; inner programs that are long or used twice stand in front, by name."""
     root = _open(jaxpr)
     shared = _shared_jaxprs(root)
@@ -99,8 +106,7 @@ def _shared_jaxprs(root: Jaxpr) -> dict[Jaxpr, str]:
                 if uses[inner] <= 2:
                     queue.append(inner)
     del uses[root]
-    return _numbered({j: titles.get(j, "jaxpr") for j, n in uses.items()
-                      if n > 1 or len(j.eqns) > _MAX_INLINE_EQNS})  # fmt: skip
+    return _numbered({j: titles.get(j, "jaxpr") for j, n in uses.items() if n > 1 or len(j.eqns) > _MAX_INLINE_EQNS})
 
 
 def _numbered(titles: dict[Jaxpr, str]) -> dict[Jaxpr, str]:

@@ -15,14 +15,7 @@ from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.refs import is_ref
-from minijax.ir.types import (
-    AbstractValue,
-    ShapedArray,
-    checked_type,
-    register_value_type,
-    typeof,
-    value_kinds,
-)
+from minijax.ir.types import AbstractValue, ShapedArray, checked_type, register_value_type, typeof, value_kinds
 
 
 class Trace:
@@ -41,17 +34,14 @@ class Trace:
     def process(self, primitive, operands: Sequence, params: dict) -> list:
         return primitive.listed(self.process_primitive(primitive, operands, params))
 
-    def process_custom_jvp(self, primitive, fun: Callable, jvp: Callable, operands: Sequence,
-                           params: dict) -> list:  # fmt: skip
+    def process_custom_jvp(self, primitive, fun: Callable, jvp: Callable, operands: Sequence, params: dict) -> list:
         """`fun` and `jvp` are flat functions; a trace that knows nothing of derivatives calls `fun`."""
-        return list(
-            self.process_custom_jvp_call(primitive, wrap_init(fun), wrap_init(jvp), operands, **params)
-        )
+        return list(self.process_custom_jvp_call(primitive, wrap_init(fun), wrap_init(jvp), operands, **params))
 
-    def process_custom_vjp(self, primitive, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence,
-                           params: dict) -> list:  # fmt: skip
-        return list(self.process_custom_vjp_call(primitive, wrap_init(fun), wrap_init(fwd), bwd, operands,
-                                                 **params))  # fmt: skip
+    def process_custom_vjp(
+        self, primitive, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, params: dict
+    ) -> list:
+        return list(self.process_custom_vjp_call(primitive, wrap_init(fun), wrap_init(fwd), bwd, operands, **params))
 
     def process_primitive(self, primitive, tracers: Sequence, params: dict, /) -> Any:
         if type(self).process is Trace.process:
@@ -61,17 +51,12 @@ class Trace:
 
     def process_custom_jvp_call(self, primitive, fun, jvp, tracers: Sequence, /, **params: Any) -> list:
         if type(self).process_custom_jvp is Trace.process_custom_jvp:
-            raise NotImplementedError(
-                f"{type(self)} must override process_custom_jvp_call to handle custom_jvp"
-            )
+            raise NotImplementedError(f"{type(self)} must override process_custom_jvp_call to handle custom_jvp")
         return self.process_custom_jvp(primitive, fun.call_wrapped, jvp.call_wrapped, tracers, params)
 
-    def process_custom_vjp_call(self, primitive, fun, fwd, bwd: Callable, tracers: Sequence, /,
-                                **params: Any) -> list:  # fmt: skip
+    def process_custom_vjp_call(self, primitive, fun, fwd, bwd: Callable, tracers: Sequence, /, **params: Any) -> list:
         if type(self).process_custom_vjp is Trace.process_custom_vjp:
-            raise NotImplementedError(
-                f"{type(self)} must override process_custom_vjp_call to handle custom_vjp"
-            )
+            raise NotImplementedError(f"{type(self)} must override process_custom_vjp_call to handle custom_vjp")
         return self.process_custom_vjp(primitive, fun.call_wrapped, fwd.call_wrapped, bwd, tracers, params)
 
     def invalidate(self) -> None:
@@ -145,8 +130,7 @@ def escaped_message(x: Tracer) -> str:
     if type(x) is JaxprTracer:
         info = x._trace.debug_info
         text += (
-            f"\nThe function being traced when the value leaked was {info.func_src_info} traced for "
-            f"{info.traced_for}."
+            f"\nThe function being traced when the value leaked was {info.func_src_info} traced for {info.traced_for}."
         )
     if getattr(x, "origin", None) is not None:
         text += f"\nThe leaked intermediate value was created on line {made_at(x)}."
@@ -264,9 +248,7 @@ class JaxprTrace(Trace):
     def process(self, primitive, operands, params):
         if primitive.inlinable and params["inline"]:
             return self.inline(params["jaxpr"], operands)
-        atoms = [
-            x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x) for x in operands
-        ]
+        atoms = [x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x) for x in operands]
         origin = state.thread.origin or source.here()
         if primitive.fold is not None and all(type(a) is Literal for a in atoms):
             folded = primitive.fold(*atoms, **params)
@@ -420,9 +402,7 @@ def checked_for_leaks(watched: "weakref.ref[Trace]", outcome: Any) -> Any:
         return outcome
     tracers = [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
     where = "\n".join(f"{t!r}, {made_at(t)}" for t in tracers)
-    raise Exception(
-        f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n{where or 'none that is reachable'}"
-    )
+    raise Exception(f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n{where or 'none that is reachable'}")
 
 
 def forbid_tracing(function: str) -> None:
@@ -431,8 +411,9 @@ def forbid_tracing(function: str) -> None:
         raise RuntimeError(f"re-tracing function {function} for `jit`, but 'no_tracing' is set")
 
 
-def trace_to_jaxpr(fun: Callable[..., Iterable], avals: Sequence[AbstractValue],
-                   debug_info: DebugInfo) -> tuple[Jaxpr, list]:  # fmt: skip
+def trace_to_jaxpr(
+    fun: Callable[..., Iterable], avals: Sequence[AbstractValue], debug_info: DebugInfo
+) -> tuple[Jaxpr, list]:
     """Records a flat function; the jaxpr and the values of its constvars, tracers among them."""
     return checked_for_leaks(*_record(fun, avals, debug_info))
 
@@ -470,8 +451,9 @@ def close_over(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
     info = jaxpr.debug_info
     if info.arg_names is not None:
         info = info._replace(arg_names=("",) * len(traced) + info.arg_names)
-    opened = jaxpr.replace(constvars=[v for v, _ in fixed], invars=[v for v, _ in traced] + jaxpr.invars,
-                           debug_info=info)  # fmt: skip
+    opened = jaxpr.replace(
+        constvars=[v for v, _ in fixed], invars=[v for v, _ in traced] + jaxpr.invars, debug_info=info
+    )
     return ClosedJaxpr(opened, [c for _, c in fixed]), [c for _, c in traced]
 
 

@@ -70,8 +70,7 @@ class ShapedArray(AbstractValue):
     __slots__ = ("shape", "dtype", "weak_type", "_sharding", "manual_axis_type", "memory_space",
                  "ndim", "size", "_text", "_hlo", "_tangent", "__weakref__")  # fmt: skip
 
-    def __new__(cls, shape, dtype, weak_type=False, *, sharding=None, manual_axis_type=NOT_MANUAL,
-                memory_space=Device):  # fmt: skip
+    def __new__(cls, shape, dtype, weak_type=False, *, sharding=None, manual_axis_type=NOT_MANUAL, memory_space=Device):
         key = (shape, dtype, weak_type, sharding, manual_axis_type, memory_space)
         try:
             found = _interned.get(key)
@@ -85,8 +84,14 @@ class ShapedArray(AbstractValue):
         raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}")
 
     def __reduce__(self):
-        return _remake, (self.shape, self.dtype, self.weak_type, self._sharding,
-                         self.manual_axis_type, self.memory_space)  # fmt: skip
+        return _remake, (
+            self.shape,
+            self.dtype,
+            self.weak_type,
+            self._sharding,
+            self.manual_axis_type,
+            self.memory_space,
+        )
 
     def __copy__(self):
         return self
@@ -108,8 +113,14 @@ class ShapedArray(AbstractValue):
 
     def update(self, **fields) -> "ShapedArray":
         """This type with some fields changed."""
-        values = dict(shape=self.shape, dtype=self.dtype, weak_type=self.weak_type, sharding=self._sharding,
-                      manual_axis_type=self.manual_axis_type, memory_space=self.memory_space)  # fmt: skip
+        values = dict(
+            shape=self.shape,
+            dtype=self.dtype,
+            weak_type=self.weak_type,
+            sharding=self._sharding,
+            manual_axis_type=self.manual_axis_type,
+            memory_space=self.memory_space,
+        )
         if "shape" in fields and len(fields["shape"]) != self.ndim and "sharding" not in fields:
             values["sharding"] = None
         return ShapedArray(**{**values, **fields})
@@ -163,8 +174,9 @@ class ShapedArray(AbstractValue):
 
 
 def _remake(shape, dtype, weak_type, sharding, manual_axis_type, memory_space):
-    return ShapedArray(shape, dtype, weak_type, sharding=sharding, manual_axis_type=manual_axis_type,
-                       memory_space=memory_space)  # fmt: skip
+    return ShapedArray(
+        shape, dtype, weak_type, sharding=sharding, manual_axis_type=manual_axis_type, memory_space=memory_space
+    )
 
 
 def _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space) -> ShapedArray:

@@ -237,8 +237,9 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
 
 
 @jitted(static=("axis",))
-def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5,
-                where: Any = None) -> Any:  # fmt: skip
+def standardize(
+    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+) -> Any:
     """`x` less its mean, divided by its standard deviation along `axis`."""
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)

@@ -16,9 +16,7 @@ Axes = int | Sequence[int]
 class Initializer(Protocol):
     """A function that makes an array of a shape from a random key."""
 
-    def __call__(
-        self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None
-    ) -> Any: ...
+    def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any: ...
 
 
 def _dtype(dtype: Any, default: Any = None) -> np.dtype:
@@ -65,16 +63,14 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     return init
 
 
-def truncated_normal(
-    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
-) -> Initializer:
+def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
     """An initializer of normal numbers cut off at `lower` and `upper` standard deviations."""
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         chosen = _dtype(dtype)
-        return random.truncated_normal(
-            key, lower, upper, shape, chosen, out_sharding=out_sharding
-        ) * jnp.array(stddev, chosen)
+        return random.truncated_normal(key, lower, upper, shape, chosen, out_sharding=out_sharding) * jnp.array(
+            stddev, chosen
+        )
 
     return init
 
@@ -87,8 +83,7 @@ def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes)
     """How many inputs each output has, and how many outputs each input."""
     if len(shape) <= 1 and not batch_axis:
         raise ValueError(
-            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at "
-            "least 2D."
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D."
         )
     sizes = [prod([shape[a] for a in _axes(axis, len(shape))]) for axis in (in_axis, out_axis, batch_axis)]
     field = prod(shape) / sizes[0] / sizes[1] / sizes[2]
@@ -105,8 +100,12 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     def init(key, shape, dtype=dtype, out_sharding=None):
         chosen = _dtype(dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
-        fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
-                "fan_geo_avg": (fan_in * fan_out) ** 0.5}  # fmt: skip
+        fans = {
+            "fan_in": fan_in,
+            "fan_out": fan_out,
+            "fan_avg": (fan_in + fan_out) / 2,
+            "fan_geo_avg": (fan_in * fan_out) ** 0.5,
+        }
         if mode not in fans:
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
         variance = jnp.array(scale / fans[mode], dtype=chosen)
@@ -124,44 +123,32 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     return init
 
 
-def glorot_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
-) -> Initializer:
+def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
     """The uniform initializer of Glorot & Bengio, 2010."""
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def glorot_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
-) -> Initializer:
+def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
     """The normal initializer of Glorot & Bengio, 2010."""
     return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
-def lecun_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
-) -> Initializer:
+def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
     """The uniform initializer of LeCun et al., 1998."""
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def lecun_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
-) -> Initializer:
+def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
     """The normal initializer of LeCun et al., 1998."""
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
-def he_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
-) -> Initializer:
+def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
     """The uniform initializer of He et al., 2015."""
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def he_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
-) -> Initializer:
+def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
     """The normal initializer of He et al., 2015."""
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 

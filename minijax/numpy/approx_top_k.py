@@ -20,26 +20,28 @@ class ApproxTopK(Primitive):
     name = "approx_top_k"
     multiple_results = True
 
-    def infer(self, x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override,
-              aggregate_to_topk):  # fmt: skip
+    def infer(
+        self, x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override, aggregate_to_topk
+    ):
         if k <= 0:
             raise ValueError(f"approx_top_k: k must be positive, got {k}")
         if not x.ndim:
             raise TypeError(f"approx_top_k operand must have >= 1 dimension, got {x.shape}")
         if not -x.ndim <= reduction_dimension < x.ndim:
-            raise IndexError(
-                f"approx_top_k: reduction_dimension {reduction_dimension} is out of range for {x}"
-            )
+            raise IndexError(f"approx_top_k: reduction_dimension {reduction_dimension} is out of range for {x}")
         sizes = list(x.shape)
         size = sizes[reduction_dimension]
         if size < k:
-            raise ValueError(
-                f"approx_top_k: k must be smaller than the size of reduction_dim {size}, got {k}"
-            )
+            raise ValueError(f"approx_top_k: k must be smaller than the size of reduction_dim {size}, got {k}")
         if not dtypes.issubdtype(x.dtype, np.floating):
             raise ValueError(f"approx_top_k: operand must be a floating type, got {x.dtype}")
-        sizes[reduction_dimension] = k if aggregate_to_topk else approx_top_k_reduction_output_size(
-            size, x.ndim, k, recall_target, aggregate_to_topk, reduction_input_size_override)[0]  # fmt: skip
+        sizes[reduction_dimension] = (
+            k
+            if aggregate_to_topk
+            else approx_top_k_reduction_output_size(
+                size, x.ndim, k, recall_target, aggregate_to_topk, reduction_input_size_override
+            )[0]
+        )
         return [x.update(shape=tuple(sizes)), ShapedArray(tuple(sizes), _INDEX, x.weak_type)]
 
     def lower(self, e, ins, outs, x, *, k, reduction_dimension, recall_target, is_max_k, aggregate_to_topk,
@@ -58,13 +60,22 @@ class ApproxTopK(Primitive):
         numbers, nowhere = e.iota(axis, places), e.constant(-1, index)
         worst = e.constant(-np.inf if is_max_k else np.inf, unit)
         config = {
-            "aggregate_to_topk": aggregate_to_topk, "recall_target": np.float32(recall_target),
-            "reduction_dim": axis, "reduction_input_size_override": reduction_input_size_override, "top_k": k,
-        }  # fmt: skip
+            "aggregate_to_topk": aggregate_to_topk,
+            "recall_target": np.float32(recall_target),
+            "reduction_dim": axis,
+            "reduction_input_size_override": reduction_input_size_override,
+            "top_k": k,
+        }
         if e.platform != "tpu":
             config["is_fallback"] = True
-        return e.custom_call("ApproxTopK", (x, numbers, worst, nowhere), (aval, places, unit, index), outs,
-                             backend_config=config, called=(comparator,))  # fmt: skip
+        return e.custom_call(
+            "ApproxTopK",
+            (x, numbers, worst, nowhere),
+            (aval, places, unit, index),
+            outs,
+            backend_config=config,
+            called=(comparator,),
+        )
 
     def jvp(self, primals, tangents, **params):
         values, places = self.bind(*primals, **params)
@@ -84,26 +95,44 @@ approx_top_k_p = ApproxTopK()
 
 
 def approx_max_k(
-    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> list:  # fmt: skip
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list:
     """The `k` largest elements of floats along an axis, and their places; on TPUs some may be missed.
 
     `recall_target` is the share that is found there, by the algorithm of arXiv:2206.14286; elsewhere all are.
     Without `aggregate_to_topk` there may be more than `k`, not in order.
     """
     return approx_top_k_p.bind(
-        operand, k=k, reduction_dimension=reduction_dimension, recall_target=recall_target, is_max_k=True,
-        reduction_input_size_override=reduction_input_size_override, aggregate_to_topk=aggregate_to_topk,
-    )  # fmt: skip
+        operand,
+        k=k,
+        reduction_dimension=reduction_dimension,
+        recall_target=recall_target,
+        is_max_k=True,
+        reduction_input_size_override=reduction_input_size_override,
+        aggregate_to_topk=aggregate_to_topk,
+    )
 
 
 def approx_min_k(
-    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> list:  # fmt: skip
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list:
     """The `k` smallest elements of floats along an axis, and their places, as `approx_max_k`."""
     return approx_top_k_p.bind(
-        operand, k=k, reduction_dimension=reduction_dimension, recall_target=recall_target, is_max_k=False,
-        reduction_input_size_override=reduction_input_size_override, aggregate_to_topk=aggregate_to_topk,
-    )  # fmt: skip
+        operand,
+        k=k,
+        reduction_dimension=reduction_dimension,
+        recall_target=recall_target,
+        is_max_k=False,
+        reduction_input_size_override=reduction_input_size_override,
+        aggregate_to_topk=aggregate_to_topk,
+    )

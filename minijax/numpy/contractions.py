@@ -183,8 +183,9 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
 
 
 @fused(whole=True)
-def _contracted(operands: tuple, subscripts: Any, optimize: Any, precision: Any, preferred: Any,
-                dot: Callable = dot_general) -> Any:  # fmt: skip
+def _contracted(
+    operands: tuple, subscripts: Any, optimize: Any, precision: Any, preferred: Any, dot: Callable = dot_general
+) -> Any:
     values, inputs, output, path = _planned(subscripts, operands, optimize)
     return _einsum(tuple(values), inputs, output, path, precision, preferred, dot)
 
@@ -200,8 +201,9 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
 
 
 @jitted("_einsum", static=("inputs", "output", "path", "precision", "preferred", "dot"), inline=True)
-def _einsum(operands: tuple, inputs: tuple[str, ...], output: str, path: tuple, precision: Any,
-            preferred: Any, dot: Callable) -> Any:  # fmt: skip
+def _einsum(
+    operands: tuple, inputs: tuple[str, ...], output: str, path: tuple, precision: Any, preferred: Any, dot: Callable
+) -> Any:
     weak = False
     if preferred is None:
         preferred, weak = dtypes.result_type(*operands, return_weak_type_flag=True)
@@ -301,14 +303,22 @@ def _dot(a: Any, b: Any, contracted: tuple, precision: Any, preferred: Any, out_
     return as_type(out, preferred, weak)
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None,
-              out_sharding: Any = None) -> Any:  # fmt: skip
+def tensordot(
+    a: Any,
+    b: Any,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """As `numpy.tensordot`, with the precision and the dtype of the sums."""
     a, b = arrays("tensordot", a, b)
     check_no_float0("tensordot", a, b)
     contracted = _tensordot_axes(axes, typeof(a).shape, typeof(b).shape)
-    return _tensordot(a, b, contracted, precision=precision, preferred_element_type=preferred_element_type,
-                      out_sharding=out_sharding)  # fmt: skip
+    return _tensordot(
+        a, b, contracted, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding
+    )
 
 
 def _tensordot_axes(axes: Any, left: tuple, right: tuple) -> tuple:
@@ -318,8 +328,7 @@ def _tensordot_axes(axes: Any, left: tuple, right: tuple) -> tuple:
         return tuple(range(len(left) - axes, len(left))), tuple(range(axes))
     if not isinstance(axes, (list, tuple, np.ndarray)) or len(axes) != 2:
         raise TypeError(
-            "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of ints; "
-            f"got {axes!r}."
+            f"tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of ints; got {axes!r}."
         )
     scalar = [isinstance(a, (int, np.integer)) for a in axes]
     pair = [(a,) if s else tuple(a) for a, s in zip(axes, scalar, strict=True)]
@@ -371,8 +380,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     return _dot(_flat(a), _flat(b), ((0,), (0,)), precision, preferred_element_type)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-           preferred_element_type: Any = None) -> Any:  # fmt: skip
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """As `numpy.vecdot`, with the precision and the dtype of the sums."""
     x1, x2 = arrays("jnp.vecdot", x1, x2)
     shapes = typeof(x1).shape, typeof(x2).shape
@@ -435,8 +443,7 @@ def _components(x: Any) -> list:
 
 
 @jitted(static=("axis1", "axis2", "dtype"))
-def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
-          out: None = None) -> Any:  # fmt: skip
+def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
     """As `numpy.trace`."""
     reductions.check_out("trace", out)
     (a,) = arrays("trace", a)

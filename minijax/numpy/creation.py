@@ -276,16 +276,12 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return _filled("empty", shape, 0, dtype, device, out_sharding)
 
 
-def full(
-    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.full`; the dtype is that of the value, weak if that is and no device is given."""
     (fill,) = arraylike("full", fill_value)
     wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "full")
     if typeof(fill).ndim:
-        found = broadcast_shape_to(
-            _array(fill, wanted, False), _fits("full", typeof(fill).shape, _shape_of(shape))
-        )
+        found = broadcast_shape_to(_array(fill, wanted, False), _fits("full", typeof(fill).shape, _shape_of(shape)))
     else:
         weak = wanted is None and device is None and typeof(fill).weak_type
         found = _constant(_shape_of(shape), fill, wanted or typeof(fill).dtype, weak)
@@ -305,9 +301,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     like = lax_shape.typeof_like(a)
     shape = like.shape if shape is None else _shape_of(shape)
     if typeof(fill).ndim:
-        found = broadcast_shape_to(
-            convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape)
-        )
+        found = broadcast_shape_to(convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape))
     else:
         found = _constant(shape, fill, wanted or like.dtype, not wanted and like.weak_type)
     if device is None and out_sharding is None:
@@ -316,17 +310,13 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
 
 
 @fused()
-def zeros_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.zeros_like`."""
     return _like("jnp.zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
 @fused()
-def ones_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.ones_like`."""
     return _like("jnp.ones_like", a, 1, dtype, shape, device, out_sharding)
 
@@ -336,8 +326,9 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-              out_sharding: Any = None) -> Any:  # fmt: skip
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
     """As `numpy.full_like`."""
     (fill,) = arraylike("full_like", fill_value)
     return _like("full_like", a, fill, dtype, shape, device, out_sharding)
@@ -347,15 +338,13 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 
 
 @fused(0)
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None,
-           out_sharding: Any = None) -> Any:  # fmt: skip
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
     """As `numpy.arange`; the arguments must be known when the program is traced."""
     only_stop = stop is None and step is None
     names = ("stop", "stop", "step") if only_stop else ("start", "stop", "step")
-    given = [
-        None if x is None else concrete(x, "arange", n)
-        for x, n in zip((start, stop, step), names, strict=True)
-    ]
+    given = [None if x is None else concrete(x, "arange", n) for x, n in zip((start, stop, step), names, strict=True)]
     for x, n in zip(given, names, strict=True):
         if x is not None and np.ndim(x):
             raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {n}={x}")
@@ -446,15 +435,14 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     return (out, step) if retstep else out
 
 
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
-             axis: int = 0) -> Any:  # fmt: skip
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
     """As `numpy.logspace`."""
     num = operator.index(concrete(num, "logspace", "num"))
     start, stop, base = arraylike("logspace", start, stop, base)
     dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "logspace")
-    return _logspace(
-        start, stop, base, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis)
-    )
+    return _logspace(start, stop, base, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
 
 
 @jitted("_logspace", static=("num", "endpoint", "dtype", "axis"))
@@ -470,9 +458,7 @@ def _logspace(start, stop, base, num, endpoint, dtype, axis):
     return convert(lax.pow(base, broadcast_shape_to(powers, shape)), wanted)
 
 
-def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Any:
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """As `numpy.geomspace`."""
     num = operator.index(concrete(num, "geomspace", "num"))
     start, stop = arraylike("geomspace", start, stop)

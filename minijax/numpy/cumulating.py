@@ -74,9 +74,7 @@ nancumprod = _cumulative("nancumprod", cumulative.cumprod, 1, skips_nan=True)
 _cumsum_promoted = _accumulate("_cumsum_with_promotion", cumulative.cumsum, 0, False, promotes=True)
 
 
-def _with_initial(
-    name: str, x: Any, axis: int | None, dtype: Any, include: bool, core: Callable, start: int
-) -> Any:
+def _with_initial(name: str, x: Any, axis: int | None, dtype: Any, include: bool, core: Callable, start: int) -> Any:
     (x,) = arrays(name, x)
     rank = typeof(x).ndim
     if not rank:
@@ -96,16 +94,12 @@ def _with_initial(
     return concatenate([full(shape, literal(out, start)), out], axis)
 
 
-def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """As `numpy.cumulative_sum`."""
     return _with_initial("cumulative_sum", x, axis, dtype, include_initial, _cumsum_promoted, 0)
 
 
-def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """As `numpy.cumulative_prod`."""
 
     def core(x, axis, dtype):

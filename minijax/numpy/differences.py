@@ -17,8 +17,7 @@ from minijax.ops.shape import slice_in_dim
 from minijax.ops.sort import sort
 
 
-def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None,
-             edge_order: int | None = None) -> Any:  # fmt: skip
+def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:
     """As `numpy.gradient`, with a list, maybe an empty one, for axes that are not one; `edge_order` is not
     supported.
     """
@@ -76,11 +75,7 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
     left = at - before
     after, at = parts(h, 2, 1)
     right = after - at
-    a, b, c = (
-        -right / (left * (left + right)),
-        (right - left) / (left * right),
-        left / (right * (left + right)),
-    )
+    a, b, c = (-right / (left * (left + right)), (right - left) / (left * right), left / (right * (left + right)))
     inner = a * parts(f, 0)[0] + b * parts(f, 1)[0] + c * parts(f, 2)[0]
     return shaping.concatenate((lower, inner, upper), axis)
 
@@ -129,17 +124,14 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     flags = []
     for name, end in (("left", left), ("right", right)):
         if isinstance(end, str) and end != "extrapolate":
-            raise ValueError(
-                f"interp: the only valid string value of `{name}` is 'extrapolate', but got: {end!r}"
-            )
+            raise ValueError(f"interp: the only valid string value of `{name}` is 'extrapolate', but got: {end!r}")
         flags.append(isinstance(end, str))
     left, right = (None if on else end for on, end in zip(flags, (left, right), strict=True))
     return _interp(x, xp, fp, left, right, period, *flags)
 
 
 @jitted("_interp", static=("beyond_left", "beyond_right"))
-def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond_left: bool,
-            beyond_right: bool) -> Any:  # fmt: skip
+def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond_left: bool, beyond_right: bool) -> Any:
     x, xp, fp = values("interp", x, xp, fp)
     if xp.ndim != 1 or xp.shape != fp.shape:
         raise ValueError(

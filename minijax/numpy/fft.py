@@ -43,8 +43,7 @@ def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
     return pad(x, [(0, n - m) for n, m in zip(wanted, x.shape, strict=True)])
 
 
-def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None,
-               forward: bool) -> Any:  # fmt: skip
+def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None, forward: bool) -> Any:
     """The transform, scaled as a forward or an inverse one is under that norm."""
     if norm not in _NORMS:
         raise ValueError(f'{name}: Invalid norm value {norm}; should be "backward","ortho" or "forward".')
@@ -77,8 +76,7 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str |
 def _one_axis(name: str, axis: Any) -> Axes:
     if isinstance(axis, tuple | list):
         raise ValueError(
-            f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. "
-            f"Got axis = {axis}."
+            f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. Got axis = {axis}."
         )
     return None if axis is None else (axis,)
 
@@ -148,9 +146,7 @@ def _check_single(name: str, n: Any, d: Any) -> None:
     if isinstance(n, tuple | list):
         raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.")
     if isinstance(d, tuple | list):
-        raise ValueError(
-            f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}."
-        )
+        raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.")
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:

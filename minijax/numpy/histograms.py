@@ -22,8 +22,9 @@ from minijax.ops.sharding import laid_out
 _take, _put = indexing.getitem, indexing.update
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
-             out_sharding: Any = None) -> Any:  # fmt: skip
+def bincount(
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
+) -> Any:
     """As `numpy.bincount`, negative numbers counting as 0; traced, it needs the `length` of the result,
     beyond which numbers are not counted.
     """
@@ -43,9 +44,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     if weights is None:
         weights = dtypes.default_int_dtype().type(1)
     elif typeof(weights).shape != x.shape:
-        raise ValueError(
-            f"bincount: shape of weights {typeof(weights).shape} must match that of x, {x.shape}"
-        )
+        raise ValueError(f"bincount: shape of weights {typeof(weights).shape} must match that of x, {x.shape}")
     counts = zeros(length, typeof(weights).dtype)
     return laid_out("jnp.bincount", _put(counts, ufuncs.clip(x, 0), weights, "add"), out_sharding)
 
@@ -84,8 +83,13 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return linspace(apart(0, ufuncs.subtract), apart(1, ufuncs.add), bins + 1, dtype=dtype)
 
 
-def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,  # noqa: A002
-              density: bool | None = None) -> tuple[Any, Any]:  # fmt: skip
+def histogram(
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,  # noqa: A002
+    density: bool | None = None,
+) -> tuple[Any, Any]:
     """As `numpy.histogram`, counting in floating point."""
     if isinstance(bins, str):
         raise TypeError("histogram: string values for `bins` are not there.")
@@ -106,8 +110,14 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,  #
     return counts, edges
 
 
-def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,  # noqa: A002
-                density: bool | None = None) -> tuple[Any, Any, Any]:  # fmt: skip
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,  # noqa: A002
+    density: bool | None = None,
+) -> tuple[Any, Any, Any]:
     """As `numpy.histogram2d`."""
     x, y = arrays("histogram2d", x, y)
     if _length(bins, 1) not in (1, 2):
@@ -124,8 +134,13 @@ def _length(x: Any, default: int) -> int:
         return default
 
 
-def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None,  # noqa: A002
-                density: bool | None = None) -> tuple[Any, list]:  # fmt: skip
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,  # noqa: A002
+    density: bool | None = None,
+) -> tuple[Any, list]:
     """As `numpy.histogramdd`; the sample is an array, a row a point."""
     sample, *given = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
     (sample,) = promote_dtypes_inexact(sample)
@@ -139,8 +154,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
         range = (None,) * rank  # noqa: A001
     if len(range) != rank or any(r is not None and np.shape(r) != (2,) for r in range):
         raise ValueError(
-            f"For sample.shape={(count, rank)}, range must be a sequence of {rank} pairs or Nones; "
-            f"got {range}"
+            f"For sample.shape={(count, rank)}, range must be a sequence of {rank} pairs or Nones; got {range}"
         )
     edges, places = [], []
     for i, (some, ends) in enumerate(zip(bins, range, strict=True)):

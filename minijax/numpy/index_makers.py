@@ -22,9 +22,7 @@ from minijax.ops.convert import convert
 def _range(name: str, wanted: slice) -> Any:
     """The range that a slice names; an imaginary step is the number of points, both ends included."""
     parts = (("start", wanted.start, 0), ("stop", wanted.stop, None), ("step", wanted.step, 1))
-    start, stop, step = (
-        default if x is None else concrete(x, name, f"slice {part}") for part, x, default in parts
-    )
+    start, stop, step = (default if x is None else concrete(x, name, f"slice {part}") for part, x, default in parts)
     if np.iscomplexobj(step):
         return creation.linspace(start, stop, int(abs(step)))
     return creation.arange(start, stop, step)
@@ -137,9 +135,7 @@ def ravel_multi_index(
     elif mode == "wrap":
         places = [ufuncs.remainder(i, n) for i, n in zip(places, sizes, strict=True)]
     elif mode != "ignore":
-        raise ValueError(
-            f"ravel_multi_index: invalid {mode=}. Expected 'raise', 'wrap', 'clip', or 'ignore'."
-        )
+        raise ValueError(f"ravel_multi_index: invalid {mode=}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: invalid {order=}. Expected 'C' or 'F'")
     found = dtype.type(0)

@@ -244,8 +244,7 @@ def _span(s: slice, size: int, axis: int) -> Span:
     for v in (s.start, s.stop, s.step):
         if isinstance(v, Tracer) and v.concrete_value() is None:
             raise IndexError(
-                f"Slice entries must be static integers. Got slice({s.start}, {s.stop}, {s.step}) at "
-                f"position {axis}"
+                f"Slice entries must be static integers. Got slice({s.start}, {s.stop}, {s.step}) at position {axis}"
             )
         if isinstance(v, float):
             raise TypeError(f"{type(v).__name__!r} object cannot be interpreted as an integer")
@@ -304,9 +303,7 @@ def _slid(x: Any, operands: list, index: Index, options: Options) -> Any:
         if type(e) in (Slot, Window):
             starts.append(as_type(operands[e.place], dtype))
         else:
-            starts.append(
-                np.asarray(e if type(e) is int else e.positive(index.shape[a])[0]).astype(dtype)[()]
-            )
+            starts.append(np.asarray(e if type(e) is int else e.positive(index.shape[a])[0]).astype(dtype)[()])
         sizes.append(e.size if type(e) in (Span, Window) else 1)
     ready = all(type(e) not in (Slot, Window) or e.ready for _, e in index.on_axes())
     if options.wrap_negative_indices and not (ready and all(type(e) is not int for _, e in index.on_axes())):
@@ -373,9 +370,7 @@ class Plan(NamedTuple):
     def result(self) -> tuple[int, ...]:
         """The shape of what the index names, axes of None included."""
         sizes = iter(self.gathered)
-        return tuple(
-            1 if i in self.added else next(sizes) for i in range(len(self.gathered) + len(self.added))
-        )
+        return tuple(1 if i in self.added else next(sizes) for i in range(len(self.gathered) + len(self.added)))
 
 
 class _Layout:
@@ -431,13 +426,12 @@ def plan(index: Index) -> Plan:
             layout.parts.append(Part(axis, e, ()))
         elif grouped and not in_front and i == members[0]:
             layout.put_group(group, group_shape)
-    windows = {
-        int(axes[i]): e.size for i, e in enumerate(entries)
-        if type(e) in (Span, Window) and e.step == 1
-    }  # fmt: skip
+    windows = {int(axes[i]): e.size for i, e in enumerate(entries) if type(e) in (Span, Window) and e.step == 1}
     gathered = [(kind, n) for kind, n in layout.out if kind != "new"]
     return Plan(
-        tuple(group), group_shape, tuple(layout.parts),
+        tuple(group),
+        group_shape,
+        tuple(layout.parts),
         index_shape=tuple(n for kind, n in gathered if kind == "index"),
         slice_sizes=tuple(windows.get(a, 1) for a in range(len(index.shape))),
         offset_dims=tuple(i for i, (kind, _) in enumerate(gathered) if kind == "window"),
@@ -445,7 +439,7 @@ def plan(index: Index) -> Plan:
         gathered=tuple(n for _, n in gathered),
         turned=tuple(layout.turned),
         added=tuple(i for i, (kind, _) in enumerate(layout.out) if kind == "new"),
-    )  # fmt: skip
+    )
 
 
 def _index_vectors(p: Plan, shape: tuple, operands: list, wraps: bool) -> Any:
@@ -487,8 +481,7 @@ def _spread(value: Any, shape: tuple) -> Any:
     return moving.broadcast_in_dim(value, shape, kept)
 
 
-def _column(part: Part, p: Plan, shape: tuple, values: Any, dtype: np.dtype, wraps: bool,
-            start: Any) -> Any:  # fmt: skip
+def _column(part: Part, p: Plan, shape: tuple, values: Any, dtype: np.dtype, wraps: bool, start: Any) -> Any:
     e = part.source
     if type(e) is Window and e.step == 1:
         return start
@@ -517,8 +510,9 @@ def _gathered(x: Any, operands: list, index: Index, options: Options) -> Any:
         aval = typeof(x)
         return moving.full(p.result, np.zeros((), aval.dtype)[()], aval.weak_type)
     mode = PROMISE_IN_BOUNDS if options.mode is None else options.mode
-    found = lax_scatter.gather(x, vectors, p.numbers, p.slice_sizes, mode=mode, fill_value=options.fill_value,
-                               **_flags(p, options))  # fmt: skip
+    found = lax_scatter.gather(
+        x, vectors, p.numbers, p.slice_sizes, mode=mode, fill_value=options.fill_value, **_flags(p, options)
+    )
     found = lax_shape.rev(found, p.turned) if p.turned else found
     return moving.expand_dims(found, p.added)
 

@@ -21,9 +21,13 @@ from minijax.transforms.evaluate import compile_function, operand
 _ufuncs = lazy.defer("minijax.numpy.ufuncs")
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _UPDATES = {
-    "set": lax_scatter.scatter, "add": lax_scatter.scatter_add, "subtract": lax_scatter.scatter_sub,
-    "multiply": lax_scatter.scatter_mul, "min": lax_scatter.scatter_min, "max": lax_scatter.scatter_max,
-}  # fmt: skip
+    "set": lax_scatter.scatter,
+    "add": lax_scatter.scatter_add,
+    "subtract": lax_scatter.scatter_sub,
+    "multiply": lax_scatter.scatter_mul,
+    "min": lax_scatter.scatter_min,
+    "max": lax_scatter.scatter_max,
+}
 
 
 def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
@@ -144,8 +148,9 @@ def _index_arrays(item: Any, shape: tuple[int, ...]) -> list[ArrayImpl] | None:
     return [item if type(item) is ArrayImpl else transfer.to_device(item)]
 
 
-def _learned(x: ArrayImpl, index: Any, options: Options, name: str | None, given: tuple, ints: list,
-             arrays: list) -> _Known | None:  # fmt: skip
+def _learned(
+    x: ArrayImpl, index: Any, options: Options, name: str | None, given: tuple, ints: list, arrays: list
+) -> _Known | None:
     """The program for an index, with ints and the starts of slices as operands, so that it serves others."""
     if x._sig.device is None or given and not _keeps_type(x, given[0]):
         return None
@@ -296,9 +301,7 @@ class _IndexUpdateRef:
         """
 
         def apply(x, vectors, values, numbers, **flags):
-            return lax_scatter.scatter_apply(
-                x, vectors, func, numbers, update_shape=typeof(values).shape, **flags
-            )
+            return lax_scatter.scatter_apply(x, vectors, func, numbers, update_shape=typeof(values).shape, **flags)
 
         ind, operands = parse(self.index, typeof(self.array).shape)
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)

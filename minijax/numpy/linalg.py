@@ -111,15 +111,18 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 
 
 @jitted("svd", static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
-        subset_by_index: tuple[int, int] | None = None) -> Any:  # fmt: skip
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any:
     """As `numpy.linalg.svd`; `subset_by_index` asks for some of the singular values."""
     (a,) = _inexact("svd", a)
     if hermitian:
         return _svd_hermitian(a, compute_uv, subset_by_index)
-    found = lax_linalg.svd(
-        a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
-    )
+    found = lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
     return SVDResult(*found) if compute_uv else found
 
 
@@ -199,9 +202,7 @@ def solve(a: Any, b: Any) -> Any:
         )
     rank = 1 if len(given) == 1 else 2
     if len(given) < rank:
-        raise ValueError(
-            f"solve: input with shape {given} does not have enough dimensions for a right-hand side"
-        )
+        raise ValueError(f"solve: input with shape {given} does not have enough dimensions for a right-hand side")
     if not shape[-1] == shape[-2] == given[-rank]:
         raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={given}")
     return _over_batches(lu.solve, (a, b), (2, rank))
@@ -507,8 +508,9 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     batch = taking.ix_(*(creation.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
     probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
     lost = reductions.any(ufuncs.logical_or(ufuncs.isnan(probe), ufuncs.isinf(probe)), axis=-1)
-    lost = shaping.tile(moving.expand_dims(lost, (len(shape) - 2, len(shape) - 1)), (*(1,) * (len(shape) - 2),
-                        *shape[-2:]))  # fmt: skip
+    lost = shaping.tile(
+        moving.expand_dims(lost, (len(shape) - 2, len(shape) - 1)), (*(1,) * (len(shape) - 2), *shape[-2:])
+    )
     x = where(lost, creation.zeros_like(b), b)
     x = get(x, (*batch[:-1], permutation, slice(None)))
     x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
@@ -687,8 +689,7 @@ def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type
     return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-           preferred_element_type: Any = None) -> Any:  # fmt: skip
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """As `numpy.linalg.vecdot`."""
     how = dict(precision=precision, preferred_element_type=preferred_element_type)
     return contractions.vecdot(x1, x2, axis=axis, **how)

@@ -15,9 +15,7 @@ from minijax.ops.moving import expand_dims
 from minijax.ops.shape import full_like
 
 
-def shifted_sum(
-    a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: Any = None
-) -> tuple[Any, Any]:
+def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: Any = None) -> tuple[Any, Any]:
     """The sum of `factors * exp(a - shift)`, and the shift: the largest of `a` or of its real part."""
     axes = canonical_axes(static_axis(axis), typeof(a).ndim)
     height = lax.real(a) if is_complex(a) else a
@@ -30,14 +28,13 @@ def shifted_sum(
     return total(powers, axes, keepdims=keepdims, where=where), shift
 
 
-def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False,
-              where: Any = None) -> Any:  # fmt: skip
+def logsumexp(
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
+) -> Any:
     """log(sum(b * exp(a))) over the axes; of a negative sum NaN, or with `return_sign` its sign besides."""
     if where is not None:
         a = choose(where, a, 0)
-    a, *factors = (
-        promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)
-    )
+    a, *factors = promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)
     if factors:
         a = choose(lax.ne(factors[0], literal(factors[0], 0)), a, -np.inf)
     found, shift = shifted_sum(a, axis, keepdims, where, *factors)

@@ -91,9 +91,7 @@ _UNARY = {"neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.absolute
 
 
 def _operators() -> dict[str, Callable]:
-    table: dict[str, Callable] = {
-        f"__{name}__": _binary(*how) for name, how in (_ARITHMETIC | _COMPARISON).items()
-    }
+    table: dict[str, Callable] = {f"__{name}__": _binary(*how) for name, how in (_ARITHMETIC | _COMPARISON).items()}
     table |= {f"__r{name}__": _reflected(*how) for name, how in _ARITHMETIC.items()}
     return table | {f"__{name}__": _unary(function) for name, function in _UNARY.items()}
 
@@ -109,9 +107,7 @@ def _round(self, ndigits=None):
 
 def _contains(self, item):
     if self.ndim != 1:
-        raise ValueError(
-            f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}."
-        )
+        raise ValueError(f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}.")
     return bool(reductions.any(ufuncs.equal(self, item)))
 
 
@@ -150,8 +146,9 @@ def clip(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     return ufuncs.clip(self, min=min, max=max)
 
 
-def compress(self, condition: Any, axis: int | None = None, *, out: None = None, size: int | None = None,
-             fill_value: Any = 0) -> Any:  # fmt: skip
+def compress(
+    self, condition: Any, axis: int | None = None, *, out: None = None, size: int | None = None, fill_value: Any = 0
+) -> Any:
     """As `jax.numpy.compress`."""
     return _jnp.compress(condition, self, axis=axis, out=out, size=size, fill_value=fill_value)
 
@@ -176,16 +173,11 @@ def reshape(self, *args: Any, order: str = "C", out_sharding: Any = None) -> Any
 
 def permuted(self, *args: Any) -> Any:
     """As `jax.numpy.transpose`; the axes may be given as several arguments."""
-    axes = (
-        args[0]
-        if len(args) == 1 and (args[0] is None or not isinstance(args[0], (int, np.integer)))
-        else args
-    )
+    axes = args[0] if len(args) == 1 and (args[0] is None or not isinstance(args[0], (int, np.integer))) else args
     return _jnp.transpose(self, axes or None)
 
 
-def trace(self, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
-          out: None = None) -> Any:  # fmt: skip
+def trace(self, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
     """As `jax.numpy.trace`."""
     return _jnp.trace(self, offset, axis1, axis2, dtype, out)
 
@@ -246,9 +238,7 @@ def to_device(self, device: Any, *, stream: int | None = None) -> Any:
 
 
 def _flat(self):
-    raise NotImplementedError(
-        "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead."
-    )
+    raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
 
 
 def _transposed(self):
@@ -265,9 +255,7 @@ def _matrix_transposed(self):
 def _shared() -> dict[str, Any]:
     """What arrays and tracers have in common."""
     table = _operators() | {name: _method(name) for name in _FUNCTIONS}
-    table |= {
-        f.__name__: f for f in (byteswap, clip, compress, dot, flatten, reshape, to_device, trace, view)
-    }
+    table |= {f.__name__: f for f in (byteswap, clip, compress, dot, flatten, reshape, to_device, trace, view)}
     return table | {
         "transpose": permuted,
         "__getitem__": lambda self, index: indexing.getitem(self, index),
@@ -289,8 +277,7 @@ def _shared() -> dict[str, Any]:
 
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 _AMBIGUOUS_EMPTY = (
-    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not "
-    "empty."
+    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
 )
 
 
@@ -313,9 +300,7 @@ def _to_scalar(kind: type, reads: bool) -> Callable:
 
     def method(self):
         if self.aval.shape:
-            raise TypeError(
-                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.aval.ndim}"
-            )
+            raise TypeError(f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.aval.ndim}")
         if reads and self.is_concrete():
             return kind(self.concrete_value())
         raise errors.ConcretizationTypeError(
@@ -367,15 +352,23 @@ def _lacks(what: str) -> Callable:
     return method
 
 
-_OF_VALUES = "__dlpack__ addressable_data delete devices is_deleted on_device_size_in_bytes tobytes tolist " \
-             "unsafe_buffer_pointer".split()  # fmt: skip
+_OF_VALUES = (
+    "__dlpack__ addressable_data delete devices is_deleted on_device_size_in_bytes tobytes tolist "
+    "unsafe_buffer_pointer".split()
+)
 
 
 def _of_tracers() -> dict[str, Any]:
     """What only tracers have: types known without a value, and errors for all that needs one."""
     table: dict[str, Any] = {name: _needs_value(f"{name}() method") for name in _OF_VALUES}
-    for name in ("addressable_shards", "committed", "global_shards", "is_fully_addressable",
-                 "is_fully_replicated", "traceback"):  # fmt: skip
+    for name in (
+        "addressable_shards",
+        "committed",
+        "global_shards",
+        "is_fully_addressable",
+        "is_fully_replicated",
+        "traceback",
+    ):
         table[name] = property(_needs_value(f"{name} property"))
     for name in ("block_until_ready", "copy_to_host_async"):
         table[name] = property(_lacks(f"{name!r} method"))

@@ -9,15 +9,7 @@ from minijax.control.custom import bind_custom_jvp
 from minijax.control.jitted import jitted
 from minijax.control.loops import while_loop
 from minijax.ir.types import typeof
-from minijax.numpy.promote import (
-    arrays,
-    as_type,
-    is_complex,
-    is_unsigned,
-    like,
-    promote_args_inexact,
-    promote_dtypes,
-)
+from minijax.numpy.promote import arrays, as_type, is_complex, is_unsigned, like, promote_args_inexact, promote_dtypes
 from minijax.numpy.selecting import where
 from minijax.numpy.shaping import broadcast_arrays
 from minijax.numpy.ufuncs import (
@@ -117,12 +109,7 @@ def _frexp(x: Any) -> list:
 def _frexp_jvp(x: Any, t: Any) -> list:
     mantissa, exponent = frexp(x)
     slope = lax.exp2(lax.neg(convert(exponent, typeof(mantissa).dtype)))
-    return [
-        mantissa,
-        exponent,
-        multiply(t, slope),
-        full(typeof(exponent).shape, np.zeros((), dtypes.float0)[()]),
-    ]
+    return [mantissa, exponent, multiply(t, slope), full(typeof(exponent).shape, np.zeros((), dtypes.float0)[()])]
 
 
 @jitted()

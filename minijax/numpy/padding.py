@@ -19,10 +19,15 @@ from minijax.ops.convert import convert
 _reductions = lazy.defer("minijax.numpy.reductions")
 _statistics = lazy.defer("minijax.numpy")
 _OPTIONS = {
-    "constant": ("constant_values",), "linear_ramp": ("end_values",), "reflect": ("reflect_type",),
-    "symmetric": ("reflect_type",), "edge": (), "wrap": (), "empty": (), **dict.fromkeys(
-        ("maximum", "mean", "median", "minimum"), ("stat_length",)),
-}  # fmt: skip
+    "constant": ("constant_values",),
+    "linear_ramp": ("end_values",),
+    "reflect": ("reflect_type",),
+    "symmetric": ("reflect_type",),
+    "edge": (),
+    "wrap": (),
+    "empty": (),
+    **dict.fromkeys(("maximum", "mean", "median", "minimum"), ("stat_length",)),
+}
 Widths = tuple[tuple[int, int], ...]
 
 
@@ -47,9 +52,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs:
     if lengths is not None and any(n < 1 for pair in lengths for n in pair):
         raise ValueError("pad: stat_length of 0 yields no value for padding")
     ends = np.broadcast_to(np.asarray(kwargs.get("end_values", 0)), (array.ndim, 2)).tolist()
-    return _pad(
-        array, widths, mode, kwargs.get("constant_values", 0), lengths, tuple(map(tuple, ends)), reflect_type
-    )
+    return _pad(array, widths, mode, kwargs.get("constant_values", 0), lengths, tuple(map(tuple, ends)), reflect_type)
 
 
 def _pairs(name: str, given: Any, ndim: int) -> Widths:
@@ -126,9 +129,7 @@ def _constant(array: Any, widths: Widths, constants: Any) -> Any:
             if n:
                 fill = lax_shape.squeeze(lax_shape.slice(fills, (axis, end), (axis + 1, end + 1)), (0, 1))
                 ends = (n, 0, 0) if end == 0 else (0, n, 0)
-                array = lax_shape.pad(
-                    array, fill, [ends if i == axis else (0, 0, 0) for i in range(array.ndim)]
-                )
+                array = lax_shape.pad(array, fill, [ends if i == axis else (0, 0, 0) for i in range(array.ndim)])
     return array
 
 

@@ -24,8 +24,7 @@ _DROPPED = Options("drop")
 def _check_copies(name: str, inplace: bool, kind: type[Exception] = ValueError) -> None:
     if inplace:
         raise kind(
-            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable: must use "
-            "inplace=False"
+            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable: must use inplace=False"
         )
 
 
@@ -110,9 +109,7 @@ def _places(obj: Any, n: int) -> Any:
         return creation.arange(*obj.indices(n))
     found = value("insert", obj)
     if found.ndim > 1:
-        raise ValueError(
-            f"jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar; got {obj}"
-        )
+        raise ValueError(f"jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar; got {obj}")
     if not dtypes.issubdtype(found.dtype, np.integer):
         raise ValueError(f"jnp.insert(): index array must be integer typed; got {obj}")
     return found
@@ -170,8 +167,7 @@ def piecewise(x: Any, condlist: Any, funclist: list, *args: Any, **kw: Any) -> A
         functions = [0, *functions]
     else:
         raise ValueError(
-            f"with {count} condition(s), either {count} or {count + 1} functions are expected; got "
-            f"{len(functions)}"
+            f"with {count} condition(s), either {count} or {count + 1} functions are expected; got {len(functions)}"
         )
     fixed = {i: f for i, f in enumerate(functions) if callable(f)}
     constants = {i: f for i, f in enumerate(functions) if not callable(f)}

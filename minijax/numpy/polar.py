@@ -126,8 +126,14 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
     return u, (h + adjoint(h)) / 2, count, ufuncs.logical_not(settling)
 
 
-def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
-         dynamic_shape: tuple[int, int] | None = None) -> tuple:  # fmt: skip
+def qdwh(
+    x: Any,
+    *,
+    is_hermitian: bool = False,
+    max_iterations: int | None = None,
+    eps: float | None = None,
+    dynamic_shape: tuple[int, int] | None = None,
+) -> tuple:
     """The polar decomposition x = u h of a matrix with no fewer rows than columns: u with orthonormal
     columns, Hermitian h without negative eigenvalues, the number of iterations, whether they converged.
 

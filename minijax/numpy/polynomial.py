@@ -120,9 +120,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     if k.shape[0] == 1:
         k = full((m,), k[0])
     if k.shape != (m,):
-        raise ValueError(
-            f"polyint: k must be a scalar or a rank-1 array of length 1 or m, got shape {k.shape}"
-        )
+        raise ValueError(f"polyint: k must be a scalar or a rank-1 array of length 1 or m, got shape {k.shape}")
     if m == 0:
         return p
     steps = _falling(m, _length("polyint", p) + m, dtype=p.dtype)
@@ -192,8 +190,9 @@ def _roots_with_zeros(p: Any, leading: Any) -> Any:
 
 
 @jitted("polyfit", static=("deg", "rcond", "full", "cov"))
-def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None,
-            cov: bool = False) -> Any:  # fmt: skip
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool = False
+) -> Any:
     """As `numpy.polyfit`."""
     x, y = map(asarray, arrays("polyfit", x, y))
     deg = operator.index(deg)
@@ -221,9 +220,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = F
     if cov == "unscaled":
         factor = 1.0
     elif len(x) <= order:
-        raise ValueError(
-            "polyfit: the number of data points must exceed order to scale the covariance matrix"
-        )
+        raise ValueError("polyfit: the number of data points must exceed order to scale the covariance matrix")
     else:
         factor = residuals / (len(x) - order)
     if y.ndim == 1:

@@ -23,8 +23,9 @@ _STATIC = ("precision", "preferred_element_type", "out_sharding")
 
 
 @jitted(static=_STATIC, inline=True)
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
-           out_sharding: Any = None) -> Any:  # fmt: skip
+def matmul(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Any:
     """As `numpy.matmul`, with the precision and the dtype of the sums."""
     a, b = arrays("matmul", a, b)
     check_no_float0("matmul", a, b)
@@ -33,8 +34,10 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
             raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim 0")
     shapes = [typeof(x).shape[:-2] for x in (a, b)]
     rank = len(broadcast_shapes(*shapes))
-    (a, left), (b, right) = (_without_unit_axes(*pair, rank) for pair in (
-        (a, *shapes, ["row", "k"]), (b, *reversed(shapes), ["k", "column"])))  # fmt: skip
+    (a, left), (b, right) = (
+        _without_unit_axes(*pair, rank)
+        for pair in ((a, *shapes, ["row", "k"]), (b, *reversed(shapes), ["k", "column"]))
+    )
     shared = [p for p in left if p in right and p != "k"]
     contracted = ((left.index("k"),), (right.index("k"),))
     batched = tuple(left.index(p) for p in shared), tuple(right.index(p) for p in shared)
@@ -62,8 +65,7 @@ def _without_unit_axes(x: Any, shape: tuple, other: tuple, matrix: list, rank: i
 
 
 @jitted(static=_STATIC, inline=True)
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
-        out_sharding: Any = None) -> Any:  # fmt: skip
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.dot`, with the precision and the dtype of the sums."""
     a, b = arrays("dot", a, b)
     check_no_float0("dot", a, b)

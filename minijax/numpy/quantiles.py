@@ -35,17 +35,13 @@ def _check(name: str, a: Any, overwrite: bool, out: None) -> None:
 
 def _check_kinds(name: str, a: Any, q: Any, method: str, weights: Any) -> None:
     if method not in _METHODS:
-        raise ValueError(
-            f"{name}: method can only be one of {', '.join(map(repr, _METHODS))}, got {method!r}"
-        )
+        raise ValueError(f"{name}: method can only be one of {', '.join(map(repr, _METHODS))}, got {method!r}")
     if is_complex(a):
         raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
     if typeof(q).ndim > 1:
         raise ValueError(f"{name}: q must have rank <= 1, got shape {typeof(q).shape}")
     if weights is not None and method != "inverted_cdf":
-        raise NotImplementedError(
-            f"{name}: method {method!r} doesn't support weights, only 'inverted_cdf' does."
-        )
+        raise NotImplementedError(f"{name}: method {method!r} doesn't support weights, only 'inverted_cdf' does.")
     if weights is not None and is_complex(weights):
         raise ValueError(f"{name}: weights cannot be complex.")
 
@@ -79,9 +75,7 @@ def _merged(xs: list, axis: Any, ndim: int) -> tuple[list, int]:
     return [reshape(x, new, order) for x in xs], len(kept)
 
 
-def _quantile(
-    name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any, skips: bool
-) -> Any:
+def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any, skips: bool) -> Any:
     _check_kinds(name, a, q, method, weights)
     (a,) = promote_dtypes_inexact(a)
     shape = typeof(a).shape
@@ -134,9 +128,7 @@ def _reader(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     last = lambda: lax.sub(literal(q, shape[axis]), literal(q, 1))  # noqa: E731
     low, high, *weights = _split(q, last, lambda x: lax.clamp(literal(x, 0), x, last()))
     offsets = len(shape) if keepdims else len(shape) - 1
-    numbers = GatherDimensionNumbers(
-        tuple(range(batch, batch + offsets)), () if keepdims else (axis,), (axis,)
-    )
+    numbers = GatherDimensionNumbers(tuple(range(batch, batch + offsets)), () if keepdims else (axis,), (axis,))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
     values = [gather(a, expand_dims(x, (batch,)), numbers, sizes) for x in (low, high)]
     if batch and offsets:
@@ -152,8 +144,7 @@ def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     q = expand_dims(q, tuple(range(batch, batch + rank)))
     counts = expand_dims(counts, tuple(range(batch)))
     last = lambda: lax.sub(counts, literal(counts, 1))  # noqa: E731
-    low, high, *weights = _split(
-        q, last, lambda x: ufuncs.maximum(literal(x, 0), ufuncs.minimum(x, last())))  # fmt: skip
+    low, high, *weights = _split(q, last, lambda x: ufuncs.maximum(literal(x, 0), ufuncs.minimum(x, last())))
     shape = typeof(low).shape
     at = [broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
     at = [at[:axis], at[axis + keepdims :]]
@@ -220,9 +211,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.percentile`, with the methods of `quantile`."""
     a, q = arrays("percentile", a, q)
-    found = quantile(
-        a, _hundredths("percentile", q), axis, out, overwrite_input, method, keepdims, weights=weights
-    )
+    found = quantile(a, _hundredths("percentile", q), axis, out, overwrite_input, method, keepdims, weights=weights)
     return laid_out("jnp.percentile", found, out_sharding)
 
 
@@ -237,8 +226,9 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_
 
 
 def _median(name: str, find: Callable) -> Callable:
-    def function(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-                 keepdims: bool = False) -> Any:  # fmt: skip
+    def function(
+        a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    ) -> Any:
         (a,) = arrays(name, a)
         return find(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 

@@ -39,9 +39,9 @@ class _Unravel:
         except ValueError as error:
             raise ValueError(f"unravel function: {error}") from None
         parts = zip(pieces, self.shapes, self.dtypes, strict=True)
-        return self.treedef.unflatten([
-            cast(reshape_to(p, s), d) if is_mixed else reshape_to(p, s) for p, s, d in parts
-        ])  # fmt: skip
+        return self.treedef.unflatten(
+            [cast(reshape_to(p, s), d) if is_mixed else reshape_to(p, s) for p, s, d in parts]
+        )
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:

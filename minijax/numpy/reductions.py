@@ -76,8 +76,7 @@ class Reducer:
     One of numbers is given what does the same for truth values, where those are asked for.
     """
 
-    def __init__(self, name: str, reduce: Callable, combine: Callable, start: Any,
-                 logical: "Reducer | None" = None):  # fmt: skip
+    def __init__(self, name: str, reduce: Callable, combine: Callable, start: Any, logical: "Reducer | None" = None):
         self.name = name
         self.reduce = reduce
         self.combine = combine
@@ -104,8 +103,9 @@ class Reducer:
             have = dtypes.default_uint_dtype() if unsigned else dtypes.default_int_dtype()
         return _for_computation(have), have
 
-    def __call__(self, a: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any,
-                 promote_integers: bool) -> Any:  # fmt: skip
+    def __call__(
+        self, a: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any, promote_integers: bool
+    ) -> Any:
         if dtype == np.bool_ and self.logical:
             a = as_type(self.operand(*arrays(self.name, a)), dtype)
             return self.logical(a, axis, None, keepdims, initial, where, False)
@@ -125,17 +125,11 @@ class Reducer:
                 )
             (where,) = arrays(self.name, where)
             highest = self.name == "min"
-            a = choose(
-                where,
-                a,
-                lax_reduce.lowest(computed, highest) if extremum else literal(a, self.unit(computed)),
-            )
+            a = choose(where, a, lax_reduce.lowest(computed, highest) if extremum else literal(a, self.unit(computed)))
         out = self.reduce(a, axes)
         if initial is not None:
             if typeof(initial).shape:
-                raise ValueError(
-                    f"initial value must be a scalar, got an array of shape {typeof(initial).shape}"
-                )
+                raise ValueError(f"initial value must be a scalar, got an array of shape {typeof(initial).shape}")
             out = self.combine(as_type(initial, computed), out)
         return as_type(expand_dims(out, axes) if keepdims else out, result)
 
@@ -162,8 +156,9 @@ PROD = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, ALL)
 
 
 @jitted("_reduce", static=("reducer", "axis", "dtype", "keepdims", "promote_integers"), inline=True)
-def _reduce(a: Any, reducer: Reducer, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any,
-            promote_integers: bool) -> Any:  # fmt: skip
+def _reduce(
+    a: Any, reducer: Reducer, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any, promote_integers: bool
+) -> Any:
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
@@ -172,9 +167,7 @@ def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims
         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
     """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
     check_out("sum", out)
-    return _reduce(
-        a, SUM, static_axis(axis), _user_dtype("sum", dtype), keepdims, initial, where, promote_integers
-    )
+    return _reduce(a, SUM, static_axis(axis), _user_dtype("sum", dtype), keepdims, initial, where, promote_integers)
 
 
 @fused(whole=True)
@@ -182,22 +175,32 @@ def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
          initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
     """As `numpy.prod`; without `promote_integers`, narrow integers are multiplied in their own dtype."""
     check_out("prod", out)
-    return _reduce(
-        a, PROD, static_axis(axis), _user_dtype("prod", dtype), keepdims, initial, where, promote_integers
-    )
+    return _reduce(a, PROD, static_axis(axis), _user_dtype("prod", dtype), keepdims, initial, where, promote_integers)
 
 
 @fused(whole=True)
-def max(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
-        where: Any = None) -> Any:  # fmt: skip
+def max(
+    a: Any,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,  # noqa: A001
+    where: Any = None,
+) -> Any:
     """As `numpy.max`."""
     check_out("max", out)
     return _reduce(a, MAX, static_axis(axis), None, keepdims, initial, where, False)
 
 
 @fused(whole=True)
-def min(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
-        where: Any = None) -> Any:  # fmt: skip
+def min(
+    a: Any,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,  # noqa: A001
+    where: Any = None,
+) -> Any:
     """As `numpy.min`."""
     check_out("min", out)
     return _reduce(a, MIN, static_axis(axis), None, keepdims, initial, where, False)
@@ -290,8 +293,9 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
 
 
 @fused(whole=True)
-def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
-         where: Any = None) -> Any:  # fmt: skip
+def mean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Any:
     """As `numpy.mean`."""
     check_out("mean", out)
     return _mean(a, static_axis(axis), _user_dtype("mean", dtype), keepdims, where)
@@ -299,11 +303,7 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
 
 def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
     """The dtypes to compute a variance in and to give."""
-    if (
-        dtype is not None
-        and np.issubdtype(have, np.complexfloating)
-        and not np.issubdtype(dtype, np.complexfloating)
-    ):
+    if dtype is not None and np.issubdtype(have, np.complexfloating) and not np.issubdtype(dtype, np.complexfloating):
         raise ValueError(
             f"jax.numpy.{name} does not yet support real dtype parameters when computing the variance of an "
             f"array of complex values. The semantics of numpy.{name} seem unclear in this case: cast the "
@@ -407,9 +407,7 @@ def _weights_shape(shape: tuple, given: tuple, axis: Axis) -> tuple[int, ...]:
     return tuple(n if i in axes else 1 for i, n in enumerate(shape))
 
 
-def average(
-    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False
-) -> Any:
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
     """As `numpy.average`."""
     (a,) = arrays("average", a)
     if weights is not None:
@@ -425,8 +423,15 @@ def _without_nan(a: Any, value: Any) -> Any:
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
-def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-           initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+def nansum(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     """As `numpy.nansum`."""
     check_out("nansum", out)
     (a,) = arrays("nansum", a)
@@ -434,8 +439,15 @@ def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepd
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
-def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+def nanprod(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     """As `numpy.nanprod`."""
     check_out("nanprod", out)
     (a,) = arrays("nanprod", a)
@@ -443,8 +455,9 @@ def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keep
 
 
 def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
-    def function(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None,
-                 where: Any = None) -> Any:  # fmt: skip
+    def function(
+        a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Any:
         check_out(name, out)
         (a,) = arrays(name, a)
         if not is_inexact(a):
@@ -488,8 +501,9 @@ nanargmin = _nan_place("argmin", argmin, np.inf)
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
-def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            where: Any = None) -> Any:  # fmt: skip
+def nanmean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+) -> Any:
     """As `numpy.nanmean`."""
     check_out("nanmean", out)
     (a,) = arrays("nanmean", a)

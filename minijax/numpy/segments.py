@@ -15,9 +15,7 @@ from minijax.ops.reduce import lowest
 from minijax.ops.sharding import laid_out
 
 
-def _segment(
-    name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str
-) -> Callable:
+def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str) -> Callable:
     def function(
         data: Any,
         segment_ids: Any,

@@ -19,9 +19,7 @@ from minijax.ops.shape import broadcast_shapes, stack
 _jnp: Any = lazy.defer("minijax.numpy")
 
 
-def where(
-    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """As `numpy.where`; with the condition alone, `size` fixes the result's shape, padded by `fill_value`."""
     if x is None and y is None:
         (condition,) = arrays("where", condition)
@@ -47,9 +45,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """As `numpy.select`."""
     if len(condlist) != len(choicelist):
-        raise ValueError(
-            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
-        )
+        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
     if not len(condlist):
         raise ValueError("condlist must be non-empty")
     check_arraylike("select", *condlist, *choicelist)

@@ -78,9 +78,7 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
     occurs and how many they are, if asked for.
     """
     if size and not ar.shape[axis] and fill_value is None:
-        raise ValueError(
-            "jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified"
-        )
+        raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified")
     aux, mask, order = _unique_sorted_mask(ar, axis, equal_nan)
     at = nonzero(mask if size is not None else _known_mask(mask), size=size)[0]
     found = _take(aux, at) if aux.size else aux
@@ -139,15 +137,18 @@ def unique(
     a = value("unique", ar)
     size = _size("unique", a, size=size)
     if axis is None:
-        found = _distinct(shaping.ravel(a), 0, size, fill_value, return_index, return_inverse, return_counts,
-                          equal_nan)  # fmt: skip
+        found = _distinct(shaping.ravel(a), 0, size, fill_value, return_index, return_inverse, return_counts, equal_nan)
         inverse = None if found.inverse is None else shaping.reshape(found.inverse, a.shape)
     else:
         axis = dims.canonical_axis(axis, a.ndim)
         found = _distinct(a, axis, size, fill_value, return_index, return_inverse, return_counts, equal_nan)
         inverse = found.inverse
-    asked = [(True, found.values), (return_index, found.indices), (return_inverse, inverse),
-             (return_counts, found.counts)]  # fmt: skip
+    asked = [
+        (True, found.values),
+        (return_index, found.indices),
+        (return_inverse, inverse),
+        (return_counts, found.counts),
+    ]
     results = tuple(x for wanted, x in asked if wanted)
     return results if len(results) > 1 else results[0]
 
@@ -230,12 +231,7 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
 
 
 def isin(
-    element: Any,
-    test_elements: Any,
-    assume_unique: bool = False,
-    invert: bool = False,
-    *,
-    method: Any = "auto",
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: Any = "auto"
 ) -> Any:
     """As `numpy.isin`; `method` is "compare_all", which "auto" stands for, "binary_search" or "sort"."""
     element, test_elements = values("isin", element, test_elements)
@@ -259,8 +255,9 @@ def _filled_up(found: Any, number: Any, fill: Any) -> Any:
     return where(valid, found, fill(found) if callable(fill) else fill)
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-              fill_value: Any = None) -> Any:  # fmt: skip
+def setdiff1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+) -> Any:
     """As `numpy.setdiff1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, 0 by
     default.
     """
@@ -324,8 +321,9 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
     return _with_fill(_selected(aux, at, 0), number, fill_value)
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-             fill_value: Any = None) -> Any:  # fmt: skip
+def setxor1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+) -> Any:
     """As `numpy.setxor1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, its
     least element by default.
     """
@@ -344,8 +342,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | Non
 
 
 @jitted("_intersect1d_size", static=("assume_unique", "return_indices", "size", "fill_value"))
-def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: bool, size: int,
-                      fill_value: Any) -> Any:  # fmt: skip
+def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: bool, size: int, fill_value: Any) -> Any:
     sizes = ar1.size, ar2.size
     length = ar1.size + ar2.size
     if assume_unique:

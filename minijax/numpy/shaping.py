@@ -36,9 +36,7 @@ def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
 
 
 @fused()
-def reshape(
-    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
-) -> Any:
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Any:
     """As `numpy.reshape`; the orders are "C" and "F"."""
     a = value("reshape", a)
     if order not in ("C", "F"):
@@ -71,9 +69,7 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
             )
         return tuple(total // known if n == -1 else n for n in sizes)
     if known != total:
-        raise TypeError(
-            f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known})"
-        )
+        raise TypeError(f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known})")
     return sizes
 
 
@@ -123,9 +119,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     a = value("moveaxis", a)
     froms, tos = _axes(source, a.ndim), _axes(destination, a.ndim)
     if len(froms) != len(tos):
-        raise ValueError(
-            f"Inconsistent number of elements: moveaxis got source {source}, destination {destination}"
-        )
+        raise ValueError(f"Inconsistent number of elements: moveaxis got source {source}, destination {destination}")
     if len(set(froms)) != len(froms) or len(set(tos)) != len(tos):
         raise TypeError(f"moveaxis: repeated axis in source {source} or destination {destination}")
     order = [i for i in range(a.ndim) if i not in froms]
@@ -311,9 +305,7 @@ def column_stack(tup: Any) -> Any:
     if isinstance(tup, np.ndarray | Array):
         x = asarray(tup)
         return concatenate(vmap(lambda y: transpose(atleast_2d(y)))(x) if x.ndim < 3 else x, 1)
-    return concatenate(
-        [transpose(atleast_2d(x)) if typeof(x).ndim < 2 else x for x in values("column_stack", *tup)], 1
-    )
+    return concatenate([transpose(atleast_2d(x)) if typeof(x).ndim < 2 else x for x in values("column_stack", *tup)], 1)
 
 
 @jitted("block")
@@ -432,9 +424,7 @@ def roll(a: Any, shift: Any, axis: Axes = None) -> Any:
     shifts = np.broadcast_to(np.asarray(shift), (len(axes),)) if np.ndim(shift) == 0 else np.asarray(shift)
     rolled = np.broadcast_shapes(shifts.shape, (len(axes),))
     if len(rolled) != 1:
-        raise ValueError(
-            f"roll: 'shift' and 'axis' arguments to roll must be scalars or 1D arrays, got shape {rolled}"
-        )
+        raise ValueError(f"roll: 'shift' and 'axis' arguments to roll must be scalars or 1D arrays, got shape {rolled}")
     shifts, axes = np.broadcast_to(shifts, rolled), np.broadcast_to(np.array(axes, int), rolled)
     return _roll_static(a, tuple(map(int, shifts)), tuple(map(int, axes)))
 
@@ -494,9 +484,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """As `numpy.rot90`."""
     m = value("rot90", m)
     if m.ndim < 2:
-        raise ValueError(
-            f"rot90 requires its first argument to have ndim at least two, but got shape {m.shape}"
-        )
+        raise ValueError(f"rot90 requires its first argument to have ndim at least two, but got shape {m.shape}")
     i, j = (dims.canonical_axis(a, m.ndim) for a in axes)
     if i == j:
         raise ValueError("rot90: Axes must be different")

@@ -22,9 +22,7 @@ _MODES = ("full", "same", "valid")
 def _conv(x: Any, y: Any, mode: str, name: str, precision: Any, preferred_element_type: Any) -> Any:
     shapes = typeof(x).shape, typeof(y).shape
     if len(shapes[0]) != 1 or len(shapes[1]) != 1:
-        raise ValueError(
-            f"{name}() only support 1-dimensional inputs, got shapes {shapes[0]} and {shapes[1]}."
-        )
+        raise ValueError(f"{name}() only support 1-dimensional inputs, got shapes {shapes[0]} and {shapes[1]}.")
     x, y = (promote_dtypes_inexact if preferred_element_type is None else promote_dtypes)(x, y)
     is_swapped = shapes[0][0] < shapes[1][0]
     if name == "correlate":
@@ -44,24 +42,20 @@ def _conv(x: Any, y: Any, mode: str, name: str, precision: Any, preferred_elemen
 def _checked(name: str, a: Any, v: Any, mode: str) -> list:
     a, v = arrays(name, a, v)
     if not typeof(a).size or not typeof(v).size:
-        raise ValueError(
-            f"{name}: inputs cannot be empty, got shapes {typeof(a).shape} and {typeof(v).shape}."
-        )
+        raise ValueError(f"{name}: inputs cannot be empty, got shapes {typeof(a).shape} and {typeof(v).shape}.")
     if mode not in _MODES:
         raise ValueError(f"{name}: mode must be one of {list(_MODES)}, got {mode!r}")
     return [a, v]
 
 
 @jitted("convolve", static=_STATIC)
-def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
-             preferred_element_type: Any = None) -> Any:  # fmt: skip
+def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """As `numpy.convolve`, with the precision and the dtype of the sums; always inexact."""
     return _conv(*_checked("convolve", a, v, mode), mode, "convolve", precision, preferred_element_type)
 
 
 @jitted("correlate", static=_STATIC)
-def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
-              preferred_element_type: Any = None) -> Any:  # fmt: skip
+def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """As `numpy.correlate`, with the precision and the dtype of the sums; always inexact."""
     return _conv(*_checked("correlate", a, v, mode), mode, "correlate", precision, preferred_element_type)
 

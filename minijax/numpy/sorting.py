@@ -30,8 +30,7 @@ def _along(name: str, a: Any, axis: int | None, kind: None, order: None) -> tupl
     (a,) = arrays(name, a)
     if kind is not None:
         raise TypeError(
-            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort "
-            "stability."
+            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort stability."
         )
     if order is not None:
         raise TypeError(f"'order' argument to {name} is not supported.")
@@ -41,8 +40,15 @@ def _along(name: str, a: Any, axis: int | None, kind: None, order: None) -> tupl
 
 
 @jitted(static=_STATIC)
-def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
-         descending: bool = False) -> Any:  # fmt: skip
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
     """As `numpy.sort`, stable unless told otherwise; `descending` turns the order round."""
     a, axis = _along("sort", a, axis, kind, order)
     found = lax_sort.sort(a, axis, is_stable=stable)

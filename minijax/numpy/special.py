@@ -63,10 +63,7 @@ def _wrapped(angle: Any) -> Any:
 
 def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
     out = _log2_of_sum(x, y)
-    terms = (
-        lax.mul(t, lax.exp2(lax.sub(cumulative.finite(z), cumulative.finite(out))))
-        for t, z in ((tx, x), (ty, y))
-    )
+    terms = (lax.mul(t, lax.exp2(lax.sub(cumulative.finite(z), cumulative.finite(out)))) for t, z in ((tx, x), (ty, y)))
     return [out, lax.add(*terms)]
 
 

@@ -106,8 +106,7 @@ def take_along_axis(
         a, axis = shaping.ravel(a), 0
     if indices.ndim != a.ndim:
         raise ValueError(
-            f"take_along_axis: indices and arr must have the same number of dimensions; {indices.ndim} "
-            f"vs. {a.ndim}"
+            f"take_along_axis: indices and arr must have the same number of dimensions; {indices.ndim} vs. {a.ndim}"
         )
     axis = dims.canonical_axis(axis, a.ndim)
     if not a.shape[axis]:
@@ -120,9 +119,7 @@ def take_along_axis(
     indices = index_plans.from_front(indices, a.shape[axis]) if wraps else indices
     plan = _along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
-    return lax_scatter.gather(
-        a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value
-    )
+    return lax_scatter.gather(a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value)
 
 
 class _Along(NamedTuple):
@@ -142,9 +139,7 @@ def _along(shape: tuple, index_shape: tuple, axis: int) -> _Along:
             sizes.append(1)
         elif m != 1:
             if n != m:
-                raise ValueError(
-                    f"take_along_axis: Incompatible shapes for broadcasting: {shape} and {index_shape}"
-                )
+                raise ValueError(f"take_along_axis: Incompatible shapes for broadcasting: {shape} and {index_shape}")
             batched.append(i)
             index_batched.append(len(kept))
             kept.append(m)
@@ -152,14 +147,22 @@ def _along(shape: tuple, index_shape: tuple, axis: int) -> _Along:
         else:
             offsets.append(i)
             sizes.append(n)
-    numbers = GatherDimensionNumbers(tuple(offsets), tuple(sorted(collapsed)), (axis,), tuple(batched),
-                                     tuple(index_batched))  # fmt: skip
+    numbers = GatherDimensionNumbers(
+        tuple(offsets), tuple(sorted(collapsed)), (axis,), tuple(batched), tuple(index_batched)
+    )
     return _Along(numbers, tuple(sizes), tuple(kept))
 
 
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,  # noqa: F811
-                   mode: str | None = None) -> Any:  # fmt: skip
+def put_along_axis(
+    arr: Any,
+    indices: Any,
+    values: Any,
+    axis: int | None,
+    inplace: bool = True,
+    *,  # noqa: F811
+    mode: str | None = None,
+) -> Any:
     """As `numpy.put_along_axis`, but gives a copy: `inplace` must be False."""
     if inplace:
         raise ValueError("jax.numpy.put_along_axis cannot modify arrays in-place: pass inplace=False instead")
@@ -174,9 +177,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
     put = shaping.broadcast_to(values, wide)
     int_type = dtypes.default_int_dtype()
     places = [
-        moving.broadcast_in_dim(
-            lax_shape.iota(int_type, n), [n if j == i else 1 for j in range(a.ndim)], (i,)
-        )
+        moving.broadcast_in_dim(lax_shape.iota(int_type, n), [n if j == i else 1 for j in range(a.ndim)], (i,))
         for i, n in enumerate(a.shape)
     ]
     places[axis] = indices
@@ -301,9 +302,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     """As `numpy.nonzero`; traced, it needs the `size` of the results, which it cuts off or fills up."""
     a = value("nonzero", a)
     if a.ndim == 0:
-        raise ValueError(
-            "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead."
-        )
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     int_type = dtypes.default_int_dtype()
     if size is None:
         return tuple(creation.asarray(i.astype(int_type)) for i in np.nonzero(known("nonzero", a)))
@@ -311,17 +310,14 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     mask = a if a.dtype == np.bool_ else lax.ne(a, np.zeros((), a.dtype)[()])
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
     if len(fills) != a.ndim:
-        raise ValueError(
-            f"nonzero: fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value}"
-        )
+        raise ValueError(f"nonzero: fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value}")
     if a.size == 0 or size == 0:
         return tuple(creation.full((size,), 0 if f is None else f, int_type) for f in fills)
     ends = cumsum(mask)
     tally = moving.full((size,), int_type.type(0))
     flat = cumsum(indexing.update(tally, clip(ends, 0), int_type.type(1), "add"))
     found = [
-        remainder(floor_divide(flat, int_type.type(math.prod(a.shape[i + 1 :]))), n)
-        for i, n in enumerate(a.shape)
+        remainder(floor_divide(flat, int_type.type(math.prod(a.shape[i + 1 :]))), n) for i, n in enumerate(a.shape)
     ]
     if fill_value is None:
         return tuple(found)
@@ -383,8 +379,9 @@ def _without(a: Any, places: Any, axis: int) -> Any:
     return indexing.getitem(a, (*[slice(None)] * axis, rest))
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
-           out_sharding: Any = None) -> Any:  # fmt: skip
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+) -> Any:
     """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
     repeated.
     """
@@ -434,8 +431,9 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     return compress(shaping.ravel(condition), shaping.ravel(arr), size=size, fill_value=fill_value)
 
 
-def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0,
-             out: None = None) -> Any:  # fmt: skip
+def compress(
+    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
+) -> Any:
     """As `numpy.compress`; traced, it needs `size`."""
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.compress is not supported.")

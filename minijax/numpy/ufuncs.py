@@ -84,9 +84,7 @@ positive = _unary("positive", lambda x: x, promote_args)
 sign = _unary("sign", lax.sign, promote_args)
 square = _unary("square", lax.square, promote_args_numeric)
 reciprocal = _unary("reciprocal", lambda x: lax.integer_pow(x, -1))
-absolute = _unary(
-    "absolute", lambda x: x if is_unsigned(x) or kind_of(x) is bool else lax.abs(x), promote_args
-)
+absolute = _unary("absolute", lambda x: x if is_unsigned(x) or kind_of(x) is bool else lax.abs(x), promote_args)
 
 
 @jitted(inline=True)
@@ -471,10 +469,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:  # noqa: 
     """As `numpy.clip`; where `min` exceeds `max` the result is `max`."""
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
-    if any(
-        x is not None and is_complex(x)
-        for x in arrays("clip", *(x for x in (arr, min, max) if x is not None))
-    ):
+    if any(x is not None and is_complex(x) for x in arrays("clip", *(x for x in (arr, min, max) if x is not None))):
         raise ValueError(
             "Clip received a complex value either through the input or the min/max keywords. Complex values "
             "have no ordering and cannot be clipped. Please convert to a real value or array by taking the "

@@ -75,9 +75,7 @@ class ufunc:  # noqa: N801
     def _dtype(self, method: str, dtype: Any, *args: Any) -> Any:
         if dtype is not None:
             return dtypes.check_and_canonicalize_user_dtype(dtype, f"{self.__name__}.{method}")
-        return eval_shape(
-            self._call, *(ShapedArray((), t.dtype, t.weak_type) for t in map(typeof, args))
-        ).dtype
+        return eval_shape(self._call, *(ShapedArray((), t.dtype, t.weak_type) for t in map(typeof, args))).dtype
 
     def _way(self, method: str, by_loop: Callable) -> Callable:
         return self._ways[method] or by_loop
@@ -120,9 +118,7 @@ class ufunc:  # noqa: N801
         start = self.identity if initial is None else initial
         if start is None:
             if not count:
-                raise ValueError(
-                    f"zero-size array to reduction operation {self.__name__} which has no identity"
-                )
+                raise ValueError(f"zero-size array to reduction operation {self.__name__} which has no identity")
             carry = astype(getitem(a, 0), dtype)
         else:
             carry = astype(asarray(start), dtype)
@@ -194,10 +190,12 @@ class ufunc:  # noqa: N801
         places = [ravel(broadcast_to(i, shape)) for i in indices]
         rest = typeof(a).shape[len(indices) :]
         values = [
-            reshape(broadcast_to(b, (*shape, *(rest if typeof(b).ndim > len(shape) else ()))),
-                    (count, *(rest if typeof(b).ndim > len(shape) else ())))
+            reshape(
+                broadcast_to(b, (*shape, *(rest if typeof(b).ndim > len(shape) else ()))),
+                (count, *(rest if typeof(b).ndim > len(shape) else ())),
+            )
             for b in values
-        ]  # fmt: skip
+        ]
 
         def step(carry, _):
             i, a = carry
@@ -214,9 +212,7 @@ class ufunc:  # noqa: N801
         self._check("reduceat", out)
         a, indices = arrays(f"{self.__name__}.reduceat", a, indices)
         if typeof(indices).ndim != 1:
-            raise ValueError(
-                f"reduceat: indices must be one-dimensional, got indices.shape={typeof(indices).shape}"
-            )
+            raise ValueError(f"reduceat: indices must be one-dimensional, got indices.shape={typeof(indices).shape}")
         if not typeof(a).ndim:
             raise ValueError(f"reduceat: a must have 1 or more dimension, got a.shape={typeof(a).shape}")
         if axis is None or isinstance(axis, tuple):
@@ -298,18 +294,14 @@ def _ufunc(
 ) -> ufunc:
     if reducer:
         ways["reduce"] = _by(reducer)
-    return ufunc(
-        function, nin, 1, name=function.__name__, nargs=nin, identity=identity, call=function, **ways
-    )
+    return ufunc(function, nin, 1, name=function.__name__, nargs=nin, identity=identity, call=function, **ways)
 
 
 _AND, _OR = lax_reduce.reduce_and, lax_reduce.reduce_or
 _XOR = lax_reduce.reduce_xor
 
 add = _ufunc(ufuncs.add, 2, 0, reductions.SUM, accumulate=cumulating.cumsum, at=_updating("add"))
-multiply = _ufunc(
-    ufuncs.multiply, 2, 1, reductions.PROD, accumulate=cumulating.cumprod, at=_updating("multiply")
-)
+multiply = _ufunc(ufuncs.multiply, 2, 1, reductions.PROD, accumulate=cumulating.cumprod, at=_updating("multiply"))
 subtract = _ufunc(ufuncs.subtract, at=_updating("subtract"))
 negative = _ufunc(ufuncs.negative, 1)
 maximum = _ufunc(ufuncs.maximum, reducer=reductions.MAX)

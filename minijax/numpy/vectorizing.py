@@ -38,9 +38,7 @@ def _checked(f: Callable, wanted: list[tuple[str, ...]], sizes: dict[str, int], 
     def checked(*args):
         found = f(*args)
         if len(wanted) > 1 and not isinstance(found, tuple):
-            raise TypeError(
-                f"output must be a tuple when multiple outputs are expected, got: {found} {where}"
-            )
+            raise TypeError(f"output must be a tuple when multiple outputs are expected, got: {found} {where}")
         outs = found if isinstance(found, tuple) else (found,)
         if len(outs) != len(wanted):
             expected = f"expected {len(wanted)}, got {len(outs)}"
@@ -54,8 +52,7 @@ def _checked(f: Callable, wanted: list[tuple[str, ...]], sizes: dict[str, int], 
     return checked
 
 
-def _without_excluded(f: Callable, excluded: frozenset, args: Sequence,
-                      kwargs: dict) -> tuple[Callable, list]:  # fmt: skip
+def _without_excluded(f: Callable, excluded: frozenset, args: Sequence, kwargs: dict) -> tuple[Callable, list]:
     fixed = {i: x for i, x in enumerate(args) if i in excluded}
     places = [i for i in range(len(args)) if i not in fixed]
 
@@ -80,8 +77,9 @@ def _mapped(f: Callable, args: list, leads: list[tuple[int, ...]], signature: st
     return tree.tree_map(lambda x: expand_dims(x, new), found) if new else found
 
 
-def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(),
-              signature: str | None = None) -> Callable:  # fmt: skip
+def vectorize(
+    pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
+) -> Callable:
     """As `numpy.vectorize`, by `vmap`; keyword arguments are passed on whole."""
     excluded = frozenset(excluded)
     if not callable(pyfunc):
@@ -107,8 +105,7 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
         for names, shape in zip(inner, shapes, strict=True):
             if len(shape) < len(names):
                 raise ValueError(
-                    f"input with shape {shape} does not have enough dimensions for all core dimensions "
-                    f"{names} {where}"
+                    f"input with shape {shape} does not have enough dimensions for all core dimensions {names} {where}"
                 )
             split = len(shape) - len(names)
             leads.append(shape[:split])

@@ -415,9 +415,7 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over a named axis, leaf by leaf; of a constant, its multiple."""
     leaves = tree.tree_leaves(x)
-    if any(isinstance(leaf, Tracer) for leaf in leaves) or any(
-        isinstance(a, int) for a in names_of(axis_name)
-    ):
+    if any(isinstance(leaf, Tracer) for leaf in leaves) or any(isinstance(a, int) for a in names_of(axis_name)):
         return _psum_traced(x, axis_name, axis_index_groups)
     size = _group_size(axis_name, _check_groups(axis_name, axis_index_groups))
     return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
@@ -466,8 +464,9 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return _reduce_all(pmin_p, x, axis_name, axis_index_groups)
 
 
-def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False,
-               to: str = "varying") -> Any:  # fmt: skip
+def all_gather(
+    x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
+) -> Any:
     """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`."""
     groups = _check_groups(axis_name, axis_index_groups)
     size = _group_size(axis_name, groups)
@@ -476,28 +475,42 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
 
     def one(leaf):
         at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
-        return all_gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, axis_index_groups=groups,
-                                 axis_name=names_of(axis_name), axis_size=size, tiled=tiled)  # fmt: skip
+        return all_gather_p.bind(
+            _varied(leaf, axis_name),
+            all_gather_dimension=at,
+            axis_index_groups=groups,
+            axis_name=names_of(axis_name),
+            axis_size=size,
+            tiled=tiled,
+        )
 
     return tree.tree_map(one, x)
 
 
-def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None,
-                 tiled: bool = False) -> Any:  # fmt: skip
+def psum_scatter(
+    x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
     """The sum over a named axis, of which each member keeps its part of one dimension."""
     groups = _check_groups(axis_name, axis_index_groups)
     size = _group_size(axis_name, groups)
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
-        return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, axis_index_groups=groups,
-                                     axis_name=names_of(axis_name), axis_size=size, tiled=tiled)  # fmt: skip
+        return reduce_scatter_p.bind(
+            _varied(leaf, axis_name),
+            scatter_dimension=at,
+            axis_index_groups=groups,
+            axis_name=names_of(axis_name),
+            axis_size=size,
+            tiled=tiled,
+        )
 
     return tree.tree_map(one, x)
 
 
-def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None,
-               tiled: bool = False) -> Any:  # fmt: skip
+def all_to_all(
+    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
     """Exchanges parts: splits `split_axis` over the named axis, and joins what comes along `concat_axis`."""
     groups = _check_groups(axis_name, axis_index_groups)
     size = _group_size(axis_name, groups)
@@ -507,21 +520,26 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axi
         split, concat = (canonical_axis(a, len(shape)) for a in (split_axis, concat_axis))
         if not tiled and shape[split] != size:
             raise ValueError(
-                f"all_to_all: x.shape[split_axis] must be the size of the axis {axis_name}, {size}, not "
-                f"{shape[split]}."
+                f"all_to_all: x.shape[split_axis] must be the size of the axis {axis_name}, {size}, not {shape[split]}."
             )
         if shape[split] % size:
-            raise ValueError(f"all_to_all: split_axis has size {shape[split]}, which is not divisible by the "
-                             f"size of the named axis {axis_name}, {size}")  # fmt: skip
+            raise ValueError(
+                f"all_to_all: split_axis has size {shape[split]}, which is not divisible by the "
+                f"size of the named axis {axis_name}, {size}"
+            )
         # [.., n, ..] -> [.., n, .., 1, ..] -> [.., 1, .., n, ..]
         apart = not tiled and split != concat
         if apart:
             concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
             leaf = moving.expand_dims(leaf, (concat,))
         out = all_to_all_p.bind(
-            _varied(leaf, axis_name), axis_name=axis_name, split_axis=split, concat_axis=concat,
-            axis_index_groups=groups, tiled=tiled,
-        )  # fmt: skip
+            _varied(leaf, axis_name),
+            axis_name=axis_name,
+            split_axis=split,
+            concat_axis=concat,
+            axis_index_groups=groups,
+            tiled=tiled,
+        )
         return squeeze(out, (split,)) if apart else out
 
     return tree.tree_map(one, x)

@@ -48,8 +48,9 @@ class ConvGeneralDilated(Product):
                 f"{self.name} window and window_strides must have the same number of dimensions, but got "
                 f"{len(kernel) - 2} and {len(window_strides)}"
             )
-        shape = sliding_shape(gapped(x, lhs_dilation), gapped(kernel, rhs_dilation), window_strides,
-                               padding, batch_group_count)  # fmt: skip
+        shape = sliding_shape(
+            gapped(x, lhs_dilation), gapped(kernel, rhs_dilation), window_strides, padding, batch_group_count
+        )
         shape = permuted(shape, moving.inverse(dimension_numbers.out_spec))
         dtype = _result_dtype(lhs.dtype, preferred_element_type)
         return [ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)]
@@ -58,8 +59,12 @@ class ConvGeneralDilated(Product):
               rhs_dilation, preferred_element_type, out_sharding, **params):  # fmt: skip
         spatial = len(window_strides)
         window = (ins[1].shape[i] for i in dimension_numbers.rhs_spec[2:])
-        for what, sizes in (("window", window), ("window_strides", window_strides),
-                            ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):  # fmt: skip
+        for what, sizes in (
+            ("window", window),
+            ("window_strides", window_strides),
+            ("lhs_dilation", lhs_dilation),
+            ("rhs_dilation", rhs_dilation),
+        ):
             sizes = tuple(sizes)
             if len(sizes) != spatial or any(n <= 0 for n in sizes):
                 raise ValueError(f"{self.name}: {what} needs {spatial} positive numbers, got {sizes}.")
@@ -81,8 +86,10 @@ class ConvGeneralDilated(Product):
             return [None, Zero(wanted.aval)] if side else [Zero(wanted.aval), None]
         avals = (typeof(known), wanted.aval, typeof(ct)) if side else (wanted.aval, typeof(known), typeof(ct))
         dilations = params["lhs_dilation"], params["rhs_dilation"], params["window_strides"]
-        sizes = [gapped(permuted(aval.shape, spec), by)[2:] for aval, spec, by in
-                 zip(avals, params["dimension_numbers"], dilations, strict=True)]  # fmt: skip
+        sizes = [
+            gapped(permuted(aval.shape, spec), by)[2:]
+            for aval, spec, by in zip(avals, params["dimension_numbers"], dilations, strict=True)
+        ]
         grad = (self._of_lhs, self._of_rhs)[side](ct, wanted.aval, known, sizes, **params)
         return [None, grad] if side else [grad, None]
 
@@ -93,13 +100,18 @@ class ConvGeneralDilated(Product):
         if groups > 1:
             rhs = _axis_into(rhs_spec[0], rhs_spec[1], _axis_out_of(rhs_spec[0], groups, rhs))
         kernel = _as(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
-        pads = tuple((w - 1 - low, n - m + low)
-                     for n, w, m, (low, _) in zip(*sizes, padding, strict=True))  # fmt: skip
+        pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         grad = self.bind(
-            ct, kernel, window_strides=lhs_dilation, padding=pads, lhs_dilation=window_strides,
-            feature_group_count=groups, batch_group_count=1,
-            dimension_numbers=ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec), **params,
-        )  # fmt: skip
+            ct,
+            kernel,
+            window_strides=lhs_dilation,
+            padding=pads,
+            lhs_dilation=window_strides,
+            feature_group_count=groups,
+            batch_group_count=1,
+            dimension_numbers=ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
+            **params,
+        )
         grad = _as(grad, wanted.dtype)
         if batch_group_count > 1:
             grad = _axis_into(lhs_spec[1], lhs_spec[0], _axis_out_of(lhs_spec[1], batch_group_count, grad))
@@ -108,18 +120,21 @@ class ConvGeneralDilated(Product):
     def _of_rhs(self, ct, wanted, lhs, sizes, *, window_strides, padding, rhs_dilation, dimension_numbers,
                 feature_group_count, batch_group_count, **params):  # fmt: skip
         lhs_spec, rhs_spec, out_spec = dimension_numbers
-        pads = tuple((low, w + m - 1 - n - low)
-                     for n, w, m, (low, _) in zip(*sizes, padding, strict=True))  # fmt: skip
+        pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         grad = self.bind(
-            _as(lhs, typeof(ct).dtype), ct, window_strides=rhs_dilation, padding=pads,
-            rhs_dilation=window_strides, feature_group_count=batch_group_count,
+            _as(lhs, typeof(ct).dtype),
+            ct,
+            window_strides=rhs_dilation,
+            padding=pads,
+            rhs_dilation=window_strides,
+            feature_group_count=batch_group_count,
             batch_group_count=feature_group_count,
-            dimension_numbers=ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec))), **params,
-        )  # fmt: skip
+            dimension_numbers=ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec))),
+            **params,
+        )
         return _as(grad, wanted.dtype)
 
-    def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count,
-              **params):  # fmt: skip
+    def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         (lhs, rhs), (dl, dr) = operands, dims
         features, batches, groups, at = feature_group_count, batch_group_count, 1, out_spec[1]
@@ -133,8 +148,14 @@ class ConvGeneralDilated(Product):
             lhs = _axis_into(dl, lhs_spec[0 if by_batch else 1], lhs)
             rhs = _axis_into(dr, rhs_spec[0], rhs)
             features, batches = (1, batches * axis.size) if by_batch else (features * axis.size, 1)
-        out = self.bind(lhs, rhs, dimension_numbers=dimension_numbers, feature_group_count=features,
-                        batch_group_count=batches, **params)  # fmt: skip
+        out = self.bind(
+            lhs,
+            rhs,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=features,
+            batch_group_count=batches,
+            **params,
+        )
         if groups == 1:
             return [_axis_out_of(at, axis.size, out)], [at]
         # [groups * size * rest] -> [size, groups * rest]
@@ -184,21 +205,13 @@ def permuted(shape: Sequence[int], spec: Sequence[int]) -> Shape:
 def gapped(shape: Shape, dilation: Sequence[int]) -> Shape:
     """A shape (batch, feature, *spatial) with gaps along as many spatial axes as there are dilations."""
     end = 2 + len(dilation)
-    return (
-        *shape[:2],
-        *dilated(shape[2:end], dilation[: len(shape) - 2], "conv_general_dilated"),
-        *shape[end:],
-    )
+    return (*shape[:2], *dilated(shape[2:end], dilation[: len(shape) - 2], "conv_general_dilated"), *shape[end:])
 
 
-def sliding_shape(
-    x: Shape, kernel: Shape, strides: Sequence[int], padding: Sequence, groups: int = 1
-) -> Shape:
+def sliding_shape(x: Shape, kernel: Shape, strides: Sequence[int], padding: Sequence, groups: int = 1) -> Shape:
     """The shape (batch, feature, *spatial) of a result; operands' likewise, dilated."""
     if len(padding) != len(x) - 2:
-        raise TypeError(
-            f"Wrong number of explicit pads for convolution: expected {len(x) - 2}, got {len(padding)}."
-        )
+        raise TypeError(f"Wrong number of explicit pads for convolution: expected {len(x) - 2}, got {len(padding)}.")
     padded = [n + low + high for n, (low, high) in zip(x[2:], padding, strict=True)]
     if any(n < 0 for n in padded):
         raise ValueError(
@@ -223,8 +236,7 @@ def _check_groups(x: Shape, kernel: Shape, features: int, batches: int) -> None:
     for what, count, size in (("feature", features, x[1]), ("batch", batches, x[0])):
         if size % count:
             raise ValueError(
-                f"{name} {what}_group_count must divide lhs {what} dimension size, but {count} does not "
-                f"divide {size}."
+                f"{name} {what}_group_count must divide lhs {what} dimension size, but {count} does not divide {size}."
             )
         if kernel[0] % count:
             raise ValueError(
@@ -254,12 +266,13 @@ def _result_dtype(dtype: Any, preferred: Any) -> Any:
     return preferred
 
 
-def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray,
-                   params: dict) -> str:  # fmt: skip
+def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, params: dict) -> str:
     """Three real convolutions (Gauss)."""
     left, right, real = (ShapedArray(a.shape, np.finfo(a.dtype).dtype) for a in (lhs, rhs, out))
-    (a, b), (c, d) = ([e.map_to(part, v, aval, half) for part in ("real", "imag")]
-                      for v, aval, half in ((x, lhs, left), (y, rhs, right)))  # fmt: skip
+    (a, b), (c, d) = (
+        [e.map_to(part, v, aval, half) for part in ("real", "imag")]
+        for v, aval, half in ((x, lhs, left), (y, rhs, right))
+    )
     total = e.binary("add", a, b, left)
     first = e.convolution(total, c, left, right, real, **params)
     second = e.convolution(a, e.binary("subtract", d, c, right), left, right, real, **params)
@@ -281,29 +294,27 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Shape, 
                 f"'{pair[1]}' exactly once, got {spec}."
             )
         if len(set(spec)) != len(spec):
-            raise TypeError(
-                f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {spec}."
-            )
+            raise TypeError(f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {spec}.")
     spatial = [c for c in rhs if c not in "OI"]
     if not set(lhs) - set("NC") == set(spatial) == set(out) - set("NC"):
         raise TypeError(
             "convolution dimension_numbers elements must each have the same set of spatial characters, got "
             f"{tuple(dimension_numbers)}."
         )
-    return tuple(tuple(spec.index(c) for c in (*pair, *spatial))
-                 for spec, pair in ((lhs, "NC"), (rhs, "OI"), (out, "NC")))  # fmt: skip
+    return tuple(
+        tuple(spec.index(c) for c in (*pair, *spatial)) for spec, pair in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
+    )
 
 
-def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
-                           dimension_numbers: Any) -> ConvDimensionNumbers:  # fmt: skip
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
     """The axes that strings name, or None: (batch, feature, *spatial) for both and (out, in, *spatial)."""
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     ndim = len(lhs_shape)
     if ndim != len(rhs_shape):
-        raise TypeError(
-            f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}."
-        )
+        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}.")
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(ndim))] * 3)
     what = "convolution dimension_numbers"

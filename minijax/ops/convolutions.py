@@ -17,32 +17,44 @@ from minijax.ops.conv import (
     gapped,
     permuted,
     sliding_shape,
-)  # fmt: skip
+)
 from minijax.ops.dot import Precision, PrecisionLike, canonical_precision, dot_general
 from minijax.ops.linalg import eye
 from minijax.ops.shape import rev
 from minijax.ops.window import padtype_to_pads
 
 
-def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: PrecisionLike = None,
-         preferred_element_type: Any = None) -> Any:  # fmt: skip
+def conv(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """`conv_general_dilated` without dilation, groups or other orders of axes."""
-    return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
-                                preferred_element_type=preferred_element_type)  # fmt: skip
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
+    )
 
 
-def conv_with_general_padding(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Padding,
-                              lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None,
-                              precision: PrecisionLike = None,
-                              preferred_element_type: Any = None) -> Any:  # fmt: skip
+def conv_with_general_padding(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """`conv_general_dilated` without groups or other orders of axes."""
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
                                 precision=precision,
                                 preferred_element_type=preferred_element_type)  # fmt: skip
 
 
-_DEFAULTS = (("NC", "IO", "NC"), ("NHC", "HIO", "NHC"), ("NHWC", "HWIO", "NHWC"),
-             ("NHWDC", "HWDIO", "NHWDC"))  # fmt: skip
+_DEFAULTS = (("NC", "IO", "NC"), ("NHC", "HIO", "NHC"), ("NHWC", "HWIO", "NHWC"), ("NHWDC", "HWDIO", "NHWDC"))
 
 
 def _transpose_pads(k: int, s: int, padding: str) -> tuple[int, int]:
@@ -54,12 +66,18 @@ def _transpose_pads(k: int, s: int, padding: str) -> tuple[int, int]:
     return k - 1, s - 1 + max(k - s, 0)
 
 
-def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int], padding: Padding,
-                   rhs_dilation: Sequence[int] | None = None,
-                   dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-                   transpose_kernel: bool = False, precision: PrecisionLike = None,
-                   preferred_element_type: Any = None,
-                   use_consistent_padding: bool = False) -> Any:  # fmt: skip
+def conv_transpose(
+    lhs: Any,
+    rhs: Any,
+    strides: Sequence[int],
+    padding: Padding,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
+) -> Any:
     """A fractionally strided convolution: the transpose of one with these strides.
 
     Axes are (batch, *spatial, feature) and (*spatial, in, out) by default. `transpose_kernel` flips the
@@ -67,14 +85,10 @@ def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int], padding: Padding,
     of the convolution if `use_consistent_padding`, and are applied to the gapped `lhs` otherwise.
     """
     left, right = typeof(lhs).shape, typeof(rhs).shape
-    assert len(left) == len(right), (
-        f"conv_transpose: lhs and rhs must have equal ranks, got {left} and {right}"
-    )
+    assert len(left) == len(right), f"conv_transpose: lhs and rhs must have equal ranks, got {left} and {right}"
     if dimension_numbers is None:
         if not 2 <= len(left) <= 5:
-            raise ValueError(
-                f"conv_transpose: No 4+ dimensional dimension_number defaults, got shape {left}."
-            )
+            raise ValueError(f"conv_transpose: No 4+ dimensional dimension_number defaults, got shape {left}.")
         dimension_numbers = _DEFAULTS[len(left) - 2]
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     sizes = permuted(right, numbers.rhs_spec)
@@ -95,12 +109,17 @@ def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int], padding: Padding,
                                 preferred_element_type=preferred_element_type)  # fmt: skip
 
 
-def conv_general_dilated_patches(lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int],
-                                 padding: Padding, lhs_dilation: Sequence[int] | None = None,
-                                 rhs_dilation: Sequence[int] | None = None,
-                                 dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-                                 precision: Any = None,
-                                 preferred_element_type: Any = None) -> Any:  # fmt: skip
+def conv_general_dilated_patches(
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """What the window shows of `lhs` in each place, in the feature axis: (feature, *window) flattened."""
     aval, filter_shape = typeof(lhs), tuple(filter_shape)
     numbers = conv_dimension_numbers(aval.shape, (1, 1, *filter_shape), dimension_numbers)
@@ -117,11 +136,17 @@ def conv_general_dilated_patches(lhs: Any, filter_shape: Sequence[int], window_s
     )  # fmt: skip
 
 
-def conv_general_dilated_local(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Padding,
-                               filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None,
-                               rhs_dilation: Sequence[int] | None = None,
-                               dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-                               precision: PrecisionLike = None) -> Any:  # fmt: skip
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: PrecisionLike = None,
+) -> Any:
     """A convolution with a kernel of its own in each place of the window.
 
     The kernels' axis of input features holds (feature, *filter_shape) flattened, and their spatial axes are
@@ -131,8 +156,9 @@ def conv_general_dilated_local(lhs: Any, rhs: Any, window_strides: Sequence[int]
     if how is not None and not (isinstance(how, tuple) and isinstance(how[0], Precision)):
         raise ValueError(f"Unsupported precision for conv_general_dilated_local: {precision}")
     numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
-    patches = conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation,
-                                           rhs_dilation, numbers, how and how[0])  # fmt: skip
+    patches = conv_general_dilated_patches(
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers, how and how[0]
+    )
     _, rhs_spec, out_spec = numbers
     contract, batch = ((out_spec[1],), (rhs_spec[1],)), (tuple(out_spec[2:]), tuple(rhs_spec[2:]))
     out = dot_general(patches, rhs, (contract, batch), how)
@@ -141,8 +167,13 @@ def conv_general_dilated_local(lhs: Any, rhs: Any, window_strides: Sequence[int]
     return moving.transpose(out, moving.inverse((*out_spec[2:], *out_spec[:2])) if spatial else (0, 1))
 
 
-def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
-                     pads: Padding, batch_group_count: int = 1) -> Shape:  # fmt: skip
+def conv_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Padding,
+    batch_group_count: int = 1,
+) -> Shape:
     """The shape of a convolution of arrays of these shapes, whose axes are in the order of the default."""
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
@@ -157,17 +188,26 @@ def _shape_in_order(shape_of: Any, lhs_shape, rhs_shape, dimension_numbers) -> S
     return permuted(shape_of(permuted(lhs_shape, lhs), permuted(rhs_shape, rhs)), moving.inverse(out))
 
 
-def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
-                             window_strides: Sequence[int], padding: Padding,
-                             dimension_numbers: Sequence[str]) -> Shape:  # fmt: skip
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: Sequence[str],
+) -> Shape:
     """The shape of a convolution of arrays of these shapes, whose axes strings name."""
-    return _shape_in_order(lambda lhs, rhs: conv_shape_tuple(lhs, rhs, window_strides, padding),
-                           lhs_shape, rhs_shape, dimension_numbers)  # fmt: skip
+    return _shape_in_order(
+        lambda lhs, rhs: conv_shape_tuple(lhs, rhs, window_strides, padding), lhs_shape, rhs_shape, dimension_numbers
+    )
 
 
-def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
-                               window_strides: Sequence[int], padding: Padding,
-                               dimension_numbers: Sequence[str]) -> Shape:  # fmt: skip
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: Sequence[str],
+) -> Shape:
     """The shape of a transposed convolution of arrays of these shapes, whose axes strings name."""
     if isinstance(padding, str) and padding not in ("SAME", "VALID"):
         raise ValueError(f"conv_transpose_shape_tuple: Invalid padding mode: {padding}")

@@ -68,10 +68,12 @@ class DevicePut(Primitive):
             return list(cts)
         results = self.bind_all(
             [cts[i] for i in moving],
-            dict(devices=tuple(_source(srcs[i], operands[i], cts[i]) for i in moving),
-                 srcs=tuple(devices[i] for i in moving),
-                 copy_semantics=(ALWAYS_COPY,) * len(moving)),
-        )  # fmt: skip
+            dict(
+                devices=tuple(_source(srcs[i], operands[i], cts[i]) for i in moving),
+                srcs=tuple(devices[i] for i in moving),
+                copy_semantics=(ALWAYS_COPY,) * len(moving),
+            ),
+        )
         found = dict(zip(moving, results, strict=True))
         return [found.get(i, ct) for i, ct in enumerate(cts)]
 
@@ -106,9 +108,7 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
     """An eager value on a device (or by a sharding, or in a memory)."""
     if type(device) is MemorySpace:
         device = in_memory(x, device)
-    if type(x) is ArrayImpl and (
-        device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)
-    ):
+    if type(x) is ArrayImpl and (device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)):
         return x if copy is not ALWAYS_COPY else transfer.to_device(x, copy=True)
     moved = transfer.to_device(x, device, copy=copy is ALWAYS_COPY)
     if copy is DONATE_INPUT and type(x) is ArrayImpl and moved._sig.device is not x._sig.device:

@@ -53,8 +53,13 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
 
-_F8 = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz,
-       ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e4m3b11fnuz)  # fmt: skip
+_F8 = (
+    ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e5m2fnuz,
+    ml_dtypes.float8_e4m3fnuz,
+    ml_dtypes.float8_e4m3b11fnuz,
+)
 _TYPES = {"BF16": ml_dtypes.bfloat16, "F16": np.float16, "F32": np.float32, "F64": np.float64}
 _ON_CPU = {"DEFAULT", "F16_F16_F16", "F32_F32_F32", "F64_F64_F64", "BF16_BF16_F32", "BF16_BF16_F32_X3",
            "BF16_BF16_F32_X6"}  # fmt: skip
@@ -158,9 +163,7 @@ def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision]
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
         return DotAlgorithmPreset[precision]
     pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
-    known = all(isinstance(p, Precision) for p in pair) or all(
-        isinstance(p, str) and p in _PRECISIONS for p in pair
-    )
+    known = all(isinstance(p, Precision) for p in pair) or all(isinstance(p, str) and p in _PRECISIONS for p in pair)
     if len(pair) != 2 or not known:
         raise ValueError(
             f"precision must be None, one of {[p for p in _PRECISIONS if p]}, a lax.Precision, a pair of "
@@ -182,8 +185,11 @@ class Product(Primitive):
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
         (x, y), (tx, ty) = primals, tangents
-        terms = [self.bind(l, r, **params) for l, r in ((tx, y), (x, ty))  # noqa: E741
-                 if type(l) is not Zero and type(r) is not Zero]  # fmt: skip
+        terms = [
+            self.bind(l, r, **params)
+            for l, r in ((tx, y), (x, ty))  # noqa: E741
+            if type(l) is not Zero and type(r) is not Zero
+        ]
         return [out], [add_tangents(terms, out)]
 
 
@@ -203,8 +209,7 @@ class DotGeneral(Product):
         dtype = _result_dtype(lhs.dtype, rhs.dtype, preferred_element_type, may_narrow=chosen)
         return [ShapedArray(batch + left + right, dtype, lhs.weak_type and rhs.weak_type)]
 
-    def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type,
-              out_sharding):  # fmt: skip
+    def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
         contract, batch = dimension_numbers
         names, avals, out = [lhs, rhs], list(ins), outs[0]
         algorithm, stored = None, out.dtype
@@ -230,9 +235,7 @@ class DotGeneral(Product):
         return [None, grad] if side else [grad, None]
 
     def _cotangent(self, ct, wanted, known, side, dimension_numbers, params):
-        (contract, known_contract), (batch, known_batch) = (
-            (pair[side], pair[1 - side]) for pair in dimension_numbers
-        )
+        (contract, known_contract), (batch, known_batch) = ((pair[side], pair[1 - side]) for pair in dimension_numbers)
         kept = rest(wanted.ndim, contract, batch)
         known_kept = rest(typeof(known).ndim, known_contract, known_batch)
         start = len(batch) if side else len(batch) + len(kept)
@@ -290,9 +293,7 @@ def _check_dims(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> N
             )
     for what, (left, right) in (("batch", batch), ("contracting", contract)):
         if what == "batch" and len(left) != len(right):
-            raise TypeError(
-                f"dot_general: as many lhs_batch as rhs_batch dimensions are needed, got {left}, {right}."
-            )
+            raise TypeError(f"dot_general: as many lhs_batch as rhs_batch dimensions are needed, got {left}, {right}.")
         for side, axes in (("lhs", left), ("rhs", right)):
             if len(set(axes)) != len(axes):
                 raise TypeError(f"dot_general: {side} {what} dimensions are not distinct: {axes}.")
@@ -302,9 +303,7 @@ def _check_dims(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> N
             raise TypeError(f"dot_general requires {what} dimensions to have the same shape, got {found}.")
     for side, c, b in (("lhs", contract[0], batch[0]), ("rhs", contract[1], batch[1])):
         if set(c) & set(b):
-            raise TypeError(
-                f"dot_general: {side} dimensions {set(c) & set(b)} are both batch and contracting."
-            )
+            raise TypeError(f"dot_general: {side} dimensions {set(c) & set(b)} are both batch and contracting.")
 
 
 def _rank(dtype: Any) -> tuple:
@@ -382,14 +381,26 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
     numbers = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in ((cl, cr), (bl, br)))
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
-    found = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, precision=canonical_precision(precision),
-                               preferred_element_type=preferred, out_sharding=None)  # fmt: skip
+    found = dot_general_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=preferred,
+        out_sharding=None,
+    )
     return found if out_sharding is None else laid_out("dot_general", found, out_sharding)
 
 
-def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
-        precision: PrecisionLike = None, preferred_element_type: Any = None,
-        out_sharding: Any = None) -> Any:  # fmt: skip
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """The product of vectors or matrices, or `dot_general` with the dimension numbers given.
 
     Raises ValueError for other ranks without dimension numbers.

@@ -79,11 +79,15 @@ class Mul(Bilinear):
 
     def __init__(self):
         super().__init__(
-            "mul", "multiply", NUMBER,
+            "mul",
+            "multiply",
+            NUMBER,
             (lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)),
-            (lambda ct, x, y, **out: mul(ct, y, out_dtype=out and x.aval.dtype or None),
-             lambda ct, x, y, **out: mul(x, ct, out_dtype=out and y.aval.dtype or None)),
-        )  # fmt: skip
+            (
+                lambda ct, x, y, **out: mul(ct, y, out_dtype=out and x.aval.dtype or None),
+                lambda ct, x, y, **out: mul(x, ct, out_dtype=out and y.aval.dtype or None),
+            ),
+        )
 
     def result_dtype(self, x, y, *, out_dtype=None):
         if out_dtype is None:
@@ -120,11 +124,12 @@ class Div(Bilinear):
 
     def __init__(self):
         super().__init__(
-            "div", "divide", NUMBER,
-            (lambda t, ans, x, y: div(t, y),
-             lambda t, ans, x, y: mul(mul(neg(t), x), integer_pow(y, -2))),
+            "div",
+            "divide",
+            NUMBER,
+            (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(mul(neg(t), x), integer_pow(y, -2))),
             (lambda ct, x, y: div(ct, y), None),
-        )  # fmt: skip
+        )
 
 
 class Abs(Elementwise):
@@ -183,9 +188,7 @@ class Logistic(Accurate):
 
     def lower(self, e, ins, outs, x, *, accuracy=None):
         (out,) = outs
-        one_plus = e.binary(
-            "add", e.full(1, out), e.unary("exponential", e.unary("negate", x, out), out), out
-        )
+        one_plus = e.binary("add", e.full(1, out), e.unary("exponential", e.unary("negate", x, out), out), out)
         return [e.binary("divide", e.full(1, out), one_plus, out)]
 
 
@@ -209,8 +212,10 @@ class Wave(Accurate):
             parts = e.binary("multiply", sine, cosh, part), e.binary("multiply", cosine, sinh, part)
             exact = e.full(0, part), parts[1]
         else:
-            parts = (e.binary("multiply", cosine, cosh, part),
-                     e.binary("multiply", e.unary("negate", sine, part), sinh, part))  # fmt: skip
+            parts = (
+                e.binary("multiply", cosine, cosh, part),
+                e.binary("multiply", e.unary("negate", sine, part), sinh, part),
+            )
             exact = parts[0], e.full(0, part)
         exact, general = (e.binary("complex", *p, out) for p in (exact, parts))
         return [e.select(on_axis, exact, general, flag, out)]
@@ -221,9 +226,7 @@ class IntegerPow(Elementwise):
 
     def result_dtype(self, x, *, y):
         if y < 0 and INT.accepts(x.dtype):
-            raise TypeError(
-                f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})"
-            )
+            raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})")
         return super().result_dtype(x)
 
     def lower(self, e, ins, outs, x, *, y):
@@ -363,9 +366,7 @@ floor_p = Elementwise("floor", "floor", FLOAT, ZERO)
 ceil_p = Elementwise("ceil", "ceil", FLOAT, ZERO)
 round_p = Round("round", "", FLOAT, ZERO)
 nextafter_p = Elementwise("nextafter", "chlo.next_after", FLOAT)
-reduce_precision_p = ReducePrecision(
-    "reduce_precision", "", FLOAT, lambda ct, x, **bits: reduce_precision(ct, **bits)
-)
+reduce_precision_p = ReducePrecision("reduce_precision", "", FLOAT, lambda ct, x, **bits: reduce_precision(ct, **bits))
 
 # ---- functions --------------------------------------------------------------------------------------
 
@@ -394,8 +395,7 @@ log_p = Accurate("log", "log", INEXACT, lambda t, ans, x, _: div(t, x))
 log1p_p = Accurate("log1p", "log_plus_one", INEXACT, lambda t, ans, x, _: div(t, add(x, one_like(x))))
 sqrt_p = Accurate("sqrt", "sqrt", INEXACT, lambda t, ans, x, _: mul(t, div(alike(x, 0.5), ans)))
 rsqrt_p = Accurate("rsqrt", "rsqrt", INEXACT, lambda t, ans, x, _: mul(t, mul(alike(x, -0.5), div(ans, x))))
-cbrt_p = Accurate("cbrt", "cbrt", FLOAT,
-                  lambda t, ans, x, _: mul(t, mul(alike(x, 1 / 3), integer_pow(ans, -2))))  # fmt: skip
+cbrt_p = Accurate("cbrt", "cbrt", FLOAT, lambda t, ans, x, _: mul(t, mul(alike(x, 1 / 3), integer_pow(ans, -2))))
 logistic_p = Logistic("logistic", "", INEXACT, _logistic_jvp)
 sin_p = Wave("sin", "sine", INEXACT, lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy)))
 cos_p = Wave("cos", "cosine", INEXACT, lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy))))
@@ -403,41 +403,42 @@ tan_p = Accurate("tan", "tan", INEXACT, lambda t, ans, x, _: mul(t, add(alike(x,
 tanh_p = Accurate("tanh", "tanh", INEXACT, _tanh_jvp)
 sinh_p = Elementwise("sinh", "chlo.sinh", INEXACT, lambda t, ans, x: mul(t, cosh(x)))
 cosh_p = Elementwise("cosh", "chlo.cosh", INEXACT, lambda t, ans, x: mul(t, sinh(x)))
-asin_p = Elementwise(
-    "asin", "chlo.asin", INEXACT, lambda t, ans, x: mul(t, rsqrt(sub(alike(x, 1), square(x))))
-)
-acos_p = Elementwise("acos", "chlo.acos", INEXACT,
-                     lambda t, ans, x: mul(t, neg(rsqrt(sub(alike(x, 1), square(x))))))  # fmt: skip
+asin_p = Elementwise("asin", "chlo.asin", INEXACT, lambda t, ans, x: mul(t, rsqrt(sub(alike(x, 1), square(x)))))
+acos_p = Elementwise("acos", "chlo.acos", INEXACT, lambda t, ans, x: mul(t, neg(rsqrt(sub(alike(x, 1), square(x))))))
 atan_p = Elementwise("atan", "chlo.atan", INEXACT, lambda t, ans, x: div(t, add(alike(x, 1), square(x))))
-asinh_p = Elementwise("asinh", "chlo.asinh", INEXACT,
-                      lambda t, ans, x: mul(t, rsqrt(add(square(x), one_like(x)))))  # fmt: skip
-acosh_p = Elementwise("acosh", "chlo.acosh", INEXACT,
-                      lambda t, ans, x: mul(t, rsqrt(sub(square(x), one_like(x)))))  # fmt: skip
-atanh_p = Elementwise("atanh", "chlo.atanh", INEXACT,
-                      lambda t, ans, x: mul(integer_pow(add(one_like(x), x), -1),
-                                            div(t, sub(one_like(x), x))))  # fmt: skip
-atan2_p = Elementwise("atan2", "atan2", INEXACT,
-                      lambda t, ans, x, y: mul(t, div(y, add(square(x), square(y)))),
-                      lambda t, ans, x, y: mul(t, div(neg(x), add(square(x), square(y)))))  # fmt: skip
+asinh_p = Elementwise("asinh", "chlo.asinh", INEXACT, lambda t, ans, x: mul(t, rsqrt(add(square(x), one_like(x)))))
+acosh_p = Elementwise("acosh", "chlo.acosh", INEXACT, lambda t, ans, x: mul(t, rsqrt(sub(square(x), one_like(x)))))
+atanh_p = Elementwise(
+    "atanh",
+    "chlo.atanh",
+    INEXACT,
+    lambda t, ans, x: mul(integer_pow(add(one_like(x), x), -1), div(t, sub(one_like(x), x))),
+)
+atan2_p = Elementwise(
+    "atan2",
+    "atan2",
+    INEXACT,
+    lambda t, ans, x, y: mul(t, div(y, add(square(x), square(y)))),
+    lambda t, ans, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
+)
 erf_p = Elementwise(
     "erf", "chlo.erf", FLOAT, lambda t, ans, x: mul(alike(x, 2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
 )
 erfc_p = Elementwise(
-    "erfc",
-    "chlo.erfc",
-    FLOAT,
-    lambda t, ans, x: mul(alike(x, -2 / math_sqrt(pi)), mul(t, exp(neg(square(x))))),
+    "erfc", "chlo.erfc", FLOAT, lambda t, ans, x: mul(alike(x, -2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
 )
 erf_inv_p = Elementwise(
-    "erf_inv",
-    "chlo.erf_inv",
-    FLOAT,
-    lambda t, ans, x: mul(alike(x, math_sqrt(pi) / 2), mul(t, exp(square(ans)))),
+    "erf_inv", "chlo.erf_inv", FLOAT, lambda t, ans, x: mul(alike(x, math_sqrt(pi) / 2), mul(t, exp(square(ans))))
 )
 lgamma_p = Elementwise("lgamma", "chlo.lgamma", FLOAT, lambda t, ans, x: mul(t, digamma(x)))
 digamma_p = Elementwise("digamma", "chlo.digamma", FLOAT, lambda t, ans, x: mul(t, polygamma(alike(x, 1), x)))
-polygamma_p = Elementwise("polygamma", "chlo.polygamma", FLOAT, lambda *_: _no_order_derivative(),
-                          lambda t, ans, m, x: mul(t, polygamma(add(m, alike(m, 1)), x)))  # fmt: skip
+polygamma_p = Elementwise(
+    "polygamma",
+    "chlo.polygamma",
+    FLOAT,
+    lambda *_: _no_order_derivative(),
+    lambda t, ans, m, x: mul(t, polygamma(add(m, alike(m, 1)), x)),
+)
 
 
 def _no_order_derivative():
@@ -491,9 +492,7 @@ class MakeComplex(LinearElementwise):
 real_p = Part("real", "real", COMPLEX, lambda ct, x: complex(ct, moving.full((), alike(ct, 0))))
 imag_p = Part("imag", "imag", COMPLEX, lambda ct, x: complex(moving.full((), alike(ct, 0)), neg(ct)))
 conj_p = Conj("conj", "", _PART | COMPLEX, _conj_transpose)
-complex_p = MakeComplex(
-    "complex", "complex", _PART, lambda ct, x, y: real(ct), lambda ct, x, y: imag(neg(ct))
-)
+complex_p = MakeComplex("complex", "complex", _PART, lambda ct, x, y: real(ct), lambda ct, x, y: imag(neg(ct)))
 
 # ---- bits and logic ---------------------------------------------------------------------------------
 
@@ -549,9 +548,7 @@ class SelectN(Primitive):
         if not cases:
             raise ValueError("select_n must have at least one case")
         if any(c.shape != cases[0].shape for c in cases):
-            raise TypeError(
-                f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}]."
-            )
+            raise TypeError(f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}].")
         if any(c.dtype != cases[0].dtype for c in cases):
             found = ", ".join(c.dtype.name for c in cases)
             raise TypeError(f"lax.select_n requires arguments to have the same dtypes, got {found}.")
@@ -641,8 +638,9 @@ class Clamp(Primitive):
 
     def lower(self, e, ins, outs, low, x, high):
         (out,) = outs
-        low, high = (n if a.shape == out.shape else spread(e, n, a, out.shape)
-                     for n, a in ((low, ins[0]), (high, ins[2])))  # fmt: skip
+        low, high = (
+            n if a.shape == out.shape else spread(e, n, a, out.shape) for n, a in ((low, ins[0]), (high, ins[2]))
+        )
         return [e.clamp(low, x, high, out)]
 
     def jvp(self, primals, tangents):

@@ -38,8 +38,7 @@ class RaggedAllToAll(Named):
                 raise ValueError(f"{self.name} {name} must be integer type, not {aval.dtype}")
             if aval.ndim != 1 or not aval.size:
                 raise ValueError(
-                    f"{self.name} {name} must be rank 1 with positive dimension size, but got shape "
-                    f"{aval.shape}"
+                    f"{self.name} {name} must be rank 1 with positive dimension size, but got shape {aval.shape}"
                 )
         return [output.update(weak_type=False)]
 
@@ -62,14 +61,11 @@ class RaggedAllToAll(Named):
     def transpose(self, cts, operand, output, starts, sent, there, received, *, axis_name, axis_index_groups):
         (ct,) = cts
         if is_zero(ct):
-            return [Zero(x.aval.to_ct_aval()) if is_linear(x) else None for x in (operand, output)] + [
-                None
-            ] * 4
+            return [Zero(x.aval.to_ct_aval()) if is_linear(x) else None for x in (operand, output)] + [None] * 4
         # What was received from a member lies where that member said, and goes where it came from.
         zeros = zeros_like_aval(operand.aval if is_linear(operand) else typeof(operand))
         here, back = (
-            all_to_all(x, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups)
-            for x in (there, starts)
+            all_to_all(x, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups) for x in (there, starts)
         )
         params = dict(axis_name=axis_name, axis_index_groups=axis_index_groups)
         operand_ct = self.bind(ct, zeros, here, received, back, sent, **params)
@@ -80,15 +76,14 @@ class RaggedAllToAll(Named):
             raise NotImplementedError(f"{self.name} over the axis of vmap is not there")
         if None in dims[2:]:
             raise AssertionError(f"{self.name} under vmap takes only offsets and sizes that are all mapped")
-        operand, output = (
-            moving.axis_to_front(x, d, axis.size) for x, d in zip(operands[:2], dims[:2], strict=True)
-        )
+        operand, output = (moving.axis_to_front(x, d, axis.size) for x, d in zip(operands[:2], dims[:2], strict=True))
         ragged = [moving.move_axis(x, d, 1) for x, d in zip(operands[2:], dims[2:], strict=True)]
         for i, x in ((0, operand), (2, output)):
             numbers = moving.expand_dims(iota(typeof(ragged[i]).dtype, axis.size), (0,))
             ragged[i] = add(ragged[i], mul(numbers, typeof(numbers).dtype.type(typeof(x).shape[1])))
-        merged = [moving.reshape(x, (prod(typeof(x).shape[:2]), *typeof(x).shape[2:]))
-                  for x in (operand, output, *ragged)]  # fmt: skip
+        merged = [
+            moving.reshape(x, (prod(typeof(x).shape[:2]), *typeof(x).shape[2:])) for x in (operand, output, *ragged)
+        ]
         return [moving.reshape(self.bind(*merged, **params), typeof(output).shape)], [0]
 
 
@@ -117,9 +112,7 @@ class _PointToPoint(Named):
             raise ValueError(f"{self.name} sources and destinations must be unique, got {perm}.")
         rows = device_groups(e, self, axis_name)
         pairs = spell.int_matrix(np.array([(row[a], row[b]) for row in rows for a, b in perm]).reshape(-1, 2))
-        return (
-            f"channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = {pairs}"
-        )
+        return f"channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = {pairs}"
 
 
 class PSend(_PointToPoint):

@@ -74,8 +74,7 @@ def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
         if not kinds.accepts(a.dtype):
             at = f" at position {i}" if len(avals) > 1 else ""
             raise TypeError(
-                f"{name} does not accept dtype {a.dtype.name}{at}. Accepted dtypes{at} are subtypes of "
-                f"{kinds}."
+                f"{name} does not accept dtype {a.dtype.name}{at}. Accepted dtypes{at} are subtypes of {kinds}."
             )
 
 
@@ -102,9 +101,7 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
     for sizes in zip(*ranked, strict=True):
         found = {d for d in sizes if d != 1}
         if len(found) > 1:
-            raise TypeError(
-                f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}."
-            )
+            raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.")
         out.append(found.pop() if found else 1)
     return tuple(out)
 
@@ -140,8 +137,7 @@ class SameShape(Primitive):
     def spread(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
         """Operand names, broadcast to the result's shape."""
         return [
-            x if a.shape == out.shape else e.broadcast_to(x, a, out.shape)
-            for x, a in zip(operands, ins, strict=True)
+            x if a.shape == out.shape else e.broadcast_to(x, a, out.shape) for x, a in zip(operands, ins, strict=True)
         ]
 
     def batch(self, axis, operands, dims, **params):
@@ -151,10 +147,7 @@ class SameShape(Primitive):
         shape, dim = next((a.shape, d) for a, d in ranked if d is not None)
         if all(a.shape == shape and d == dim for a, d in ranked):
             return self.bind_all(operands, params), [dim]
-        fronted = [
-            moving.axis_to_front(x, d, 1) if typeof(x).ndim else x
-            for x, d in zip(operands, dims, strict=True)
-        ]
+        fronted = [moving.axis_to_front(x, d, 1) if typeof(x).ndim else x for x, d in zip(operands, dims, strict=True)]
         ndim = max(typeof(x).ndim for x in fronted)
         ready = [
             x if d is None or typeof(x).ndim == ndim else moving.append_axes(x, ndim - typeof(x).ndim)
@@ -239,9 +232,7 @@ class Tolerance:
 
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
         if atol < 0 or rtol < 0 or ulps < 0:
-            raise ValueError(
-                f"Tolerances must be non-negative, got atol={atol}, rtol={rtol} and ulps={ulps}."
-            )
+            raise ValueError(f"Tolerances must be non-negative, got atol={atol}, rtol={rtol} and ulps={ulps}.")
         if not (atol or rtol or ulps):
             raise ValueError("At least one of atol, rtol, or ulps must be set: Tolerance has only zeros.")
         self.atol, self.rtol, self.ulps = atol, rtol, ulps
@@ -329,9 +320,7 @@ class LinearElementwise(Elementwise):
 class Bilinear(Elementwise):
     """An elementwise op linear in each operand: transposed with the other one known."""
 
-    def __init__(
-        self, name: str, hlo: str, accepts: Kinds, jvp: Sequence[Rule], transposes: Sequence[Rule | None]
-    ):
+    def __init__(self, name: str, hlo: str, accepts: Kinds, jvp: Sequence[Rule], transposes: Sequence[Rule | None]):
         super().__init__(name, hlo, accepts, *jvp)
         self.transposes = transposes
 
@@ -340,8 +329,9 @@ class Bilinear(Elementwise):
         results: list[Any] = [None] * len(operands)
         (i,) = (i for i, x in enumerate(operands) if type(x) is Linear)
         wanted = operands[i].aval
-        results[i] = Zero(wanted) if type(ct) is Zero else unbroadcast(
-            self.transposes[i](ct, *operands, **params), wanted)  # fmt: skip
+        results[i] = (
+            Zero(wanted) if type(ct) is Zero else unbroadcast(self.transposes[i](ct, *operands, **params), wanted)
+        )
         return results
 
 
@@ -356,9 +346,7 @@ def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
     return ClosedJaxpr(jaxpr, consts)
 
 
-def emit(
-    e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any
-) -> list[str]:
+def emit(e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any) -> list[str]:
     """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
     closed = _traced(fun, tuple(ins), tuple(params.items()))
     return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)

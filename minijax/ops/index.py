@@ -43,9 +43,14 @@ class DynamicSlice(SliceAt):
         indices, indices_dim = _index_vector(axis, operands[1:], dims_in[1:])
         every = tuple(range(len(slice_sizes)))
         return gather_p.batch(
-            axis, [operands[0], indices], [dims_in[0], indices_dim], slice_sizes=slice_sizes, fill_value=None,
-            dimension_numbers=GatherDimensionNumbers(every, (), every), **_IN_ORDER,
-        )  # fmt: skip
+            axis,
+            [operands[0], indices],
+            [dims_in[0], indices_dim],
+            slice_sizes=slice_sizes,
+            fill_value=None,
+            dimension_numbers=GatherDimensionNumbers(every, (), every),
+            **_IN_ORDER,
+        )
 
 
 class DynamicUpdateSlice(Primitive):
@@ -55,9 +60,7 @@ class DynamicUpdateSlice(Primitive):
 
     def infer(self, x, update, *starts):
         if update.ndim != x.ndim:
-            raise TypeError(
-                f"{self.name}: update shape {update.shape} and operand shape {x.shape} differ in rank"
-            )
+            raise TypeError(f"{self.name}: update shape {update.shape} and operand shape {x.shape} differ in rank")
         if any(u > n for u, n in zip(update.shape, x.shape, strict=True)):
             raise TypeError(f"{self.name}: update shape {update.shape} exceeds operand shape {x.shape}")
         if len(starts) != x.ndim:
@@ -93,9 +96,14 @@ class DynamicUpdateSlice(Primitive):
         indices, indices_dim = _index_vector(axis, starts, start_dims)
         every = tuple(range(len(starts)))
         return scatter_p.batch(
-            axis, [x, indices, update], [d, indices_dim, update_dim], update_jaxpr=None, update_consts=(),
-            dimension_numbers=ScatterDimensionNumbers(every, (), every), **_IN_ORDER,
-        )  # fmt: skip
+            axis,
+            [x, indices, update],
+            [d, indices_dim, update_dim],
+            update_jaxpr=None,
+            update_consts=(),
+            dimension_numbers=ScatterDimensionNumbers(every, (), every),
+            **_IN_ORDER,
+        )
 
 
 def _index_vector(axis: Any, starts: Sequence, start_dims: Sequence) -> tuple[Any, int | None]:
@@ -150,8 +158,13 @@ def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
     return select(below, add(strong, np.asarray(size).astype(aval.dtype)[()]), i)
 
 
-def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
-                  allow_negative_indices: bool | Sequence[bool] = True) -> Any:  # fmt: skip
+def dynamic_slice(
+    operand: Any,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Any:
     """Wraps XLA's DynamicSlice: a window of static sizes, moved inside if it would stick out.
 
     Indices below zero count from the end unless `allow_negative_indices` is False.
@@ -163,8 +176,9 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
 
 
-def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
-                         allow_negative_indices: bool | Sequence[bool] = True) -> Any:  # fmt: skip
+def dynamic_update_slice(
+    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
+) -> Any:
     """Wraps XLA's DynamicUpdateSlice: `operand` with a window replaced, moved inside if need be."""
     starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
@@ -175,8 +189,9 @@ def _starts_in_dim(operand: Any, start: Any, axis: int) -> list:
     return [start if i == axis else literal(start, 0) for i in range(typeof(operand).ndim)]
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
-                         allow_negative_indices: bool = True) -> Any:  # fmt: skip
+def dynamic_slice_in_dim(
+    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Any:
     """`dynamic_slice` along one axis."""
     shape = typeof(operand).shape
     axis = dims.canonical_axis(axis, len(shape))
@@ -185,22 +200,25 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
-                         allow_negative_indices: bool = True) -> Any:  # fmt: skip
+def dynamic_index_in_dim(
+    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Any:
     """One slice along an axis, at an index that may be a traced value."""
     found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return found if keepdims else squeeze(found, (axis,))
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:  # fmt: skip
+def dynamic_update_slice_in_dim(
+    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
     """`dynamic_update_slice` along one axis."""
     starts = _starts_in_dim(operand, start_index, dims.canonical_axis(axis, typeof(operand).ndim))
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:  # fmt: skip
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
     """`operand` with one slice along an axis replaced; `update` may lack that axis."""
     ndim = typeof(operand).ndim
     axis = dims.canonical_axis(axis, ndim)
@@ -208,6 +226,4 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
         if typeof(update).ndim + 1 != ndim:
             raise TypeError(f"update must have rank {ndim} or {ndim - 1}, got {typeof(update).ndim}")
         update = moving.expand_dims(update, (axis,))
-    return dynamic_update_slice_in_dim(
-        operand, update, index, axis, allow_negative_indices=allow_negative_indices
-    )
+    return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)

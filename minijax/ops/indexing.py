@@ -32,8 +32,14 @@ class GatherScatterMode(enum.Enum):
 
 CLIP, FILL_OR_DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
 PROMISE_IN_BOUNDS, ONE_HOT = GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.ONE_HOT
-_MODES = {"clip": CLIP, "fill": FILL_OR_DROP, "drop": FILL_OR_DROP, None: FILL_OR_DROP,
-          "promise_in_bounds": PROMISE_IN_BOUNDS, "one_hot": ONE_HOT}  # fmt: skip
+_MODES = {
+    "clip": CLIP,
+    "fill": FILL_OR_DROP,
+    "drop": FILL_OR_DROP,
+    None: FILL_OR_DROP,
+    "promise_in_bounds": PROMISE_IN_BOUNDS,
+    "one_hot": ONE_HOT,
+}
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -95,16 +101,13 @@ def check_vector(op: str, name: str, index_map: Sequence[int], indices: ShapedAr
     _check_distinct(op, name, index_map, rank)
 
 
-def check_batching(op: str, names: tuple[str, ...], numbers: Sequence, x: ShapedArray,
-                   indices: ShapedArray) -> None:  # fmt: skip
+def check_batching(op: str, names: tuple[str, ...], numbers: Sequence, x: ShapedArray, indices: ShapedArray) -> None:
     """Checks the batching axes of operand and indices, which must pair up and be no others."""
     _, dropped, index_map, of_operand, of_indices = numbers
     check_axes(op, "operand_batching_dims", of_operand, x.ndim)
     for name, axes in zip(names, (dropped, index_map), strict=False):
         if set(axes) & set(of_operand):
-            raise TypeError(
-                f"{op}: {name} and operand_batching_dims must be disjoint, got {axes}, {of_operand}"
-            )
+            raise TypeError(f"{op}: {name} and operand_batching_dims must be disjoint, got {axes}, {of_operand}")
     _check_distinct(op, names[2], of_indices, indices.ndim)
     if indices.ndim - 1 in of_indices:
         raise TypeError(f"{op}: {names[2]} {of_indices} hold the index vector's axis")
@@ -115,8 +118,7 @@ def check_batching(op: str, names: tuple[str, ...], numbers: Sequence, x: Shaped
         raise TypeError(f"{op}: batching dimensions of indices and operand differ in size: {shapes}")
 
 
-def check_slices(numbers: GatherDimensionNumbers, sizes: Sequence[int], x: ShapedArray,
-                 indices: ShapedArray) -> None:  # fmt: skip
+def check_slices(numbers: GatherDimensionNumbers, sizes: Sequence[int], x: ShapedArray, indices: ShapedArray) -> None:
     """Checks the slice sizes of a gather; where nothing is gathered, slices may be larger than the array."""
     if len(sizes) != x.ndim:
         raise TypeError(f"gather: {len(sizes)} slice sizes for an operand of rank {x.ndim}")
@@ -133,9 +135,7 @@ def check_slices(numbers: GatherDimensionNumbers, sizes: Sequence[int], x: Shape
                 raise TypeError(f"gather: can only {kind} axes of slice size {most}, got {sizes[i]} at {i}")
 
 
-def check_scatter(
-    x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers
-) -> None:
+def check_scatter(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers) -> None:
     """Checks the operands of a scatter against each other."""
     window, dropped, index_map, of_operand, _ = numbers
     check_vector("scatter", "scatter_dims_to_operand_dims", index_map, indices, x.ndim)

@@ -105,9 +105,7 @@ class Linalg(Primitive):
                     f"position {i} are subtypes of {self.accepts}."
                 )
             if a.ndim < rank:
-                raise TypeError(
-                    f"Input {i} to {self.name} must have rank at least {rank}, but got shape={a.shape}"
-                )
+                raise TypeError(f"Input {i} to {self.name} must have rank at least {rank}, but got shape={a.shape}")
         if len(avals) > 1:
             check_same_dtypes(self.name, *avals)
         batch = [a.shape[: a.ndim - rank] for a, rank in zip(avals, self.ranks, strict=True)]
@@ -120,9 +118,7 @@ class Linalg(Primitive):
             raise ValueError(f"{self.name}: the batch dimensions of the inputs must be equal, got {batch}.")
         if self.square and avals[0].shape[-1] != avals[0].shape[-2]:
             which = "first input" if len(avals) > 1 else "input"
-            raise ValueError(
-                f"The {which} to {self.name} must be a square matrix. Got shape {avals[0].shape}."
-            )
+            raise ValueError(f"The {which} to {self.name} must be a square matrix. Got shape {avals[0].shape}.")
         return batch[0]
 
     def batch(self, axis, operands, dims, **params):
@@ -146,9 +142,7 @@ def external(e: Any, name: str, operands: Sequence[str], ins: Sequence[ShapedArr
     if e.platform == "cpu" and cpu:
         routine, config = cpu
         config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in config.items()}
-        return foreign_call(
-            e, _lapack_name(routine, ins[0].dtype), operands, ins, outs, config, aliases, batch
-        )
+        return foreign_call(e, _lapack_name(routine, ins[0].dtype), operands, ins, outs, config, aliases, batch)
     if e.platform in GPU and gpu:
         target, config = GPU[e.platform] + gpu[0], gpu[1]
         return foreign_call(e, target, operands, ins, outs, config, aliases, batch)
@@ -209,8 +203,9 @@ def _succeeded(e: Any, info: str, aval: ShapedArray, direction: str) -> tuple[st
     return e.compare(direction, info, zero, aval), ShapedArray(aval.shape, np.dtype(bool))
 
 
-def where_found(e: Any, info: tuple[str, ShapedArray], found: Sequence[str],
-                outs: Sequence[ShapedArray], direction: str = "EQ") -> list[str]:  # fmt: skip
+def where_found(
+    e: Any, info: tuple[str, ShapedArray], found: Sequence[str], outs: Sequence[ShapedArray], direction: str = "EQ"
+) -> list[str]:
     """What a routine found where its `info` says that it succeeded, NaN elsewhere."""
     ok = _succeeded(e, *info, direction)
     return [_nan_unless(e, ok, x, out) for x, out in zip(found, outs, strict=True)]
@@ -253,9 +248,7 @@ class Cholesky(Linalg):
         factor = tril(self.bind(*primals))
         if type(tangents[0]) is Zero:
             return [factor], [Zero(typeof(factor).to_tangent_aval())]
-        right = triangular_solve(
-            factor, tangents[0], left_side=False, transpose_a=True, conjugate_a=True, lower=True
-        )
+        right = triangular_solve(factor, tangents[0], left_side=False, transpose_a=True, conjugate_a=True, lower=True)
         inner = triangular_solve(factor, right, left_side=True, transpose_a=False, lower=True)
         n, ndim = typeof(factor).shape[-1], typeof(factor).ndim
         lower = tril(inner)
@@ -276,9 +269,7 @@ class TriangularSolve(Linalg):
 
     def results(self, a, b, *, left_side, **params):
         if a.shape[-1] != b.shape[-2 if left_side else -1]:
-            raise ValueError(
-                f"Incompatible shapes for arguments to triangular_solve: {a.shape} and {b.shape}."
-            )
+            raise ValueError(f"Incompatible shapes for arguments to triangular_solve: {a.shape} and {b.shape}.")
         return [(b.shape[-2:], b.dtype)]
 
     def lower(self, e, ins, outs, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
@@ -287,12 +278,19 @@ class TriangularSolve(Linalg):
             conjugate_a = False
         if e.platform == "cpu" and ins[0].dtype.name in _PREFIX:
             trans = "N" if not transpose_a else "C" if conjugate_a else "T"
-            config = {"side": "L" if left_side else "R", "uplo": "L" if lower else "U", "trans_x": trans,
-                      "diag": "U" if unit_diagonal else "N"}  # fmt: skip
+            config = {
+                "side": "L" if left_side else "R",
+                "uplo": "L" if lower else "U",
+                "trans_x": trans,
+                "diag": "U" if unit_diagonal else "N",
+            }
             return external(e, self.name, [a, b], ins, outs, cpu=("trsm", config), aliases={1: 0})
         kind = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
-        return [e.triangular_solve(a, b, *ins, left_side=left_side, lower=lower, transpose=kind,
-                                   unit_diagonal=unit_diagonal)]  # fmt: skip
+        return [
+            e.triangular_solve(
+                a, b, *ins, left_side=left_side, lower=lower, transpose=kind, unit_diagonal=unit_diagonal
+            )
+        ]
 
     def jvp(self, primals, tangents, **params):
         (a, b), (da, db) = primals, tangents
@@ -320,11 +318,7 @@ class TriangularSolve(Linalg):
         at = ndim - 1 if left_side else ndim - 2
         b = moving.move_axis(b, db, at)
         shape = typeof(b).shape
-        joined = (
-            (*shape[:-2], shape[-2] * shape[-1])
-            if left_side
-            else (*shape[:-3], shape[-3] * shape[-2], shape[-1])
-        )
+        joined = (*shape[:-2], shape[-2] * shape[-1]) if left_side else (*shape[:-3], shape[-3] * shape[-2], shape[-1])
         x = self.bind(a, moving.reshape_to(b, joined), left_side=left_side, **params)
         return [moving.reshape_to(x, shape)], [at]
 
@@ -336,8 +330,9 @@ def _push_matrix(da, x, a, b, *, left_side, lower, transpose_a, conjugate_a, uni
     da = neg(tril(da, -k) if lower else triu(da, k))
     da = transposed(da) if transpose_a else da
     da = conj(da) if conjugate_a else da
-    how = dict(left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a,
-               unit_diagonal=unit_diagonal)  # fmt: skip
+    how = dict(
+        left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a, unit_diagonal=unit_diagonal
+    )
     solve = lambda y: triangular_solve_p.bind(a, y, **how)  # noqa: E731
     if left_side:
         return solve(matmul(da, x)) if rows > columns else matmul(solve(da), x)

@@ -51,8 +51,7 @@ class Reshape(Linear1):
     def infer(self, x, *, new_sizes, dimensions, sharding):
         if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
             raise TypeError(
-                f"reshape dimensions must be a permutation of operand dimensions, got {dimensions} for shape "
-                f"{x.shape}."
+                f"reshape dimensions must be a permutation of operand dimensions, got {dimensions} for shape {x.shape}."
             )
         if prod(new_sizes) != x.size:
             raise TypeError(
@@ -116,8 +115,7 @@ class ReduceSum(Linear1):
     def typed(self, avals, params):
         if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value:
             raise ValueError(
-                f"reduce_sum on operand {avals[0].str_short()} is not allowed when "
-                "jax_allow_f16_reductions=False."
+                f"reduce_sum on operand {avals[0].str_short()} is not allowed when jax_allow_f16_reductions=False."
             )
         return super().typed(avals, params)
 
@@ -169,8 +167,9 @@ def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *,
-                     out_sharding: Any = None) -> Any:  # fmt: skip
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Any:
     """Wraps XLA's BroadcastInDim: operand axis i becomes axis `broadcast_dimensions[i]` of `shape`.
 
     Raises TypeError or ValueError if the sizes do not fit.
@@ -254,8 +253,9 @@ def full(shape: Sequence[int], value: Any, weak_type: bool = False) -> Any:
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=None)
 
 
-def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *,
-            out_sharding: Any = None) -> Any:  # fmt: skip
+def reshape(
+    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Any:
     """Wraps XLA's Reshape; `dimensions`, if given, permutes the operand's axes first.
 
     Raises TypeError if the number of elements would change.

@@ -76,8 +76,7 @@ class DCESink(Primitive):
     def lower(self, e, ins, outs, x, *, prevent_mlir_dce):
         if prevent_mlir_dce:
             layout = [tuple(reversed(range(ins[0].ndim)))]
-            e.custom_call("dce_sink", [x], ins, [], has_side_effect=True, operand_layouts=layout,
-                          result_layouts=[])  # fmt: skip
+            e.custom_call("dce_sink", [x], ins, [], has_side_effect=True, operand_layouts=layout, result_layouts=[])
         return []
 
     def jvp(self, primals, tangents, **params):

@@ -36,9 +36,7 @@ class Threefry2x32(SameShape):
     def lower(self, e, ins, outs, *operands):
         # A loop compiles faster, and CPUs run it as fast; elsewhere the rounds are written out.
         build = _looped if e.platform == "cpu" else _unrolled
-        return e.call_shared(
-            self.name, "rounds", operands, ins, outs, lambda *xs: build(e, ins, outs[0], *xs)
-        )
+        return e.call_shared(self.name, "rounds", operands, ins, outs, lambda *xs: build(e, ins, outs[0], *xs))
 
     def jvp(self, primals, tangents):
         results = self.bind(*primals)
@@ -213,9 +211,14 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
     return words if aval.ndim == 1 else moving.reshape(words, aval.shape)
 
 
-def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
-                      algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT, *,
-                      out_sharding: Any = None) -> tuple:  # fmt: skip
+def rng_bit_generator(
+    key: Any,
+    shape: Sequence[int],
+    dtype: Any = np.uint32,
+    algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
+) -> tuple:
     """A new key and random bits of XLA's generator, which differ between platforms and versions."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
     params = dict(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)

@@ -109,9 +109,7 @@ class ReduceProd(Reduction):
         """The product along the first axis, which is not empty, and its tangent."""
         while (size := typeof(x).shape[0]) > 1:
             half = (size + 1) // 2
-            (x1, t1), (x2, t2) = (
-                [slice_in_dim(v, a, b) for v in (x, t)] for a, b in ((0, half), (half, size))
-            )
+            (x1, t1), (x2, t2) = ([slice_in_dim(v, a, b) for v in (x, t)] for a, b in ((0, half), (half, size)))
             if size % 2:
                 config = ((0, 1, 0), *((0, 0, 0),) * (typeof(x).ndim - 1))
                 x2, t2 = pad(x2, literal(x, 1), config), pad(t2, literal(x, 0), config)

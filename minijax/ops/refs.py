@@ -94,9 +94,7 @@ class EmptyRef(OfRefs):
     name = "empty_ref"
 
     def bind_all(self, operands, params):
-        return (
-            Primitive.bind_all(self, operands, params) if _records() else self.rebind(None, operands, params)
-        )
+        return Primitive.bind_all(self, operands, params) if _records() else self.rebind(None, operands, params)
 
     def rebind(self, trace, operands, params):
         return [Ref(full(params["ty"].shape, np.zeros((), params["ty"].dtype)[()]))]
@@ -443,9 +441,7 @@ def _check_bounds(index: tuple, arrays: Sequence, shape: Sequence[int], eager: b
         if type(x) is Window:
             first = x.start if type(x.start) is int else 0
             if not 0 <= first <= n - x.size * (x.step or 1) + (x.step or 1) - 1:
-                raise ValueError(
-                    f"Out of bound slice: start={x.start}, size={x.size}, stride={x.step}, dim={n}."
-                )
+                raise ValueError(f"Out of bound slice: start={x.start}, size={x.size}, stride={x.step}, dim={n}.")
         elif eager:
             x = arrays[x.n] if type(x) is Operand else x
             lowest = -n if type(x) is int else None
@@ -465,8 +461,7 @@ def _fitted(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequence) -> A
         raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {ref.dtype}. Value dtype: {aval.dtype}.")
     if aval.shape != there:
         raise ValueError(
-            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {there}. "
-            f"Value shape: {aval.shape}."
+            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {there}. Value shape: {aval.shape}."
         )
     return convert(held(value), ref.dtype)
 

@@ -59,9 +59,7 @@ def _check_scale(side: str, shape: tuple, scale: tuple, contracted: Any) -> None
     for i, (size, parts) in enumerate(zip(shape, scale, strict=True)):
         if i not in contracted:
             if size != parts:
-                raise TypeError(
-                    f"scaled_dot: {side} dim {i} of size {size} does not match scale dim size {parts}."
-                )
+                raise TypeError(f"scaled_dot: {side} dim {i} of size {size} does not match scale dim size {parts}.")
         elif not parts or size % parts:
             raise TypeError(
                 f"scaled_dot: {side} contracting dim {i} of size {size} must be divisible by its scale's "
@@ -75,8 +73,9 @@ def _check_scale(side: str, shape: tuple, scale: tuple, contracted: Any) -> None
 
 
 def _product(dimension_numbers: DotDimensionNumbers, preferred: Any) -> dict:
-    return dict(dimension_numbers=dimension_numbers, preferred_element_type=preferred, precision=None,
-                out_sharding=None)  # fmt: skip
+    return dict(
+        dimension_numbers=dimension_numbers, preferred_element_type=preferred, precision=None, out_sharding=None
+    )
 
 
 @cache.cache
@@ -104,9 +103,15 @@ def _repeated(x: Any, axis: int, size: int) -> Any:
     return moving.reshape(x, (*shape[:axis], size, *shape[axis + 1 :]))
 
 
-def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = None,
-               dimension_numbers: DotDimensionNumbers | None = None,
-               preferred_element_type: Any = None) -> Any:  # fmt: skip
+def scaled_dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    lhs_scale: Any = None,
+    rhs_scale: Any = None,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """The product of `lhs * lhs_scale` and `rhs * rhs_scale`; without a scale an operand is taken as it is.
 
     A scale has fewer elements along contracted axes, each for as many of the operand's. By default the last
@@ -123,8 +128,7 @@ def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = No
         _ones(aval, axes) if scale is None else scale
         for aval, scale, axes in zip((left, right), (lhs_scale, rhs_scale), contract, strict=True)
     ]
-    return scaled_dot_p.bind(lhs, rhs, *scales, dimension_numbers=dimension_numbers,
-                             preferred_element_type=wanted)  # fmt: skip
+    return scaled_dot_p.bind(lhs, rhs, *scales, dimension_numbers=dimension_numbers, preferred_element_type=wanted)
 
 
 def _ones(aval: ShapedArray, contracted: Any) -> Any:

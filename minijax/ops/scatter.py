@@ -74,9 +74,7 @@ class Gather(Primitive):
             return [self._emit(e, ins, outs, x, indices, **how)]
         numbers, (out,) = how["dimension_numbers"], outs
         bounds = index_bounds(numbers.start_index_map, how["slice_sizes"], ins[0])
-        wide = ShapedArray(
-            ins[1].shape, np.int64 if max(bounds, default=0) > np.iinfo(np.int32).max else _INT32
-        )
+        wide = ShapedArray(ins[1].shape, np.int64 if max(bounds, default=0) > np.iinfo(np.int32).max else _INT32)
         if wide.dtype != ins[1].dtype:
             indices = e.convert(indices, ins[1], wide)
         inside = _inside(e, indices, wide, bounds)
@@ -98,9 +96,7 @@ class Gather(Primitive):
         fill = 0 if params["mode"] is FILL_OR_DROP else params["fill_value"]
         return [out], self.bind_all([t, primals[1]], {**params, "fill_value": fill})
 
-    def transpose(
-        self, cts, x, indices, *, dimension_numbers, indices_are_sorted, unique_indices, mode, **how
-    ):
+    def transpose(self, cts, x, indices, *, dimension_numbers, indices_are_sorted, unique_indices, mode, **how):
         (ct,) = cts
         if type(ct) is Zero:
             return [Zero(x.aval), None]
@@ -128,13 +124,12 @@ class Gather(Primitive):
         of_indices = shifted(numbers.start_indices_batching_dims)
         if d is None:
             params.update(indices_are_sorted=False, unique_indices=False)
-            numbers = numbers._replace(
-                offset_dims=shifted(numbers.offset_dims), start_indices_batching_dims=of_indices
-            )
+            numbers = numbers._replace(offset_dims=shifted(numbers.offset_dims), start_indices_batching_dims=of_indices)
         else:
             params["slice_sizes"] = (min(axis.size, 1), *slice_sizes)
-            numbers = numbers._replace(operand_batching_dims=(0, *numbers.operand_batching_dims),
-                                       start_indices_batching_dims=(0, *of_indices))  # fmt: skip
+            numbers = numbers._replace(
+                operand_batching_dims=(0, *numbers.operand_batching_dims), start_indices_batching_dims=(0, *of_indices)
+            )
         params["dimension_numbers"] = numbers
         return self.bind_all([x, indices], params), [0]
 
@@ -152,9 +147,7 @@ def _inside(e: Any, indices: str, aval: ShapedArray, bounds: Sequence[int]) -> s
     above = e.compare("GE", indices, zeros, aval)
     both = e.binary("and", above, e.compare("LE", indices, _each(e, bounds, aval), aval), flags)
     start = e.constant(True, ShapedArray((), _BOOL))
-    return e.reduce([both], [start], [flags], [ShapedArray(aval.shape[:-1], _BOOL)], (aval.ndim - 1,), "and")[
-        0
-    ]
+    return e.reduce([both], [start], [flags], [ShapedArray(aval.shape[:-1], _BOOL)], (aval.ndim - 1,), "and")[0]
 
 
 gather_p = Gather()
@@ -170,10 +163,15 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
     mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     fill_value = _fill_value(typeof(operand).dtype, fill_value) if mode is FILL_OR_DROP else None
     return gather_p.bind(
-        operand, start_indices, dimension_numbers=GatherDimensionNumbers(*map(_axes, dimension_numbers)),
-        slice_sizes=dims.canonical_shape(slice_sizes), unique_indices=bool(unique_indices),
-        indices_are_sorted=bool(indices_are_sorted), mode=mode, fill_value=fill_value,
-    )  # fmt: skip
+        operand,
+        start_indices,
+        dimension_numbers=GatherDimensionNumbers(*map(_axes, dimension_numbers)),
+        slice_sizes=dims.canonical_shape(slice_sizes),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=mode,
+        fill_value=fill_value,
+    )
 
 
 def _axes(axes: Sequence[int]) -> tuple[int, ...]:
@@ -246,10 +244,7 @@ class Scatter(Primitive):
 
     def batch(self, axis, operands, dims_in, *, dimension_numbers, **how):
         (x, indices, updates), (d, indices_dim, updates_dim) = operands, dims_in
-        x, updates = (
-            moving.axis_to_front(x, d, axis.size),
-            moving.axis_to_front(updates, updates_dim, axis.size),
-        )
+        x, updates = (moving.axis_to_front(x, d, axis.size), moving.axis_to_front(updates, updates_dim, axis.size))
         window, dropped, index_map, of_operand, of_indices = dimension_numbers
         window, dropped, index_map, of_operand = map(shifted, (window, dropped, index_map, of_operand))
         if indices_dim is None:
@@ -272,8 +267,9 @@ class Scatter(Primitive):
         """The operand's cotangent."""
         return ct
 
-    def ct_updates(self, ct: Any, indices: Any, aval: ShapedArray, *, dimension_numbers: Any, mode: Any,
-                   **how: Any) -> Any:  # fmt: skip
+    def ct_updates(
+        self, ct: Any, indices: Any, aval: ShapedArray, *, dimension_numbers: Any, mode: Any, **how: Any
+    ) -> Any:
         """The cotangent of updates of type `aval`: read where they were written."""
         sizes = window_sizes(dimension_numbers, typeof(ct).ndim, aval.shape)
         return gather(ct, indices, gather_numbers(dimension_numbers), sizes, mode=mode, fill_value=0)
@@ -284,9 +280,7 @@ def _flags(params: dict) -> dict:
     return {k: params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
 
 
-def _clipped(
-    e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbers: ScatterDimensionNumbers
-) -> str:
+def _clipped(e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbers: ScatterDimensionNumbers) -> str:
     """The indices, moved inside in the mode CLIP; XLA drops updates that are out of bounds."""
     if mode is not CLIP:
         return indices
@@ -332,9 +326,7 @@ class ScatterReplace(Scatter):
                 select(wins(), new, _filled_like(new)),
             )
         ]
-        return [scatter_add(masked[0], indices, masked[1], **how)], [
-            scatter_add(masked[2], indices, masked[3], **how)
-        ]
+        return [scatter_add(masked[0], indices, masked[1], **how)], [scatter_add(masked[2], indices, masked[3], **how)]
 
     def _winners(self, x, indices, updates, how):
         """The number of the update that each element got (0: none), and a test for those written."""
@@ -408,9 +400,7 @@ class ScatterMul(Scatter):
         terms = [] if type(t) is Zero else self.bind_all([t, indices, updates], params)
         if type(t_updates) is not Zero:
             if not params["unique_indices"]:
-                raise NotImplementedError(
-                    "scatter_mul gradients are only implemented if `unique_indices=True`"
-                )
+                raise NotImplementedError("scatter_mul gradients are only implemented if `unique_indices=True`")
             terms.append(mul(x, scatter_add(_filled_like(x), indices, t_updates, **_flags(params))))
         return [out], [add_tangents(terms, out)]
 
@@ -497,8 +487,13 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable,
     if out.aval.dtype != dtype or out.aval.shape:
         raise TypeError(f"scatter_apply: func must map a scalar of {dtype.name} to another, got {out.aval}")
     return scatter_p.bind(
-        operand, scatter_indices, full(update_shape, 0, dtype), update_jaxpr=jaxpr, update_consts=(),
+        operand,
+        scatter_indices,
+        full(update_shape, 0, dtype),
+        update_jaxpr=jaxpr,
+        update_consts=(),
         dimension_numbers=ScatterDimensionNumbers(*map(_axes, dimension_numbers)),
-        indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
         mode=GatherScatterMode.from_any(mode),
-    )  # fmt: skip
+    )

@@ -51,9 +51,7 @@ class Squeeze(Linear1):
     name = "squeeze"
 
     def infer(self, x, *, dimensions):
-        return [
-            ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)
-        ]
+        return [ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)]
 
     def lower(self, e, ins, outs, x, *, dimensions):
         return [e.reshape(x, ins[0], outs[0])]
@@ -131,9 +129,7 @@ class Slice(Linear1):
     def transposed(self, ct, aval, *, start_indices, limit_indices, strides):
         strides = strides or (1,) * aval.ndim
         config = []
-        for start, size, count, stride in zip(
-            start_indices, aval.shape, typeof(ct).shape, strides, strict=True
-        ):
+        for start, size, count, stride in zip(start_indices, aval.shape, typeof(ct).shape, strides, strict=True):
             end = start + (count - 1) * stride + 1 if count else start
             config.append((start, size - end, stride - 1))
         return pad(ct, literal(ct, 0), config)
@@ -172,25 +168,19 @@ class Pad(Primitive):
 
     def infer(self, x, value, *, padding_config):
         if x.dtype != value.dtype:
-            raise TypeError(
-                f"pad: operand ({x.dtype.name}) and padding_value ({value.dtype.name}) must be same dtype"
-            )
+            raise TypeError(f"pad: operand ({x.dtype.name}) and padding_value ({value.dtype.name}) must be same dtype")
         if value.shape:
             raise ValueError(f"pad: padding_value must be a scalar, got shape {value.shape}")
         if len(padding_config) != x.ndim:
             raise ValueError(f"pad: padding_config {padding_config} needs one entry per axis of {x.shape}")
         if any(between < 0 for _, _, between in padding_config):
-            raise ValueError(
-                f"pad: interior padding must be nonnegative, got padding_config {padding_config}"
-            )
+            raise ValueError(f"pad: interior padding must be nonnegative, got padding_config {padding_config}")
         shape = tuple(
             low + high + size + max(0, size - 1) * between
             for size, (low, high, between) in zip(x.shape, padding_config, strict=True)
         )
         if any(size < 0 for size in shape):
-            raise ValueError(
-                f"pad: padding_config {padding_config} cuts more than there is of shape {x.shape}"
-            )
+            raise ValueError(f"pad: padding_config {padding_config} cuts more than there is of shape {x.shape}")
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
     def lower(self, e, ins, outs, x, value, *, padding_config):
@@ -208,9 +198,7 @@ class Pad(Primitive):
         if type(ct) is Zero:
             return [Zero(v.aval) if is_linear(v) else None for v in (x, value)]
         cut = pad(ct, literal(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
-        ct_x = slice(
-            cut, (0,) * len(padding_config), typeof(cut).shape, tuple(c + 1 for _, _, c in padding_config)
-        )
+        ct_x = slice(cut, (0,) * len(padding_config), typeof(cut).shape, tuple(c + 1 for _, _, c in padding_config))
         if not is_linear(value):
             return [ct_x, None]
         axes = tuple(range(len(padding_config)))
@@ -266,9 +254,7 @@ class Concatenate(Joined):
         if not 0 <= dimension < xs[0].ndim:
             raise TypeError(f"concatenate: dimension {dimension} out of bounds for shapes {_listed(shapes)}")
         if len({s[:dimension] + s[dimension + 1 :] for s in shapes}) > 1:
-            raise TypeError(
-                f"Cannot concatenate shapes {_listed(shapes)}: they differ beside dimension {dimension}"
-            )
+            raise TypeError(f"Cannot concatenate shapes {_listed(shapes)}: they differ beside dimension {dimension}")
         check_same_dtypes(self.name, *xs)
         total = sum(s[dimension] for s in shapes)
         shape = (*shapes[0][:dimension], total, *shapes[0][dimension + 1 :])
@@ -498,16 +484,15 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     if len(set(axes)) != len(axes):
         raise ValueError(f"squeeze: dimensions are not unique: {tuple(dimensions)}")
     if any(aval.shape[a] != 1 for a in axes):
-        raise ValueError(
-            f"squeeze: cannot select an axis of size other than 1: {tuple(dimensions)} of {aval.shape}"
-        )
+        raise ValueError(f"squeeze: cannot select an axis of size other than 1: {tuple(dimensions)} of {aval.shape}")
     if not axes and isinstance(array, Array):
         return array
     return squeeze_p.bind(array, dimensions=tuple(sorted(axes)))
 
 
-def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None) -> Any:  # fmt: skip
+def slice(
+    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Any:
     """Wraps XLA's Slice: the elements from starts up to limits, by strides."""
     starts, limits = (tuple(map(dims.canonical_dim, v)) for v in (start_indices, limit_indices))
     steps = None if strides is None else tuple(map(dims.canonical_dim, strides))
@@ -522,8 +507,7 @@ def _size_along(name: str, operand: Any, axis: int) -> tuple[int, int]:
     return axis % len(shape), shape[axis]
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1,
-                 axis: int = 0) -> Any:  # fmt: skip
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
     """A slice along one axis; None and negative numbers as in Python's slices, but nothing is clipped."""
     axis, size = _size_along("slice_in_dim", operand, int(axis))
     start, limit = (
@@ -636,9 +620,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
     """`arr` broadcast, as NumPy does, to the shape of `like_arr`. Raises ValueError where it does not fit."""
     have, shape = typeof(arr).shape, typeof(like_arr).shape
     if len(have) > len(shape):
-        raise ValueError(
-            f"broadcast_like: Cannot broadcast to shape with fewer dimensions: arr_shape={have} {shape=}"
-        )
+        raise ValueError(f"broadcast_like: Cannot broadcast to shape with fewer dimensions: arr_shape={have} {shape=}")
     if any(n not in (1, m) for n, m in zip(reversed(have), reversed(shape), strict=False)):
         raise ValueError(
             f"broadcast_like: Incompatible types for broadcasting: input shape={have} and requested {shape=}"
@@ -688,8 +670,9 @@ def _filled(shape: Any, value: Any, dtype: Any, weak: bool, sharding: Any) -> An
     return value if isinstance(value, Array) or not state.is_eager() else transfer.to_device(value)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None,
-              sharding: Any = None) -> Any:  # fmt: skip
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None, sharding: Any = None
+) -> Any:
     """An array of one value, of the shape, dtype and weak type of `x` unless told otherwise."""
     aval = typeof_like(x)
     weak = dtype is None and aval.weak_type
@@ -717,9 +700,7 @@ def iota(dtype: Any, size: int) -> Any:
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
     """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
-    found = iota_p.bind(
-        dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None
-    )
+    found = iota_p.bind(dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None)
     return found if out_sharding is None else laid_out("broadcasted_iota", found, out_sharding)
 
 

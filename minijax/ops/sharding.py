@@ -46,9 +46,7 @@ def widened(sharding: Sharding, dim: int, names: tuple, free: Any, function: str
     if not isinstance(sharding, NamedSharding):
         return sharding
     if function and any(n in axes_of(e) for e in sharding.spec for n in names):
-        raise ValueError(
-            f"vmap spmd_axis_name {names} cannot appear in {function} spec, but got spec {sharding.spec}"
-        )
+        raise ValueError(f"vmap spmd_axis_name {names} cannot appear in {function} spec, but got spec {sharding.spec}")
     entries = list(sharding.spec.padded(dim))
     entries.insert(dim, free if not names else names[0] if len(names) == 1 else names)
     return sharding.update(spec=sharding.spec.update(partitions=tuple(entries)))
@@ -66,8 +64,7 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
         return spec
     if not isinstance(spec, P):
         raise TypeError(
-            f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got "
-            f"{spec}"
+            f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got {spec}"
         )
     mesh = meshes.context_mesh()
     if mesh is None and function == "with_sharding_constraint":
@@ -105,9 +102,7 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
         return None
     wanted, mesh = named_sharding(function, out_sharding), meshes.context_mesh()
     if mesh is not None and wanted.mesh.abstract_mesh != mesh.abstract_mesh:
-        raise ValueError(
-            f"Context mesh {mesh} should match the mesh of sharding {wanted.mesh} passed to {function}."
-        )
+        raise ValueError(f"Context mesh {mesh} should match the mesh of sharding {wanted.mesh} passed to {function}.")
     return wanted if check_explicit(function, wanted) else None
 
 
@@ -150,9 +145,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """
     leaves, treedef = tree.flatten(x)
     wanted = tree.flatten_axes("with_sharding_constraint shardings", treedef, shardings)
-    return treedef.unflatten([
-        _constrained(leaf, s) for leaf, s in zip(leaves, wanted, strict=True)
-    ])  # fmt: skip
+    return treedef.unflatten([_constrained(leaf, s) for leaf, s in zip(leaves, wanted, strict=True)])
 
 
 def _constrained(x: Any, spec: Any) -> Any:
@@ -166,6 +159,9 @@ def _constrained(x: Any, spec: Any) -> Any:
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
     return sharding_constraint_p.bind(
-        x, sharding=sharding, layout=None, unconstrained_dims=free,
+        x,
+        sharding=sharding,
+        layout=None,
+        unconstrained_dims=free,
         context_mesh=meshes.empty_mesh() if mesh is None else mesh.abstract_mesh,
-    )  # fmt: skip
+    )

@@ -33,9 +33,13 @@ _FLAG = ShapedArray((), np.bool_)
 def take_along(x: Any, indices: Any, axis: int) -> Any:
     """The elements of `x` at `indices` along `axis`; the last axis of `indices` is a vector of one index."""
     others = tuple(i for i in range(typeof(x).ndim) if i != axis)
-    numbers = GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,),
-                                     operand_batching_dims=others,
-                                     start_indices_batching_dims=others)  # fmt: skip
+    numbers = GatherDimensionNumbers(
+        offset_dims=(),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+        operand_batching_dims=others,
+        start_indices_batching_dims=others,
+    )
     return gather(x, indices, numbers, (1,) * typeof(x).ndim, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
@@ -93,9 +97,7 @@ def _keys(e: Any, x: str, dtype: Any) -> list[tuple[str, ShapedArray]]:
     if np.issubdtype(dtype, np.complexfloating):
         part = np.finfo(dtype).dtype
         return [
-            key
-            for name in ("real", "imag")
-            for key in _keys(e, e.map_to(name, x, unit, ShapedArray((), part)), part)
+            key for name in ("real", "imag") for key in _keys(e, e.map_to(name, x, unit, ShapedArray((), part)), part)
         ]
     if not dtypes.issubdtype(dtype, np.floating):
         return [(x, unit)]

@@ -70,8 +70,7 @@ def device_groups(e: Any, primitive: Primitive, axis_name: Any, groups: Groups =
     """The positions in the mesh that work together, a row a group, where the emitter stands."""
     if e.manual is None:
         raise NotImplementedError(
-            f"{primitive.name}: the axis {axis_name} is bound to no mesh; use it inside shard_map, pmap or "
-            "vmap"
+            f"{primitive.name}: the axis {axis_name} is bound to no mesh; use it inside shard_map, pmap or vmap"
         )
     mesh = e.manual[0]
     ids = np.arange(mesh.size).reshape(mesh.axis_sizes)

@@ -21,15 +21,12 @@ from minijax.ops.shape import pad, slice
 PaddingPairs = Sequence[tuple[int, int]]
 
 # What an axis that no window slides along has for each parameter.
-_AT_REST = {
-    "window_dimensions": 1, "window_strides": 1, "padding": (0, 0), "base_dilation": 1, "window_dilation": 1,
-}  # fmt: skip
+_AT_REST = {"window_dimensions": 1, "window_strides": 1, "padding": (0, 0), "base_dilation": 1, "window_dilation": 1}
 _GPUS = ("cuda", "rocm", "oneapi")
 _SIZES = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
 
 
-def dilated(sizes: Sequence[int], dilation: Sequence[int] | None,
-            op: str = "reduce_window") -> tuple[int, ...]:  # fmt: skip
+def dilated(sizes: Sequence[int], dilation: Sequence[int] | None, op: str = "reduce_window") -> tuple[int, ...]:
     """The sizes of axes after gaps of `dilation - 1` are put between their elements; None: no gaps."""
     if dilation is None:
         return tuple(sizes)
@@ -38,8 +35,9 @@ def dilated(sizes: Sequence[int], dilation: Sequence[int] | None,
     return tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
 
 
-def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int],
-                    padding: str) -> list[tuple[int, int]]:  # fmt: skip
+def padtype_to_pads(
+    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
+) -> list[tuple[int, int]]:
     """The padding before and after each axis that "VALID", "SAME" or "SAME_LOWER" means.
 
     "SAME" gives as many windows as strides fit into the axis, the odd element of padding at the end,
@@ -49,9 +47,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
         raise TypeError(f"padtype_to_pads: Unknown padding type: {padding}.")
     kind = padding.upper()
     if kind not in ("VALID", "SAME", "SAME_LOWER"):
-        raise RuntimeError(
-            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
-        )
+        raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     pads = []
@@ -62,13 +58,22 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     return pads
 
 
-def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: Sequence[int],
-                              window_strides: Sequence[int], padding: PaddingPairs,
-                              base_dilation: Sequence[int] | None = None,
-                              window_dilation: Sequence[int] | None = None) -> tuple[int, ...]:  # fmt: skip
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: PaddingPairs,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
     """How many windows there are along each axis. Raises TypeError for dilations that are not positive."""
-    axes = zip(dilated(operand_shape, base_dilation), dilated(window_dimensions, window_dilation),
-               window_strides, padding, strict=True)  # fmt: skip
+    axes = zip(
+        dilated(operand_shape, base_dilation),
+        dilated(window_dimensions, window_dilation),
+        window_strides,
+        padding,
+        strict=True,
+    )
     return tuple(max(0, (low + n + high - window) // stride + 1) for n, window, stride, (low, high) in axes)
 
 
@@ -76,15 +81,17 @@ def _ints(name: str, values: Sequence) -> tuple[int, ...]:
     try:
         return tuple(map(operator.index, values))
     except TypeError:
-        raise TypeError(
-            f"reduce_window {name} must have every element be an integer type, got {values}"
-        ) from None
+        raise TypeError(f"reduce_window {name} must have every element be an integer type, got {values}") from None
 
 
-def canonical_window(shape: tuple[int, ...], window_dimensions: Sequence[int],
-                     window_strides: Sequence[int] | None, padding: str | PaddingPairs,
-                     base_dilation: Sequence[int] | None,
-                     window_dilation: Sequence[int] | None) -> dict[str, tuple]:  # fmt: skip
+def canonical_window(
+    shape: tuple[int, ...],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None,
+    padding: str | PaddingPairs,
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> dict[str, tuple]:
     """The parameters of a window over an operand of `shape`, as primitives take them."""
     given = (window_dimensions, window_strides, base_dilation, window_dilation)
     ones = (1,) * len(window_dimensions)
@@ -112,9 +119,7 @@ def check_window(shape: tuple[int, ...], **window: tuple) -> None:
                 f"window_dimensions {dims}."
             )
         if not all(n > 0 for n in window[name]):
-            raise TypeError(
-                f"reduce_window {name} must have every element be strictly positive, got {window[name]}."
-            )
+            raise TypeError(f"reduce_window {name} must have every element be strictly positive, got {window[name]}.")
 
 
 def window_shape(shape: tuple[int, ...], **window: tuple) -> tuple[int, ...]:
@@ -177,8 +182,7 @@ class ReduceWindowSum(ReduceWindow, Linear1):
     def reducer(self, e, dtype):
         return "add"
 
-    def transposed(self, ct, aval, *, window_dimensions, window_strides, padding, base_dilation,
-                   window_dilation):  # fmt: skip
+    def transposed(self, ct, aval, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
         """Every element gathers from the windows it was in: they are spread by strides and padded to meet."""
         ones = (1,) * aval.ndim
         wide = dilated(window_dimensions, window_dilation)
@@ -189,9 +193,14 @@ class ReduceWindowSum(ReduceWindow, Linear1):
             before = wide[i] - 1 - low
             after = have[i] + wide[i] - 1 - spread[i] - before
             config.append((before, after, window_strides[i] - 1))
-        return self.bind(pad(ct, literal(ct, 0), config), window_dimensions=window_dimensions,
-                         window_strides=base_dilation, padding=((0, 0),) * aval.ndim, base_dilation=ones,
-                         window_dilation=window_dilation)  # fmt: skip
+        return self.bind(
+            pad(ct, literal(ct, 0), config),
+            window_dimensions=window_dimensions,
+            window_strides=base_dilation,
+            padding=((0, 0),) * aval.ndim,
+            base_dilation=ones,
+            window_dilation=window_dilation,
+        )
 
 
 class ReduceWindowExtremum(ReduceWindow):
@@ -261,8 +270,9 @@ class SelectAndScatterAdd(ByWinners):
 
         def scatter(x, aval, padding):
             wins = lambda a, b: e.compare(select_prim.direction, a, b, unit)  # noqa: E731
-            return e.select_and_scatter(x, source, e.constant(0, unit), aval, source_aval, wins, add,
-                                        padding=padding, **window)  # fmt: skip
+            return e.select_and_scatter(
+                x, source, e.constant(0, unit), aval, source_aval, wins, add, padding=padding, **window
+            )
 
         if not padding:
             return [source]  # XLA aborts the process for select_and_scatter of rank 0
@@ -310,9 +320,14 @@ class SelectAndGatherAdd(ByWinners):
                 wins = e.compare(select_prim.direction, pairs.first(x), pairs.first(y), unit)
                 return e.select(wins, x, y, flag, pairs.aval(()))
 
-            found = e.reduce_window([pairs.pack(x, tangents, aval.shape)], [pairs.pack(*starts, ())],
-                                    [pairs.aval(aval.shape)], [pairs.aval(outs[0].shape)], better_pair,
-                                    **window)  # fmt: skip
+            found = e.reduce_window(
+                [pairs.pack(x, tangents, aval.shape)],
+                [pairs.pack(*starts, ())],
+                [pairs.aval(aval.shape)],
+                [pairs.aval(outs[0].shape)],
+                better_pair,
+                **window,
+            )
             return [pairs.second(*found, outs[0].shape)]
 
         def better(a, s, b, t):
@@ -347,8 +362,9 @@ class SelectAndScatter(Primitive):
     def infer(self, operand, source, init, **params):
         return [ShapedArray(operand.shape, operand.dtype)]
 
-    def lower(self, e, ins, outs, x, source, init, *, select_jaxpr, select_consts, scatter_jaxpr,
-              scatter_consts, **window):  # fmt: skip
+    def lower(
+        self, e, ins, outs, x, source, init, *, select_jaxpr, select_consts, scatter_jaxpr, scatter_consts, **window
+    ):
         select, scatter = (
             lambda *names, jaxpr=jaxpr, consts=consts: jaxpr_body(
                 e, jaxpr, [e.constant_of(c, typeof(c)) for c in consts], names

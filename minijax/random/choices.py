@@ -17,15 +17,7 @@ from minijax.ops.moving import expand_dims, full, move_axis, reshape
 from minijax.ops.reduce import argmax
 from minijax.ops.sort import sort_key_val, top_k
 from minijax.random.keys import single_key
-from minijax.random.samplers import (
-    check_shape,
-    checked_key,
-    drawn_shape,
-    gumbel,
-    randint,
-    split_in_two,
-    uniform,
-)
+from minijax.random.samplers import check_shape, checked_key, drawn_shape, gumbel, randint, split_in_two, uniform
 from minijax.run.array import Array
 
 
@@ -38,8 +30,7 @@ def _counted(size: int) -> Array:
     return shaping.iota(dtypes.default_int_dtype(), max(size, 0))
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
-                out_sharding: Any = None) -> Array:  # fmt: skip
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
     """The slices of `x` along an axis (or the numbers below the integer `x`) in random order.
 
     With `independent` each vector along the axis gets an order of its own.
@@ -69,8 +60,9 @@ def _shuffle(key, x, axis):
     return x
 
 
-def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0,
-           mode: str | None = None) -> Array:  # fmt: skip
+def choice(
+    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None
+) -> Array:
     """Elements of `a` along an axis (or numbers below the integer `a`), with probabilities `p` if given."""
     key, _ = single_key("choice", key)
     if not isinstance(shape, tuple | list | np.ndarray):
@@ -147,8 +139,7 @@ def _without_replacement(key, logits, axis, shape, count, mode):
     aval = typeof(logits)
     if count > aval.shape[axis]:
         raise ValueError(
-            f"Number of samples without replacement ({count}) cannot exceed number of categories "
-            f"({aval.shape[axis]})."
+            f"Number of samples without replacement ({count}) cannot exceed number of categories ({aval.shape[axis]})."
         )
     scores = ops.add(logits, gumbel(key, aval.shape, aval.dtype, mode))
     last = aval.ndim - 1

@@ -198,8 +198,7 @@ def fold_in(key: Any, data: Any) -> Array:
     shape = typeof(data).shape
     if shape:
         raise TypeError(
-            f"fold_in accepts a scalar, but was given an array of shape {shape} != (). "
-            "Use jax.vmap for batching."
+            f"fold_in accepts a scalar, but was given an array of shape {shape} != (). Use jax.vmap for batching."
         )
     return _like(random_fold_in_p.bind(key, convert(data, UINT32)), raw)
 

@@ -83,8 +83,9 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     return random_bits_p.bind(key, bit_width=8 * dtype.itemsize, shape=drawn_shape(shape))
 
 
-def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
-            out_sharding: Any = None) -> Array:  # fmt: skip
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
+) -> Array:
     """Numbers spread evenly over [minval, maxval)."""
     key = checked_key("uniform", key, out_sharding)
     return _uniform(key, drawn_shape(shape), float_dtype("uniform", dtype), minval, maxval)
@@ -106,8 +107,7 @@ def _uniform(key, shape, dtype, minval, maxval):
     return ops.max(low, reshape(scaled, shape))
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *,
-            out_sharding: Any = None) -> Array:  # fmt: skip
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Integers spread evenly over [minval, maxval). Raises TypeError for a dtype that is no integer."""
     key = checked_key("randint", key, out_sharding)
     shape = drawn_shape(shape)
@@ -117,8 +117,10 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     info = dtypes.iinfo(dtype)
     if info.bits >= 32:
         return _randint(key, shape, minval, maxval, dtype)
-    low, high = (clip(convert(x, np.dtype("int32")), min=int(info.min), max=int(info.max) + more)
-                 for x, more in ((minval, 0), (maxval, 1)))  # fmt: skip
+    low, high = (
+        clip(convert(x, np.dtype("int32")), min=int(info.min), max=int(info.max) + more)
+        for x, more in ((minval, 0), (maxval, 1))
+    )
     return convert(_randint(key, shape, low, high, np.dtype("int32")), dtype)
 
 
@@ -135,8 +137,9 @@ def _fitted(x: Any, dtype: np.dtype) -> Any:
 @jitted("_randint", static=("shape", "dtype"))
 def _randint(key, shape, minval, maxval, dtype):
     check_shape("randint", shape, minval, maxval)
-    low, high = (x if np.issubdtype(typeof(x).dtype, np.integer) else convert_element_type(x, dtype)
-                 for x in (minval, maxval))  # fmt: skip
+    low, high = (
+        x if np.issubdtype(typeof(x).dtype, np.integer) else convert_element_type(x, dtype) for x in (minval, maxval)
+    )
     info = dtypes.iinfo(dtype)
     # maxval may be one more than the dtype holds.
     beyond = ops.gt(high, _fitted(np.asarray(info.max, dtype)[()], typeof(high).dtype))
@@ -155,8 +158,7 @@ def _randint(key, shape, minval, maxval, dtype):
     return ops.add(low, convert(ops.rem(offset, span), dtype))
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
-              out_sharding: Any = None) -> Array:  # fmt: skip
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
     """True with probability `p`; mode "high" tells small probabilities apart.
 
     Raises TypeError unless `p` is floating, ValueError for another mode.
@@ -226,8 +228,9 @@ def _normal_real(key, shape, dtype):
     return ops.mul(literal(drawn, sqrt(2)), ops.erf_inv(drawn))
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
-                     out_sharding: Any = None) -> Array:  # fmt: skip
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of the standard normal distribution, of those between `lower` and `upper`."""
     key = checked_key("truncated_normal", key, out_sharding)
     shape = None if shape is None else drawn_shape(shape)
@@ -264,8 +267,7 @@ def _exponential(key, shape, dtype):
     return ops.neg(ops.log1p(ops.neg(uniform(key, shape, dtype))))
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *,
-           out_sharding: Any = None) -> Array:  # fmt: skip
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Gumbel distribution; mode "high" reaches further into its tail.
 
     Raises ValueError for a mode other than "high" and "low".

@@ -180,8 +180,7 @@ class Format:
 _SCALARS_ONLY = "Only scalar arrays can be converted to Python scalars; got arr.ndim="
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 _AMBIGUOUS_EMPTY = (
-    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not "
-    "empty."
+    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
 )
 _DLPACK_CPU = 1
 
@@ -353,8 +352,9 @@ class ArrayImpl(Array):
         raw = self._raw.clone()
         if copy:
             value = np.array(self._value, order="C")
-            raw = _jax.batched_device_put(self._sig, self._sig.native, [value], [self._sig.device],
-                                          force_copy=True, enable_x64=True)  # fmt: skip
+            raw = _jax.batched_device_put(
+                self._sig, self._sig.native, [value], [self._sig.device], force_copy=True, enable_x64=True
+            )
         return _jax.buffer_to_dlpack_managed_tensor(raw, stream=stream)
 
     def __dlpack_device__(self):
@@ -479,9 +479,11 @@ def copied(x: ArrayImpl) -> ArrayImpl:
     """The same values in memory of their own."""
     sig = x._sig
     raw = _jax.batched_copy_array_to_devices_with_sharding(
-        [x._raw], [client.device_list(sig.sharding._device_assignment)], [sig.native],
+        [x._raw],
+        [client.device_list(sig.sharding._device_assignment)],
+        [sig.native],
         [_jax.ArrayCopySemantics.ALWAYS_COPY],
-    )[0]  # fmt: skip
+    )[0]
     return sig.wrap(raw, sig)
 
 
@@ -496,8 +498,9 @@ def _reconstruct_array(make, args, state, aval_state):
 def put_host(value: np.ndarray, sig: Signature) -> Any:
     """The raw array of a host value, whose dtype must be the signature's; never aliases `value`."""
     if sig.device is not None:
-        return _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False,
-                                       _COPY_DURING_CALL, True)  # fmt: skip
+        return _jax.batched_device_put(
+            sig, sig.native, [value], [sig.device], sig.committed, False, _COPY_DURING_CALL, True
+        )
     parts = sig.sharding.addressable_devices_indices_map(sig.shape)
     # jaxlib takes several buffers only without a copy of its own, so each gets memory that nobody else has.
     values = [np.array(value[index], order="C", copy=True) for index in parts.values()]

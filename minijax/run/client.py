@@ -109,8 +109,9 @@ def _warn_of_fork() -> None:
         warnings.warn(
             "os.fork() was called. os.fork() is incompatible with multithreaded code, and JAX is "
             "multithreaded, so this will likely lead to a deadlock.",
-            RuntimeWarning, stacklevel=2,
-        )  # fmt: skip
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 os.register_at_fork(before=_warn_of_fork)
@@ -145,8 +146,7 @@ def get_client(backend: Any = None) -> Any:
         )
     if backend in _failures:
         raise RuntimeError(
-            f"Backend '{backend}' failed to initialize: {_failures[backend]}. "
-            f"Available backends are {list(started)}"
+            f"Backend '{backend}' failed to initialize: {_failures[backend]}. Available backends are {list(started)}"
         )
     raise RuntimeError(f"Unknown backend {backend}. Available backends are {list(started)}")
 
@@ -178,9 +178,7 @@ def devices(backend: Any = None) -> list[Device]:
     return list(get_client(backend).devices())
 
 
-def local_devices(
-    process_index: int | None = None, backend: Any = None, host_id: int | None = None
-) -> list[Device]:
+def local_devices(process_index: int | None = None, backend: Any = None, host_id: int | None = None) -> list[Device]:
     """The devices of one process, by default of this one."""
     if host_id is not None:
         _warn_renamed("The argument `host_id` of jax.local_devices", "process_index")

@@ -43,9 +43,7 @@ _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 _UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
-def make_options(
-    devices: Sequence[Any], options: dict[str, Any] | None = None, replicas: int = 1
-) -> xc.CompileOptions:
+def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None, replicas: int = 1) -> xc.CompileOptions:
     """XLA's options for a program on these devices; `options` are jax's `compiler_options`."""
     made = xc.CompileOptions()
     build = made.executable_build_options
@@ -202,9 +200,7 @@ def load_serialized(data: bytes, devices: Sequence[Any], name: str = "", text: s
     """The program that `Program.serialize` wrote; `text`, if known, tells which libraries it calls."""
     ensure_custom_calls(text)
     devices = tuple(devices)
-    executable = devices[0].client.deserialize_executable(
-        data, client.device_list(devices), make_options(devices)
-    )
+    executable = devices[0].client.deserialize_executable(data, client.device_list(devices), make_options(devices))
     return Program(executable, devices, name)
 
 
@@ -226,9 +222,7 @@ class Program:
         handlers = [
             _jax.array_result_handler(
                 host.WideType(tuple(shape.dimensions()), shape.numpy_dtype()),
-                client.native_sharding(
-                    client.single_device_sharding(self.devices[0]), len(shape.dimensions())
-                ),
+                client.native_sharding(client.single_device_sharding(self.devices[0]), len(shape.dimensions())),
                 committed=False,
                 _skip_checks=True,
             )
@@ -237,18 +231,12 @@ class Program:
         return self.executable.execute_sharded(list(raws)).consume_with_handlers(handlers)
 
     def _output_shapes(self):
-        shape = xc.XlaComputation(
-            self.executable.hlo_modules()[0].as_serialized_hlo_module_proto()
-        ).program_shape()
+        shape = xc.XlaComputation(self.executable.hlo_modules()[0].as_serialized_hlo_module_proto()).program_shape()
         result = shape.result_shape()
         return result.tuple_shapes() if result.is_tuple() else [result]
 
     def bind_outputs(
-        self,
-        avals: Sequence[Any],
-        shardings: Sequence[Any],
-        committed: bool | Sequence[bool] = False,
-        label: str = "",
+        self, avals: Sequence[Any], shardings: Sequence[Any], committed: bool | Sequence[bool] = False, label: str = ""
     ) -> Callable[[list], list[ArrayImpl]]:
         """A function from raw inputs to arrays of the given types and shardings; messages name `label`."""
         flags = [committed] * len(avals) if isinstance(committed, bool) else committed
@@ -257,8 +245,14 @@ class Program:
         run.program = self  # as long as somebody can run it, the cache finds it
         return run
 
-    def bind_call(self, avals: Sequence[Any], shardings: Sequence[Any], committed: bool,
-                  places: Sequence[int], rebuild: Callable | None) -> Callable[[Sequence], Any]:  # fmt: skip
+    def bind_call(
+        self,
+        avals: Sequence[Any],
+        shardings: Sequence[Any],
+        committed: bool,
+        places: Sequence[int],
+        rebuild: Callable | None,
+    ) -> Callable[[Sequence], Any]:
         """A function of values, the inputs those at `places`, to what `rebuild` makes of the results.
 
         Without that there is one result.

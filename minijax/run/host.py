@@ -103,9 +103,7 @@ def _unpacker(shape, dtype, device):
     )
     program = device.client.compile_and_load(text, [device], xc.CompileOptions())
     native = client.native_sharding(client.single_device_sharding(device), len(shape))
-    handler = _jax.array_result_handler(
-        WideType(shape, wide_dtype), native, committed=True, _skip_checks=True
-    )
+    handler = _jax.array_result_handler(WideType(shape, wide_dtype), native, committed=True, _skip_checks=True)
     return program, handler
 
 
@@ -151,8 +149,7 @@ def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtyp
         return read_shard(raw, 0, sharding, shape, dtype)
     if not sharding.is_fully_addressable:
         raise RuntimeError(
-            "Fetching value for an array that spans non-addressable (non process local) devices is not "
-            "possible."
+            "Fetching value for an array that spans non-addressable (non process local) devices is not possible."
         )
     whole = np.empty(shape, dtype)
     for k, index in enumerate(sharding.devices_indices_map(shape).values()):

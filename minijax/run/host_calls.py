@@ -64,17 +64,23 @@ def _is_wide(dtype):
 def _launched(call, sig, moved):
     result = call.result
     launch = _Launch(
-        call.program.executable, _leaf(), [sig.native], [result.native], [result], [result.committed], [True],
-        [None],
-    )  # fmt: skip
+        call.program.executable, _leaf(), [sig.native], [result.native], [result], [result.committed], [True], [None]
+    )
 
     def plainly(x):
         return moved((x,))._raw
 
     dispatch = _jax.pjit(
-        call.program.name, plainly, lambda x: (plainly(x), launch), [], [], sig, _registry(),
-        plainly, _jax.PjitFunctionCache(1),
-    )  # fmt: skip
+        call.program.name,
+        plainly,
+        lambda x: (plainly(x), launch),
+        [],
+        [],
+        sig,
+        _registry(),
+        plainly,
+        _jax.PjitFunctionCache(1),
+    )
     # jaxlib may let the program read the memory of the array: it gets one that nobody else can write to.
     return lambda values: ArrayImpl(dispatch(values[0].copy()), result)
 

@@ -18,10 +18,7 @@ from jaxlib import _jax, _profiler, xla_client as xc
 from minijax.base import config
 from minijax.base.lazy import defer
 
-_LINALG = (
-    defer("jaxlib.gpu_linalg"), defer("jaxlib.gpu_prng"), defer("jaxlib.gpu_solver"),
-    defer("jaxlib.gpu_sparse"),
-)  # fmt: skip
+_LINALG = (defer("jaxlib.gpu_linalg"), defer("jaxlib.gpu_prng"), defer("jaxlib.gpu_solver"), defer("jaxlib.gpu_sparse"))
 _EXTENSIONS = {
     13: defer("jax_cuda13_plugin.cuda_plugin_extension"),
     12: defer("jax_cuda12_plugin.cuda_plugin_extension"),

@@ -28,9 +28,9 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
             return _distributed(raw, old, new)
         if devices == wanted:
             return _resharder(old, new)(raw)
-    if len(devices) == len(wanted) and client.hlo_sharding(
-        old.sharding, len(old.shape)
-    ) == client.hlo_sharding(new.sharding, len(new.shape)):
+    if len(devices) == len(wanted) and client.hlo_sharding(old.sharding, len(old.shape)) == client.hlo_sharding(
+        new.sharding, len(new.shape)
+    ):
         copied = _jax.batched_copy_array_to_devices_with_sharding(
             [raw], [client.device_list(wanted)], [new.native], [xc.ArrayCopySemantics.REUSE_INPUT]
         )[0]
@@ -43,8 +43,7 @@ def _distributed(raw, old, new):
     cut, order, devices = _distribution(old, new)
     pieces = [raw] if cut is None else cut([raw])
     parts = [pieces[k] for k in order]
-    return _jax.batched_device_put(new, new.native, parts, devices, new.committed, force_copy=True,
-                                   enable_x64=True)  # fmt: skip
+    return _jax.batched_device_put(new, new.native, parts, devices, new.committed, force_copy=True, enable_x64=True)
 
 
 @cache(maxsize=1024)
@@ -61,9 +60,7 @@ def _distribution(old: Signature, new: Signature) -> tuple[Callable | None, list
 
 @cache(maxsize=1024)
 def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list], list]:
-    bounds = [
-        [(a or 0, n if b is None else b) for (a, b), n in zip(p, aval.shape, strict=True)] for p in places
-    ]
+    bounds = [[(a or 0, n if b is None else b) for (a, b), n in zip(p, aval.shape, strict=True)] for p in places]
     outs = [ShapedArray(tuple([b - a for a, b in p]), aval.dtype) for p in bounds]
     e = Emitter(device.platform)
 
@@ -92,6 +89,11 @@ def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
 
 def _identity(aval: Any, before: Sharding, after: Sharding) -> Program:
     v, devices = Var(aval), after._device_assignment
-    made = lower_jaxpr(ClosedJaxpr(Jaxpr([], [v], [v], [])), name="jit__identity", in_shardings=[before],
-                       out_shardings=[after], num_partitions=len(devices))  # fmt: skip
+    made = lower_jaxpr(
+        ClosedJaxpr(Jaxpr([], [v], [v], [])),
+        name="jit__identity",
+        in_shardings=[before],
+        out_shardings=[after],
+        num_partitions=len(devices),
+    )
     return compile_text(made.text, name=made.name, devices=devices)

@@ -21,10 +21,7 @@ def chosen_shardings(program: Program, ins: int, outs: int) -> tuple[list, list]
     """The HLO shardings of arguments and results, as the compiler has settled them."""
     executable = program.executable
     found = []
-    for protos, count in (
-        (executable.get_parameter_shardings(), ins),
-        (executable.get_output_shardings(), outs),
-    ):
+    for protos, count in ((executable.get_parameter_shardings(), ins), (executable.get_output_shardings(), outs)):
         chosen = [_hlo.HloSharding.from_proto(p) for p in protos or ()]
         found.append(chosen or [_hlo.HloSharding.replicate()] * count)
     return found[0], found[1]
@@ -100,8 +97,9 @@ def launcher(program: Program) -> Callable[[Callable, Sequence, Sequence], list]
     return _launch_in_turn if any(f" {name}" in text for name in _COLLECTIVES) else _launch
 
 
-def bind_spread(program: Program, avals: Sequence[Any], shardings: Sequence[Sharding],
-                label: str = "") -> Callable[[Sequence], list[ArrayImpl]]:  # fmt: skip
+def bind_spread(
+    program: Program, avals: Sequence[Any], shardings: Sequence[Sharding], label: str = ""
+) -> Callable[[Sequence], list[ArrayImpl]]:
     """A function from raw inputs, which must be as the program expects them, to arrays."""
     signatures = [signature(aval, s, True) for aval, s in zip(avals, shardings, strict=True)]
     handlers = [result_handler(sig) for sig in signatures]

@@ -77,8 +77,10 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
     if sig.device is None:
         return ArrayImpl(put_host(_as_dtype(x, sig.aval), sig), sig)
     value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
-    return ArrayImpl(_jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False,
-                                             _COPY_DURING_CALL, True), sig)  # fmt: skip
+    return ArrayImpl(
+        _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, _COPY_DURING_CALL, True),
+        sig,
+    )
 
 
 def placer(sig: Signature) -> Callable[[np.ndarray], ArrayImpl] | None:
@@ -100,8 +102,7 @@ def _from_scalar(x, aval, device, committed):
     if type(x) is int:
         dtypes.check_int_fits(x, aval.dtype)
     wide = aval.dtype in _WIDE  # and not as the switch is: another thread may have moved it
-    raw = _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False,
-                                  _COPY_DURING_CALL, wide)  # fmt: skip
+    raw = _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, _COPY_DURING_CALL, wide)
     return ArrayImpl(raw, sig)
 
 
@@ -142,8 +143,7 @@ def _to_numpy(x):
         raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type")
     if not hasattr(x, "dtype"):
         raise TypeError(
-            f"Cannot interpret value of type {type(x)} as an abstract array; "
-            "it does not have a dtype attribute"
+            f"Cannot interpret value of type {type(x)} as an abstract array; it does not have a dtype attribute"
         )
     if hasattr(x, "__array__"):
         return np.asarray(x), bool(getattr(x, "weak_type", False))
@@ -222,18 +222,31 @@ def to_host(x: ArrayImpl) -> np.ndarray:
 
 class _DLTensor(ctypes.Structure):
     _fields_ = [
-        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
-    ]  # fmt: skip
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
 
 
 # Type codes of dlpack that NumPy does not read.
 _ML_CODES = {
-    4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
-    11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu",
-}  # fmt: skip
+    4: "bfloat16",
+    7: "float8_e3m4",
+    8: "float8_e4m3",
+    9: "float8_e4m3b11fnuz",
+    10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz",
+    12: "float8_e5m2",
+    13: "float8_e5m2fnuz",
+    14: "float8_e8m0fnu",
+}
 _CPU_DEVICE = 1
 _ALIGNMENT = 64
 
@@ -249,16 +262,16 @@ def _numpy_of_capsule(capsule) -> np.ndarray:
     tensor = _DLTensor.from_address(host._capsule_pointer(capsule, b"dltensor"))
     name = _ML_CODES.get(tensor.code)
     if name is None or not hasattr(ml_dtypes, name):
-        raise TypeError(
-            f"from_dlpack: dlpack type code {tensor.code} with {tensor.bits} bits is not supported"
-        )
+        raise TypeError(f"from_dlpack: dlpack type code {tensor.code} with {tensor.bits} bits is not supported")
     dtype, shape = np.dtype(getattr(ml_dtypes, name)), tuple(tensor.shape[: tensor.ndim])
     if not math.prod(shape):
         return np.empty(shape, dtype)
     strides = [s * dtype.itemsize for s in tensor.strides[: tensor.ndim]] if tensor.strides else None
-    span = math.prod(shape) if strides is None else 1 + sum(
-        (n - 1) * s // dtype.itemsize for n, s in zip(shape, strides, strict=True)
-    )  # fmt: skip
+    span = (
+        math.prod(shape)
+        if strides is None
+        else 1 + sum((n - 1) * s // dtype.itemsize for n, s in zip(shape, strides, strict=True))
+    )
     memory = (ctypes.c_char * (span * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
     memory._capsule = capsule
     return np.ndarray(shape, dtype, memory, strides=strides)
@@ -273,9 +286,7 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> ArrayIm
         raise TypeError(f"from_dlpack: arrays on dlpack device type {int(device_type)} are not supported")
     if isinstance(device, Sharding):
         if device.num_devices != 1:
-            raise ValueError(
-                f"from_dlpack can only unpack a dlpack tensor onto a singular device, got {device}"
-            )
+            raise ValueError(f"from_dlpack can only unpack a dlpack tensor onto a singular device, got {device}")
         device = device._device_assignment[0]
     if copy is False and isinstance(x, ArrayImpl) and device not in (None, x._sig.device):
         raise ValueError(

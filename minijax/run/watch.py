@@ -33,9 +33,7 @@ def watched(run: Callable[[Sequence], Any], name: str) -> Callable[[Sequence], A
     if options.no_execution:
 
         def refused(raws):
-            raise RuntimeError(
-                f"JAX tried to execute function {name}, but the no_execution config option is set"
-            )
+            raise RuntimeError(f"JAX tried to execute function {name}, but the no_execution config option is set")
 
         return refused
     if not is_checking():

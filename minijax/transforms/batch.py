@@ -48,9 +48,7 @@ class BatchTrace(Trace):
     def __init__(self, parent: Trace, axis: Axis, tag: object = None):
         super().__init__(parent)
         self.axis = axis
-        self.tag = (
-            tag or object()
-        )  # traces of one vmap share it: functions with rules may capture its tracers
+        self.tag = tag or object()  # traces of one vmap share it: functions with rules may capture its tracers
 
     def split(self, operands: Sequence) -> tuple[list, list]:
         values, dims = [], []
@@ -112,8 +110,9 @@ def batched_jvp(jvp: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple
         half = len(results) // 2
         pairs = list(zip(result_dims[:half], result_dims[half:], strict=True))
         out_dims[:] = [p if p is not None else t for p, t in pairs]
-        return [place(x, d, want, axis) for x, d, want in
-                zip(results, result_dims, (*out_dims, *out_dims), strict=True)]  # fmt: skip
+        return [
+            place(x, d, want, axis) for x, d, want in zip(results, result_dims, (*out_dims, *out_dims), strict=True)
+        ]
 
     run.__name__ = getattr(jvp, "__name__", "jvp")
     return run, out_dims
@@ -124,8 +123,7 @@ def batched_backward(bwd: Callable, axis: Axis, fwd_dims: list, dims: Sequence, 
 
     def run(*residuals_and_cts):
         results, result_dims = batch_flat(bwd, axis, residuals_and_cts, fwd_dims, tag)
-        return [fit_cotangent(x, d, want, axis) for x, d, want in
-                zip(results, result_dims, dims, strict=True)]  # fmt: skip
+        return [fit_cotangent(x, d, want, axis) for x, d, want in zip(results, result_dims, dims, strict=True)]
 
     run.__name__ = getattr(bwd, "__name__", "bwd")
     return run
@@ -147,9 +145,7 @@ def place(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
     return broadcast_axis(x, axis.size, want) if dim is None else move_axis(x, dim, want)
 
 
-def batch_flat(
-    fun: Callable, axis: Axis, values: Sequence, dims: Sequence, tag: object = None
-) -> tuple[list, list]:
+def batch_flat(fun: Callable, axis: Axis, values: Sequence, dims: Sequence, tag: object = None) -> tuple[list, list]:
     """Results of a flat function over batched values, and their dims."""
     return checked_for_leaks(*_batch(fun, axis, values, dims, tag))
 
@@ -178,8 +174,10 @@ def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, dims: tuple, out_dims: tuple) -
     def run(*args):
         body = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
         results, result_dims = batch_flat(body, axis, args, dims)
-        found[:] = [want if type(want) is int else 0 if want is ... and d is not None else d
-                    for d, want in zip(result_dims, out_dims, strict=True)]  # fmt: skip
+        found[:] = [
+            want if type(want) is int else 0 if want is ... and d is not None else d
+            for d, want in zip(result_dims, out_dims, strict=True)
+        ]
         return [place(x, d, want, axis) for x, d, want in zip(results, result_dims, found, strict=True)]
 
     avals = [

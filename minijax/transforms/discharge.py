@@ -67,8 +67,7 @@ class TakesRefs(Primitive):
             ref._value = value
         return list(results)
 
-    def discharge(self, operands: Sequence, refs: Sequence[Ref],
-                  **params: Any) -> tuple[list, dict, Callable]:  # fmt: skip
+    def discharge(self, operands: Sequence, refs: Sequence[Ref], **params: Any) -> tuple[list, dict, Callable]:
         """Operands and parameters without references; what takes the results to (results, last values)."""
         raise NotImplementedError(f"{self.name} does not take references")
 

@@ -55,8 +55,14 @@ def operand(x: Any) -> ArrayImpl:
 
 
 @stack.deep
-def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, platform: str = "",
-                  locate: Callable | None = None, lifted: Collection[Var] = ()) -> Lowered:  # fmt: skip
+def lower_program(
+    closed: ClosedJaxpr,
+    options: ProgramOptions,
+    placement: Placement,
+    platform: str = "",
+    locate: Callable | None = None,
+    lifted: Collection[Var] = (),
+) -> Lowered:
     """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`; `locate`: see hlo.module.
 
     Large constants, and those that are `lifted`, are arguments.
@@ -68,9 +74,7 @@ def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Place
     hoisted, hidden = [], []
     for v, c in zip(pruned.jaxpr.constvars, pruned.consts, strict=True):
         if v in lifted or (
-            isinstance(v.aval, ShapedArray)
-            and v.aval.shape
-            and v.aval.size * v.aval.dtype.itemsize > _SMALL_CONSTANT
+            isinstance(v.aval, ShapedArray) and v.aval.shape and v.aval.size * v.aval.dtype.itemsize > _SMALL_CONSTANT
         ):
             hoisted.append(v)
             hidden.append(c)
@@ -79,15 +83,24 @@ def lower_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Place
     if placement.is_spread:
         hidden = on_mesh(hidden, placement)
         ins = [placement.in_shardings[i] for i in kept] + [c._sig.sharding for c in hidden]
-        laid = dict(in_shardings=ins, out_shardings=placement.out_shardings,
-                      num_partitions=len(placement.devices),
-                      memory_kinds=placement.memory_kinds(pruned.out_avals))  # fmt: skip
+        laid = dict(
+            in_shardings=ins,
+            out_shardings=placement.out_shardings,
+            num_partitions=len(placement.devices),
+            memory_kinds=placement.memory_kinds(pruned.out_avals),
+        )
     platform = platform or client.lowering_platform(placement.devices[0])
     made = module.lower_jaxpr(
-        pruned, name=f"jit_{options.name}", platform=platform,
-        donated=donated, hoisted=hoisted, arg_names=info.arg_names,
-        result_names=_result_names(info, pruned), locate=locate, **laid,
-    )  # fmt: skip
+        pruned,
+        name=f"jit_{options.name}",
+        platform=platform,
+        donated=donated,
+        hoisted=hoisted,
+        arg_names=info.arg_names,
+        result_names=_result_names(info, pruned),
+        locate=locate,
+        **laid,
+    )
     return Lowered(made, pruned, kept, hidden, donated, placement, f"jit({options.name})")
 
 
@@ -102,9 +115,7 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
     with guards.asked_for(free=True):
         arrays = [operand(c) for c in constants]
         return [
-            x
-            if x._sig.sharding._device_assignment == placement.devices
-            else transfer.to_device(x, everywhere)
+            x if x._sig.sharding._device_assignment == placement.devices else transfer.to_device(x, everywhere)
             for x in arrays
         ]
 
@@ -194,8 +205,7 @@ def _own(constant: Any, device: Any) -> ArrayImpl:
 class SpreadRunner:
     """A compiled program on several devices: call it with arrays, which are laid out as it wants them."""
 
-    __slots__ = ("program", "run", "kept", "hidden", "deleted", "donated", "in_shardings", "out_shardings",
-                 "placed")  # fmt: skip
+    __slots__ = ("program", "run", "kept", "hidden", "deleted", "donated", "in_shardings", "out_shardings", "placed")
     device = None
 
     def __init__(self, lowered: Lowered, program: compile.Program):
@@ -208,9 +218,7 @@ class SpreadRunner:
         if kinds := placement.memory_kinds(closed.out_avals):
             outs = [s.with_memory_kind(kind) for s, kind in zip(outs, kinds, strict=True)]
         self.out_shardings = outs
-        self.hidden = [
-            copied(transfer.to_device(c, c._sig.sharding))._raw for c in lowered.hidden
-        ]  # fmt: skip
+        self.hidden = [copied(transfer.to_device(c, c._sig.sharding))._raw for c in lowered.hidden]
         # For each argument, the signatures of arrays that need not be moved.
         self.placed: list[set] = [set() for _ in self.kept]
         self.run = spread.bind_spread(program, closed.out_avals, self.out_shardings, lowered.label)
@@ -255,14 +263,14 @@ def _settled(given: Sequence, chosen: Sequence, avals: Sequence, placement: Plac
     if len(placement.devices) == 1:
         return [placement.alone() if s is None else s for s in given]
     return [
-        s if isinstance(s, NamedSharding | GSPMDSharding)
-        else spread.named_sharding(placement.mesh, hlo, aval.ndim)
+        s if isinstance(s, NamedSharding | GSPMDSharding) else spread.named_sharding(placement.mesh, hlo, aval.ndim)
         for s, hlo, aval in zip(given, chosen, avals, strict=False)
-    ]  # fmt: skip
+    ]
 
 
-def compile_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement,
-                    lift: bool = False) -> Runner | SpreadRunner:  # fmt: skip
+def compile_program(
+    closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, lift: bool = False
+) -> Runner | SpreadRunner:
     """Lowers and compiles a jaxpr for the devices of its placement.
 
     Constants become operands if `lift`, or if an earlier program differs from this one in constants alone.
@@ -272,8 +280,9 @@ def compile_program(closed: ClosedJaxpr, options: ProgramOptions, placement: Pla
     return compile_lowered(told_of(_sharing, closed, options, placement, lift), options)
 
 
-def told_of(lower: Callable[..., Lowered], closed: ClosedJaxpr, options: ProgramOptions, placement: Placement,
-            *rest: Any) -> Lowered:  # fmt: skip
+def told_of(
+    lower: Callable[..., Lowered], closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, *rest: Any
+) -> Lowered:
     """What `lower` makes of all this; listeners and the log hear of it."""
     name = f"jit({options.name})"
     laid = placement.in_shardings if placement.is_spread else [UNSPECIFIED] * len(closed.in_avals)
@@ -302,8 +311,7 @@ def _is_worth_sharing(lowered: Lowered, options: ProgramOptions) -> bool:
     )
 
 
-def _lifted(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement,
-            plain: Lowered | None) -> Lowered:  # fmt: skip
+def _lifted(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, plain: Lowered | None) -> Lowered:
     """The program with constants as operands, unless there is a plain one and this one is new."""
     found = lift_constants(closed, plain is not None)
     if not found.values:
@@ -336,9 +344,13 @@ def _runs_of(closed: ClosedJaxpr) -> cache.BoundedDict:
     return cache.BoundedDict(256)
 
 
-def run_closed(closed: ClosedJaxpr, operands: Sequence, how: tuple,
-               options_of: Callable[..., ProgramOptions] = ProgramOptions,
-               operation: str = "") -> list[ArrayImpl]:  # fmt: skip
+def run_closed(
+    closed: ClosedJaxpr,
+    operands: Sequence,
+    how: tuple,
+    options_of: Callable[..., ProgramOptions] = ProgramOptions,
+    operation: str = "",
+) -> list[ArrayImpl]:
     """Compiles a jaxpr, with the options of `how`, once per kind of operands, and runs it.
 
     `operation`: the primitive that the jaxpr consists of, if it is one.
@@ -350,8 +362,7 @@ def run_closed(closed: ClosedJaxpr, operands: Sequence, how: tuple,
     run = runs.get(key)
     if run is None:
         run = runs.once(
-            key,
-            lambda: config.run_as_of(key[0], _compile_closed, closed, arrays, options_of(*how), operation),
+            key, lambda: config.run_as_of(key[0], _compile_closed, closed, arrays, options_of(*how), operation)
         )
     return run(arrays)
 
@@ -385,9 +396,7 @@ def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
     out_avals, effs = primitive.typed(avals, params)
     outvars = [Var(a) for a in out_avals]
     eqn = JaxprEqn(invars, outvars, primitive, params, effs, None, context.EMPTY)
-    return ClosedJaxpr(
-        Jaxpr([], invars, outvars, [eqn], effects.join(effs), DebugInfo("jit", primitive.name))
-    )
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effects.join(effs), DebugInfo("jit", primitive.name)))
 
 
 def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = False) -> list:

@@ -89,9 +89,7 @@ class JVPTrace(DualTrace):
         self.rule_trace = parent
 
     def join(self, primals, tangents):
-        return [
-            p if type(t) is Zero else JVPTracer(self, p, t) for p, t in zip(primals, tangents, strict=True)
-        ]
+        return [p if type(t) is Zero else JVPTracer(self, p, t) for p, t in zip(primals, tangents, strict=True)]
 
     def process(self, primitive, operands, params):
         primals, tangents = self.split(operands)
@@ -111,9 +109,7 @@ def zero_if_float0(t: Any) -> Any:
 
 def with_zeros(primals: Sequence, tangents: Sequence) -> list:
     """The tangents with symbolic zeros where there is None."""
-    return [
-        Zero(typeof(p).to_tangent_aval()) if t is None else t for p, t in zip(primals, tangents, strict=True)
-    ]
+    return [Zero(typeof(p).to_tangent_aval()) if t is None else t for p, t in zip(primals, tangents, strict=True)]
 
 
 @stack.deep
@@ -126,22 +122,20 @@ def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list
 
 
 @state.traced_cache
-def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...],
-              instantiate_out: tuple[bool, ...]) -> tuple[ClosedJaxpr, tuple[bool, ...]]:  # fmt: skip
+def jvp_jaxpr(
+    closed: ClosedJaxpr, nonzeros: tuple[bool, ...], instantiate_out: tuple[bool, ...]
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     """The jaxpr (primals, nonzero tangents) -> (results, nonzero tangents), and which results have one."""
     out_nonzeros: list[bool] = []
 
     def pushed(*args):
         primals, rest = args[: len(nonzeros)], iter(args[len(nonzeros) :])
         tangents = [
-            next(rest) if nz else Zero(typeof(p).to_tangent_aval())
-            for p, nz in zip(primals, nonzeros, strict=True)
+            next(rest) if nz else Zero(typeof(p).to_tangent_aval()) for p, nz in zip(primals, nonzeros, strict=True)
         ]
         run = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
         results, result_tangents = jvp_flat(run, primals, tangents)
-        kept = [
-            instantiate(t) if keep else t for t, keep in zip(result_tangents, instantiate_out, strict=True)
-        ]
+        kept = [instantiate(t) if keep else t for t, keep in zip(result_tangents, instantiate_out, strict=True)]
         out_nonzeros[:] = [type(t) is not Zero for t in kept]
         return [*results, *(t for t in kept if type(t) is not Zero)]
 

@@ -22,15 +22,24 @@ _MOVING = frozenset(
     "stop_gradient reduce_precision".split()
 )
 # What XLA computes without constants of its own, and of that, what it computes without sums.
-_PURE = _SUMS | _PRODUCTS | _CHOOSING | frozenset(
-    "exp log sin cos tanh sqrt rsqrt abs sign floor ceil square not reduce_sum reduce_max reduce_min "
-    "reduce_and reduce_or argmax argmin dot_general gather dynamic_slice dynamic_update_slice concatenate "
-    "iota sort scan while cond add_any".split()
-)  # fmt: skip
-_SUMLESS = _PRODUCTS | _CHOOSING | frozenset(
-    "abs sign floor ceil square reduce_max reduce_min argmax argmin gather dynamic_slice concatenate sort "
-    "while cond scan".split()
-)  # fmt: skip
+_PURE = (
+    _SUMS
+    | _PRODUCTS
+    | _CHOOSING
+    | frozenset(
+        "exp log sin cos tanh sqrt rsqrt abs sign floor ceil square not reduce_sum reduce_max reduce_min "
+        "reduce_and reduce_or argmax argmin dot_general gather dynamic_slice dynamic_update_slice concatenate "
+        "iota sort scan while cond add_any".split()
+    )
+)
+_SUMLESS = (
+    _PRODUCTS
+    | _CHOOSING
+    | frozenset(
+        "abs sign floor ceil square reduce_max reduce_min argmax argmin gather dynamic_slice concatenate sort "
+        "while cond scan".split()
+    )
+)
 _LARGEST = 32
 _SPECIAL = (-1, 0, 1)  # with which an operation is another one, or none
 
@@ -171,11 +180,12 @@ class _Lifter:
                 self.lifted[self.root(a)] = self.consts[self.root(a)]
         if not any(type(a) is Literal for a in eqn.invars) or not self._allows(eqn):
             return eqn
-        return eqn.replace(invars=[
-            self.variable(np.asarray(a.val, a.aval.dtype), a.aval)
-            if type(a) is Literal and _is_plain(a.val) else a
-            for a in eqn.invars
-        ])  # fmt: skip
+        return eqn.replace(
+            invars=[
+                self.variable(np.asarray(a.val, a.aval.dtype), a.aval) if type(a) is Literal and _is_plain(a.val) else a
+                for a in eqn.invars
+            ]
+        )
 
     def variable(self, value: Any, aval: AbstractValue) -> Var:
         new = Var(aval)
@@ -200,11 +210,7 @@ def _is_other_kind(name: str, other: str) -> bool:
 
 
 def _is_small(aval: AbstractValue) -> bool:
-    return (
-        type(aval) is ShapedArray
-        and aval.dtype.kind in "fiu"
-        and (aval.size * aval.dtype.itemsize <= _LARGEST)
-    )
+    return type(aval) is ShapedArray and aval.dtype.kind in "fiu" and (aval.size * aval.dtype.itemsize <= _LARGEST)
 
 
 def _is_plain(value: Any) -> bool:
@@ -218,9 +224,10 @@ def _has_constants(closed: ClosedJaxpr) -> bool:
     """Whether there is a constant that could be lifted, were it for its value alone."""
     return bool(closed.consts) or any(
         any(type(a) is Literal and _is_plain(a.val) for a in eqn.invars)
-        if eqn.primitive.lift is None and not eqn.primitive.inlinable else True
+        if eqn.primitive.lift is None and not eqn.primitive.inlinable
+        else True
         for eqn in closed.eqns
-    )  # fmt: skip
+    )
 
 
 def inlined(closed: ClosedJaxpr) -> ClosedJaxpr:

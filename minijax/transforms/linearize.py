@@ -7,15 +7,7 @@ from typing import Any, NamedTuple
 from minijax.base import dtypes, stack
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
-from minijax.ir.trace import (
-    JaxprTrace,
-    JaxprTracer,
-    Trace,
-    Tracer,
-    constants_to_inputs,
-    eval_jaxpr,
-    trace_to_jaxpr,
-)
+from minijax.ir.trace import JaxprTrace, JaxprTracer, Trace, Tracer, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
 from minijax.ops.zeros import instantiate
 from minijax.transforms.hoist import hoist_jaxpr
@@ -112,14 +104,14 @@ class LinearizeTrace(DualTrace):
         with state.set_current_trace(self.tangent_trace):
             pushed = iter(push(*[t for t in tangents if t is not None]))
         return [
-            LinearizeTracer(self, r, next(pushed)) if nz else r
-            for r, nz in zip(results, out_nonzeros, strict=True)
+            LinearizeTracer(self, r, next(pushed)) if nz else r for r, nz in zip(results, out_nonzeros, strict=True)
         ]
 
 
 @stack.deep
-def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | None = None,
-                   debug_info: DebugInfo | None = None) -> tuple[list, list[bool], Jaxpr, list]:  # fmt: skip
+def linearize_flat(
+    fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | None = None, debug_info: DebugInfo | None = None
+) -> tuple[list, list[bool], Jaxpr, list]:
     """Runs a flat function at `primals`.
 
     Returns its results, which of them depend on the inputs, the linear jaxpr (nonzero input tangents ->
@@ -165,8 +157,9 @@ class Linearized(NamedTuple):
 
 
 @state.traced_cache
-def linearize_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...],
-                    instantiate_out: tuple[bool, ...] | None = None) -> Linearized:  # fmt: skip
+def linearize_jaxpr(
+    closed: ClosedJaxpr, nonzeros: tuple[bool, ...], instantiate_out: tuple[bool, ...] | None = None
+) -> Linearized:
     """Splits a jaxpr for the tangents of its `nonzeros` inputs."""
     found: dict[str, Any] = {}
 
@@ -182,9 +175,7 @@ def linearize_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...],
         keep = [(v, r) for i, (v, r) in enumerate(pairs) if isinstance(r, Tracer) or i >= len(residuals)]
         fixed = [(v, r) for v, r in pairs[: len(residuals)] if not isinstance(r, Tracer)]
         tangent = constants_to_inputs(jaxpr.replace(constvars=[v for v, _ in keep]))
-        found["tangent"] = ClosedJaxpr(
-            tangent.replace(constvars=[v for v, _ in fixed]), [r for _, r in fixed]
-        )
+        found["tangent"] = ClosedJaxpr(tangent.replace(constvars=[v for v, _ in fixed]), [r for _, r in fixed])
         found["out_nonzeros"], found["residuals"] = tuple(out_nonzeros), len(keep)
         return [*results, *(r for _, r in keep)]
 
@@ -193,8 +184,9 @@ def linearize_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...],
     return Linearized(made, **found)
 
 
-def _instantiated(jaxpr: Jaxpr, results: Sequence, out_nonzeros: Sequence[bool],
-                  wanted: Sequence[bool]) -> tuple[Jaxpr, list, list[bool]]:  # fmt: skip
+def _instantiated(
+    jaxpr: Jaxpr, results: Sequence, out_nonzeros: Sequence[bool], wanted: Sequence[bool]
+) -> tuple[Jaxpr, list, list[bool]]:
     """The linear jaxpr that reads from new constvars the zeros of results that must have a tangent."""
     have, constvars, zeros, outvars = iter(jaxpr.outvars), list(jaxpr.constvars), [], []
     for r, nz, want in zip(results, out_nonzeros, wanted, strict=True):

@@ -82,8 +82,7 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def choose_placement(operands: Sequence[Signature], options: ProgramOptions,
-                     closed: ClosedJaxpr) -> Placement:  # fmt: skip
+def choose_placement(operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr) -> Placement:
     """Where to run a program on operands with these signatures.
 
     Raises ValueError if operands, the options and the program do not agree on the devices, or if an operand
@@ -107,9 +106,7 @@ def _spread(operands, options, closed, inside) -> Placement:
     given = options.in_shardings or (None,) * len(operands)
     given = (*(None,) * (len(operands) - len(given)), *given)
     names = closed.debug_info.arg_names or [f"args[{i}]" for i in range(len(operands))]
-    ins = [
-        _argument_sharding(x, s, n, options) for x, s, n in zip(operands, given, names, strict=False)
-    ]  # fmt: skip
+    ins = [_argument_sharding(x, s, n, options) for x, s, n in zip(operands, given, names, strict=False)]
     outs = options.out_shardings or (None,) * len(closed.outvars)
     outs = _result_shardings(outs, closed.out_avals, closed.debug_info.result_paths)
     moved = [s for _, s in inside if isinstance(s, MemorySpace)]
@@ -117,9 +114,7 @@ def _spread(operands, options, closed, inside) -> Placement:
     claims += [("out_shardings", s) for s in outs if s is not None]
     claims += [claim for claim in inside if not isinstance(claim[1], MemorySpace)]
     names_memory = Host in moved or not all(s._in_default_memory for _, s in claims)
-    concrete = [
-        (whose, s) for whose, s in claims if not isinstance(getattr(s, "mesh", None), meshes.AbstractMesh)
-    ]
+    concrete = [(whose, s) for whose, s in claims if not isinstance(getattr(s, "mesh", None), meshes.AbstractMesh)]
     mesh = meshes.context_mesh()
     if not concrete:
         if mesh is None:
@@ -177,9 +172,7 @@ def check_fits(sharding: Sharding, aval: ShapedArray, what: str) -> None:
     except IndivisibleError:
         raise
     except ValueError as error:
-        raise ValueError(
-            f"One of {what} is incompatible with its sharding annotation {sharding}: {error}"
-        ) from None
+        raise ValueError(f"One of {what} is incompatible with its sharding annotation {sharding}: {error}") from None
 
 
 def _incompatible(first, second, operands, names, options) -> NoReturn:
@@ -189,12 +182,8 @@ def _incompatible(first, second, operands, names, options) -> NoReturn:
         where = f"with device ids {[d.id for d in devices]} on platform {devices[0].platform.upper()}"
         if isinstance(whose, int):
             return (
-                f"argument {names[whose]} of {options.name} with shape "
-                f"{operands[whose].aval.str_short()} and {where}"
+                f"argument {names[whose]} of {options.name} with shape {operands[whose].aval.str_short()} and {where}"
             )
         return f"{whose} inside {options.name} {where}"
 
-    raise ValueError(
-        "Received incompatible devices for jitted computation. "
-        f"Got {told(first)} and {told(second)}"
-    )  # fmt: skip
+    raise ValueError(f"Received incompatible devices for jitted computation. Got {told(first)} and {told(second)}")

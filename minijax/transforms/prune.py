@@ -7,8 +7,9 @@ from minijax.ir import effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 
 
-def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
-                instantiate: bool | tuple[bool, ...] = False) -> tuple[Jaxpr, tuple[bool, ...]]:  # fmt: skip
+def prune_jaxpr(
+    jaxpr: Jaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...] = False
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     """The jaxpr of the outputs wanted, and which inputs it reads; `instantiate` keeps inputs regardless.
 
     The jaxpr itself if there is nothing to drop.
@@ -17,8 +18,9 @@ def prune_jaxpr(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
     return pruned or jaxpr, used_inputs
 
 
-def prune_fresh(jaxpr: Jaxpr, used_outputs: tuple[bool, ...],
-                instantiate: bool | tuple[bool, ...] = False) -> tuple[Jaxpr, tuple[bool, ...]]:  # fmt: skip
+def prune_fresh(
+    jaxpr: Jaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...] = False
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     """As `prune_jaxpr`, for a jaxpr that nobody will ask about again."""
     pruned, used_inputs = _pruned(jaxpr, used_outputs, instantiate)
     return pruned or jaxpr, used_inputs
@@ -46,9 +48,10 @@ def _pruned(jaxpr, used_outputs, instantiate):
         if not eqn.effects and not any(used):
             continue
         used_in, pruned = (
-            ([True] * len(eqn.invars), eqn) if all(used) and not eqn.primitive.dce_inside
+            ([True] * len(eqn.invars), eqn)
+            if all(used) and not eqn.primitive.dce_inside
             else eqn.primitive.dce(used, eqn)
-        )  # fmt: skip
+        )
         if pruned is not None:
             eqns.append(pruned)
             live.update(v for v, u in zip(eqn.invars, used_in, strict=True) if u)
@@ -61,9 +64,12 @@ def _pruned(jaxpr, used_outputs, instantiate):
         arg_names=_chosen(info.arg_names, used_inputs), result_paths=_chosen(info.result_paths, used_outputs)
     )
     return jaxpr.replace(
-        invars=[v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u], outvars=outvars, eqns=eqns,
-        effects=effects.join(*(e.effects for e in eqns if e.effects)), debug_info=new_info,
-    ), used_inputs  # fmt: skip
+        invars=[v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u],
+        outvars=outvars,
+        eqns=eqns,
+        effects=effects.join(*(e.effects for e in eqns if e.effects)),
+        debug_info=new_info,
+    ), used_inputs
 
 
 def _chosen(names: Sequence | None, used: Sequence[bool]) -> tuple | None:

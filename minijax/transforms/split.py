@@ -81,8 +81,9 @@ def save_all(primitive: Any, *avals: Any, **params: Any) -> bool:
 
 
 @state.traced_cache
-def split_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Policy | None,
-                also_late: tuple[bool, ...] = ()) -> Split:  # fmt: skip
+def split_jaxpr(
+    closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Policy | None, also_late: tuple[bool, ...] = ()
+) -> Split:
     """Splits a jaxpr for unknown inputs; what `policy` does not let be saved is computed twice.
 
     `also_late` marks results that the late part computes although they are known.
@@ -104,9 +105,7 @@ def split_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Polic
     known_inputs = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]
     late, residuals, needed = _late_part(jaxpr, late_eqns, late_outs, unknown_in, saveable, known_inputs)
     read = {a for e in known_eqns for a in e.invars if type(a) is Var}
-    known_eqns, renamed = _rounded(
-        known_eqns, [v for v in residuals if saveable[v] and v in read and not also_late]
-    )
+    known_eqns, renamed = _rounded(known_eqns, [v for v in residuals if saveable[v] and v in read and not also_late])
     outs = [v for v, u in zip(jaxpr.outvars, out_unknown, strict=True) if not u]
     outs = [renamed.get(v, v) if type(v) is Var else v for v in outs]
     early = jaxpr.replace(
@@ -116,8 +115,9 @@ def split_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Polic
         debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
     )
     early, _ = prune_jaxpr(early, (True,) * len(early.outvars), True)
-    return Split(ClosedJaxpr(early, closed.consts), ClosedJaxpr(late, closed.consts), out_unknown,
-                 len(residuals), needed)  # fmt: skip
+    return Split(
+        ClosedJaxpr(early, closed.consts), ClosedJaxpr(late, closed.consts), out_unknown, len(residuals), needed
+    )
 
 
 def _split_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnParts:
@@ -177,9 +177,7 @@ def _late_part(jaxpr: Jaxpr, eqns: Sequence[JaxprEqn], out_unknown, unknown_in, 
     keep = (False,) * (len(candidates) + len(known_inputs)) + (True,) * len(unknown_inputs)
     late, used = prune_jaxpr(whole, (True,) * len(outs), keep)
     n = len(candidates)
-    order = {
-        v: i for i, v in reversed(list(enumerate(a for e in late.eqns for a in e.invars if type(a) is Var)))
-    }
+    order = {v: i for i, v in reversed(list(enumerate(a for e in late.eqns for a in e.invars if type(a) is Var)))}
     residuals = [v for v, u in zip(candidates, used[:n], strict=True) if u]
     residuals.sort(key=lambda v: order.get(v, len(order)))
     late = late.replace(invars=[*residuals, *late.invars[len(residuals) :]])
@@ -203,6 +201,7 @@ def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[J
                 info = dtypes.finfo(v.aval.dtype)
                 renamed[v] = Var(v.aval)
                 params = dict(exponent_bits=int(info.nexp), mantissa_bits=int(info.nmant))
-                result.append(JaxprEqn([v], [renamed[v]], reduce_precision_p, params, frozenset(),
-                                       eqn.traceback, context.EMPTY))  # fmt: skip
+                result.append(
+                    JaxprEqn([v], [renamed[v]], reduce_precision_p, params, frozenset(), eqn.traceback, context.EMPTY)
+                )
     return result, renamed

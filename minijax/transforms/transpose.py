@@ -63,12 +63,8 @@ def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, An
     results = [cts.pop(v, None) for v in eqn.outvars]
     if all(ct is None for ct in results) and not eqn.effects:
         return
-    results = [
-        Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)
-    ]
-    operands = [
-        a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a] for a in eqn.invars
-    ]
+    results = [Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)]
+    operands = [a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a] for a in eqn.invars]
     with context.entered(eqn.ctx):
         cts_in = eqn.primitive.transpose(results, *operands, **eqn.params)
     for a, ct in zip(eqn.invars, cts_in, strict=True):
@@ -96,9 +92,7 @@ def transpose_jaxpr(
 
     def transposed(*args):
         nonlinear, cts = iter(args[:known]), iter(args[known:])
-        inputs = [
-            Linear(a) if lin else next(nonlinear) for a, lin in zip(closed.in_avals, linear, strict=True)
-        ]
+        inputs = [Linear(a) if lin else next(nonlinear) for a, lin in zip(closed.in_avals, linear, strict=True)]
         cts_out = [next(cts) if nz else Zero(a) for a, nz in zip(ct_avals, nonzero_cts, strict=True)]
         results = backward(closed.jaxpr, closed.consts, inputs, cts_out)
         results = [ct for ct, lin in zip(results, linear, strict=True) if lin]

@@ -90,9 +90,7 @@ def test_fwd_and_bwd(tier):
     options = [(0,), ((0, 1),), ((1,), True), ([0],), (-1,), (0, False, False), ((0, 1), True, False)]
     cases = [Case(str(o), passes(*o), (1.0, 2.0)) for o in options]
     vmapped = lambda jax, jnp: jax.vmap(passes((0, 1))(jax, jnp))  # noqa: E731
-    compare.sweep(
-        [*cases, Case("vmap", vmapped, (np.ones(3, np.float32), np.arange(3.0, dtype=np.float32)))], tier
-    )
+    compare.sweep([*cases, Case("vmap", vmapped, (np.ones(3, np.float32), np.arange(3.0, dtype=np.float32)))], tier)
 
 
 @pytest.mark.parametrize(
@@ -101,10 +99,7 @@ def test_fwd_and_bwd(tier):
         ("jax.fwd_and_bwd(3, 0)", "callable"),
         ("jax.fwd_and_bwd(abs, 2)[0](1.0)", "Positional argument indices"),
         ("jax.fwd_and_bwd(abs, 'a')[0](1.0)", ""),
-        (
-            "jax.fwd_and_bwd(abs, 0)[1](jax.fwd_and_bwd(abs, 0)[0](1.0)[1], (1.0,))",
-            "unexpected tree structure",
-        ),
+        ("jax.fwd_and_bwd(abs, 0)[1](jax.fwd_and_bwd(abs, 0)[0](1.0)[1], (1.0,))", "unexpected tree structure"),
         ("jax.fwd_and_bwd(abs, 0)[1](3, 1.0)", "not callable"),
     ],
 )

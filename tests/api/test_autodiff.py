@@ -38,8 +38,7 @@ def _argnums(jax, jnp):
     f = lambda x, y, z: jnp.sum(x * y["a"] + z * z)  # noqa: E731
     args = jnp.asarray(X), {"a": jnp.asarray(X)}, 2.0
     return [
-        jax.grad(f, argnums)(*args)
-        for argnums in (0, 1, 2, -1, (0,), (0, 1), (2, 0), (-1, -3), [0, 2], np.int64(1))
+        jax.grad(f, argnums)(*args) for argnums in (0, 1, 2, -1, (0,), (0, 1), (2, 0), (-1, -3), [0, 2], np.int64(1))
     ]
 
 
@@ -158,9 +157,7 @@ def _jvp(jax, jnp):
 
 
 def _linearize(jax, jnp):
-    out, push = jax.linearize(
-        lambda x, t: {"a": jnp.sin(x) * t[0], "c": 1.0, "n": 2}, jnp.asarray(X), (2.0, None)
-    )
+    out, push = jax.linearize(lambda x, t: {"a": jnp.sin(x) * t[0], "c": 1.0, "n": 2}, jnp.asarray(X), (2.0, None))
     return out, push(jnp.asarray(X), (1.0, None)), str(jax.make_jaxpr(push)(jnp.asarray(X), (1.0, None)))
 
 
@@ -235,10 +232,7 @@ def _perturbations(jax, jnp):
 
 
 def _weak(jax, jnp):
-    return [
-        jax.grad(lambda x: x * x)(v)
-        for v in (2.0, np.float32(2), jnp.bfloat16(2), jnp.float16(2), np.float64(2))
-    ]
+    return [jax.grad(lambda x: x * x)(v) for v in (2.0, np.float32(2), jnp.bfloat16(2), jnp.float16(2), np.float64(2))]
 
 
 VALUES = {
@@ -269,9 +263,7 @@ VALUES = {
     "perturbations are not confused": _perturbations,
     "weak types": _weak,
     "the jaxpr of grad": twice(lambda jax, jnp: jax.grad(lambda x: jnp.sum(jnp.sin(x) * x)), X),
-    "the jaxpr of value_and_grad": twice(
-        lambda jax, jnp: jax.value_and_grad(lambda x, y: x * y, (0, 1)), 2.0, 3.0
-    ),
+    "the jaxpr of value_and_grad": twice(lambda jax, jnp: jax.value_and_grad(lambda x, y: x * y, (0, 1)), 2.0, 3.0),
     "the jaxpr of grad of jit": twice(lambda jax, jnp: jax.grad(jax.jit(lambda x: jnp.sin(x) * x)), 2.0),
     "the jaxpr of grad of grad": twice(lambda jax, jnp: jax.grad(jax.grad(lambda x: jnp.sin(x) * x)), 2.0),
     "the jaxpr of jacfwd": twice(lambda jax, jnp: jax.jacfwd(lambda x: x * jnp.sum(x)), X),
@@ -305,8 +297,7 @@ ERRORS = {
     ),
     "integer input": (
         lambda jax: jax.grad(lambda x: x * 1.0)(3),
-        "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), "
-        "but got int32",
+        "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got int32",
         "allow_int",
     ),
     "integer input of value_and_grad": (
@@ -337,14 +328,8 @@ ERRORS = {
         "passed by the caller, "
         "but got only 1 positional arguments.",
     ),
-    "argnums too small": (
-        lambda jax: jax.grad(lambda x: x, argnums=-2)(1.0),
-        "but got value -2 for len(args) == 1",
-    ),
-    "argnums of a Jacobian": (
-        lambda jax: jax.jacfwd(lambda x: x, (0, 2))(1.0),
-        "but got value 2 for len(args) == 1",
-    ),
+    "argnums too small": (lambda jax: jax.grad(lambda x: x, argnums=-2)(1.0), "but got value -2 for len(args) == 1"),
+    "argnums of a Jacobian": (lambda jax: jax.jacfwd(lambda x: x, (0, 2))(1.0), "but got value 2 for len(args) == 1"),
     "argnums by keyword": (lambda jax: jax.grad(lambda x, y: x)(x=1.0, y=1.0), "argnums=0"),
     "argnums no ints": lambda jax: jax.grad(lambda x: x, argnums="a")(1.0),
     "no function": (lambda jax: jax.grad(3), "Expected a callable value, got 3"),
@@ -404,25 +389,11 @@ ERRORS = {
         lambda jax, jnp: jax.linearize(jnp.sin, 1.0)[1](1),
         "linearized function called on tangent values inconsistent with the original primal values",
     ),
-    "jacfwd of integers": (
-        lambda jax: jax.jacfwd(lambda x: x)(1),
-        "jacfwd requires real-valued inputs",
-        "int32",
-    ),
-    "jacrev of integers": (
-        lambda jax: jax.jacrev(lambda x: x)(1),
-        "jacrev requires real- or complex-valued inputs",
-    ),
-    "jacfwd of complex": (
-        lambda jax: jax.jacfwd(lambda x: x)(1j),
-        "jacfwd requires real-valued inputs",
-        "complex64",
-    ),
+    "jacfwd of integers": (lambda jax: jax.jacfwd(lambda x: x)(1), "jacfwd requires real-valued inputs", "int32"),
+    "jacrev of integers": (lambda jax: jax.jacrev(lambda x: x)(1), "jacrev requires real- or complex-valued inputs"),
+    "jacfwd of complex": (lambda jax: jax.jacfwd(lambda x: x)(1j), "jacfwd requires real-valued inputs", "complex64"),
     "jacrev to integers": (lambda jax: jax.jacrev(lambda x: 1)(1.0), "jacrev requires real-valued outputs"),
-    "jacrev to complex": (
-        lambda jax: jax.jacrev(lambda x: x * 1j)(1.0),
-        "jacrev requires real-valued outputs",
-    ),
+    "jacrev to complex": (lambda jax: jax.jacrev(lambda x: x * 1j)(1.0), "jacrev requires real-valued outputs"),
     "jacfwd holomorphic of reals": (
         lambda jax: jax.jacfwd(lambda x: x, holomorphic=True)(1.0),
         "jacfwd with holomorphic=True requires inputs with complex",
@@ -444,10 +415,7 @@ ERRORS = {
         lambda jax: jax.jit(jax.grad(lambda x: x if x > 0 else -x))(1.0),
         "Attempted boolean conversion",
     ),
-    "bool of an array": (
-        lambda jax: jax.grad(lambda x: 1.0 if x else 2.0)(X),
-        "more than one element is ambiguous",
-    ),
+    "bool of an array": (lambda jax: jax.grad(lambda x: 1.0 if x else 2.0)(X), "more than one element is ambiguous"),
 }
 
 
@@ -462,9 +430,7 @@ def test_derivatives_are_those_of_jax(name):
 def test_derivatives_raise_what_jax_raises(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
-        lambda: compare.run_on(compare.ours(), program),
-        lambda: compare.run_on(compare.theirs(), program),
-        phrases,
+        lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
     )
 
 
@@ -475,10 +441,7 @@ def test_a_tracer_of_grad_may_not_escape():
         held[0] + 1
 
 
-WIDE = {
-    "jacfwd": lambda jax: jax.jacfwd(lambda x: x * x),
-    "jacrev": lambda jax: jax.jacrev(lambda x: x * x),
-}
+WIDE = {"jacfwd": lambda jax: jax.jacfwd(lambda x: x * x), "jacrev": lambda jax: jax.jacrev(lambda x: x * x)}
 
 
 @pytest.mark.oracle
@@ -493,6 +456,4 @@ def test_jacobians_of_wide_numbers_are_those_of_jax(name):
 def test_float0_passes_through_jit():
     zeros = np.zeros(3, compare.FLOAT0)
     compare.same(lambda jax: jax.jit(lambda x, z: (x, z))(np.ones(3, np.float32), zeros))
-    compare.same(
-        lambda jax, jnp: jax.jit(lambda x: jax.jvp(lambda x: (x, jnp.argsort(x)), (x,), (x,)))(np.ones(3))
-    )
+    compare.same(lambda jax, jnp: jax.jit(lambda x: jax.jvp(lambda x: (x, jnp.argsort(x)), (x,), (x,)))(np.ones(3)))

@@ -74,9 +74,7 @@ def _trees(jax, jnp):
 
 def _closures(jax, jnp):
     def f(x, y):
-        return jax.checkpoint(lambda z: jnp.sin(z * y))(x) + jax.checkpoint(
-            lambda z: z + np.float32(2) * X[0]
-        )(y)
+        return jax.checkpoint(lambda z: jnp.sin(z * y))(x) + jax.checkpoint(lambda z: z + np.float32(2) * X[0])(y)
 
     return jaxpr(jax, jax.grad(f, (0, 1)), 1.0, 2.0), jax.grad(f, (0, 1))(1.0, 2.0), jax.vmap(f)(X, X)
 
@@ -164,10 +162,7 @@ ERRORS = {
         lambda jax: jax.grad(jax.checkpoint(lambda x: x if x > 0 else -x))(1.0),
         "Attempted boolean conversion of traced array with shape bool[]",
     ),
-    "static out of range": (
-        lambda jax: jax.checkpoint(lambda x: x, static_argnums=(3,))(1.0),
-        "static_argnums",
-    ),
+    "static out of range": (lambda jax: jax.checkpoint(lambda x: x, static_argnums=(3,))(1.0), "static_argnums"),
     "an error inside": (lambda jax: jax.checkpoint(lambda x: {}["key"])(1.0), "key"),
 }
 
@@ -183,9 +178,7 @@ def test_checkpoint_gives_what_jax_gives(name):
 def test_checkpoint_raises_what_jax_raises(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
-        lambda: compare.run_on(compare.ours(), program),
-        lambda: compare.run_on(compare.theirs(), program),
-        phrases,
+        lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
     )
 
 

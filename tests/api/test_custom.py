@@ -26,9 +26,7 @@ def sine_jvp(jax, jnp):
 
 def sine_vjp(jax, jnp):
     f = jax.custom_vjp(lambda x, y: jnp.sin(x) * y)
-    f.defvjp(
-        lambda x, y: (f(x, y), {"c": jnp.cos(x), "y": y}), lambda r, ct: (r["c"] * ct * r["y"] * 3.0, None)
-    )
+    f.defvjp(lambda x, y: (f(x, y), {"c": jnp.cos(x), "y": y}), lambda r, ct: (r["c"] * ct * r["y"] * 3.0, None))
     return f
 
 
@@ -83,9 +81,7 @@ def _control_flow_in_rules(jax, jnp):
 
     g = jax.custom_vjp(lambda x: x * 2 if x > 0 else x * 1.0)
     g.defvjp(lambda x: (g(x), bool(x > 0)), lambda pos, ct: (ct * (10.0 if pos else 20.0),))
-    return [(h(1.0), h(-1.0), jax.grad(h)(1.0), jax.grad(h)(-1.0)) for h in (f, g)], jax.jvp(
-        f, (-1.0,), (1.0,)
-    )
+    return [(h(1.0), h(-1.0), jax.grad(h)(1.0), jax.grad(h)(-1.0)) for h in (f, g)], jax.jvp(f, (-1.0,), (1.0,))
 
 
 def _defjvps(jax, jnp):
@@ -122,13 +118,7 @@ def _nondiff_names(jax, jnp):
     def f_jvp(mode, primals, tangents):
         return f(primals[0], mode), tangents[0] * (20 if mode == "a" else 30)
 
-    return (
-        f(1.0),
-        f(1.0, mode="b"),
-        jax.grad(f)(1.0),
-        jax.grad(f)(1.0, "b"),
-        jax.grad(lambda x: f(x, mode="b"))(1.0),
-    )
+    return (f(1.0), f(1.0, mode="b"), jax.grad(f)(1.0), jax.grad(f)(1.0, "b"), jax.grad(lambda x: f(x, mode="b"))(1.0))
 
 
 def _nondiff_vjp(jax, jnp):
@@ -163,10 +153,7 @@ def _keywords(jax, jnp):
         return x * y
 
     g.defvjp(lambda x, y: (x * y, None), lambda _, ct: (ct * 7.0, ct))
-    return [
-        (h(3.0), h(y=1.0, x=2.0), jax.grad(h)(3.0), jax.grad(lambda x, h=h: h(y=x, x=1.0))(3.0))
-        for h in (f, g)
-    ]
+    return [(h(3.0), h(y=1.0, x=2.0), jax.grad(h)(3.0), jax.grad(lambda x, h=h: h(y=x, x=1.0))(3.0)) for h in (f, g)]
 
 
 def _symbolic_jvp(jax, jnp):
@@ -214,9 +201,7 @@ def _integers(jax, jnp):
     g = jax.custom_jvp(lambda x, n: x * n)
     g.defjvp(lambda p, t: (g(*p), t[0] * p[1] * 2.0))
     h = jax.custom_vjp(lambda x, n: (x, n + 1))
-    h.defvjp(
-        lambda x, n: (h(x, n), None), lambda _, cts: (cts[0] * 3.0, np.zeros(cts[1].shape, cts[1].dtype))
-    )
+    h.defvjp(lambda x, n: (h(x, n), None), lambda _, cts: (cts[0] * 3.0, np.zeros(cts[1].shape, cts[1].dtype)))
     return (
         jax.grad(f)(2.0, 3),
         jax.grad(g)(2.0, 3),
@@ -227,14 +212,9 @@ def _integers(jax, jnp):
 
 def _trees(jax, jnp):
     f = jax.custom_vjp(lambda t, u: {"o": t["a"] * u[0], "p": (t["b"], None)})
-    f.defvjp(
-        lambda t, u: (f(t, u), (t, [u])),
-        lambda r, ct: ({"a": ct["o"] * 3.0, "b": None}, (r[0]["a"] * ct["o"],)),
-    )
+    f.defvjp(lambda t, u: (f(t, u), (t, [u])), lambda r, ct: ({"a": ct["o"] * 3.0, "b": None}, (r[0]["a"] * ct["o"],)))
     t, u = {"a": jnp.asarray(X), "b": 2.0}, (jnp.asarray(X),)
-    return jax.vjp(f, t, u)[1]({"o": jnp.ones(3), "p": (1.0, None)}), jax.vmap(
-        f, ({"a": 0, "b": None}, (0,))
-    )(t, u)
+    return jax.vjp(f, t, u)[1]({"o": jnp.ones(3), "p": (1.0, None)}), jax.vmap(f, ({"a": 0, "b": None}, (0,)))(t, u)
 
 
 def _residuals(jax, jnp):
@@ -243,12 +223,7 @@ def _residuals(jax, jnp):
         lambda x: (x * 2, (x, None, 3, "no value" and (), {"k": np.ones(3, np.float32)})),
         lambda r, ct: (r[0] * ct * r[2] + r[4]["k"][0],),
     )
-    return (
-        jax.grad(lambda x: f(x).sum())(X),
-        jax.grad(f)(2.0),
-        jax.vmap(jax.grad(f))(X),
-        jax.jit(jax.grad(f))(2.0),
-    )
+    return (jax.grad(lambda x: f(x).sum())(X), jax.grad(f)(2.0), jax.vmap(jax.grad(f))(X), jax.jit(jax.grad(f))(2.0))
 
 
 def _closures(jax, jnp):
@@ -421,11 +396,7 @@ ERRORS = {
         "tangent",
         "float32[3]",
     ),
-    "jvp rule gives another dtype": (
-        jvp_rule(lambda p, t: (p[0] * 2.0, np.float16(1))),
-        "tangent",
-        "float16[]",
-    ),
+    "jvp rule gives another dtype": (jvp_rule(lambda p, t: (p[0] * 2.0, np.float16(1))), "tangent", "float16[]"),
     "defjvps beside nondiff_argnums": (
         lambda jax: jax.custom_jvp(lambda f, x: x, nondiff_argnums=(0,)).defjvps(None),
         "Can't use ``defjvps`` with ``nondiff_argnums``",
@@ -443,11 +414,7 @@ ERRORS = {
         "must produce a pair (list or tuple of length two)",
     ),
     "fwd gives another tree": (
-        vjp_rules(
-            lambda x: ((x,), x),
-            lambda r, ct: (ct,),
-            transform=lambda jax, f: jax.grad(lambda x: jax.jit(f)(x)),
-        ),
+        vjp_rules(lambda x: ((x,), x), lambda r, ct: (ct,), transform=lambda jax, f: jax.grad(lambda x: jax.jit(f)(x))),
         "Custom VJP fwd rule <lambda>",
     ),
     "bwd gives no tuple": (
@@ -504,9 +471,7 @@ def test_custom_rules_give_what_they_give_in_jax(name):
 def test_custom_rules_raise_what_they_raise_in_jax(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
-        lambda: compare.run_on(compare.ours(), program),
-        lambda: compare.run_on(compare.theirs(), program),
-        phrases,
+        lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
     )
 
 
@@ -516,9 +481,7 @@ LINEARIZED = {
     "a jitted function of both": lambda jax, jnp: (
         lambda p, t: jax.jvp(lambda x: jax.jit(lambda y, z: y)(x, x)[1] * x, p, t)
     ),
-    "an inlined function of both": lambda jax, jnp: (
-        lambda p, t: jax.jvp(jax.jit(lambda x: x * 2, inline=True), p, t)
-    ),
+    "an inlined function of both": lambda jax, jnp: lambda p, t: jax.jvp(jax.jit(lambda x: x * 2, inline=True), p, t),
     "a jitted choice": lambda jax, jnp: lambda p, t: jax.jvp(jnp.nan_to_num, p, t),
 }
 
@@ -572,11 +535,7 @@ def test_custom_gradient_under_transformations(tier):
         ),
     }
     cases = [
-        compare.Case(
-            f"custom_gradient {name}",
-            _made(way),
-            (X if "vmap" in name else 3.0,),
-        )
+        compare.Case(f"custom_gradient {name}", _made(way), (X if "vmap" in name else 3.0,))
         for name, way in ways.items()
     ]
     compare.sweep(cases, tier)

@@ -66,10 +66,7 @@ WAYS = {
     "half vmap of jvp": (lambda jax, f: jax.vmap(pushed(jax, f), (0, None)), (X, 2.0)),
     "jvp of vmap": (lambda jax, f: pushed(jax, jax.vmap(f)), (X, X + 1)),
     "scan": (lambda jax, f: lambda x, y: jax.lax.scan(lambda c, v: (v, f(x, v)), x, y), (0.5, X)),
-    "vmap of scan": (
-        lambda jax, f: jax.vmap(lambda x, y: jax.lax.scan(lambda c, v: (v, f(x, v)), x, y)),
-        (X[:2], M),
-    ),
+    "vmap of scan": (lambda jax, f: jax.vmap(lambda x, y: jax.lax.scan(lambda c, v: (v, f(x, v)), x, y)), (X[:2], M)),
     "cond": (lambda jax, f: lambda x, y: jax.lax.cond(x > 0, lambda: f(x, y), lambda: f(y, x)), (0.5, 2.0)),
 }
 REVERSE = {
@@ -81,8 +78,9 @@ REVERSE = {
 @pytest.mark.parametrize("make", [product, of_trees, sequential, with_captured_array])
 def test_custom_vmap_under_transformations(tier, make):
     def case(way, become, args):
-        args = tuple(a[..., None] * np.ones(3, np.float32) if make is with_captured_array and np.ndim(a) else a
-                     for a in args)  # fmt: skip
+        args = tuple(
+            a[..., None] * np.ones(3, np.float32) if make is with_captured_array and np.ndim(a) else a for a in args
+        )
         return Case(f"{make.__name__} {way}", lambda jax, jnp: become(jax, make(jax, jnp)), args)
 
     ways = {"plain", "jit", "jvp", "vmap", "first", "second", "jvp of vmap", "vmap of jvp"}
@@ -98,9 +96,7 @@ def test_rules_have_reverse_derivatives(tier, way):
     compare.sweep([Case(way, lambda jax, jnp: REVERSE[way](jax, product(jax, jnp)), (X, X + 1))], tier)
 
 
-@pytest.mark.parametrize(
-    "call", ["grad(f)", "linearize(f, 1.0, 2.0)", "vmap(jax.grad(f))", "jit(jax.grad(f))"]
-)
+@pytest.mark.parametrize("call", ["grad(f)", "linearize(f, 1.0, 2.0)", "vmap(jax.grad(f))", "jit(jax.grad(f))"])
 def test_the_function_itself_has_none(call):
     def run(jax, jnp):
         f = product(jax, jnp)
@@ -146,19 +142,10 @@ def test_arguments_by_name():
         f = custom_batching.custom_vmap(lambda x, y=2.0, *, k=3.0: x * y * k)
         f.def_vmap(lambda s, b, x, y: (x + y, any(b)))
         x = jnp.asarray(X)
-        return (
-            f(x),
-            f(x=x),
-            f(y=x, x=1.0),
-            jax.vmap(lambda x: f(y=x, x=1.0))(x),
-            f.__name__,
-            f.__wrapped__ is f.fun,
-        )
+        return (f(x), f(x=x), f(y=x, x=1.0), jax.vmap(lambda x: f(y=x, x=1.0))(x), f.__name__, f.__wrapped__ is f.fun)
 
     compare.same(program)
-    compare.same_misuse(
-        "jax.custom_batching.custom_vmap(lambda x, *, k=3: x)(1.0, k=2)", {}, "could not be resolved"
-    )
+    compare.same_misuse("jax.custom_batching.custom_vmap(lambda x, *, k=3: x)(1.0, k=2)", {}, "could not be resolved")
 
 
 def test_captured_values_must_not_be_batched():

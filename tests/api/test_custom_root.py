@@ -36,9 +36,11 @@ def captured(jax, jnp, lax):
 def tree(jax, jnp, lax):
     def root(a):
         return lax.custom_root(
-            lambda y: {"u": y["u"] - a, "v": jnp.sin(y["v"]) * a}, {"u": a, "v": a * 2.0},
-            lambda f, y: {"u": f(y)["u"] + 2.0, "v": y["v"]}, lambda g, y: y,
-        )  # fmt: skip
+            lambda y: {"u": y["u"] - a, "v": jnp.sin(y["v"]) * a},
+            {"u": a, "v": a * 2.0},
+            lambda f, y: {"u": f(y)["u"] + 2.0, "v": y["v"]},
+            lambda g, y: y,
+        )
 
     return root
 
@@ -106,9 +108,12 @@ def test_custom_root_of_trees_and_matrices(tier):
         Case("jvp of tree", under("jvp", tree, 1), (2.0,)),
         Case("vmap of tree", under("vmap", tree, 1), (X,)),
         Case("matrix", linear_system, (a, X)),
-        Case("vmap of matrix", lambda jax, jnp, lax: jax.vmap(linear_system(jax, jnp, lax), (None, 0)),
-             (a, np.stack([X, X + 1]))),
-    ]  # fmt: skip
+        Case(
+            "vmap of matrix",
+            lambda jax, jnp, lax: jax.vmap(linear_system(jax, jnp, lax), (None, 0)),
+            (a, np.stack([X, X + 1])),
+        ),
+    ]
     compare.sweep(cases, tier)
     compare.sweep([Case("grad of matrix", loss, (a, X))], tier, jaxpr=False)  # jax keeps a dead negation
 
@@ -131,8 +136,7 @@ def test_custom_root_misuse(f, solve, tangent_solve, has_aux, phrase):
 
 def test_the_tangent_must_fit_the_root():
     text = (
-        "jax.grad(lambda a: jax.lax.custom_root(lambda y: y - a, 1.0, lambda f, x: x, "
-        "lambda g, y: jnp.ones(3)))(2.0)"
+        "jax.grad(lambda a: jax.lax.custom_root(lambda y: y - a, 1.0, lambda f, x: x, lambda g, y: jnp.ones(3)))(2.0)"
     )
     compare.same_misuse(text, {}, "Custom JVP rule")
 

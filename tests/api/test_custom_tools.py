@@ -60,8 +60,12 @@ def linear(jax, jnp):
 def linear_of_trees(jax, jnp):
     def f(x, y):
         apply = jax.custom_derivatives.linear_call
-        made = apply(lambda r, t: (t["a"] * r[0] + t["b"], t["b"] * y),
-                     lambda r, ct: {"a": ct[0] * r[0], "b": ct[0] + ct[1] * y}, (2.0, 3.0), {"a": x, "b": x})  # fmt: skip
+        made = apply(
+            lambda r, t: (t["a"] * r[0] + t["b"], t["b"] * y),
+            lambda r, ct: {"a": ct[0] * r[0], "b": ct[0] + ct[1] * y},
+            (2.0, 3.0),
+            {"a": x, "b": x},
+        )
         return made[0] * 2.0
 
     return f
@@ -82,13 +86,7 @@ def test_closure_convert_hoists_what_derivatives_may_be_taken_by():
             counts.append((len(consts), g.__name__))
             return g(1.0, *consts)
 
-        results = (
-            f(2.0),
-            jax.grad(f)(2.0),
-            jax.jit(f)(2.0),
-            jax.vmap(f)(jnp.asarray(X)),
-            jax.jvp(f, (2.0,), (1.0,)),
-        )
+        results = (f(2.0), jax.grad(f)(2.0), jax.jit(f)(2.0), jax.vmap(f)(jnp.asarray(X)), jax.jvp(f, (2.0,), (1.0,)))
         return results, counts
 
     compare.same(program)
@@ -115,9 +113,13 @@ def test_closure_convert_hoists_what_derivatives_may_be_taken_by():
     ],
 )  # fmt: skip
 def test_misuse(call, phrase):
-    compare.same_misuse(call.replace("linear_call", "jax.custom_derivatives.linear_call")
-                        .replace("'jax.custom_derivatives.linear_call'", "'linear_call'"),
-                        {"x": X}, phrase.replace("jax.custom_derivatives.", ""))  # fmt: skip
+    compare.same_misuse(
+        call.replace("linear_call", "jax.custom_derivatives.linear_call").replace(
+            "'jax.custom_derivatives.linear_call'", "'linear_call'"
+        ),
+        {"x": X},
+        phrase.replace("jax.custom_derivatives.", ""),
+    )
 
 
 def test_linear_call(tier):
@@ -147,9 +149,7 @@ def test_zeros_from_primals():
         symbolic = [made(x, symbolic_zeros=True) for x in primals]
         kinds = [(repr(z), z.shape, z.ndim, z.size) for z in symbolic]
         pair = custom_derivatives.CustomVJPPrimal
-        values = custom_derivatives.custom_vjp_primal_tree_values(
-            {"a": pair(1.0, True), "b": [pair(2, False)]}
-        )
+        values = custom_derivatives.custom_vjp_primal_tree_values({"a": pair(1.0, True), "b": [pair(2, False)]})
         return [made(x) for x in primals], kinds, values
 
     compare.same(program)
@@ -171,9 +171,7 @@ def optimized(jax, jnp):
 
 
 def test_optimize_remat(tier):
-    ways = [
-        w for w in WAYS if w not in ("jvp", "half jvp", "grad of checkpoint", "grad of scan", "linearize")
-    ]
+    ways = [w for w in WAYS if w not in ("jvp", "half jvp", "grad of checkpoint", "grad of scan", "linearize")]
     compare.sweep([*cases(optimized, ways), *cases(optimized, ["grad of scan"])], tier)
     # Going back, jax keeps what nobody reads of a checkpointed rule.
     compare.sweep(cases(optimized, ["grad of checkpoint"]), tier, jaxpr=False)
@@ -183,9 +181,7 @@ def test_the_rule_runs_only_going_back_under_checkpoint():
     def program(jax, jnp):
         f = jax.checkpoint(lambda x, y: jnp.cos(optimized(jax, jnp)(x, y)))
         text = str(jax.make_jaxpr(jax.value_and_grad(f))(1.0, 2.0))
-        return [text.count(name) for name in ("closed_call[", "remat_opt[", "remat2[")], jax.value_and_grad(
-            f
-        )(1.0, 2.0)
+        return [text.count(name) for name in ("closed_call[", "remat_opt[", "remat2[")], jax.value_and_grad(f)(1.0, 2.0)
 
     compare.same(program)
 
@@ -216,8 +212,6 @@ def captures(jax, jnp, checkpointed, rule):
 
 @pytest.mark.parametrize("checkpointed, rule", [(True, "jvp"), (True, "vjp"), (False, "jvp")])
 def test_rules_that_capture_traced_values(tier, checkpointed, rule):
-    case = Case(
-        f"{checkpointed} {rule}", lambda jax, jnp: captures(jax, jnp, checkpointed, rule), (1.0, 2.0, 3.0)
-    )
+    case = Case(f"{checkpointed} {rule}", lambda jax, jnp: captures(jax, jnp, checkpointed, rule), (1.0, 2.0, 3.0))
     # Going back, jax keeps what nobody reads; a scan's jaxpr has captured values in another order.
     compare.sweep([case], tier, jaxpr=checkpointed and rule == "jvp")

@@ -111,17 +111,9 @@ def described(extend, jaxpr):
     """What a walk over a jaxpr and those inside finds."""
     core, found = extend.core, []
     for eqn in jaxpr.eqns:
-        kinds = {
-            n: type(v).__name__
-            for n, v in eqn.params.items()
-            if isinstance(v, (core.Jaxpr, core.ClosedJaxpr))
-        }
+        kinds = {n: type(v).__name__ for n, v in eqn.params.items() if isinstance(v, (core.Jaxpr, core.ClosedJaxpr))}
         atoms = [
-            (
-                isinstance(a, core.Var),
-                str(a.aval),
-                np.asarray(a.val).item() if isinstance(a, core.Literal) else None,
-            )
+            (isinstance(a, core.Var), str(a.aval), np.asarray(a.val).item() if isinstance(a, core.Literal) else None)
             for a in eqn.invars
         ]
         found.append((eqn.primitive.name, sorted(set(eqn.params) - IMPLIED), kinds, atoms, [str(v.aval) for v in eqn.outvars],
@@ -147,16 +139,10 @@ def test_equations_are_copied_with_changes():
     def program(jax, jnp, extend):
         closed = jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(X)
         jaxpr = closed.jaxpr
-        eqns = [eqn.replace(primitive=jax.lax.cos_p) if eqn.primitive is jax.lax.sin_p else eqn
-                for eqn in jaxpr.eqns]  # fmt: skip
+        eqns = [eqn.replace(primitive=jax.lax.cos_p) if eqn.primitive is jax.lax.sin_p else eqn for eqn in jaxpr.eqns]
         changed = extend.core.ClosedJaxpr(jaxpr.replace(eqns=eqns), closed.consts)
         swapped = jaxpr.replace(outvars=list(jaxpr.invars))
-        return (
-            str(changed),
-            extend.core.jaxpr_as_fun(changed)(X),
-            str(swapped),
-            str(closed.replace(jaxpr=swapped)),
-        )
+        return (str(changed), extend.core.jaxpr_as_fun(changed)(X), str(swapped), str(closed.replace(jaxpr=swapped)))
 
     compare.same(program)
 
@@ -171,13 +157,19 @@ def test_a_jaxpr_can_be_built_by_hand():
         eqns = [
             core.new_jaxpr_eqn([a], [b], jax.lax.neg_p, {}, set()),
             core.new_jaxpr_eqn([b, two], [c], jax.lax.max_p, {}, core.no_effects),
-        ]  # fmt: skip
+        ]
         jaxpr = core.Jaxpr([], [a], [c, two], eqns)
         core.check_jaxpr(jaxpr)
         closed = core.ClosedJaxpr(jaxpr, [])
         f = core.jaxpr_as_fun(closed)
-        return (str(closed), f(X), jax.core.eval_jaxpr(jaxpr, [], X), jax.jit(f)(X),
-                jax.grad(lambda x: f(x)[0].sum())(X), jax.vmap(f, out_axes=0)(X[:, None])[0])  # fmt: skip
+        return (
+            str(closed),
+            f(X),
+            jax.core.eval_jaxpr(jaxpr, [], X),
+            jax.jit(f)(X),
+            jax.grad(lambda x: f(x)[0].sum())(X),
+            jax.vmap(f, out_axes=0)(X[:, None])[0],
+        )
 
     compare.same(program)
 
@@ -203,8 +195,12 @@ def test_calls_are_bound_with_functions_or_jaxprs():
         f = lu.wrap_init(lambda x: [jnp.sin(x)], debug_info=info)
         closed = jax.make_jaxpr(jnp.cos)(X)
         params = primitives.closed_call_p.get_bind_params({"call_jaxpr": closed})
-        return (primitives.call_p.bind(X, subfuns=(f,)), str(primitives.call_p),
-                primitives.closed_call_p.bind(X, **params), primitives.call_p.call_primitive)  # fmt: skip
+        return (
+            primitives.call_p.bind(X, subfuns=(f,)),
+            str(primitives.call_p),
+            primitives.closed_call_p.bind(X, **params),
+            primitives.call_p.call_primitive,
+        )
 
     compare.same(program)
 
@@ -353,9 +349,7 @@ def test_a_trace_of_ones_own_sees_every_operation(name, way):
 def test_a_derivative_inside_a_trace_of_ones_own():
     def program(jax, jnp, extend):
         seen = []
-        return counting(jax, extend, seen)(lambda x: jax.jvp(lambda x: jnp.sin(x) * x, (x,), (x,)))(
-            np.float32(2)
-        ), seen
+        return counting(jax, extend, seen)(lambda x: jax.jvp(lambda x: jnp.sin(x) * x, (x,), (x,)))(np.float32(2)), seen
 
     compare.same(program)
 
@@ -382,9 +376,7 @@ def traced(jax, jnp, interpreters, extend):
     info = None
     if jax.__name__ == "jax":
         info = jax.api_util.debug_info("jit", lambda x, y: x, (1.0, 2.0), {})
-    f = lu.wrap_init(
-        lambda x, y: [jax.lax.mul(y, y), jax.lax.add(x, jax.lax.mul(y, y)), 3.0], debug_info=info
-    )
+    f = lu.wrap_init(lambda x, y: [jax.lax.mul(y, y), jax.lax.add(x, jax.lax.mul(y, y)), 3.0], debug_info=info)
     known, unknown = pe.PartialVal.known(np.float32(2)), pe.PartialVal.unknown(aval)
     late, values, consts = pe.trace_to_jaxpr_nounits(f, [unknown, known])
     whole, avals, none = pe.trace_to_jaxpr_dynamic(f, [aval, aval])
@@ -424,8 +416,15 @@ def test_where_operations_come_from():
         info = jax.make_jaxpr(f)(1.0).eqns[0].source_info
         with s.user_context(info.traceback, name_stack=s.new_name_stack("a") + info.name_stack):
             joined = str(s.current_name_stack())
-        return (here, none, other, joined, s.summarize(info).split(":")[0] == __file__,
-                s.summarize(s.new_source_info()), s.current().traceback is not None)  # fmt: skip
+        return (
+            here,
+            none,
+            other,
+            joined,
+            s.summarize(info).split(":")[0] == __file__,
+            s.summarize(s.new_source_info()),
+            s.current().traceback is not None,
+        )
 
     same(program)
 
@@ -434,9 +433,7 @@ def test_parameters_that_jax_has_may_be_given():
     def program(jax):
         return lambda x: (jax.lax.sin_p.bind(x, accuracy=None), jax.lax.mul_p.bind(x, x, out_dtype=None))
 
-    cases = [
-        compare.transformed(compare.Case("bound", program, (X,)), way) for way in ("plain", "grad", "vmap")
-    ]
+    cases = [compare.transformed(compare.Case("bound", program, (X,)), way) for way in ("plain", "grad", "vmap")]
     compare.sweep(cases)
 
 
@@ -455,8 +452,14 @@ def test_a_generator_of_ones_own():
         key = jax.random.key(7, impl=impl)
         raw = random.threefry_2x32((np.uint32(1), np.uint32(2)), np.arange(3, dtype=np.uint32))
         seeded = random.seed_with_impl(random.threefry_prng_impl, 3)
-        return (jax.random.bits(key, (3,)), jax.random.key_data(jax.random.split(key)), str(key.dtype), raw,
-                jax.random.key_data(seeded), jax.random.key_data(jax.random.fold_in(key, 2)))  # fmt: skip
+        return (
+            jax.random.bits(key, (3,)),
+            jax.random.key_data(jax.random.split(key)),
+            str(key.dtype),
+            raw,
+            jax.random.key_data(seeded),
+            jax.random.key_data(jax.random.fold_in(key, 2)),
+        )
 
     compare.same(program)
 
@@ -501,9 +504,7 @@ def test_functions_have_jaxs_signatures(face):
     assert different == []
 
 
-@pytest.mark.parametrize(
-    "face", [*FACES, "interpreters.pxla", "extend.core.primitives", "extend.mlir", "extend"]
-)
+@pytest.mark.parametrize("face", [*FACES, "interpreters.pxla", "extend.core.primitives", "extend.mlir", "extend"])
 def test_faces_have_no_names_that_jax_has_not(face):
     ours, theirs = (importlib.import_module(f"{side}.{face}") for side in ("minijax", "jax"))
     with warnings.catch_warnings():
@@ -545,9 +546,11 @@ for face, names in {names!r}.items():
 
 def test_old_names_warn_when_they_are_first_asked_for():
     said = [
-        subprocess.run([sys.executable, "-c", ASKING.format(side=side, names=WARNS)], check=True,
-                       capture_output=True, text=True).stdout for side in ("minijax", "jax")
-    ]  # fmt: skip
+        subprocess.run(
+            [sys.executable, "-c", ASKING.format(side=side, names=WARNS)], check=True, capture_output=True, text=True
+        ).stdout
+        for side in ("minijax", "jax")
+    ]
     assert said[0] == said[1]
     assert said[0].count("DeprecationWarning") == sum(len(names.split()) for names in WARNS.values())
 
@@ -633,9 +636,7 @@ def test_ints_that_their_type_cannot_hold_are_refused_wherever_they_enter(wide):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(
-    "dtype", ["float64", "int64", "uint64", "complex128", "float16", float, int, np.float64]
-)
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint64", "complex128", "float16", float, int, np.float64])
 def test_described_shapes_have_the_dtypes_of_arrays(dtype):
     compare.same(lambda jax: str(jax.make_jaxpr(lambda x: x)(jax.ShapeDtypeStruct((2,), dtype))))
     compare.same(lambda jax: str(jax.eval_shape(lambda x: x, jax.ShapeDtypeStruct((2,), dtype))))
@@ -644,9 +645,7 @@ def test_described_shapes_have_the_dtypes_of_arrays(dtype):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(
-    "dtype, narrow", [("float64", "float32"), ("float32", "float32"), ("complex128", "complex64")]
-)
+@pytest.mark.parametrize("dtype, narrow", [("float64", "float32"), ("float32", "float32"), ("complex128", "complex64")])
 def test_transposes_of_described_shapes_have_the_dtypes_of_arrays(dtype, narrow):
     def transposed(jax):
         transpose = jax.linear_transpose(lambda x: x * 2, jax.ShapeDtypeStruct((2,), dtype))

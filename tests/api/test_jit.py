@@ -212,11 +212,7 @@ def _donate_in_jaxpr(jax, jnp):
 
 def _inline(jax, jnp):
     f = jax.jit(lambda x: jnp.sin(x) * 2, inline=True)
-    return (
-        jaxpr(jax, lambda x: f(x) + f(x), 1.0),
-        jaxpr(jax, jax.grad(f), 1.0),
-        jaxpr(jax, jax.vmap(f), np.ones(2)),
-    )
+    return (jaxpr(jax, lambda x: f(x) + f(x), 1.0), jaxpr(jax, jax.grad(f), 1.0), jaxpr(jax, jax.vmap(f), np.ones(2)))
 
 
 def _closure(jax, jnp):
@@ -225,12 +221,7 @@ def _closure(jax, jnp):
         inner = jax.jit(lambda z: z * y + x)
         return inner(2.0) + inner(x)
 
-    return (
-        jaxpr(jax, f, 1.0),
-        jaxpr(jax, jax.grad(f), 1.0),
-        jax.grad(f)(0.5),
-        jax.vmap(jax.jit(f))(jnp.arange(3.0)),
-    )
+    return (jaxpr(jax, f, 1.0), jaxpr(jax, jax.grad(f), 1.0), jax.grad(f)(0.5), jax.vmap(jax.jit(f))(jnp.arange(3.0)))
 
 
 def _nested(jax, jnp):
@@ -284,11 +275,7 @@ VALUES = {
     "results of every tree": lambda jax, jnp: jax.jit(lambda x: {"a": (x, None), "b": [x + 1, ()]})(1.0),
     "named tuples": lambda jax, jnp: tuple(jax.jit(lambda p: Point(p.y, p.x * 2))(Point(1, jnp.ones(2)))),
     "None as argument and result": lambda jax, jnp: jax.jit(lambda x, y: (None, y))(None, 3),
-    "no argument": lambda jax, jnp: (
-        jax.jit(lambda: 3)(),
-        jax.jit(lambda: jnp.ones(2))(),
-        jax.jit(lambda: ())(),
-    ),
+    "no argument": lambda jax, jnp: (jax.jit(lambda: 3)(), jax.jit(lambda: jnp.ones(2))(), jax.jit(lambda: ())()),
     "a registered node": _registered,
     "inputs, literals and duplicates": lambda jax, jnp: jax.jit(lambda x, y: (y, x, y, 3, 2.5, True, x))(
         1, jnp.ones(2)
@@ -298,31 +285,23 @@ VALUES = {
     "methods of registered classes": _method_of_registered,
     "decorators": _decorators,
     "partial": _partial,
-    "keyword arguments": lambda jax, jnp: jax.jit(lambda a, *b, c=1, **d: (a, b, c, d))(
-        1, 2, 3, c=4, e=5, f=None
-    ),
+    "keyword arguments": lambda jax, jnp: jax.jit(lambda a, *b, c=1, **d: (a, b, c, d))(1, 2, 3, c=4, e=5, f=None),
     "defaults are not arguments": _default_is_a_leaf,
     "numpy arrays captured are snapshots": _snapshot,
     "static argnums": lambda jax, jnp: jax.jit(lambda x, n: [x] * n, static_argnums=1)(1.0, 2),
     "negative static argnums": lambda jax, jnp: jax.jit(lambda x, n: [x] * n, static_argnums=-1)(1.0, 2),
     "static argnums by keyword": lambda jax, jnp: jax.jit(lambda x, n: [x] * n, static_argnums=1)(1.0, n=2),
-    "static argnames by position": lambda jax, jnp: jax.jit(lambda x, n: [x] * n, static_argnames="n")(
-        1.0, 2
-    ),
-    "static argnames of keyword-only": lambda jax, jnp: jax.jit(
-        lambda x, *, n: [x] * n, static_argnames=["n"]
-    )(1, n=2),
+    "static argnames by position": lambda jax, jnp: jax.jit(lambda x, n: [x] * n, static_argnames="n")(1.0, 2),
+    "static argnames of keyword-only": lambda jax, jnp: jax.jit(lambda x, *, n: [x] * n, static_argnames=["n"])(1, n=2),
     "static in the middle": lambda jax, jnp: jax.jit(lambda f, x, g, y: (f(x), g(y)), static_argnums=(0, 2))(
         jnp.sin, 1.0, abs, -2
     ),
-    "static strings and None": lambda jax, jnp: jax.jit(
-        lambda x, m: x if m is None else x + len(m), static_argnums=1
-    )(1, "abc"),
+    "static strings and None": lambda jax, jnp: jax.jit(lambda x, m: x if m is None else x + len(m), static_argnums=1)(
+        1, "abc"
+    ),
     "static of varargs": lambda jax, jnp: jax.jit(lambda *xs: xs[1] * xs[0], static_argnums=1)(2.0, 3),
     "static default": lambda jax, jnp: jax.jit(lambda x, n=2: [x] * n, static_argnames="n")(1.0),
-    "static in kwargs": lambda jax, jnp: jax.jit(lambda x, **kw: [x] * kw["n"], static_argnames="n")(
-        1.0, n=2
-    ),
+    "static in kwargs": lambda jax, jnp: jax.jit(lambda x, **kw: [x] * kw["n"], static_argnames="n")(1.0, n=2),
     "traces once a kind": lambda jax: traced_times(
         jax.jit, (1,), (2,), (1.0,), (np.float32(1),), (np.ones(2),), ([1, 2],), ((1, 2),), (True,), (1,)
     ),
@@ -350,17 +329,15 @@ VALUES = {
     "the default device": _default_device,
     "a backend": _backend,
     "a device": _device,
-    "compiler options": lambda jax, jnp: jax.jit(
-        lambda x: x + 1, compiler_options={"xla_cpu_enable_fast_math": True}
-    )(jnp.ones(3)),
+    "compiler options": lambda jax, jnp: jax.jit(lambda x: x + 1, compiler_options={"xla_cpu_enable_fast_math": True})(
+        jnp.ones(3)
+    ),
     "keep_unused": lambda jax: [
         jax.jit(lambda x, y: x, keep_unused=k).lower(1.0, 2).as_text().count("%arg") for k in (False, True)
     ],
     "large constants": lambda jax, jnp: jax.jit(lambda x: x + np.arange(500.0))(jnp.ones(())),
     "its text": lambda jax, jnp: repr(jax.jit(abs)),
-    "eval_shape": lambda jax, jnp: str(
-        jax.jit(lambda x, n: {"a": x * n}, static_argnums=1).eval_shape(jnp.ones(2), 3)
-    ),
+    "eval_shape": lambda jax, jnp: str(jax.jit(lambda x, n: {"a": x * n}, static_argnums=1).eval_shape(jnp.ones(2), 3)),
 }
 
 
@@ -414,11 +391,7 @@ ERRORS = {
         lambda jax, jnp: jax.jit(lambda x, n: x, static_argnums=1)(1, jnp.ones(2)),
         "Non-hashable static arguments",
     ),
-    "no value": (
-        lambda jax: jax.jit(lambda x: x)("a string"),
-        "Error interpreting argument to",
-        "abstract array",
-    ),
+    "no value": (lambda jax: jax.jit(lambda x: x)("a string"), "Error interpreting argument to", "abstract array"),
     "no value inside": (
         lambda jax: jax.jit(lambda x: x)({"a": [1, object()]}),
         "Error interpreting argument to",
@@ -445,20 +418,11 @@ ERRORS = {
         "donate_argnames",
     ),
     "donate out of range": (lambda jax: jax.jit(lambda x: x, donate_argnums=1), "donate_argnums"),
-    "static and donated": (
-        lambda jax: jax.jit(lambda x, y: x, static_argnums=0, donate_argnums=0),
-        "cannot intersect",
-    ),
+    "static and donated": (lambda jax: jax.jit(lambda x, y: x, static_argnums=0, donate_argnums=0), "cannot intersect"),
     "static nums no ints": (lambda jax: jax.jit(lambda x: x, static_argnums="a"), "int"),
     "static names no strings": (lambda jax: jax.jit(lambda x: x, static_argnames=[1]), "str"),
-    "missing argument": (
-        lambda jax: jax.jit(lambda x, y: x)(1),
-        "missing 1 required positional argument: 'y'",
-    ),
-    "too many arguments": (
-        lambda jax: jax.jit(lambda x: x)(1, 2),
-        "takes 1 positional argument but 2 were given",
-    ),
+    "missing argument": (lambda jax: jax.jit(lambda x, y: x)(1), "missing 1 required positional argument: 'y'"),
+    "too many arguments": (lambda jax: jax.jit(lambda x: x)(1, 2), "takes 1 positional argument but 2 were given"),
     "unexpected keyword": (lambda jax: jax.jit(lambda x: x)(1, z=2), "unexpected keyword argument 'z'"),
     "too few for static": (lambda jax: jax.jit(lambda x, y: x, static_argnums=1)(1), "missing"),
     "tracer as static": (
@@ -507,9 +471,7 @@ def test_jit_gives_what_jax_gives(name):
 def test_jit_raises_what_jax_raises(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
-        lambda: compare.run_on(compare.ours(), program),
-        lambda: compare.run_on(compare.theirs(), program),
-        phrases,
+        lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
     )
 
 
@@ -562,10 +524,7 @@ def _kept_apart(jax, jnp):
     f = jax.jit(lambda x, n: x * n, static_argnums=1)
     named = jax.jit(lambda x, *, n=2: x * n, static_argnames="n")
     x = jnp.arange(3)
-    return [
-        [f(x, n) for n in (1, 1.0, True, 1)],
-        [named(x, n=n) for n in (1, 1.0, True)] + [named(x), named(x, n=2)],
-    ]
+    return [[f(x, n) for n in (1, 1.0, True, 1)], [named(x, n=n) for n in (1, 1.0, True)] + [named(x), named(x, n=2)]]
 
 
 def _kinds_of_arguments(jax, jnp):
@@ -670,9 +629,7 @@ def test_numpy_arguments_are_taken_as_they_are_at_each_call():
 @pytest.mark.parametrize("size", [1, 64, 4096, 1 << 14])
 def test_a_numpy_argument_may_be_changed_while_the_program_runs(size):
     long = minijax.lax.fori_loop
-    f = minijax.jit(
-        lambda x: x * long(0, 300, lambda i, c: c @ c * 0 + 1, minijax.numpy.ones((60, 60)))[0, 0]
-    )
+    f = minijax.jit(lambda x: x * long(0, 300, lambda i, c: c @ c * 0 + 1, minijax.numpy.ones((60, 60)))[0, 0])
     memory = np.zeros(size * 4 + 64, np.uint8)
     start = -memory.ctypes.data % 64  # where jax would not copy
     x = memory[start : start + size * 4].view(np.float32)

@@ -101,9 +101,16 @@ def operations_rule(mlir, ctx, x):
     """Builds the operations of a jaxpr."""
     closed = jaxpr_of(mlir)
     outs, tokens = mlir.jaxpr_subcomp(
-        ctx.module_context, closed.jaxpr, ctx.name_stack, ctx.tokens_in, list(map(mlir.ir_constant, closed.consts)), x,
-        dim_var_values=ctx.dim_var_values, const_lowering=ctx.const_lowering, outer_traceback=None,
-    )  # fmt: skip
+        ctx.module_context,
+        closed.jaxpr,
+        ctx.name_stack,
+        ctx.tokens_in,
+        list(map(mlir.ir_constant, closed.consts)),
+        x,
+        dim_var_values=ctx.dim_var_values,
+        const_lowering=ctx.const_lowering,
+        outer_traceback=None,
+    )
     assert type(outs) is tuple and type(tokens) is mlir.TokenSet and len(tokens) == 0
     return outs
 
@@ -256,13 +263,9 @@ def test_attributes_and_types():
         types = ["bool", "int4", "uint8", "int32", "bfloat16", "float8_e4m3fn", "float32", "complex64"]
         with mlir.make_ir_context(), ir.Location.unknown():
             made = [mlir.dtype_to_ir_type(jax.numpy.dtype(t)) for t in types]
-            made += [
-                mlir.ir_attribute(v) for v in (1, True, "a", 1.5, [1, 2], {"a": 1, "b": "c"}, np.int32(3))
-            ]
+            made += [mlir.ir_attribute(v) for v in (1, True, "a", 1.5, [1, 2], {"a": 1, "b": "c"}, np.int32(3))]
             made += [mlir.i32_attr(3), mlir.i64_attr(3), mlir.dense_int_array([1, 2]), mlir.token_type()]
-            made += [
-                mlir.dense_int_elements([1, 2]),
-            ]
+            made += [mlir.dense_int_elements([1, 2])]
             return list(map(str, made))
 
     ours, theirs = compare.both(program)
@@ -330,8 +333,13 @@ def test_values_and_types_are_flattened_and_grouped():
             flat = mlir.flatten_ir_values([x, (y, x)])
             leaves, tree = mlir.ir_tree_registry.flatten((x, (y, [x])))
             grouped = mlir.unflatten_ir_values_like_types(flat, types)
-            return (len(flat), [type(g) is tuple for g in grouped], len(leaves), str(tree),
-                    list(map(str, mlir.flatten_ir_types(types))))  # fmt: skip
+            return (
+                len(flat),
+                [type(g) is tuple for g in grouped],
+                len(leaves),
+                str(tree),
+                list(map(str, mlir.flatten_ir_types(types))),
+            )
 
     ours, theirs = compare.both(program)
     assert ours == theirs
@@ -369,19 +377,24 @@ def test_modules_of_jaxprs():
 
         def module(closed, donated=(False,), **options):
             found = mlir.lower_jaxpr_to_module(
-                "made", closed, num_const_args=0, in_avals=closed.in_avals, ordered_effects=[], platforms=["cpu"],
-                backend=None, axis_context=mlir.ShardingContext(1), donated_args=donated,
-                lowering_parameters=mlir.LoweringParameters(), **options,
-            )  # fmt: skip
+                "made",
+                closed,
+                num_const_args=0,
+                in_avals=closed.in_avals,
+                ordered_effects=[],
+                platforms=["cpu"],
+                backend=None,
+                axis_context=mlir.ShardingContext(1),
+                donated_args=donated,
+                lowering_parameters=mlir.LoweringParameters(),
+                **options,
+            )
             state = found.shape_poly_state
             rest = found.keepalive, found.host_callbacks, state.uses_dim_vars, state.dim_vars
             return compare.canonical(str(found.module)), *rest
 
         double = jax.make_jaxpr(lambda x: x * 2)(X)
-        return [
-            module(jaxpr_of(mlir)), module(double, (True,)),
-            module(double, arg_names=["x"], result_names=["y"]),
-        ]  # fmt: skip
+        return [module(jaxpr_of(mlir)), module(double, (True,)), module(double, arg_names=["x"], result_names=["y"])]
 
     ours, theirs = compare.both(program)
     assert ours == theirs
@@ -402,18 +415,16 @@ def test_contexts_and_their_constants():
         mlir = interpreters.mlir
         mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("i",))
         contexts = mlir.SPMDAxisContext(mesh), mlir.ShardingContext(2, None)
-        states = [vars(mlir.ShapePolyLoweringState(*a)) for a in (
-            (("a",), ("cpu", "cuda")), (("a", "b"), None), ((), ("cpu",)))]  # fmt: skip
+        states = [
+            vars(mlir.ShapePolyLoweringState(*a))
+            for a in ((("a",), ("cpu", "cuda")), (("a", "b"), None), ((), ("cpu",)))
+        ]
         told = []
 
         def rule(mlir, ctx, x):
             axes = ctx.module_context.axis_context
-            told.append(
-                str(axes) if isinstance(axes, mlir.ShardingContext) else (str(axes.mesh), axes.manual_axes)
-            )
-            told.append(
-                (ctx.module_context.lowering_parameters, ctx.module_context.shape_poly_state.dim_vars)
-            )
+            told.append(str(axes) if isinstance(axes, mlir.ShardingContext) else (str(axes.mesh), axes.manual_axes))
+            told.append((ctx.module_context.lowering_parameters, ctx.module_context.shape_poly_state.dim_vars))
             return [x]
 
         f = by_rule(rule)(sys.modules[f"{jax.__name__}.extend"], interpreters)
@@ -421,11 +432,17 @@ def test_contexts_and_their_constants():
         jax.jit(f).lower(X)
         jax.jit(jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)).lower(X)
         return [
-            list(map(str, contexts)), hash(contexts[0]) == hash(mlir.SPMDAxisContext(mesh)), states, str(told),
-            [isinstance(c, mlir.AxisContext) for c in contexts], str(mlir.MeshAxisName),
-            mlir.DEVICE_TO_DEVICE_TYPE, mlir.SEND_TO_HOST_TYPE, mlir.RECV_FROM_HOST_TYPE,
+            list(map(str, contexts)),
+            hash(contexts[0]) == hash(mlir.SPMDAxisContext(mesh)),
+            states,
+            str(told),
+            [isinstance(c, mlir.AxisContext) for c in contexts],
+            str(mlir.MeshAxisName),
+            mlir.DEVICE_TO_DEVICE_TYPE,
+            mlir.SEND_TO_HOST_TYPE,
+            mlir.RECV_FROM_HOST_TYPE,
             mlir.LoweringResult._fields,
-        ]  # fmt: skip
+        ]
 
     ours, theirs = compare.both(program)
     assert ours == theirs

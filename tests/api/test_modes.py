@@ -26,9 +26,7 @@ def _under(mode, value, text, **more):
             return x
 
         values = {k: jnp.asarray(v) if isinstance(v, np.ndarray) else v for k, v in more.items()}
-        values |= dict(
-            jax=jax, jnp=jnp, lax=lax, nn=nn, np=np, x=jnp.asarray(X), n=N, z=jnp.zeros(()), show=show
-        )
+        values |= dict(jax=jax, jnp=jnp, lax=lax, nn=nn, np=np, x=jnp.asarray(X), n=N, z=jnp.zeros(()), show=show)
         with getattr(jax, mode)(value):
             return eval(text, values), seen
 
@@ -94,12 +92,19 @@ def test_a_scan_of_no_length_has_no_type_without_jit():
 # ---- ensure_compile_time_eval ------------------------------------------------------------------------
 
 AT_COMPILE_TIME = [
-    "float(jnp.sum(jnp.arange(3.0))) * x", "x * jnp.ones(2)", "jax.jit(lambda y: y * 2)(jnp.ones(2)) + x",
-    "lax.scan(lambda c, a: (c + a, c), 0.0, jnp.arange(3.0))[0] + x", "float(jax.grad(lambda y: y**2)(3.0)) + x",
-    "lax.cond(True, lambda a: a, lambda a: a + 1, 1.0) + x", "jax.vmap(jnp.sin)(jnp.ones(2)) + x",
-    "x if bool(jnp.any(jnp.arange(2) > 0)) else -x", "int(jnp.arange(5)[3]) * x", "jnp.sin(x) + jnp.cos(1.0)",
-    "nn.relu(x) * nn.relu(jnp.ones(()))", "lax.while_loop(lambda c: c < 3, lambda c: c + 1, 0) + x",
-]  # fmt: skip
+    "float(jnp.sum(jnp.arange(3.0))) * x",
+    "x * jnp.ones(2)",
+    "jax.jit(lambda y: y * 2)(jnp.ones(2)) + x",
+    "lax.scan(lambda c, a: (c + a, c), 0.0, jnp.arange(3.0))[0] + x",
+    "float(jax.grad(lambda y: y**2)(3.0)) + x",
+    "lax.cond(True, lambda a: a, lambda a: a + 1, 1.0) + x",
+    "jax.vmap(jnp.sin)(jnp.ones(2)) + x",
+    "x if bool(jnp.any(jnp.arange(2) > 0)) else -x",
+    "int(jnp.arange(5)[3]) * x",
+    "jnp.sin(x) + jnp.cos(1.0)",
+    "nn.relu(x) * nn.relu(jnp.ones(()))",
+    "lax.while_loop(lambda c: c < 3, lambda c: c + 1, 0) + x",
+]
 
 
 @pytest.mark.oracle
@@ -113,8 +118,14 @@ def test_known_values_are_computed_at_compile_time(text, tier):
         return f
 
     check(Case(text, program, (np.float32(2),)), tier)
-    check(Case(f"grad {text}", lambda jax, jnp, lax, nn: jax.grad(lambda x: jnp.sum(program(jax, jnp, lax, nn)(x))),
-               (np.float32(2),)), tier)  # fmt: skip
+    check(
+        Case(
+            f"grad {text}",
+            lambda jax, jnp, lax, nn: jax.grad(lambda x: jnp.sum(program(jax, jnp, lax, nn)(x))),
+            (np.float32(2),),
+        ),
+        tier,
+    )
     check(Case(f"vmap {text}", lambda jax, jnp, lax, nn: jax.vmap(program(jax, jnp, lax, nn)), (X,)), tier)
 
 
@@ -161,9 +172,15 @@ def test_equal_ranks_and_scalars_are_no_promotion():
 
 @pytest.mark.oracle
 def test_random_functions_work_where_dtypes_must_agree():
-    texts = ["jax.random.key(0)", "jax.random.PRNGKey(0)", "jax.random.normal(jax.random.key(0), (3,))",
-             "jax.random.split(jax.random.key(0))", "jax.random.fold_in(jax.random.key(0), 1)",
-              "jnp.sin(x) + 1", "jnp.mean(x)"]  # fmt: skip
+    texts = [
+        "jax.random.key(0)",
+        "jax.random.PRNGKey(0)",
+        "jax.random.normal(jax.random.key(0), (3,))",
+        "jax.random.split(jax.random.key(0))",
+        "jax.random.fold_in(jax.random.key(0), 1)",
+        "jnp.sin(x) + 1",
+        "jnp.mean(x)",
+    ]
     for text in texts:
         same(_under("numpy_dtype_promotion", "strict", text))
 
@@ -185,16 +202,19 @@ def test_the_derivative_of_softmax(value, tier):
         return Case(f"{name} {value}", program, args)
 
     m = np.array([[True, False, True], [True, True, False]])
-    sweep([
-        case("plain", lambda jax, jnp, nn: nn.softmax, A),
-        case("axis", lambda jax, jnp, nn: lambda x: nn.softmax(x, axis=0), A),
-        case("where", lambda jax, jnp, nn: lambda x, m: nn.softmax(x, where=m), A, m),
-        case("grad", lambda jax, jnp, nn: jax.grad(lambda x: nn.softmax(x)[0]), B),
-        case("jvp", lambda jax, jnp, nn: lambda x: jax.jvp(nn.softmax, (x,), (x,)), B),
-        case("vmap of grad", lambda jax, jnp, nn: jax.vmap(jax.grad(lambda x: nn.softmax(x)[0])), A),
-        case("hessian", lambda jax, jnp, nn: jax.hessian(lambda x: nn.softmax(x)[0]), B),
-        case("bf16", lambda jax, jnp, nn: jax.grad(lambda x: nn.softmax(x)[0]), B.astype("float16")),
-    ], tier)  # fmt: skip
+    sweep(
+        [
+            case("plain", lambda jax, jnp, nn: nn.softmax, A),
+            case("axis", lambda jax, jnp, nn: lambda x: nn.softmax(x, axis=0), A),
+            case("where", lambda jax, jnp, nn: lambda x, m: nn.softmax(x, where=m), A, m),
+            case("grad", lambda jax, jnp, nn: jax.grad(lambda x: nn.softmax(x)[0]), B),
+            case("jvp", lambda jax, jnp, nn: lambda x: jax.jvp(nn.softmax, (x,), (x,)), B),
+            case("vmap of grad", lambda jax, jnp, nn: jax.vmap(jax.grad(lambda x: nn.softmax(x)[0])), A),
+            case("hessian", lambda jax, jnp, nn: jax.hessian(lambda x: nn.softmax(x)[0]), B),
+            case("bf16", lambda jax, jnp, nn: jax.grad(lambda x: nn.softmax(x)[0]), B.astype("float16")),
+        ],
+        tier,
+    )
 
 
 @pytest.mark.oracle
@@ -210,11 +230,11 @@ def test_sums_of_halves_can_be_forbidden(dtype):
         return run
 
     first, second = both(program)
-    for text in ("lax.reduce_sum_p.bind(h, axes=(0,), out_sharding=None)",
-                 "jax.grad(lambda x: jnp.broadcast_to(x, (3, 4)).astype('float32').sum())(h[0, 0])"):  # fmt: skip
-        same_error(
-            lambda t=text: first(t), lambda t=text: second(t), phrases=["jax_allow_f16_reductions=False"]
-        )
+    for text in (
+        "lax.reduce_sum_p.bind(h, axes=(0,), out_sharding=None)",
+        "jax.grad(lambda x: jnp.broadcast_to(x, (3, 4)).astype('float32').sum())(h[0, 0])",
+    ):
+        same_error(lambda t=text: first(t), lambda t=text: second(t), phrases=["jax_allow_f16_reductions=False"])
     for text in ("jnp.sum(h)", "jnp.max(h)", "jnp.cumsum(h, 0)", "jnp.dot(h, h.T)", "jnp.prod(h)"):
         results = [outcome(lambda r=r, t=text: r(t)) for r in (first, second)]
         assert [bool(r.error) for r in results] == [False, False], text
@@ -237,8 +257,7 @@ def test_types_inside_shard_map_follow_the_options():
 
     spread = "jax.shard_map(lambda x: x + 1, mesh=mesh, in_specs=P('a', 'b'), out_specs=P('a', 'b'))(x)"
     index = (
-        "jax.shard_map(lambda x: x + lax.axis_index('a'), mesh=mesh, in_specs=P(None, 'b'), "
-        "out_specs=P(None, 'b'))(x)"
+        "jax.shard_map(lambda x: x + lax.axis_index('a'), mesh=mesh, in_specs=P(None, 'b'), out_specs=P(None, 'b'))(x)"
     )
     x = np.arange(4, dtype=np.float32).reshape(2, 2)
     for value in (False, True):
@@ -247,9 +266,7 @@ def test_types_inside_shard_map_follow_the_options():
     with sides[0], sides[1]:  # the checker of jaxprs infers their types anew
         same_jaxpr(program("auto_pcast", True, index), x)
     same_jaxpr(program("auto_pcast", True, spread), x)
-    sides = both(
-        lambda jax, jnp, lax: lambda: jax.make_jaxpr(program("auto_pcast", False, spread)(jax, jnp, lax))(x)
-    )
+    sides = both(lambda jax, jnp, lax: lambda: jax.make_jaxpr(program("auto_pcast", False, spread)(jax, jnp, lax))(x))
     same_error(*sides, phrases=["requires varying manual axes to match", "check_vma=False"])
 
 
@@ -263,9 +280,10 @@ def test_checks_of_random_keys_are_not_there():
 # ---- leaks -------------------------------------------------------------------------------------------
 
 LEAKS = [
-    ("checking_leaks()", "jax.jit(leak)(x)"), ("checking_leaks()", "jax.vmap(leak)(x)"),
+    ("checking_leaks()", "jax.jit(leak)(x)"),
+    ("checking_leaks()", "jax.vmap(leak)(x)"),
     ("check_tracer_leaks(True)", "jax.make_jaxpr(leak)(1.0)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.oracle
@@ -307,13 +325,19 @@ def test_top_level_names_are_what_they_are_in_jax():
         typing = importlib.import_module(f"{jax.__name__}.typing")
         monitoring = importlib.import_module(f"{jax.__name__}.monitoring")
         return (
-            hosts, isinstance(jax.devices()[0], jax.Device), isinstance(shard, jax.Shard), jax.effects_barrier(),
-            jax.make_user_context(3).value, sorted(n for n in dir(typing) if n[0] != "_"),
-            sorted(n for n in dir(monitoring) if n[0] != "_"), sorted(n for n in dir(jax.ops) if n[0] != "_"),
-            [(s.name, s.value, str(s), repr(s)) for s in jax.memory.Space], jax.print_environment_info(True)[:14],
+            hosts,
+            isinstance(jax.devices()[0], jax.Device),
+            isinstance(shard, jax.Shard),
+            jax.effects_barrier(),
+            jax.make_user_context(3).value,
+            sorted(n for n in dir(typing) if n[0] != "_"),
+            sorted(n for n in dir(monitoring) if n[0] != "_"),
+            sorted(n for n in dir(jax.ops) if n[0] != "_"),
+            [(s.name, s.value, str(s), repr(s)) for s in jax.memory.Space],
+            jax.print_environment_info(True)[:14],
             jax.device_put(x, jax.memory.Space.Host).sharding.memory_kind,
             jax.device_put(jax.device_put(x, jax.memory.Space.Host), jax.memory.Space.Device).sharding.memory_kind,
-        )  # fmt: skip
+        )
 
     first, second = both(program)
     assert first == second
@@ -364,9 +388,7 @@ def test_pictures_of_shardings(spec, shape, capsys):
     printed = capsys.readouterr().out.splitlines()
     assert printed == PICTURES[spec, shape]
     seen = []
-    minijax.debug.inspect_array_sharding(
-        {"k": minijax.device_put(jnp.ones(shape), sharding)}, callback=seen.append
-    )
+    minijax.debug.inspect_array_sharding({"k": minijax.device_put(jnp.ones(shape), sharding)}, callback=seen.append)
     assert seen == [sharding]
     with pytest.raises(ValueError, match="only works for shapes with 1 and 2 dimensions"):
         minijax.debug.visualize_array_sharding(jnp.ones((2, 2, 2)))

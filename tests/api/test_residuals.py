@@ -48,17 +48,24 @@ def test_policies_and_what_they_say():
     def program(jax, jnp, ad_checkpoint):
         policies = jax.checkpoint_policies
         mixed = policies.save_and_offload_only_these_names(
-            names_which_can_be_saved=["z"], names_which_can_be_offloaded=["w"], offload_src="device",
+            names_which_can_be_saved=["z"],
+            names_which_can_be_offloaded=["w"],
+            offload_src="device",
             offload_dst="pinned_host",
-        )  # fmt: skip
+        )
         said = {
             "saved": mixed(_operation(jax, ad_checkpoint, "z"), name="z") is ad_checkpoint.Saveable,
             "offloaded": mixed(_operation(jax, ad_checkpoint, "w"), name="w"),
             "other": mixed(_operation(jax, ad_checkpoint, "w"), name="v") is ad_checkpoint.Recompute,
         }
-        return sorted(vars(policies)), repr(policies.save_only_these_names("z")), said, repr(
-            ad_checkpoint.Offloadable("device", "pinned_host")
-        ), type(ad_checkpoint.Recompute).__name__, type(ad_checkpoint.Saveable).__name__  # fmt: skip
+        return (
+            sorted(vars(policies)),
+            repr(policies.save_only_these_names("z")),
+            said,
+            repr(ad_checkpoint.Offloadable("device", "pinned_host")),
+            type(ad_checkpoint.Recompute).__name__,
+            type(ad_checkpoint.Saveable).__name__,
+        )
 
     compare.same(program)
 

@@ -130,9 +130,7 @@ def reduction(jax, jnp, interpreters, extend):
     p = extend.core.Primitive("total")
     p.def_impl(lambda x, axes: jnp.sum(x, axes))
     p.def_abstract_eval(
-        lambda x, axes: jax.core.ShapedArray(
-            tuple(d for i, d in enumerate(x.shape) if i not in axes), x.dtype
-        )
+        lambda x, axes: jax.core.ShapedArray(tuple(d for i, d in enumerate(x.shape) if i not in axes), x.dtype)
     )
     interpreters.mlir.register_lowering(
         p, interpreters.mlir.lower_fun(lambda x, axes: jnp.sum(x, tuple(map(int, axes))), False)
@@ -161,14 +159,19 @@ def test_a_users_primitive_under_each_transformation(case, tier):
 
 EAGER = [
     compare.Case("multiply_add", square_add, (2.0, 10.0)),
-    compare.Case("grad", lambda jax, interpreters, extend: jax.grad(square_add(jax, interpreters, extend)),
-                 (2.0, 10.0)),
-    compare.Case("jvp", lambda jax, interpreters, extend: lambda x, y: jax.jvp(
-        square_add(jax, interpreters, extend), (x, y), (1.0, 1.0)), (2.0, 10.0)),
-    compare.Case("vmap", lambda jax, interpreters, extend: jax.vmap(square_add(jax, interpreters, extend)),
-                 (X, X)),
+    compare.Case(
+        "grad", lambda jax, interpreters, extend: jax.grad(square_add(jax, interpreters, extend)), (2.0, 10.0)
+    ),
+    compare.Case(
+        "jvp",
+        lambda jax, interpreters, extend: (
+            lambda x, y: jax.jvp(square_add(jax, interpreters, extend), (x, y), (1.0, 1.0))
+        ),
+        (2.0, 10.0),
+    ),
+    compare.Case("vmap", lambda jax, interpreters, extend: jax.vmap(square_add(jax, interpreters, extend)), (X, X)),
     compare.Case("swapped", swapped, (X, X)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", EAGER, ids=lambda case: case.name)
@@ -262,11 +265,7 @@ def test_tables_tell_which_primitives_have_rules():
         ad.primitive_jvps[new] = rule = lambda primals, tangents: None
         answers += [new in ad.primitive_jvps, ad.primitive_jvps[new] is rule]
         del ad.primitive_jvps[new]
-        answers += [
-            new in ad.primitive_jvps,
-            ad.primitive_jvps.get(new),
-            lax.sin_p in list(ad.primitive_jvps),
-        ]
+        answers += [new in ad.primitive_jvps, ad.primitive_jvps.get(new), lax.sin_p in list(ad.primitive_jvps)]
         return answers
 
     same(program)
@@ -311,11 +310,17 @@ def test_a_primitive_without_rules_says_which_one_is_missing():
             lambda: q.bind([1.0]),
         ]
 
-    phrases = ["Evaluation rule for 'bare' not implemented", "Abstract evaluation for 'bare'",
-               "MLIR translation rule for primitive 'typed' not found for platform cpu",
-               "Differentiation rule for 'typed'", "Differentiation rule for 'typed'",
-               "Batching rule for 'typed'", "Transpose rule (for reverse-mode differentiation) for 'typed'",
-               "typed", "at position 0"]  # fmt: skip
+    phrases = [
+        "Evaluation rule for 'bare' not implemented",
+        "Abstract evaluation for 'bare'",
+        "MLIR translation rule for primitive 'typed' not found for platform cpu",
+        "Differentiation rule for 'typed'",
+        "Differentiation rule for 'typed'",
+        "Batching rule for 'typed'",
+        "Transpose rule (for reverse-mode differentiation) for 'typed'",
+        "typed",
+        "at position 0",
+    ]
     for ours, theirs, phrase in zip(*compare.both(calls), phrases, strict=True):
         compare.same_error(ours, theirs, phrases=[phrase])
 
@@ -325,9 +330,17 @@ def test_the_properties_of_a_new_primitive():
         p = extend.core.Primitive("mine")
         p.def_effectful_abstract_eval(lambda x, *, n: (x, set()))
         aval, effects = p.abstract_eval(jax.typeof(X), n=2)
-        return [repr(p), p.name, p.multiple_results, p.call_primitive, p.get_bind_params({"n": 1}),
-                str(aval), effects, isinstance(jax.lax.sin_p, extend.core.Primitive),
-                isinstance(extend.core.CallPrimitive("c"), extend.core.Primitive)]  # fmt: skip
+        return [
+            repr(p),
+            p.name,
+            p.multiple_results,
+            p.call_primitive,
+            p.get_bind_params({"n": 1}),
+            str(aval),
+            effects,
+            isinstance(jax.lax.sin_p, extend.core.Primitive),
+            isinstance(extend.core.CallPrimitive("c"), extend.core.Primitive),
+        ]
 
     same(program)
 
@@ -409,8 +422,9 @@ def test_results_of_users_calls_that_are_not_used_are_dropped(rule, held):
     def program(jax, jnp, interpreters, extend):
         pe, p = interpreters.partial_eval, extend.core.Primitive("called")
         p.multiple_results = True
-        p.def_abstract_eval(lambda *avals, call_jaxpr: [v.aval for v in getattr(
-            call_jaxpr, "jaxpr", call_jaxpr).outvars])  # fmt: skip
+        p.def_abstract_eval(
+            lambda *avals, call_jaxpr: [v.aval for v in getattr(call_jaxpr, "jaxpr", call_jaxpr).outvars]
+        )
         dce = pe.dce_rules[p] = getattr(pe, rule)
         closed = jax.make_jaxpr(lambda x, y: (jnp.sin(x), x * y, y + 1.0))(1.0, 2.0)
         whole = jax.make_jaxpr(lambda x, y: p.bind(x, y, call_jaxpr=held(closed)))(1.0, 2.0).jaxpr

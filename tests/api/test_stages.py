@@ -20,9 +20,7 @@ def lowered(jax, jnp):
 def _stages(jax, jnp):
     traced = lowered(jax, jnp)
     stages = traced, traced.lower(), traced.lower().compile()
-    return [
-        [str(s.args_info), str(s.in_avals), str(s.in_tree), str(s.out_tree), s.donate_argnums] for s in stages
-    ]
+    return [[str(s.args_info), str(s.in_avals), str(s.in_tree), str(s.out_tree), s.donate_argnums] for s in stages]
 
 
 def _arg_info(jax, jnp):
@@ -252,9 +250,7 @@ ERRORS = {
         "no_such_option",
     ),
     "wrong option": (
-        lambda jax: (
-            jax.jit(lambda x: x).lower(1).compile(compiler_options={"xla_cpu_enable_fast_math": "no"})
-        ),
+        lambda jax: jax.jit(lambda x: x).lower(1).compile(compiler_options={"xla_cpu_enable_fast_math": "no"}),
         "xla_cpu_enable_fast_math",
     ),
     "no dtype": (lambda jax: jax.ShapeDtypeStruct((1,), None), "dtype must be specified"),
@@ -271,10 +267,7 @@ ERRORS = {
         "Error interpreting argument to",
         "at path x",
     ),
-    "eval_shape looks at values": (
-        lambda jax: jax.eval_shape(lambda x: int(x), 1),
-        "traced array with shape int32[]",
-    ),
+    "eval_shape looks at values": (lambda jax: jax.eval_shape(lambda x: int(x), 1), "traced array with shape int32[]"),
     "len of a scalar struct": (lambda jax: len(jax.ShapeDtypeStruct((), np.int8)), "len() of unsized object"),
 }
 
@@ -290,9 +283,7 @@ def test_a_stage_shows_what_jax_shows(name):
 def test_a_stage_raises_what_jax_raises(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
-        lambda: compare.run_on(compare.ours(), program),
-        lambda: compare.run_on(compare.theirs(), program),
-        phrases,
+        lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
     )
 
 

@@ -63,20 +63,9 @@ def _put_traced(jax, jnp):
 
 
 def _get(jax, jnp):
-    tree = {
-        "a": jnp.asarray(X),
-        "b": (jnp.bfloat16(2), 1, None, "text"),
-        "c": np.int8(3),
-        "d": [jnp.ones((0, 2))],
-    }
+    tree = {"a": jnp.asarray(X), "b": (jnp.bfloat16(2), 1, None, "text"), "c": np.int8(3), "d": [jnp.ones((0, 2))]}
     out = jax.device_get(tree)
-    return (
-        out,
-        type(out["a"]).__name__,
-        out["a"].flags.writeable,
-        jax.device_get(jnp.arange(3)),
-        jax.device_get(2.5),
-    )
+    return (out, type(out["a"]).__name__, out["a"].flags.writeable, jax.device_get(jnp.arange(3)), jax.device_get(2.5))
 
 
 def _wait(jax, jnp):
@@ -96,13 +85,7 @@ def _constants(jax, jnp):
                 y = y + 1
         return x * y * n
 
-    return (
-        jaxpr(jax, f, 1.0),
-        jax.jit(f)(2.0),
-        jax.grad(lambda x: f(x).sum())(1.0),
-        jax.vmap(f)(X),
-        set(seen) == {6},
-    )
+    return (jaxpr(jax, f, 1.0), jax.jit(f)(2.0), jax.grad(lambda x: f(x).sum())(1.0), jax.vmap(f)(X), set(seen) == {6})
 
 
 def _constants_of_shapes(jax, jnp):
@@ -123,16 +106,7 @@ def _scoped(jax, jnp):
     with jax.named_scope("eager"):
         y = f(1.0)
     g = jax.named_call(lambda x: x * 2, name="twice")
-    return (
-        y,
-        f.__name__,
-        f.__doc__,
-        jax.jit(f)(1.0),
-        jaxpr(jax, f, 1.0),
-        g(2.0),
-        jax.grad(f)(1.0),
-        jaxpr(jax, g, 1.0),
-    )
+    return (y, f.__name__, f.__doc__, jax.jit(f)(1.0), jaxpr(jax, f, 1.0), g(2.0), jax.grad(f)(1.0), jaxpr(jax, g, 1.0))
 
 
 VALUES = {
@@ -179,9 +153,7 @@ def test_values_move_as_in_jax(name):
 def test_moving_raises_what_jax_raises(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
-        lambda: compare.run_on(compare.ours(), program),
-        lambda: compare.run_on(compare.theirs(), program),
-        phrases,
+        lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
     )
 
 
@@ -196,5 +168,9 @@ def test_traced_values_are_put_into_the_memory_of_the_device():
     def program(jax):
         return lambda x: jax.device_put(x, jax.memory.Space.Device) * 2
 
-    compare.sweep([compare.transformed(compare.Case("space", program, (np.ones(2, np.float32),)), name)
-                   for name in ("plain", "jit", "vmap", "grad", "jvp")])  # fmt: skip
+    compare.sweep(
+        [
+            compare.transformed(compare.Case("space", program, (np.ones(2, np.float32),)), name)
+            for name in ("plain", "jit", "vmap", "grad", "jvp")
+        ]
+    )

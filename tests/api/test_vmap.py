@@ -28,9 +28,7 @@ def _named(jax, jnp):
     def f(x):
         return jax.lax.psum(x, "i"), jax.lax.axis_index("i"), jax.lax.pmean(x, axis_name="i")
 
-    return jax.vmap(f, axis_name="i")(A), str(
-        jax.make_jaxpr(jax.vmap(f, axis_name="i", out_axes=(None, 0, None)))(A)
-    )
+    return jax.vmap(f, axis_name="i")(A), str(jax.make_jaxpr(jax.vmap(f, axis_name="i", out_axes=(None, 0, None)))(A))
 
 
 def _two_names(jax, jnp):
@@ -129,9 +127,7 @@ VALUES = {
         2,
         in_axes=({"a": 0, "b": (1, None)}, None),
     ),
-    "prefixes of axes": mapped(
-        lambda jnp: lambda t, y: t["a"] + t["b"] + y, {"a": A, "b": A}, A.T, in_axes=(0, 1)
-    ),
+    "prefixes of axes": mapped(lambda jnp: lambda t, y: t["a"] + t["b"] + y, {"a": A, "b": A}, A.T, in_axes=(0, 1)),
     "named tuples": mapped(lambda jnp: lambda p: Point(p.y, p.x), Point(A, A.T), in_axes=(Point(1, 0),)),
     "None leaves": mapped(lambda jnp: lambda x, n: (x, n, None), A, None),
     "out axes": _out_axes,
@@ -235,10 +231,7 @@ ERRORS = {
         lambda jax: jax.vmap(lambda x: x if x > 0 else -x)(np.arange(3.0)),
         "Attempted boolean conversion of traced array with shape bool[]",
     ),
-    "too many arguments": (
-        lambda jax: jax.vmap(lambda x: x)(A, A),
-        "takes 1 positional argument but 2 were given",
-    ),
+    "too many arguments": (lambda jax: jax.vmap(lambda x: x)(A, A), "takes 1 positional argument but 2 were given"),
     "shapes inside": (lambda jax, jnp: jax.vmap(jnp.dot)(A, np.ones((2, 4))), "(3,)", "(4,)"),
 }
 
@@ -254,9 +247,7 @@ def test_vmap_gives_what_jax_gives(name):
 def test_vmap_raises_what_jax_raises(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
-        lambda: compare.run_on(compare.ours(), program),
-        lambda: compare.run_on(compare.theirs(), program),
-        phrases,
+        lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
     )
 
 

@@ -176,9 +176,7 @@ def test_keys_keep_values_apart():
 
 
 def test_keys_of_equal_values_are_equal():
-    again = [
-        1, 1.0, True, 0.0, -0.0, (1, (2, (3.0,))), Pair(1.0, 2), {"a": 1.0}, [1], {1}, slice(0, 1),
-    ]  # fmt: skip
+    again = [1, 1.0, True, 0.0, -0.0, (1, (2, (3.0,))), Pair(1.0, 2), {"a": 1.0}, [1], {1}, slice(0, 1)]
     for value in again:
         assert cache.key(value) in {cache.key(other) for other in APART}, value
     assert cache.key(float("nan")) == cache.key(NAN)

@@ -133,19 +133,7 @@ MANAGERS = [
     "transfer_guard_device_to_device", "transfer_guard_device_to_host", "transfer_guard_host_to_device",
     "disable_jit", "checking_leaks",
 ]  # fmt: skip
-ARGUMENTS = [
-    (),
-    (True,),
-    (False,),
-    ("allow",),
-    ("raise",),
-    ("strict",),
-    ("rbg",),
-    ("cpu",),
-    ("foo",),
-    (None,),
-    (3,),
-]
+ARGUMENTS = [(), (True,), (False,), ("allow",), ("raise",), ("strict",), ("rbg",), ("cpu",), ("foo",), (None,), (3,)]
 
 
 @pytest.mark.oracle
@@ -180,11 +168,19 @@ def test_the_traced_options_are_those_that_take_part_in_jaxs_trace_context():
 def test_unknown_and_read_only_attributes_raise_as_in_jax():
     jax = pytest.importorskip("jax")
     actions = [
-        lambda c: c.foo, lambda c: c.FLAGS, lambda c: c.read("foo"), lambda c: c.read("jax_enable_x64"),
-        lambda c: c.read("jax_platform_name"), lambda c: c.jax_platform_name, lambda c: c.x64_enabled,
-        lambda c: c.jax_enable_x64, lambda c: setattr(c, "jax_enable_x64", True), lambda c: c.jax_disable_jit,
-        lambda c: setattr(c, "x64_enabled", True), lambda c: hasattr(c, "jax_default_device"),
-    ]  # fmt: skip
+        lambda c: c.foo,
+        lambda c: c.FLAGS,
+        lambda c: c.read("foo"),
+        lambda c: c.read("jax_enable_x64"),
+        lambda c: c.read("jax_platform_name"),
+        lambda c: c.jax_platform_name,
+        lambda c: c.x64_enabled,
+        lambda c: c.jax_enable_x64,
+        lambda c: setattr(c, "jax_enable_x64", True),
+        lambda c: c.jax_disable_jit,
+        lambda c: setattr(c, "x64_enabled", True),
+        lambda c: hasattr(c, "jax_default_device"),
+    ]
     for number, action in enumerate(actions):
         assert outcome(lambda: action(config)) == outcome(lambda: action(jax.config)), number  # noqa: B023
 
@@ -218,9 +214,7 @@ def test_options_of_how_programs_run_are_in_the_state_but_not_in_the_traced_part
         assert checked is not plain and checked.debug_nans and checked.traced is plain.traced
         with options.enable_x64(True):
             assert state().debug_nans and state().traced is not plain.traced
-    assert (
-        state() is plain and not hasattr(plain.traced, "debug_nans") and plain.traced.traced is plain.traced
-    )
+    assert state() is plain and not hasattr(plain.traced, "debug_nans") and plain.traced.traced is plain.traced
 
 
 def test_the_state_cannot_be_written_to():
@@ -269,12 +263,7 @@ def test_managers_nest_in_themselves_decorate_and_survive_exceptions():
 
 
 def test_one_manager_may_be_shared_by_threads():
-    manager, entered, left, seen = (
-        options.numpy_rank_promotion("raise"),
-        threading.Event(),
-        threading.Event(),
-        [],
-    )
+    manager, entered, left, seen = (options.numpy_rank_promotion("raise"), threading.Event(), threading.Event(), [])
 
     def other():
         with options.numpy_rank_promotion("warn"), manager:

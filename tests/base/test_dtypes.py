@@ -74,9 +74,7 @@ def test_promote_types_of_all_pairs_are_jaxs(x64, promotion):
 
     kinds = [*ALL, bool, int, float, complex, None, "float16", np.int8, object, dtypes.float0, "foo", 1, "U3"]
     with mode(jax, x64, promotion):
-        assert not different(
-            dtypes.promote_types, jax.numpy.promote_types, itertools.product(kinds, repeat=2)
-        )
+        assert not different(dtypes.promote_types, jax.numpy.promote_types, itertools.product(kinds, repeat=2))
 
 
 ODD = [
@@ -183,9 +181,7 @@ def test_promotion_errors_name_the_dtypes_and_the_way_out():
         (("float8_e4m3fn", "float32"), "8-bit floats do not support implicit promotion"),
         (("int4", "int8"), "1-bit, 2-bit and 4-bit integers do not support implicit promotion"),
     ]:
-        with pytest.raises(
-            dtypes.TypePromotionError, match="no available implicit dtype promotion path"
-        ) as found:
+        with pytest.raises(dtypes.TypePromotionError, match="no available implicit dtype promotion path") as found:
             dtypes.promote_types(*pair)
         assert phrase in str(found.value) and all(name in str(found.value) for name in pair)
     with config.numpy_dtype_promotion("strict"):
@@ -196,15 +192,10 @@ def test_promotion_errors_name_the_dtypes_and_the_way_out():
 
 def test_asking_for_64_bits_warns_raises_or_is_granted():
     ask = dtypes.check_and_canonicalize_user_dtype
-    with pytest.warns(
-        UserWarning, match="Explicitly requested dtype int64 requested in zeros is not available"
-    ) as w:
+    with pytest.warns(UserWarning, match="Explicitly requested dtype int64 requested in zeros is not available") as w:
         assert ask("int64", "zeros") == np.int32
     assert w[0].filename == __file__
-    with (
-        config.explicit_x64_dtypes("error"),
-        pytest.raises(ValueError, match="Explicitly requested dtype float64"),
-    ):
+    with config.explicit_x64_dtypes("error"), pytest.raises(ValueError, match="Explicitly requested dtype float64"):
         ask(np.float64, "ones")
     with config.explicit_x64_dtypes("allow"):
         assert ask("float64") == np.float64
@@ -244,6 +235,8 @@ def test_default_dtypes_follow_the_switch(x64):
 )
 def test_neighbours_of_a_dtype(name, inexact, complex_, numeric, floating):
     dtype = dtypes.BY_NAME[name]
-    found = [f(dtype) for f in (dtypes.to_inexact_dtype, dtypes.to_complex_dtype, dtypes.to_numeric_dtype,
-                                dtypes.to_floating_dtype)]  # fmt: skip
+    found = [
+        f(dtype)
+        for f in (dtypes.to_inexact_dtype, dtypes.to_complex_dtype, dtypes.to_numeric_dtype, dtypes.to_floating_dtype)
+    ]
     assert [d.name for d in found] == [inexact, complex_, numeric, floating]

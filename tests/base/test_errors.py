@@ -24,14 +24,8 @@ class FakeTracer:
 RAISED = [
     (ours.ConcretizationTypeError, "Abstract tracer value encountered where concrete value is expected"),
     (ours.TracerBoolConversionError, "Attempted boolean conversion of traced array with shape bool[3]."),
-    (
-        ours.TracerArrayConversionError,
-        "The numpy.ndarray conversion method __array__() was called on traced array",
-    ),
-    (
-        ours.TracerIntegerConversionError,
-        "The __index__() method was called on traced array with shape bool[3]",
-    ),
+    (ours.TracerArrayConversionError, "The numpy.ndarray conversion method __array__() was called on traced array"),
+    (ours.TracerIntegerConversionError, "The __index__() method was called on traced array with shape bool[3]"),
     (ours.NonConcreteBooleanIndexError, "Array boolean indices must be concrete; got bool[3]"),
 ]
 
@@ -66,9 +60,7 @@ def test_tracer_errors_hold_the_phrases_and_survive_copies(cls, phrase):
 
 def test_a_context_stands_between_the_tracer_and_its_origin():
     text = str(ours.ConcretizationTypeError(FakeTracer(), "It arose in jnp.arange."))
-    assert (
-        text.index("bool[3]") < text.index("It arose in jnp.arange.") < text.index("tracing the function f")
-    )
+    assert text.index("bool[3]") < text.index("It arose in jnp.arange.") < text.index("tracing the function f")
 
 
 def test_warnings_point_at_the_line_of_the_user():

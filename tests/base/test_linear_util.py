@@ -65,10 +65,16 @@ def test_an_auxiliary_result_is_there_once_the_function_has_run():
         first, aux1 = counted(init(lambda x: x))
         second, aux2 = counted(init(lambda x: x))
         answers = []
-        for call in (aux1, lambda: lu.merge_linear_aux(aux1, aux2), lambda: second.call_wrapped(1),
-                     lambda: lu.merge_linear_aux(aux1, aux2), lambda: lu.merge_linear_aux(aux2, aux1),
-                     lambda: second.call_wrapped(1), lambda: first.call_wrapped(1),
-                     lambda: lu.merge_linear_aux(aux1, aux2)):  # fmt: skip
+        for call in (
+            aux1,
+            lambda: lu.merge_linear_aux(aux1, aux2),
+            lambda: second.call_wrapped(1),
+            lambda: lu.merge_linear_aux(aux1, aux2),
+            lambda: lu.merge_linear_aux(aux2, aux1),
+            lambda: second.call_wrapped(1),
+            lambda: first.call_wrapped(1),
+            lambda: lu.merge_linear_aux(aux1, aux2),
+        ):
             try:
                 answers.append(call())
             except lu.StoreException:
@@ -82,9 +88,14 @@ def test_functions_with_equal_parts_are_equal():
     def program(lu, init):
         _, scaled, _, shifted, _ = around(lu)
         f, g = (lambda x: x), (lambda x: x)
-        pairs = [(init(f), init(f)), (init(f), init(g)), 
-                 (scaled(init(f), 2), scaled(init(f), 3)), (shifted(init(f), 2), scaled(init(f), 2)),
-                 (init(f, {"a": 1}), init(f, {"a": 1})), (init(f, {"a": 1}), init(f))]  # fmt: skip
+        pairs = [
+            (init(f), init(f)),
+            (init(f), init(g)),
+            (scaled(init(f), 2), scaled(init(f), 3)),
+            (shifted(init(f), 2), scaled(init(f), 2)),
+            (init(f, {"a": 1}), init(f, {"a": 1})),
+            (init(f, {"a": 1}), init(f)),
+        ]
         return [(a == b, hash(a) == hash(b)) for a, b in pairs]
 
     same(program)

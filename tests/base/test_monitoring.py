@@ -89,9 +89,7 @@ def _logged(program):
         finally:
             logger.removeHandler(handler)
         # Names and levels, and messages without what took how long.
-        return [
-            (r.name, r.levelname, r.getMessage().rpartition(" in ")[0] or r.getMessage()) for r in records
-        ]
+        return [(r.name, r.levelname, r.getMessage().rpartition(" in ")[0] or r.getMessage()) for r in records]
 
     return run
 
@@ -132,8 +130,14 @@ def test_cache_misses_are_explained():
 
     first, second = ([r for r in records if "MISS" in r[2]] for records in both(_logged(program)))
     assert [r[:2] for r in first] == [r[:2] for r in second] and len(first) == 6
-    phrases = ["never seen function", "different input types:\n  * at x, now f32[2] and before f32[3]",
-               "different input pytree", "", "", "* jax_numpy_rank_promotion differs: now warn and before allow"]  # fmt: skip
+    phrases = [
+        "never seen function",
+        "different input types:\n  * at x, now f32[2] and before f32[3]",
+        "different input pytree",
+        "",
+        "",
+        "* jax_numpy_rank_promotion differs: now warn and before allow",
+    ]
     for (_, _, our), (_, _, their), phrase in zip(first, second, phrases, strict=True):
         for text in (our.replace("float32", "f32"), their):
             assert text.startswith("TRACING CACHE MISS at ") and phrase in text

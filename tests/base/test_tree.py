@@ -232,13 +232,9 @@ CALLS = {
     "reduce nothing": lambda t: t.tree_reduce(operator.add, []),
     "reduce from None": lambda t: t.tree_reduce(lambda a, b: (a, b), [1, 2], None),
     "initializer by name": lambda t: t.tree_reduce(operator.add, {"a": 1, "b": (2, 3)}, initializer=10),
-    "none is a leaf of rest": lambda t: t.tree_map(
-        lambda *a: a, [1, None], [2, 3], is_leaf=lambda x: x is None
-    ),
+    "none is a leaf of rest": lambda t: t.tree_map(lambda *a: a, [1, None], [2, 3], is_leaf=lambda x: x is None),
     "subtrees of rest": lambda t: t.tree_map(lambda *a: a, [1, 2], [[3, 4], None]),
-    "keys by several trees": lambda t: t.tree_map_with_path(
-        lambda p, *x: (t.keystr(p), x), {"a": 1}, {"a": [2]}
-    ),
+    "keys by several trees": lambda t: t.tree_map_with_path(lambda p, *x: (t.keystr(p), x), {"a": 1}, {"a": [2]}),
     "path predicate and rest": lambda t: t.tree_map_with_path(
         lambda p, *x: x, [1, [2]], [3, [4, 5]], is_leaf=lambda p, x: len(p) == 1, is_leaf_takes_path=True
     ),
@@ -247,9 +243,7 @@ CALLS = {
     "partial mapped": lambda t: t.tree_map(lambda x: x + 1, t.Partial(operator.add, 1))(5),
     "partials of one function": lambda t: t.tree_map(lambda *a: a, t.Partial(max, 1), t.Partial(max, 2)),
     "partials of two functions": lambda t: t.tree_map(lambda *a: a, t.Partial(max, 1), t.Partial(min, 2)),
-    "equal structures": lambda t: (
-        t.tree_structure([1, (2,)]) == t.tree_structure(["a", (None,)], lambda x: x is None)
-    ),
+    "equal structures": lambda t: t.tree_structure([1, (2,)]) == t.tree_structure(["a", (None,)], lambda x: x is None),
     **{
         f"associative {n}": lambda t, n=n: t.tree_reduce_associative(lambda a, b: f"({a}{b})", list(range(n)))
         for n in range(12)
@@ -325,9 +319,7 @@ def test_differences_of_trees_are_those_of_their_structures_and_contain_those_of
     found = list(room.equality_errors(one, two))
     assert bool(found) == (structures[0] != structures[1])
     of_structures = list(room.equality_errors_pytreedef(*structures))
-    assert [(path, reason) for path, _, _, reason in found] == [
-        (path, reason) for path, _, _, reason in of_structures
-    ]
+    assert [(path, reason) for path, _, _, reason in found] == [(path, reason) for path, _, _, reason in of_structures]
     paths = {ours.keystr(path) for path, *_ in found}
     for make_error in room.prefix_errors(one, two):
         assert str(make_error("")).splitlines()[1].strip() in paths
@@ -365,10 +357,7 @@ KEYS = [
 @pytest.mark.parametrize("make", KEYS)
 def test_keystr_writes_keys_as_jax_does(make, theirs):
     for kwargs in ({}, {"simple": True}, {"separator": "/"}, {"simple": True, "separator": "."}):
-        texts = [
-            (repr(t.keystr((make(t), t.DictKey(0)), **kwargs)), t.keystr([], **kwargs))
-            for t in (ours, theirs)
-        ]
+        texts = [(repr(t.keystr((make(t), t.DictKey(0)), **kwargs)), t.keystr([], **kwargs)) for t in (ours, theirs)]
         assert texts[0] == texts[1]
 
 
@@ -432,9 +421,7 @@ def test_register_dataclass_accepts_and_refuses_what_jax_does(case, theirs):
 
 REFUSED = {
     "node twice": lambda t: t.register_pytree_node(Box, lambda b: ((), None), lambda _, __: None),
-    "node with keys twice": lambda t: t.register_pytree_with_keys(
-        Box, lambda b: ((), None), lambda _, __: None
-    ),
+    "node with keys twice": lambda t: t.register_pytree_with_keys(Box, lambda b: ((), None), lambda _, __: None),
     "static twice": lambda t: t.register_static(Name),
     "dataclass twice": lambda t: t.register_dataclass(Layer),
     "list": lambda t: t.register_pytree_node(list, lambda b: ((), None), lambda _, __: None),
@@ -461,9 +448,7 @@ def test_the_public_names_and_signatures_are_those_of_jax(theirs):
             if inspect.isfunction(getattr(other, name)):
                 got, want = (inspect.signature(getattr(m, name)).parameters for m in (mine, other))
                 assert [(p.name, p.kind) for p in got.values()] == [(p.name, p.kind) for p in want.values()]
-                assert [p.default is p.empty for p in got.values()] == [
-                    p.default is p.empty for p in want.values()
-                ]
+                assert [p.default is p.empty for p in got.values()] == [p.default is p.empty for p in want.values()]
 
 
 @pytest.mark.oracle
@@ -520,11 +505,7 @@ def test_our_registry_is_not_the_one_that_jax_uses():
 
 def test_a_mismatch_names_the_key_path_and_holds_the_phrases_of_jaxlib():
     cases = [
-        (
-            [1, {"a": [2]}],
-            [1, {"a": (2,)}],
-            [r"tree_map tree[1]['a']", "Expected list, got", "prefix pytree"],
-        ),
+        ([1, {"a": [2]}], [1, {"a": (2,)}], [r"tree_map tree[1]['a']", "Expected list, got", "prefix pytree"]),
         ([Box(1, tag="p")], [Box(1, tag="q")], ["tree_map tree[0]", "Mismatch custom node data", "p", "q"]),
         ({"a": 1}, {"b": 1}, ["tree_map tree\n", "Dict key mismatch", "('a',)", "('b',)"]),
         ([1, None], [1, 2], ["tree_map tree[1]", "Expected None, got 2"]),
@@ -577,14 +558,8 @@ def test_axes_are_spread_over_the_leaves_and_none_is_an_axis():
     ]
     for axes, want in cases:
         assert room.flatten_axes("vmap in_axes", treedef, axes) == want
-    for axes, place in [
-        ((0, 1), "in_axes\n"),
-        (({"a": 0}, 1, 2), r"in_axes\[0\]\n"),
-        ((0, [1], 2), r"\[1\]\n"),
-    ]:
-        with pytest.raises(
-            ValueError, match=r"must be a tree prefix of the corresponding value(.|\n)*" + place
-        ):
+    for axes, place in [((0, 1), "in_axes\n"), (({"a": 0}, 1, 2), r"in_axes\[0\]\n"), ((0, [1], 2), r"\[1\]\n")]:
+        with pytest.raises(ValueError, match=r"must be a tree prefix of the corresponding value(.|\n)*" + place):
             room.flatten_axes("vmap in_axes", treedef, axes)
 
 
@@ -602,8 +577,11 @@ def test_leaves_are_spread_by_structures_as_by_trees():
 
 def test_strict_leaves_are_told_from_empty_nodes():
     assert [room.treedef_is_strict_leaf(ours.tree_structure(x)) for x in (1, None, (), [1])] == [
-        True, False, False, False,
-    ]  # fmt: skip
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_transposing_an_empty_outer_tree_gives_empty_trees():

@@ -12,8 +12,16 @@ pytestmark = pytest.mark.oracle
 
 NAMES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 DTYPES = (np.int8, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32, np.complex64)
-WAYS = [((5,), 0, False), ((2, 5), 1, True), ((3, 4), 0, False), ((1,), 0, False), ((0, 3), 0, False),
-        ((3, 0), 0, True), ((6,), 0, True), ((2,), 0, False)]  # fmt: skip
+WAYS = [
+    ((5,), 0, False),
+    ((2, 5), 1, True),
+    ((3, 4), 0, False),
+    ((1,), 0, False),
+    ((0, 3), 0, False),
+    ((3, 0), 0, True),
+    ((6,), 0, True),
+    ((2,), 0, False),
+]
 
 
 def array(*sizes, dtype=np.float32):
@@ -33,9 +41,14 @@ def test_every_way_and_transform_equals_jax_s(name):
 
 
 def test_every_dtype_equals_jax_s():
-    sweep([Case(f"{name}-{np.dtype(d)}", cumulate(name, 1), (array(2, 3, dtype=d),))
-           for name in NAMES for d in DTYPES
-           if name != "cumlogsumexp" or not np.issubdtype(d, np.integer)])  # fmt: skip
+    sweep(
+        [
+            Case(f"{name}-{np.dtype(d)}", cumulate(name, 1), (array(2, 3, dtype=d),))
+            for name in NAMES
+            for d in DTYPES
+            if name != "cumlogsumexp" or not np.issubdtype(d, np.integer)
+        ]
+    )
 
 
 def test_infinities_and_nan_equal_jax_s():
@@ -44,8 +57,9 @@ def test_infinities_and_nan_equal_jax_s():
 
 
 def test_equal_calls_in_one_program_share_their_function():
-    sweep([Case("thrice", lambda lax: lambda x: [lax.cumsum(x), lax.cumsum(x), lax.cumsum(x, reverse=True)],
-                (array(3),))])  # fmt: skip
+    sweep(
+        [Case("thrice", lambda lax: lambda x: [lax.cumsum(x), lax.cumsum(x), lax.cumsum(x, reverse=True)], (array(3),))]
+    )
 
 
 @pytest.mark.parametrize("shape, axis, dtype", [((3,), 1, np.float32), ((3,), -1, np.float32),

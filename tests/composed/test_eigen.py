@@ -8,12 +8,25 @@ from matrices import case, matrix, same_on_platforms, same_refusals, with_double
 pytestmark = pytest.mark.oracle
 
 DTYPES = (np.float32, np.complex64)
-REDUCED = [("hessenberg", {}), ("schur", {}), ("schur", dict(compute_schur_vectors=False)), ("tridiagonal", {}),
-           ("tridiagonal", dict(lower=False))]  # fmt: skip
-HERMITIAN = [dict(lower=False), dict(symmetrize_input=False), dict(sort_eigenvalues=False),
-             dict(subset_by_index=(0, 3)), dict(implementation="EighImplementation.QR")]  # fmt: skip
-SIDES = [dict(compute_left_eigenvectors=left, compute_right_eigenvectors=right)
-         for left in (True, False) for right in (True, False)]  # fmt: skip
+REDUCED = [
+    ("hessenberg", {}),
+    ("schur", {}),
+    ("schur", dict(compute_schur_vectors=False)),
+    ("tridiagonal", {}),
+    ("tridiagonal", dict(lower=False)),
+]
+HERMITIAN = [
+    dict(lower=False),
+    dict(symmetrize_input=False),
+    dict(sort_eigenvalues=False),
+    dict(subset_by_index=(0, 3)),
+    dict(implementation="EighImplementation.QR"),
+]
+SIDES = [
+    dict(compute_left_eigenvectors=left, compute_right_eigenvectors=right)
+    for left in (True, False)
+    for right in (True, False)
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -57,10 +70,9 @@ def test_texts_for_other_platforms_equal_jax_s():
 
 
 def test_what_does_not_fit_is_refused():
-    wrong = [np.zeros(s, d) for s, d in (((3,), np.float32), ((3, 2), np.float32), ((2, 2), np.int32),
-                                         ((2, 2), np.float16))]  # fmt: skip
+    wrong = [
+        np.zeros(s, d) for s, d in (((3,), np.float32), ((3, 2), np.float32), ((2, 2), np.int32), ((2, 2), np.float16))
+    ]
     names = [f for f in ("hessenberg", "schur", "tridiagonal", "eig") for _ in wrong]
     same_refusals([case(f, x) for f, x in zip(names, wrong * 4, strict=True)])
-    same_refusals(
-        [case("tridiagonal", np.zeros((0, 0), np.float32)), case("schur", matrix(3, 3), sort_eig_vals=True)]
-    )
+    same_refusals([case("tridiagonal", np.zeros((0, 0), np.float32)), case("schur", matrix(3, 3), sort_eig_vals=True)])

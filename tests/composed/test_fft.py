@@ -31,8 +31,10 @@ CASES = [
 
 @pytest.mark.parametrize("transform", ["plain", "jvp", "vjp", "vmap", "vmap_of_grad", "grad_of_vmap"])
 def test_transforms_equal_jax_s(transform, tier):
-    cases = [Case(f"{kind}-{sizes}-{lengths}", fft(kind, *lengths), (array(*sizes, dtype=dtype),))
-             for kind, sizes, dtype, lengths in CASES]  # fmt: skip
+    cases = [
+        Case(f"{kind}-{sizes}-{lengths}", fft(kind, *lengths), (array(*sizes, dtype=dtype),))
+        for kind, sizes, dtype, lengths in CASES
+    ]
     sweep([transformed(case, transform) for case in cases], tier)
 
 
@@ -42,8 +44,11 @@ def test_batches_along_every_axis_equal_jax_s(tier):
 
     x = array(2, 3, 4, 4, dtype=C64)
     shapes = {0: x, 1: x.transpose(1, 0, 2, 3), 2: x.transpose(1, 2, 0, 3), 3: x.transpose(1, 2, 3, 0)}
-    cases = [Case(f"{axis}-{out}", mapped(axis, out), (np.moveaxis(array(2, 5, 3, 4, dtype=C64), 0, axis),))
-             for axis in shapes for out in (0, 1, 3)]  # fmt: skip
+    cases = [
+        Case(f"{axis}-{out}", mapped(axis, out), (np.moveaxis(array(2, 5, 3, 4, dtype=C64), 0, axis),))
+        for axis in shapes
+        for out in (0, 1, 3)
+    ]
     sweep(cases, tier)
 
 
@@ -55,16 +60,30 @@ def test_dtypes_equal_jax_s(tier):
 
 
 def test_empty_arrays_equal_jax_s(tier):
-    sweep([Case("batch", fft("FFT", 3), (array(0, 3, dtype=C64),)), Case("axis", fft("FFT", 0), (array(2, 0, dtype=C64),)),
-           Case("real", fft("RFFT", 3), (array(0, 3),)), Case("inverse", fft("IRFFT", 4), (array(0, 3, dtype=C64),))],
-          tier)  # fmt: skip
+    sweep(
+        [
+            Case("batch", fft("FFT", 3), (array(0, 3, dtype=C64),)),
+            Case("axis", fft("FFT", 0), (array(2, 0, dtype=C64),)),
+            Case("real", fft("RFFT", 3), (array(0, 3),)),
+            Case("inverse", fft("IRFFT", 4), (array(0, 3, dtype=C64),)),
+        ],
+        tier,
+    )
 
 
 WRONG = {
-    "length": ("FFT", (7,)), "lengths": ("FFT", (3, 7)), "rank": ("FFT", (2, 2, 3, 8)), "real": ("RFFT", (8,)),
-    "outer": ("IRFFT", (2, 14)), "negative": ("FFT", (-8,)), "list": ("FFT", [8]), "int": ("FFT", 8),
-    "unknown": ("fft2", (8,)), "number": (0, (8,)), "none": (None, (8,)),
-}  # fmt: skip
+    "length": ("FFT", (7,)),
+    "lengths": ("FFT", (3, 7)),
+    "rank": ("FFT", (2, 2, 3, 8)),
+    "real": ("RFFT", (8,)),
+    "outer": ("IRFFT", (2, 14)),
+    "negative": ("FFT", (-8,)),
+    "list": ("FFT", [8]),
+    "int": ("FFT", 8),
+    "unknown": ("fft2", (8,)),
+    "number": (0, (8,)),
+    "none": (None, (8,)),
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -82,9 +101,17 @@ def test_double_precision_equals_jax_s():
     def program(jax, jnp, lax):
         with jax.enable_x64(True):
             x = jnp.asarray(array(4, dtype=np.float64))
-            return [jax.vjp(lambda x: lax.fft(x, "rfft", (4,)), x)[1](lax.fft(x, "rfft", (4,))),
-                    lax.fft(x, "fft", (4,)), lax.fft(x, "irfft", (6,)), lax.fft(jnp.arange(4), "rfft", (4,)),
-                    *(lax.fft(jnp.arange(4).astype(d), kind, (4,)) for kind in ("fft", "rfft") for d in (bool, "int8", "int32"))]  # fmt: skip
+            return [
+                jax.vjp(lambda x: lax.fft(x, "rfft", (4,)), x)[1](lax.fft(x, "rfft", (4,))),
+                lax.fft(x, "fft", (4,)),
+                lax.fft(x, "irfft", (6,)),
+                lax.fft(jnp.arange(4), "rfft", (4,)),
+                *(
+                    lax.fft(jnp.arange(4).astype(d), kind, (4,))
+                    for kind in ("fft", "rfft")
+                    for d in (bool, "int8", "int32")
+                ),
+            ]
 
     same(program)
 

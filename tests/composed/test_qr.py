@@ -14,8 +14,7 @@ pytestmark = pytest.mark.oracle
 
 DTYPES = (np.float32, np.complex64)
 SHAPES = [(3, 2), (3, 3), (2, 3), (2, 3, 2), (2, 2, 2, 2), (1, 1), (0, 2), (2, 0), (0, 3, 2)]
-WAYS = [{}, dict(full_matrices=False), dict(pivoting=True),
-        dict(pivoting=True, full_matrices=False, use_magma=True)]  # fmt: skip
+WAYS = [{}, dict(full_matrices=False), dict(pivoting=True), dict(pivoting=True, full_matrices=False, use_magma=True)]
 
 
 @pytest.mark.parametrize("how", WAYS, ids=str)
@@ -27,9 +26,15 @@ def test_every_shape_equals_jax_s(how):
 @pytest.mark.parametrize("how", WAYS[:3], ids=str)
 def test_derivatives_equal_jax_s(how):
     shapes = [(5, 2), (3, 3), (2, 3)] if "pivoting" in how else [(5, 2), (3, 3), (2, 3), (2, 3, 2)]
-    sweep([transformed(case("qr", matrix(*s, dtype=d), **how), t)
-           for s in shapes for d in DTYPES for t in ("jvp", "vjp")
-           if d is np.float32 or s == (5, 2)])  # fmt: skip
+    sweep(
+        [
+            transformed(case("qr", matrix(*s, dtype=d), **how), t)
+            for s in shapes
+            for d in DTYPES
+            for t in ("jvp", "vjp")
+            if d is np.float32 or s == (5, 2)
+        ]
+    )
 
 
 @pytest.mark.parametrize("transform", ["vmap", "vmap_of_grad", "grad_of_vmap", "linearize"])
@@ -42,8 +47,7 @@ def mapped(d, jax, lax):
 
 
 def test_any_axis_can_be_mapped():
-    sweep([Case(f"axis {d}", functools.partial(mapped, d), (matrix(4, 3, 2),))
-           for d in range(3)])  # fmt: skip
+    sweep([Case(f"axis {d}", functools.partial(mapped, d), (matrix(4, 3, 2),)) for d in range(3)])
 
 
 def test_pivots_of_batches_have_derivatives():
@@ -74,9 +78,14 @@ def test_products_of_reflectors_equal_jax_s(dtype):
 def test_unmapped_operands_are_repeated():
     a, taus = reflectors(dtype=np.float32)
     several = np.stack([taus, taus, taus], 1)
-    sweep([Case("taus", lambda jax, lax: jax.vmap(lax.linalg.householder_product, (None, 1)), (a, several)),
-           Case("a", lambda jax, lax: jax.vmap(lax.linalg.householder_product, (2, None)),
-                (np.stack([a, a], 2), taus))])  # fmt: skip
+    sweep(
+        [
+            Case("taus", lambda jax, lax: jax.vmap(lax.linalg.householder_product, (None, 1)), (a, several)),
+            Case(
+                "a", lambda jax, lax: jax.vmap(lax.linalg.householder_product, (2, None)), (np.stack([a, a], 2), taus)
+            ),
+        ]
+    )
 
 
 def test_double_precision_equals_jax_s():
@@ -107,6 +116,14 @@ def test_what_does_not_fit_is_refused():
     same_refusals([case("householder_product", *xs) for xs in (
         (z(3, 2), z(3)), (z(2, 3), z(2)), (z(3, 2), z(2, 2)), (z(3), z(2)), (z(3, 2), z()),
         (z(3, 2), z(2, dtype=np.complex64)), (z(3, 2, dtype=i), z(2, dtype=i)))])  # fmt: skip
-    same_refusals([case("ormqr", *xs) for xs in (
-        (z(3, 2), z(2), z(2, 3)), (z(3, 2), z(2), z(3)), (z(2, 3, 2), z(2, 2), z(3, 3)),
-        (z(3, 2), z(2), z(3, 3, dtype=np.complex64)))])  # fmt: skip
+    same_refusals(
+        [
+            case("ormqr", *xs)
+            for xs in (
+                (z(3, 2), z(2), z(2, 3)),
+                (z(3, 2), z(2), z(3)),
+                (z(2, 3, 2), z(2, 2), z(3, 3)),
+                (z(3, 2), z(2), z(3, 3, dtype=np.complex64)),
+            )
+        ]
+    )

@@ -59,9 +59,7 @@ def case(form, dtypes=(np.float32, np.float32, np.int32), **how):
     dot, ragged, groups, left, right, sizes = form
     a, b, c = dtypes
     args = array(*left, dtype=a), array(*right, dtype=b), group_sizes(*sizes, dtype=c)
-    return Case(
-        f"{form} {how} {[np.dtype(d).name for d in dtypes]}", product(dot, ragged, groups, **how), args
-    )
+    return Case(f"{form} {how} {[np.dtype(d).name for d in dtypes]}", product(dot, ragged, groups, **how), args)
 
 
 @pytest.mark.parametrize("forms", [KEPT, CONTRACTED, BATCHED], ids=["kept", "contracted", "batched"])
@@ -99,16 +97,21 @@ def test_ragged_products_batched_along_some_operands_are_rejected_as_by_jax(tier
 
 def test_derivatives_by_one_operand_are_jax_s(tier):
     def by(argnum):
-        return lambda jax, lax: jax.grad(
-            lambda *args: product(*PLAIN[:3])(lax)(*args).sum(), argnums=argnum)  # fmt: skip
+        return lambda jax, lax: jax.grad(lambda *args: product(*PLAIN[:3])(lax)(*args).sum(), argnums=argnum)
 
     cases = [dataclasses.replace(case(PLAIN), name=f"by {i}", program=by(i)) for i in (0, 1)]
     sweep([*cases, transformed(case(PLAIN), "jvp_of_grad"), transformed(case(PLAIN), "vmap_of_grad")], tier)
 
 
 def test_ragged_products_of_other_dtypes_equal_jax_s(tier):
-    kinds = [(BF16, BF16, np.int32), (np.float32, BF16, np.int8), (np.complex64, np.complex64, np.uint32),
-             (np.int8, np.int8, np.int16), (bool, bool, np.int32), (np.float16, np.float16, np.uint8)]  # fmt: skip
+    kinds = [
+        (BF16, BF16, np.int32),
+        (np.float32, BF16, np.int8),
+        (np.complex64, np.complex64, np.uint32),
+        (np.int8, np.int8, np.int16),
+        (bool, bool, np.int32),
+        (np.float16, np.float16, np.uint8),
+    ]
     cases = [case(form, kind) for form in (KEPT[0], KEPT[3], CONTRACTED[0]) for kind in kinds]
     cases += [transformed(case(KEPT[3], kind), "vjp") for kind in kinds[:3]]
     for how in ({"preferred_element_type": np.float32}, {"precision": "high"}, {"precision": "F32_F32_F32"}):

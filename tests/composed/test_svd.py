@@ -33,18 +33,20 @@ def test_double_precision_equals_jax_s():
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_texts_for_other_platforms_equal_jax_s(algorithm):
     shapes = [((2, 3, 2), np.complex64), ((2, 3), np.float32), ((34, 40), np.float32)]
-    same_on_platforms([case("svd", matrix(*s, dtype=d), algorithm=algorithm, **w)
-                       for s, d in shapes for w in WANTED], ("cuda", "rocm"))  # fmt: skip
+    same_on_platforms(
+        [case("svd", matrix(*s, dtype=d), algorithm=algorithm, **w) for s, d in shapes for w in WANTED],
+        ("cuda", "rocm"),
+    )
 
 
 def test_large_matrices_have_another_default_algorithm():
-    same_on_platforms([case("svd", np.zeros(s, np.float32), full_matrices=False) for s in ((1025, 2), (2, 1025))],
-                      ("cuda",))  # fmt: skip
+    same_on_platforms(
+        [case("svd", np.zeros(s, np.float32), full_matrices=False) for s in ((1025, 2), (2, 1025))], ("cuda",)
+    )
 
 
 def test_what_does_not_fit_is_refused():
     x = matrix(3, 3)
     same_refusals([case("svd", np.zeros(3, np.float32)), case("svd", np.zeros((2, 2), np.int32))])
-    same_refusals([case("svd", x, subset_by_index=(0, 2)),
-                   case("svd", x, full_matrices=False, subset_by_index=(0, 2))])  # fmt: skip
+    same_refusals([case("svd", x, subset_by_index=(0, 2)), case("svd", x, full_matrices=False, subset_by_index=(0, 2))])
     same_refusals([case("svd", x, algorithm=a) for a in ALGORITHMS[3:]])

@@ -20,9 +20,7 @@ def system(*batch, n=3, columns=2, dtype=np.float32):
 def test_systems_equal_jax_s(perturb_singular):
     sizes = [dict(n=n) for n in (0, 1, 2, 5)] + [dict(columns=0), dict(dtype=np.complex64)]
     cases = [case("tridiagonal_solve", *system(**size), perturb_singular=perturb_singular) for size in sizes]
-    batched = [
-        case("tridiagonal_solve", *system(*b), perturb_singular=perturb_singular) for b in ((2,), (2, 0))
-    ]
+    batched = [case("tridiagonal_solve", *system(*b), perturb_singular=perturb_singular) for b in ((2,), (2, 0))]
     sweep([*cases, *batched])
 
 
@@ -65,9 +63,7 @@ def test_a_singular_system_gives_nan_or_a_large_solution():
     zeros = np.zeros(2, np.float32)
     solve = minijax.lax.linalg.tridiagonal_solve
     assert np.isnan(solve(zeros, zeros, zeros, np.ones((2, 1), np.float32))).all()
-    sweep(
-        [case("tridiagonal_solve", zeros, zeros, zeros, np.ones((2, 1), np.float32), perturb_singular=True)]
-    )
+    sweep([case("tridiagonal_solve", zeros, zeros, zeros, np.ones((2, 1), np.float32), perturb_singular=True)])
 
 
 def test_texts_for_other_platforms_equal_jax_s():

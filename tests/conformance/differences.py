@@ -25,9 +25,7 @@ def same_as_differences(jax: ModuleType, f: Callable, args: tuple, rtol: float =
 
     values = jax.jit(g)
     here, pushed = jax.jvp(g, point, tangents)
-    ahead, behind = (
-        values(*(x + s * t for x, t in zip(point, tangents, strict=True))) for s in (STEP, -STEP)
-    )
+    ahead, behind = (values(*(x + s * t for x, t in zip(point, tangents, strict=True))) for s in (STEP, -STEP))
     slopes = [(np.asarray(a) - np.asarray(b)) / (2 * STEP) for a, b in zip(ahead, behind, strict=True)]
     for slope, tangent in zip(slopes, pushed, strict=True):
         np.testing.assert_allclose(np.asarray(tangent), slope, rtol, rtol, err_msg="forward")
@@ -38,9 +36,7 @@ def same_as_differences(jax: ModuleType, f: Callable, args: tuple, rtol: float =
 
 def _direction(random: np.random.RandomState, x: Any) -> Any:
     t = random.normal(size=np.shape(x))
-    return np.asarray(
-        t + 1j * random.normal(size=np.shape(x)) if np.asarray(x).dtype.kind == "c" else t, x.dtype
-    )
+    return np.asarray(t + 1j * random.normal(size=np.shape(x)) if np.asarray(x).dtype.kind == "c" else t, x.dtype)
 
 
 def _inner(xs: Any, ys: Any) -> float:

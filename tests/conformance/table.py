@@ -17,16 +17,24 @@ from compare import Case
 import minijax
 
 HERE = Path(__file__).parent
-DTYPES = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in """
+DTYPES = {
+    name: np.dtype(getattr(ml_dtypes, name, None) or name)
+    for name in """
     bool int4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bfloat16 float16 float32 float64 float8_e4m3fn
     complex64 complex128
-""".split()}  # fmt: skip
+""".split()
+}
 DOUBLES = ("int64", "uint64", "float64", "complex128")
 
 SHAPES = dict(X=(2, 3), Y=(2, 3), Z=(2, 3), W=(2, 3), V=(3,), S=(), C=(2, 3, 4), E=(0, 3), M=(3, 3), H=(3, 3),
               Q=(4, 3), A=(2, 2, 5, 4), K=(2, 2, 2, 2))  # fmt: skip
-FIXED = dict(I=np.array([[1], [0]], np.int32), J=np.int32(1), G=np.array([2, 0, 1], np.int32),
-             B=np.array([[True, False, True], [False, False, True]]), N=np.array([3, 4], np.uint32))  # fmt: skip
+FIXED = dict(
+    I=np.array([[1], [0]], np.int32),
+    J=np.int32(1),
+    G=np.array([2, 0, 1], np.int32),
+    B=np.array([[True, False, True], [False, False, True]]),
+    N=np.array([3, 4], np.uint32),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,8 +108,9 @@ def names_of(jax: ModuleType, jnp: ModuleType) -> dict[str, Any]:
     squared_vjp.defvjp(lambda x: (x * x, x), lambda x, ct: (2 * x * ct,))
     given = {f.__name__: f for f in (scalars, written, spread, squared_jvp, squared_vjp, low, high)}
     tools = importlib.import_module(f"{jax.__name__}.ad_checkpoint")
-    return dict(given, jax=jax, jnp=jnp, lax=jax.lax, np=np, primitives=primitives,
-                checkpoint_name=tools.checkpoint_name)  # fmt: skip
+    return dict(
+        given, jax=jax, jnp=jnp, lax=jax.lax, np=np, primitives=primitives, checkpoint_name=tools.checkpoint_name
+    )
 
 
 def low(x: Any) -> np.generic:
@@ -132,9 +141,7 @@ def home(row: Row) -> str:
 def case(row: Row, dtype: str = "") -> Case:
     """The expression as a function of its operands; its home dtype must be accepted."""
     dtype = dtype or home(row)
-    used = [
-        name for name in (*SHAPES, *FIXED) if re.search(rf"\b(?<![.'=]){name}\b(?!['(=])", row.expression)
-    ]
+    used = [name for name in (*SHAPES, *FIXED) if re.search(rf"\b(?<![.'=]){name}\b(?!['(=])", row.expression)]
 
     def program(jax: ModuleType, jnp: ModuleType) -> Callable:
         return eval(f"lambda {', '.join(used)}: {row.expression}", names_of(jax, jnp))

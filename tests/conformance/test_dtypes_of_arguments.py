@@ -34,15 +34,13 @@ APART = """
 """.split()
 # What is left out, and why: a function, or where dtypes are named its calls with one of them.
 KNOWN = {
-    "an array where lists are meant: jax also slices it":
-        "numpy.concatenate lax.stack",
+    "an array where lists are meant: jax also slices it": "numpy.concatenate lax.stack",
     "jax fails inside, by mistake": """
         numpy.frexp:float8_e4m3fn numpy.ldexp:float8_e4m3fn numpy.nansum:int4 numpy.nanprod:int4 numpy.sum:int4
         numpy.prod:int4 numpy.trace:int4 numpy.pow:int4 numpy.power:int4 numpy.linalg.trace:int4
         numpy.linalg.vector_norm:int4 numpy.linalg.tensorsolve:int4,weak_int,weak_float
     """,
-    "refused here when traced, in jax when compiled":
-        """
+    "refused here when traced, in jax when compiled": """
         numpy.argmax:complex64,complex128 numpy.argmin:complex64,complex128 numpy.nanargmax:complex64,complex128
         numpy.nanargmin:complex64,complex128
     """,
@@ -51,11 +49,12 @@ KNOWN = {
     """,
     "an empty reduction stands for one over an axis of one": "numpy.linalg.tensorinv:weak_int,weak_float",
     "a row of numbers is no shape for jax": "lax.shape_as_value",
-}  # fmt: skip
+}
 LEFT_OUT = {
     name: dtypes.split(",") if dtypes else [*ARRAYS]
-    for names in KNOWN.values() for name, _, dtypes in (token.partition(":") for token in names.split())
-}  # fmt: skip
+    for names in KNOWN.values()
+    for name, _, dtypes in (token.partition(":") for token in names.split())
+}
 
 
 def _functions():
@@ -63,12 +62,7 @@ def _functions():
         ours, theirs = (importlib.import_module(f"{side}.{module}") for side in ("minijax", "jax"))
         for name in dir(theirs):
             function = getattr(theirs, name)
-            if (
-                name[0] != "_"
-                and callable(function)
-                and not inspect.isclass(function)
-                and hasattr(ours, name)
-            ):
+            if name[0] != "_" and callable(function) and not inspect.isclass(function) and hasattr(ours, name):
                 yield f"{module}.{name}", getattr(ours, name), function
 
 
@@ -141,9 +135,12 @@ RANGES = {
     "eye": lambda jnp, d: jnp.eye(2, dtype=d),
     "tri": lambda jnp, d: jnp.tri(2, dtype=d),
     "fromfunction": lambda jnp, d: jnp.fromfunction(lambda i, j: i + j, (2, 2), dtype=d),
-    "one_hot": lambda jnp, d: None if d == "V4" else importlib.import_module(
-        f"{jnp.__name__.split('.')[0]}.nn").one_hot(jnp.arange(2), 3, dtype=d),
-}  # fmt: skip
+    "one_hot": lambda jnp, d: (
+        None
+        if d == "V4"
+        else importlib.import_module(f"{jnp.__name__.split('.')[0]}.nn").one_hot(jnp.arange(2), 3, dtype=d)
+    ),
+}
 
 
 def test_programs_of_every_dtype_that_is_asked_for(tier):
@@ -167,23 +164,11 @@ def test_programs_of_every_dtype_that_is_asked_for(tier):
             for d in ASKED:
                 if (name, d) not in MISTAKEN:
                     check(
-                        name,
-                        kind,
-                        d,
-                        lambda x, d=d, f=ours: f(x, dtype=d),
-                        lambda x, d=d, f=theirs: f(x, dtype=d),
-                        [x],
+                        name, kind, d, lambda x, d=d, f=ours: f(x, dtype=d), lambda x, d=d, f=theirs: f(x, dtype=d), [x]
                     )
     for name, make in RANGES.items():
         for d in ASKED:
-            check(
-                name,
-                "",
-                d,
-                lambda d=d, make=make: make(minijax.numpy, d),
-                lambda d=d, make=make: make(jnp, d),
-                [],
-            )
+            check(name, "", d, lambda d=d, make=make: make(minijax.numpy, d), lambda d=d, make=make: make(jnp, d), [])
     assert not different, "\n".join(map(str, different[:40]))
     assert compared > 500
 

@@ -34,11 +34,7 @@ NOT_REACHED = {
 # and transform, a part of its expression, and the reason.
 ODD = [
     ("^clamp_p .* .*(jvp|vjp)", "(S,", "jax fails for derivatives by bounds that are scalars"),
-    (
-        "^select_and_gather_add_p (bool|u?int|complex)",
-        "",
-        "jax gathers others than the winners'",
-    ),
+    ("^select_and_gather_add_p (bool|u?int|complex)", "", "jax gathers others than the winners'"),
     ("^linear_solve_p .* vmap_of_vjp", "", "which equal jaxprs are one, and printed once, differs"),
     ("^cumlogsumexp_p float8_e4m3fn", "", "this dtype has no infinity, and jax gives NaN for it"),
     ("^(eq_to|argmax|argmin)_p complex", "", "jax refuses it too, but only when it is lowered or compiled"),
@@ -62,9 +58,7 @@ def test_every_public_primitive_is_reached():
 def names_in(jaxpr: Any) -> set[str]:
     """The primitives of a jaxpr and of those inside it."""
     found = {eqn.primitive.name for eqn in jaxpr.eqns}
-    inner = [
-        x for eqn in jaxpr.eqns for p in eqn.params.values() for x in (p if type(p) in (tuple, list) else [p])
-    ]
+    inner = [x for eqn in jaxpr.eqns for p in eqn.params.values() for x in (p if type(p) in (tuple, list) else [p])]
     return found.union(*(names_in(getattr(j, "jaxpr", j)) for j in inner if hasattr(j, "eqns")))
 
 
@@ -75,9 +69,7 @@ def test_every_line_at_home(tier):
 def cells(row: Row, dtype: str, tier: str) -> list[Case]:
     """What is chosen of the line at a dtype under each transform; the line itself where jax refuses the dtype."""
     c = case(row, dtype)
-    one = [
-        f"vmap_{i}_along_{k}" for i, x in enumerate(c.args) for k in range(np.ndim(x) + 1) if len(c.args) > 1
-    ]
+    one = [f"vmap_{i}_along_{k}" for i, x in enumerate(c.args) for k in range(np.ndim(x) + 1) if len(c.args) > 1]
     found = [transformed(c, t) for t in ("plain", *TRANSFORMS, *one) if not odd(row, dtype, t)]
     found = [t for t in found if chosen(t.name, tier)]
     if found and outcome(lambda: theirs().eval_shape(run_on(theirs(), c.program), *c.args)).error:
@@ -87,8 +79,7 @@ def cells(row: Row, dtype: str, tier: str) -> list[Case]:
 
 def odd(row: Row, dtype: str, transform: str) -> bool:
     return any(
-        re.search(what, f"{row.primitives[0]} {dtype} {transform}") and text in row.expression
-        for what, text, _ in ODD
+        re.search(what, f"{row.primitives[0]} {dtype} {transform}") and text in row.expression for what, text, _ in ODD
     )
 
 
@@ -108,9 +99,7 @@ def test_every_line_at_every_dtype_under_every_transform(dtype, tier):
         sweep([c for row in ROWS if dtype in row.dtypes for c in cells(row, dtype, tier)])
 
 
-@pytest.mark.parametrize(
-    "transform", ["plain", *(pytest.param(t, marks=pytest.mark.full) for t in TRANSFORMS)]
-)
+@pytest.mark.parametrize("transform", ["plain", *(pytest.param(t, marks=pytest.mark.full) for t in TRANSFORMS)])
 def test_no_line_is_lowered_to_more_operations_than_jax_s(transform):
     more = []
     for row in ROWS:
@@ -125,9 +114,7 @@ def operations(side: ModuleType, c: Case) -> int:
     """How many operations the text of a program holds, functions and their ends aside."""
     text = side.jit(run_on(side, c.program)).lower(*placed(side, c.args)).as_text()
     return len(
-        re.findall(
-            r"^ +(?!.*\breturn\b)(?:%.* = )?\"?(?:stablehlo|chlo|mhlo|sdy|call|func\.call)\b", text, re.M
-        )
+        re.findall(r"^ +(?!.*\breturn\b)(?:%.* = )?\"?(?:stablehlo|chlo|mhlo|sdy|call|func\.call)\b", text, re.M)
     )
 
 
@@ -152,11 +139,7 @@ def test_derivatives_are_differences(dtype, tier):
     wrong = []
     with width(dtype):
         for row in ROWS:
-            if (
-                row.home == "none"
-                or home(row) != single
-                or row.expression.replace(" ", "").startswith(UNEQUAL)
-            ):
+            if row.home == "none" or home(row) != single or row.expression.replace(" ", "").startswith(UNEQUAL):
                 continue
             c = case(row, dtype)
             if chosen(c.name, tier, 6):
@@ -175,9 +158,7 @@ def test_every_function_is_misused():
     lines = (Path(__file__).parent / "misuses.txt").read_text()
     for module in (theirs().lax, theirs().lax.linalg):
         prefix = module.__name__.removeprefix("jax.")
-        names = {
-            n for n in dir(module) if n[0] != "_" and not n.endswith("_p") and callable(getattr(module, n))
-        }
+        names = {n for n in dir(module) if n[0] != "_" and not n.endswith("_p") and callable(getattr(module, n))}
         names -= {n for n in names if isinstance(getattr(module, n), type)}
         unused = {n for n in names if f"{prefix}.{n}(" not in lines}
         assert unused == set(UNABLE if module is theirs().lax else ())
@@ -188,9 +169,7 @@ def test_misuses_are_refused_as_by_jax():
     wrong = []
     for line in (Path(__file__).parent / "misuses.txt").read_text().splitlines():
         if line and line[0] != "#":
-            found = outcome(
-                lambda line=line: same_error(*both(lambda jax, jnp: lambda: misuse(line, jax, jnp)))
-            )
+            found = outcome(lambda line=line: same_error(*both(lambda jax, jnp: lambda: misuse(line, jax, jnp))))
             wrong += [f"{line}: {found.error}"] if found.error else []
     assert not wrong, "\n".join(wrong)
 

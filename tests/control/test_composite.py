@@ -22,11 +22,7 @@ COMPOSITES = [
     Case("plain", lambda jnp, lax: scaled(jnp, lax), (X,)),
     Case("int", lambda jnp, lax: lambda x: scaled(jnp, lax)(x, k=3), (X,)),
     Case("float", lambda jnp, lax: lambda x: scaled(jnp, lax)(x, k=3.5), (X,)),
-    Case(
-        "others",
-        lambda jnp, lax: lambda x: scaled(jnp, lax)(x, flag=True, name="a"),
-        (X,),
-    ),
+    Case("others", lambda jnp, lax: lambda x: scaled(jnp, lax)(x, flag=True, name="a"), (X,)),
     Case("tree", lambda lax: lambda x: two(lax)({"a": x}, x), (X,)),
     Case("twice", lambda jnp, lax: lambda x: scaled(jnp, lax)(scaled(jnp, lax)(x)), (X,)),
 ]
@@ -86,26 +82,21 @@ def test_code_for_platforms_equals_jax_s(transform, tier):
 
 
 WRONG = {
-    "missing": {"tpu": twice}, "gpu": {"gpu": twice, "default": twice}, "nothing": {},
+    "missing": {"tpu": twice},
+    "gpu": {"gpu": twice, "default": twice},
+    "nothing": {},
     "types": {"cpu": twice, "default": lambda x: x.sum()},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_misuse_raises_as_in_jax(name):
-    same(
-        lambda jax, jnp, lax: jax.jit(lambda x: lax.platform_dependent(x, **WRONG[name])).lower(
-            jnp.asarray(X)
-        ),
-        True,
-    )
+    same(lambda jax, jnp, lax: jax.jit(lambda x: lax.platform_dependent(x, **WRONG[name])).lower(jnp.asarray(X)), True)
 
 
 def test_other_platforms_choose_other_branches():
     def text(jax, jnp, lax):
-        traced = jax.jit(lambda x: lax.platform_dependent(x, cpu=twice, default=jnp.sin)).trace(
-            jnp.asarray(X)
-        )
+        traced = jax.jit(lambda x: lax.platform_dependent(x, cpu=twice, default=jnp.sin)).trace(jnp.asarray(X))
         return ["sine" in traced.lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu", "cuda")]
 
     same(text)

@@ -28,9 +28,7 @@ def three(jax, jnp, lax):
 
 
 def unlike_results(jax, jnp, lax):
-    return lambda x: lax.cond(
-        x[0] > 1, lambda y: (jnp.zeros(3), jnp.sin(y)), lambda y: (y * 2, jnp.zeros(3)), x
-    )
+    return lambda x: lax.cond(x[0] > 1, lambda y: (jnp.zeros(3), jnp.sin(y)), lambda y: (y * 2, jnp.zeros(3)), x)
 
 
 def nested(jax, jnp, lax):
@@ -45,27 +43,16 @@ def in_a_loop(jax, jnp, lax):
 
 
 MATRIX = [
-    Case("plain", plain, (X,)), Case("captured", captured, (X, X * 2)),
+    Case("plain", plain, (X,)),
+    Case("captured", captured, (X, X * 2)),
     Case("unlike_results", unlike_results, (X,)),
-]  # fmt: skip
-MANY = (
-    "jit",
-    "grad",
-    "jvp",
-    "vjp",
-    "linearize",
-    "vmap",
-    "vmap_of_grad",
-    "grad_of_vmap",
-    "jit_of_vmap_of_jvp",
-)
+]
+MANY = ("jit", "grad", "jvp", "vjp", "linearize", "vmap", "vmap_of_grad", "grad_of_vmap", "jit_of_vmap_of_jvp")
 NESTED = [Case("three", three, (X,)), Case("nested", nested, (X,)), Case("in_a_loop", in_a_loop, (X,))]
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(
-    "case", matrix(MATRIX, MANY) + matrix(NESTED, ("jit", "grad", "vmap", "vmap_of_grad"))
-)
+@pytest.mark.parametrize("case", matrix(MATRIX, MANY) + matrix(NESTED, ("jit", "grad", "vmap", "vmap_of_grad")))
 def test_programs_under_transformations_are_those_of_jax(case):
     check(case)
 
@@ -75,23 +62,14 @@ TRACES = {
         lambda jax, lax: lambda p, x: lax.cond(p, lambda: x + CONST, lambda: CONST * x),
         (YES, X),
     ),
-    "integer predicate": (
-        lambda jax, jnp, lax: lambda i, x: lax.cond(i, jnp.sin, jnp.cos, x),
-        (np.int8(3), X),
-    ),
+    "integer predicate": (lambda jax, jnp, lax: lambda i, x: lax.cond(i, jnp.sin, jnp.cos, x), (np.int8(3), X)),
     "weak float predicate": (lambda jax, jnp, lax: lambda i, x: lax.cond(i, jnp.sin, jnp.cos, x), (0.5, X)),
     "constant predicate": (lambda jax, jnp, lax: lambda x: lax.cond(3, jnp.sin, jnp.cos, x), (X,)),
     "numpy predicate": (lambda jax, jnp, lax: lambda x: lax.cond(np.False_, jnp.sin, jnp.cos, x), (X,)),
     "two operands": (lambda jax, jnp, lax: lambda p, x: lax.cond(p, x, jnp.sin, x + 1, jnp.cos), (YES, X)),
     "operand": (lambda jax, jnp, lax: lambda p, x: lax.cond(p, jnp.sin, jnp.cos, operand=x), (YES, X)),
-    "operand None": (
-        lambda jax, lax: lambda p, x: lax.cond(p, lambda _: x, lambda _: x + 1, operand=None),
-        (YES, X),
-    ),
-    "weak and strong results": (
-        lambda jax, lax: lambda p, x: lax.cond(p, lambda y: 1.0, lambda y: y[0], x),
-        (YES, X),
-    ),
+    "operand None": (lambda jax, lax: lambda p, x: lax.cond(p, lambda _: x, lambda _: x + 1, operand=None), (YES, X)),
+    "weak and strong results": (lambda jax, lax: lambda p, x: lax.cond(p, lambda y: 1.0, lambda y: y[0], x), (YES, X)),
     "results handed on": (
         lambda jax, lax: (
             lambda p, x, y: lax.cond(
@@ -103,65 +81,47 @@ TRACES = {
     "all handed on": (lambda jax, lax: lambda p, x: lax.cond(p, lambda a: a, lambda a: a, x), (YES, X)),
     "no results": (lambda jax, lax: lambda p, x: lax.cond(p, lambda a: None, lambda a: None, x), (YES, X)),
     "switch of one": (lambda jax, jnp, lax: lambda i, x: lax.switch(i, [jnp.sin], x), (2, X)),
-    "switch on uint8": (
-        lambda jax, jnp, lax: lambda i, x: lax.switch(i, [jnp.sin, jnp.cos], x),
-        (np.uint8(9), X),
-    ),
-    "switch on a constant": (
-        lambda jax, jnp, lax: lambda x: lax.switch(-4, [jnp.sin, jnp.cos], operand=x),
-        (X,),
-    ),
+    "switch on uint8": (lambda jax, jnp, lax: lambda i, x: lax.switch(i, [jnp.sin, jnp.cos], x), (np.uint8(9), X)),
+    "switch on a constant": (lambda jax, jnp, lax: lambda x: lax.switch(-4, [jnp.sin, jnp.cos], operand=x), (X,)),
     "batched predicate": (
         lambda jax, jnp, lax: jax.vmap(
-            lambda p, x, n: lax.cond(p, lambda x, n: (jnp.sin(x), n), lambda x, n: (x * 2, n + 1), x, n),
-            (0, 1, None),
+            lambda p, x, n: lax.cond(p, lambda x, n: (jnp.sin(x), n), lambda x, n: (x * 2, n + 1), x, n), (0, 1, None)
         ),
         (FLAGS, ROWS.T, 3),
     ),
     "batched operands": (
         lambda jax, jnp, lax: (
             lambda p, x, n: jax.vmap(
-                lambda x, n: lax.cond(p, lambda x, n: (jnp.sin(x), n), lambda x, n: (x * 2, n + 1), x, n),
-                (1, None),
+                lambda x, n: lax.cond(p, lambda x, n: (jnp.sin(x), n), lambda x, n: (x * 2, n + 1), x, n), (1, None)
             )(x, n)
         ),
         (YES, ROWS.T, 3),
     ),
     "batched numbers": (
-        lambda jax, jnp, lax: jax.vmap(
-            lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, lambda y: y + CONST], x)
-        ),
+        lambda jax, jnp, lax: jax.vmap(lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, lambda y: y + CONST], x)),
         (NUMBERS, ROWS),
     ),
     "gradient of batched numbers": (
         lambda jax, jnp, lax: (
             lambda i, x: jax.grad(
-                lambda x: jax.vmap(lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, lambda y: y * y.sum()], x))(
-                    i, x
-                ).sum()
+                lambda x: jax.vmap(lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, lambda y: y * y.sum()], x))(i, x).sum()
             )(x)
         ),
         (NUMBERS, ROWS),
     ),
     "named axis": (
         lambda jax, lax: (
-            lambda p, x: jax.vmap(
-                lambda x: lax.cond(p, lambda x: lax.psum(x, "i"), lambda x: x, x), axis_name="i"
-            )(x)
+            lambda p, x: jax.vmap(lambda x: lax.cond(p, lambda x: lax.psum(x, "i"), lambda x: x, x), axis_name="i")(x)
         ),
         (YES, X),
     ),
     "gradient of a zero": (
-        lambda jax, jnp, lax: (
-            lambda p, x: jax.grad(lambda x: lax.cond(p, lambda x: 0.0, lambda x: x * 2, x))(x)
-        ),
+        lambda jax, jnp, lax: lambda p, x: jax.grad(lambda x: lax.cond(p, lambda x: 0.0, lambda x: x * 2, x))(x),
         (YES, np.float32(2)),
     ),
     "an integer result": (
         lambda jax, jnp, lax: (
-            lambda p, x: jax.grad(
-                lambda x: lax.cond(p, lambda x: (jnp.sin(x), 1), lambda x: (x * 2, 2), x)[0].sum()
-            )(x)
+            lambda p, x: jax.grad(lambda x: lax.cond(p, lambda x: (jnp.sin(x), 1), lambda x: (x * 2, 2), x)[0].sum())(x)
         ),
         (YES, X),
     ),
@@ -192,19 +152,10 @@ ERRORS = {
     "no value": (branches_differ(lambda x: "a", lambda x: "b"), "not a valid JAX type"),
     "no functions": (branches_differ(1, 2), "arguments should be callable"),
     "predicate None": (lambda jax, jnp, lax: lax.cond(None, jnp.sin, jnp.cos, X), "predicate is None"),
-    "predicate of rank 1": (
-        lambda jax, jnp, lax: lax.cond(X > 1, jnp.sin, jnp.cos, X),
-        "Pred must be a scalar",
-    ),
-    "complex predicate": (
-        lambda jax, jnp, lax: lax.cond(1j, jnp.sin, jnp.cos, X),
-        "either boolean or number",
-    ),
+    "predicate of rank 1": (lambda jax, jnp, lax: lax.cond(X > 1, jnp.sin, jnp.cos, X), "Pred must be a scalar"),
+    "complex predicate": (lambda jax, jnp, lax: lax.cond(1j, jnp.sin, jnp.cos, X), "either boolean or number"),
     "text predicate": (lambda jax, jnp, lax: lax.cond("a", jnp.sin, jnp.cos, X), "Pred must be a scalar"),
-    "both operands": (
-        lambda jax, jnp, lax: lax.cond(True, jnp.sin, jnp.cos, X, operand=X),
-        "'operand' keyword",
-    ),
+    "both operands": (lambda jax, jnp, lax: lax.cond(True, jnp.sin, jnp.cos, X, operand=X), "'operand' keyword"),
     "float number": (lambda jax, jnp, lax: lax.switch(1.0, [jnp.sin, jnp.cos], X), "must be an integer"),
     "bool number": (lambda jax, jnp, lax: lax.switch(True, [jnp.sin, jnp.cos], X), "must be an integer"),
     "numbers": (lambda jax, jnp, lax: lax.switch(NUMBERS, [jnp.sin, jnp.cos], X), "must be scalar"),
@@ -225,9 +176,7 @@ def test_errors_are_those_of_jax(name):
 def test_a_concrete_predicate_chooses_in_python_while_jit_is_disabled():
     def program(jax, lax):
         with jax.disable_jit():
-            return lax.cond(True, lambda x: (x, 1), lambda x: x, X), lax.switch(
-                7, [lambda x: x, lambda x: 2], X
-            )
+            return lax.cond(True, lambda x: (x, 1), lambda x: x, X), lax.switch(7, [lambda x: x, lambda x: 2], X)
 
     same(program)
 
@@ -267,9 +216,5 @@ CAPTURING = {
 @pytest.mark.parametrize("name", CAPTURING)
 def test_what_branches_capture_is_what_jax_captures(name):
     x = np.arange(3, dtype=np.float32)
-    args = {
-        "operands of an operator": (x, 2),
-        "constants of a jitted function": (x, 2),
-        "stop_gradient": (2,),
-    }
+    args = {"operands of an operator": (x, 2), "constants of a jitted function": (x, 2), "stop_gradient": (2,)}
     check(Case(name, CAPTURING[name], args.get(name, (x,))), "full")

@@ -163,14 +163,10 @@ def test_reductions_are_told_apart_by_their_options():
         for name in ("sum", "prod", "max", "min", "mean", "any", "all"):
             for options in how:
                 np.testing.assert_array_equal(
-                    getattr(jnp, name)(a, **options),
-                    getattr(np, name)(x, **options),
-                    err_msg=f"{name} {options}",
+                    getattr(jnp, name)(a, **options), getattr(np, name)(x, **options), err_msg=f"{name} {options}"
                 )
             for axis in (0, 1, -1, 0):
-                np.testing.assert_array_equal(
-                    getattr(jnp, name)(a, axis), getattr(np, name)(x, axis), err_msg=name
-                )
+                np.testing.assert_array_equal(getattr(jnp, name)(a, axis), getattr(np, name)(x, axis), err_msg=name)
         for bound in (-np.inf, np.inf, 3.0, 4.0):
             assert jnp.max(a, initial=bound) == max(6, bound) and jnp.min(a, initial=bound) == min(-5, bound)
         assert jnp.sum(a, dtype=bool).dtype == bool and jnp.sum(a, dtype="int8").dtype == np.int8

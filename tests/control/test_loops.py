@@ -57,9 +57,7 @@ def test_programs_under_transformations_are_those_of_jax(case):
 
 TRACES = {
     "captured by both": (
-        lambda jax, lax: (
-            lambda x, y, z: lax.while_loop(lambda s: s[0] < y[0] + CONST[0], lambda s: s * z * y, x)
-        ),
+        lambda jax, lax: lambda x, y, z: lax.while_loop(lambda s: s[0] < y[0] + CONST[0], lambda s: s * z * y, x),
         (X, X, X),
     ),
     "weak carry made strong": (
@@ -76,9 +74,7 @@ TRACES = {
     ),
     "carry that stays": (
         lambda jax, lax: (
-            lambda x: lax.while_loop(
-                lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1], s[2] * s[1]), (0, x, 2 * x)
-            )
+            lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1], s[2] * s[1]), (0, x, 2 * x))
         ),
         (X,),
     ),
@@ -86,28 +82,18 @@ TRACES = {
         lambda jax, lax: lambda n: lax.while_loop(lambda s: s[0] < s[1], lambda s: (s[0] + 1, s[1]), (0, n)),
         (np.int32(3),),
     ),
-    "constant predicate": (
-        lambda jax, lax: lambda x: lax.while_loop(lambda s: False, lambda s: s + 1, x),
-        (X,),
-    ),
-    "nothing carried": (
-        lambda jax, lax: lambda x: lax.while_loop(lambda s: x[0] < 0, lambda s: None, None),
-        (X,),
-    ),
+    "constant predicate": (lambda jax, lax: lambda x: lax.while_loop(lambda s: False, lambda s: s + 1, x), (X,)),
+    "nothing carried": (lambda jax, lax: lambda x: lax.while_loop(lambda s: x[0] < 0, lambda s: None, None), (X,)),
     "predicate not batched": (
         lambda jax, lax: jax.vmap(
-            lambda x, y: lax.while_loop(
-                lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * y, s[2]), (0, CONST, CONST)
-            ),
+            lambda x, y: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * y, s[2]), (0, CONST, CONST)),
             (0, 1),
         ),
         (ROWS, ROWS.T),
     ),
     "predicate batched by a constant": (
         lambda jax, lax: jax.vmap(
-            lambda x, y: lax.while_loop(
-                lambda s: s[0] < y[0], lambda s: (s[0] + 1, s[1] * y, s[2]), (0, CONST, CONST)
-            ),
+            lambda x, y: lax.while_loop(lambda s: s[0] < y[0], lambda s: (s[0] + 1, s[1] * y, s[2]), (0, CONST, CONST)),
             (0, 1),
         ),
         (ROWS, ROWS.T),
@@ -121,9 +107,7 @@ TRACES = {
         (X,),
     ),
     "flag carried": (
-        lambda jax, lax: jax.vmap(
-            lambda x: lax.while_loop(lambda s: s[1], lambda s: (s[0] + 1, s[0] < 1), (x, True))
-        ),
+        lambda jax, lax: jax.vmap(lambda x: lax.while_loop(lambda s: s[1], lambda s: (s[0] + 1, s[0] < 1), (x, True))),
         (COUNTS,),
     ),
     "named axis": (
@@ -139,9 +123,7 @@ TRACES = {
         (np.float32(2),),
     ),
     "jacobian": (
-        lambda jax, jnp, lax: jax.jacfwd(
-            lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: s * 2 + jnp.sin(s), x)
-        ),
+        lambda jax, jnp, lax: jax.jacfwd(lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: s * 2 + jnp.sin(s), x)),
         (X,),
     ),
     "bounds as arrays": (
@@ -162,10 +144,7 @@ TRACES = {
         (X,),
     ),
     "float bounds": (lambda jax, lax: lambda x: lax.fori_loop(0.5, 3.2, lambda i, s: s * 2, x), (X,)),
-    "int8 bounds": (
-        lambda jax, lax: lambda x: lax.fori_loop(np.int8(0), np.int8(3), lambda i, s: s * i, x),
-        (X,),
-    ),
+    "int8 bounds": (lambda jax, lax: lambda x: lax.fori_loop(np.int8(0), np.int8(3), lambda i, s: s * i, x), (X,)),
 }
 
 
@@ -192,10 +171,7 @@ def counting(*bounds, body=lambda i, s: s, **options):
 
 
 ERRORS = {
-    "structure": (
-        looped(lambda s: s[0] < 3, lambda s: (s[0],), (1, 2)),
-        "must have the same pytree structure",
-    ),
+    "structure": (looped(lambda s: s[0] < 3, lambda s: (s[0],), (1, 2)), "must have the same pytree structure"),
     "shape": (looped(lambda s: s[0] < 3, lambda s: s[:1], X), "the shapes do not match"),
     "dtype": (looped(lambda s: s < 3, lambda s: s + np.float32(1), np.float16(1)), "the dtypes do not match"),
     "component": (looped(lambda s: True, lambda s: {"a": s["a"][0]}, {"a": X}), "s['a'] has type float32[3]"),
@@ -210,9 +186,7 @@ ERRORS = {
         "Reverse-mode differentiation does not work for lax.while_loop",
     ),
     "gradient of a computed count": (
-        lambda jax, lax: jax.jit(
-            lambda n: jax.grad(lambda x: lax.fori_loop(0, n, lambda i, s: s * 2, x))(1.0)
-        )(3),
+        lambda jax, lax: jax.jit(lambda n: jax.grad(lambda x: lax.fori_loop(0, n, lambda i, s: s * 2, x))(1.0))(3),
         "Try using lax.scan, or using fori_loop with static start/stop",
     ),
     "bounds of two types": (counting(np.uint8(0), 3), "must have equal types"),

@@ -60,22 +60,25 @@ REDUCTIONS = [
     Case("product-from-zero", whole(one, 0.0, "mul", 1), (X,)),
     Case("two", whole(two, (0.5, 1.0), pair, 1), (X, X)),
     Case("list", whole(lambda x, y: [x, y], [0.5, 1.0], pair, 1), (X, X)),
-    Case("dict", whole(lambda x, y: {"a": x, "b": y}, {"a": 1.0, "b": 2.0},
-                       lambda p, q: {"a": p["a"] * q["b"], "b": p["b"] + 1}, 0), (X, X)),
+    Case(
+        "dict",
+        whole(
+            lambda x, y: {"a": x, "b": y}, {"a": 1.0, "b": 2.0}, lambda p, q: {"a": p["a"] * q["b"], "b": p["b"] + 1}, 0
+        ),
+        (X, X),
+    ),
     Case("tuple-of-one", whole(lambda x: (x,), (0.0,), lambda p, q: (p[0] + q[0],), 1), (X,)),
-]  # fmt: skip
+]
 WINDOWS = [
     Case("product", windowed(one, 1.0, "mul", (2, 2), (1, 2), "SAME"), (array(4, 5),)),
-    Case("affine", windowed(one, 2.0, affine, (2, 2), (1, 2), ((0, 1), (1, 1)), (2, 1), (1, 2)),
-         (array(4, 5),)),
+    Case("affine", windowed(one, 2.0, affine, (2, 2), (1, 2), ((0, 1), (1, 1)), (2, 1), (1, 2)), (array(4, 5),)),
     Case("sum-from-one", windowed(one, 1.0, "add", (2,)), (array(5),)),
     Case("max-from-zero", windowed(one, 0.0, "max", (2,)), (array(5),)),
     Case("two", windowed(two, (1.0, 2.0), pair, (2, 3), (1, 2), "SAME_LOWER"), (array(4, 5), array(4, 5))),
-    Case("sums", windowed(lambda x: {"a": x}, {"a": 0.0}, lambda p, q: {"a": p["a"] + q["a"]}, (2,)),
-         (array(5),)),
+    Case("sums", windowed(lambda x: {"a": x}, {"a": 0.0}, lambda p, q: {"a": p["a"] + q["a"]}, (2,)), (array(5),)),
     Case("rank-0", windowed(one, 2.0, "add", (), ()), (array(),)),
     Case("empty", windowed(one, 2.0, "add", (9,)), (array(5),)),
-]  # fmt: skip
+]
 
 
 def test_reductions_under_every_transform_equal_jax_s():
@@ -128,31 +131,36 @@ def test_functions_that_are_reductions_become_them_as_in_jax():
                     label = f"{name}-{np.dtype(dtype)}-{init!r}-{make.__name__}"
                     x = np.abs(array(4)).astype(dtype)
                     cases.append(Case(label, make(one, init, name, *where), (x,), may_raise=True))
-    sweep(cases)  # fmt: skip
+    sweep(cases)
 
 
 def test_every_dtype_equals_jax_s():
     sweep(
         [
             Case(
-                f"{np.dtype(d)}-{make.__name__}",
-                make(one, np.dtype(d).type(1), "sub", *where),
-                (array(3, 4, dtype=d),),
+                f"{np.dtype(d)}-{make.__name__}", make(one, np.dtype(d).type(1), "sub", *where), (array(3, 4, dtype=d),)
             )
             for d in (*FLOATS, np.int8, np.uint32)
             for make, where in ((whole, (1,)), (windowed, ((2, 2),)))
         ]
     )
-    sweep([transformed(Case(f"{np.dtype(d)}", whole(one, np.dtype(d).type(1), affine, 1),
-                            (array(3, 4, dtype=d),)), t) for d in FLOATS for t in ("jvp", "vjp")])  # fmt: skip
+    sweep(
+        [
+            transformed(Case(f"{np.dtype(d)}", whole(one, np.dtype(d).type(1), affine, 1), (array(3, 4, dtype=d),)), t)
+            for d in FLOATS
+            for t in ("jvp", "vjp")
+        ]
+    )
 
 
 def test_initial_values_may_be_traced():
     def program(make, *where):
         return lambda lax: lambda x, i: run_on_lax(make(one, i, "add", *where), lax)(x)
 
-    cases = [Case("whole", program(whole, 0), (array(3, 4), np.float32(1))),
-             Case("windowed", program(windowed, (2, 2)), (array(3, 4), np.float32(0)))]  # fmt: skip
+    cases = [
+        Case("whole", program(whole, 0), (array(3, 4), np.float32(1))),
+        Case("windowed", program(windowed, (2, 2)), (array(3, 4), np.float32(0))),
+    ]
     sweep([transformed(c, t) for c in cases for t in ("plain", "jit", "jvp", "vmap", "vjp")])
 
 
@@ -175,7 +183,7 @@ def test_weak_types_are_those_of_jax(weak):
         for how in (affine, "sub", strong)
         for make, where in ((whole, (0,)), (windowed, ((2,),)))
     ]
-    sweep([transformed(c, t) for c in cases for t in ("plain", "jvp")])  # fmt: skip
+    sweep([transformed(c, t) for c in cases for t in ("plain", "jvp")])
 
 
 @pytest.mark.parametrize("axes", [(0, 0), (1, None), (None, 2), (2, 1)])

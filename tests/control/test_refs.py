@@ -118,11 +118,7 @@ def test_tangents_go_through_references(name):
     near = (total(x.astype(np.float64) + 1e-2) - total(x.astype(np.float64) - 1e-2)) / 2e-2
     assert abs(float(t) - float(near)) < 2e-2 * max(1, abs(float(near)))
     if name != "in control flow":  # its while loop has no reverse mode
-        for transform in (
-            minijax.grad,
-            lambda f: minijax.jit(minijax.grad(f)),
-            lambda f: minijax.grad(minijax.jit(f)),
-        ):
+        for transform in (minijax.grad, lambda f: minijax.jit(minijax.grad(f)), lambda f: minijax.grad(minijax.jit(f))):
             found = transform(total)(x)
             assert abs(float(jnp.sum(found)) - float(t)) < 1e-4 * max(1, abs(float(t)))
 
@@ -160,9 +156,7 @@ def test_a_reference_tells_what_it_is():
 
     same(program)
     text = lambda jax: str(jax.make_jaxpr(jax.jit(lambda r: r[0]))(jax.new_ref(jax.numpy.asarray(X))))  # noqa: E731
-    require(
-        text(compare.ours()) == text(compare.theirs()), "jaxpr", text(compare.ours()), text(compare.theirs())
-    )
+    require(text(compare.ours()) == text(compare.theirs()), "jaxpr", text(compare.ours()), text(compare.theirs()))
 
 
 def test_a_reference_outlives_what_it_was_made_of_and_what_was_read():
@@ -220,9 +214,7 @@ MISUSES = {
 @pytest.mark.parametrize("name", MISUSES)
 def test_misuse_of_references_raises_jax_s_errors(name):
     program, phrase = MISUSES[name]
-    same_error(
-        *(lambda jax=jax: program(jax) for jax in (compare.ours(), compare.theirs())), phrases=[phrase]
-    )
+    same_error(*(lambda jax=jax: program(jax) for jax in (compare.ours(), compare.theirs())), phrases=[phrase])
 
 
 def test_a_checkpointed_function_may_write_a_reference():
@@ -236,8 +228,12 @@ def test_a_checkpointed_function_may_write_a_reference():
 
         return g(x[2]) + r[0]
 
-    same_value(np.asarray(minijax.grad(function)(X)), np.array([0, np.sin(3), 2 + 2 * np.cos(3)], np.float32), rtol=1e-6,
-               why="numpy's sine is another one")  # fmt: skip
+    same_value(
+        np.asarray(minijax.grad(function)(X)),
+        np.array([0, np.sin(3), 2 + 2 * np.cos(3)], np.float32),
+        rtol=1e-6,
+        why="numpy's sine is another one",
+    )
 
 
 def test_a_checkpointed_function_may_take_a_reference_twice():
@@ -372,9 +368,7 @@ def viewing(text):
 
 
 VIEW_ARGUMENTS = (M, np.int32(1), np.array([0, 2], np.int32), np.array([7, 8], np.float32))
-VIEW_CASES = [
-    Case(line.strip(), viewing(line.strip()), VIEW_ARGUMENTS) for line in VIEWS.replace("\n", " ").split(";")
-]
+VIEW_CASES = [Case(line.strip(), viewing(line.strip()), VIEW_ARGUMENTS) for line in VIEWS.replace("\n", " ").split(";")]
 
 
 def test_views_of_references_are_read_and_written_as_in_jax():

@@ -200,9 +200,7 @@ TRANSFORMS = {
     ),
     "vmap of jvp": lambda jax, lax, f: spread(jax, lax, lambda *a: jax.jvp(f, a, a), (None, 0, None)),
     "jvp of grad": lambda jax, lax, f: lambda *a: jax.jvp(jax.grad(loss_of(lax, f), (0, 1, 2)), a, a),
-    "grad of grad": lambda jax, lax, f: jax.grad(
-        lambda *a: total(lax, jax.grad(loss_of(lax, f), 1)(*a)), (0, 1, 2)
-    ),
+    "grad of grad": lambda jax, lax, f: jax.grad(lambda *a: total(lax, jax.grad(loss_of(lax, f), 1)(*a)), (0, 1, 2)),
 }
 SCALARS, ARRAYS = (ONE, ONE, ROW), (VECTOR, VECTOR, ROWS)
 PROGRAMS = {
@@ -217,15 +215,15 @@ OTHER_JAXPR = {("captured_array", "vmap of a constant")}
 # jax hands the loop a zero that nothing reads.
 OTHER_PROGRAM = {
     (name, "grad of grad")
-    for name in ("result_saved", "growing_carry", "integer_carry", "captured_array", "library_functions",
-                 "cond_inside")
-}  # fmt: skip
+    for name in ("result_saved", "growing_carry", "integer_carry", "captured_array", "library_functions", "cond_inside")
+}
 ALWAYS = ("plain", "jvp", "grad", "vmap", "vmap of grad", "jvp of grad")
 IN_FULL = ("simple", "simple on arrays", "growing_carry", "nested")
 CELLS = [
     pytest.param(name, transform, marks=() if transform in ALWAYS or name in IN_FULL else pytest.mark.full)
-    for name in PROGRAMS for transform in TRANSFORMS
-]  # fmt: skip
+    for name in PROGRAMS
+    for transform in TRANSFORMS
+]
 
 
 @pytest.mark.oracle
@@ -304,21 +302,21 @@ def both_prefixes(lax):
 CALLS = {
     **{
         f"unroll={u}, reverse={r}": (scanned(unroll=u, reverse=r), ROW)
-        for u in (0, 1, 2, 3, 4, 9, True, False) for r in (False, True)
+        for u in (0, 1, 2, 3, 4, 9, True, False)
+        for r in (False, True)
     },
     "length zero": (scanned(0), ROW),
     "length zero, unrolled": (scanned(0, unroll=2), ROW),
     "a weak carry stays weak": (lambda lax, x: lax.scan(lambda c, x: (lax.mul(c, 2.0), c), 1.0, x), ROW),
     "a weak carry is promoted": (lambda lax, x: lax.scan(lambda c, x: (lax.mul(x, x), c), 1, x), ROW),
     "a weak carry is promoted to half": (
-        lambda lax, x: lax.scan(lambda c, x: (lax.mul(x, x), c), 1.0, x), ROW.astype(np.float16),
+        lambda lax, x: lax.scan(lambda c, x: (lax.mul(x, x), c), 1.0, x),
+        ROW.astype(np.float16),
     ),
     "a weak result": (lambda lax, x: lax.scan(lambda c, x: (1.0, c), ONE, x), ROW),
     "a list for a pair": (lambda lax, x: lax.scan(lambda c, x: [c, x], 1.0, x), ROW),
     "trees": (
-        lambda lax, x: lax.scan(
-            lambda c, x: ({"b": c["a"], "a": c["b"]}, (x, c)), {"a": 1.0, "b": 2.0}, {"z": x}
-        ),
+        lambda lax, x: lax.scan(lambda c, x: ({"b": c["a"], "a": c["b"]}, (x, c)), {"a": 1.0, "b": 2.0}, {"z": x}),
         ROW,
     ),
     "integers and bools": (
@@ -329,25 +327,21 @@ CALLS = {
     ),
     **{f"map in batches of {b}": (mapped(b), ROW) for b in (None, 0, 1, 2, 3, 4, 9)},
     "map of trees": (
-        lambda lax, x: lax.map(
-            lambda x: (lax.sin(x[0]), lax.reduce_sum(x[1], (0,)), 1.0), (x, x), batch_size=3
-        ),
+        lambda lax, x: lax.map(lambda x: (lax.sin(x[0]), lax.reduce_sum(x[1], (0,)), 1.0), (x, x), batch_size=3),
         ROWS,
     ),
     "map of nothing": (lambda lax, x: lax.map(lax.sin, x, batch_size=2), ROW[:0]),
-    **{
-        f"associative_scan of {n}": (prefixes(n), np.arange(8, dtype=np.float32)) for n in (0, 1, 2, 3, 5, 8)
-    },
-    "associative_scan backwards": (
-        lambda lax, x: lax.associative_scan(lax.mul, x, reverse=True, axis=1), ROWS,
-    ),
+    **{f"associative_scan of {n}": (prefixes(n), np.arange(8, dtype=np.float32)) for n in (0, 1, 2, 3, 5, 8)},
+    "associative_scan backwards": (lambda lax, x: lax.associative_scan(lax.mul, x, reverse=True, axis=1), ROWS),
     "associative_scan of trees": (
-        lambda lax, x: lax.associative_scan(both_prefixes(lax), {"a": x, "b": x}, axis=-1), ROWS,
+        lambda lax, x: lax.associative_scan(both_prefixes(lax), {"a": x, "b": x}, axis=-1),
+        ROWS,
     ),
     "associative_scan of bools": (
-        lambda lax, x: lax.associative_scan(lax.bitwise_and, x), np.array([True, False, True]),
+        lambda lax, x: lax.associative_scan(lax.bitwise_and, x),
+        np.array([True, False, True]),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.oracle
@@ -364,9 +358,7 @@ def test_without_jit_the_loop_is_pythons(reverse):
     def program(jax, lax):
         with jax.disable_jit():
             seen = []
-            out = lax.scan(
-                lambda c, x: (seen.append(float(c)) or lax.add(c, x), {"y": c}), ONE, ROW, reverse=reverse
-            )
+            out = lax.scan(lambda c, x: (seen.append(float(c)) or lax.add(c, x), {"y": c}), ONE, ROW, reverse=reverse)
         return seen, out
 
     same(program)
@@ -375,8 +367,12 @@ def test_without_jit_the_loop_is_pythons(reverse):
 ERRORS = {
     "carry of another dtype": (
         lambda lax: lax.scan(lambda c, x: (lax.convert_element_type(c, np.int32), x), ONE, ROW),
-        ["scan body function carry input and carry output must have equal types, but they differ:",
-         "The input carry c has type float32[]", "has type int32[]", "the dtypes do not match"],
+        [
+            "scan body function carry input and carry output must have equal types, but they differ:",
+            "The input carry c has type float32[]",
+            "has type int32[]",
+            "the dtypes do not match",
+        ],
     ),
     "carry of another shape": (
         lambda lax: lax.scan(lambda c, x: ({"a": lax.broadcast(c["a"], (2,))}, x), {"a": ROW}, ROW),
@@ -399,9 +395,7 @@ ERRORS = {
         lambda lax: lax.scan(lambda c, x: (c, x), ONE),
         ["scan got no values to scan over and `length` not provided"],
     ),
-    "a scalar to scan": (
-        lambda lax: lax.scan(lambda c, x: (c, x), ONE, 2.0), ["no leading axis to scan over"],
-    ),
+    "a scalar to scan": (lambda lax: lax.scan(lambda c, x: (c, x), ONE, 2.0), ["no leading axis to scan over"]),
     "a numpy scalar to scan": (lambda lax: lax.scan(lambda c, x: (c, x), ONE, ONE), []),
     "negative unroll": (lambda lax: lax.scan(step(lax), ONE, ROW, unroll=-1), ["non-negative `int`"]),
     "no function": (lambda lax: lax.scan(3, ONE, ROW), ["lax.scan: f argument should be a callable"]),
@@ -410,15 +404,13 @@ ERRORS = {
     "map without slices": (lambda lax: lax.map(lambda x: x, None), []),
     "map with negative batches": (lambda lax: lax.map(lambda x: x, ROW, batch_size=-1), []),
     "map of different lengths": (lambda lax: lax.map(lambda x: x, (ROW, ROW[:2]), batch_size=2), []),
-    "associative_scan out of bounds": (
-        lambda lax: lax.associative_scan(lax.add, ROW, axis=2), ["out of bounds"],
-    ),
+    "associative_scan out of bounds": (lambda lax: lax.associative_scan(lax.add, ROW, axis=2), ["out of bounds"]),
     "associative_scan of different sizes": (
         lambda lax: lax.associative_scan(lambda a, b: (a[0], b[1]), (ROW, ROW[:2])),
         ["must have the same first dimension"],
     ),
     "associative_scan without function": (lambda lax: lax.associative_scan(3, ROW), ["should be callable"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.oracle

@@ -17,9 +17,7 @@ def ragged(*trail, rows=(8, 12), dtype=np.float32, index=I32, mapped=()):
     shapes = [(rows[0], *trail), (rows[1], *trail)]
     arrays = [np.arange(np.prod(s), dtype=np.float32).reshape(s).astype(dtype) for s in shapes]
     arrays += [np.array(x, index) for x in ([0, 1, 3, 4], [1, 2, 1, 1], [0, 1, 2, 3], [1, 1, 2, 1])]
-    return tuple(
-        np.stack([np.concatenate([x] * 4)] * 2) if mapped else np.concatenate([x] * 4) for x in arrays
-    )
+    return tuple(np.stack([np.concatenate([x] * 4)] * 2) if mapped else np.concatenate([x] * 4) for x in arrays)
 
 
 def over(body, check_vma=True, mapped=()):
@@ -51,24 +49,29 @@ RAGGED = {
     "uint32 offsets": (PLAIN, ragged(index=np.uint32)),
     "groups": (lambda n, f, *xs: f(*xs, axis_index_groups=[[0, 1], [2, 3]]), ragged()),
     "jvp": (pushed, ragged()),
-    "jvp of the operand": (
-        lambda n, f, x, *xs: n.jax.jvp(lambda x: f(x, *xs), (x,), (x,))[1], ragged()),
-    "jvp of the output": (
-        lambda n, f, x, out, *xs: n.jax.jvp(lambda out: f(x, out, *xs), (out,), (out,))[1], ragged()),
-    "no derivative": (lambda n, f, *xs: n.jax.jvp(lambda i: f(*xs[:2], i, *xs[3:]), xs[2:3], (
-        np.zeros(xs[2].shape, n.jax.dtypes.float0),))[0], ragged()),
+    "jvp of the operand": (lambda n, f, x, *xs: n.jax.jvp(lambda x: f(x, *xs), (x,), (x,))[1], ragged()),
+    "jvp of the output": (lambda n, f, x, out, *xs: n.jax.jvp(lambda out: f(x, out, *xs), (out,), (out,))[1], ragged()),
+    "no derivative": (
+        lambda n, f, *xs: n.jax.jvp(
+            lambda i: f(*xs[:2], i, *xs[3:]), xs[2:3], (np.zeros(xs[2].shape, n.jax.dtypes.float0),)
+        )[0],
+        ragged(),
+    ),
     "vjp": (pulled, ragged()),
     "vjp of rows": (pulled, ragged(3, 2, index=np.int16)),
-    "grad of the operand": (
-        lambda n, f, x, *xs: n.jax.grad(lambda x: (f(x, *xs) ** 2).sum())(x), ragged()),
+    "grad of the operand": (lambda n, f, x, *xs: n.jax.grad(lambda x: (f(x, *xs) ** 2).sum())(x), ragged()),
     "vmap": (lambda n, f, *xs: n.jax.vmap(f)(*xs), ragged(mapped=(None,))),
     "vmap of rows": (lambda n, f, *xs: n.jax.vmap(f)(*xs), ragged(3, index=np.int16, mapped=(None,))),
-    "vmap along others": (lambda n, f, *xs: n.jax.vmap(f, (1, 0, 1, 0, 1, 0), 1)(
-        *(x.T if i % 2 == 0 else x for i, x in enumerate(xs))), ragged(mapped=(None,))),
+    "vmap along others": (
+        lambda n, f, *xs: n.jax.vmap(f, (1, 0, 1, 0, 1, 0), 1)(*(x.T if i % 2 == 0 else x for i, x in enumerate(xs))),
+        ragged(mapped=(None,)),
+    ),
     "vmap of vjp": (lambda n, f, *xs: n.jax.vmap(lambda *xs: pulled(n, f, *xs))(*xs), ragged(mapped=(None,))),
-    "vmap of offsets": (lambda n, f, x, out, *xs: n.jax.vmap(f, (None, None, 0, 0, 0, 0))(x[0], out[0], *xs),
-                        ragged(mapped=(None,))),
-}  # fmt: skip
+    "vmap of offsets": (
+        lambda n, f, x, out, *xs: n.jax.vmap(f, (None, None, 0, 0, 0, 0))(x[0], out[0], *xs),
+        ragged(mapped=(None,)),
+    ),
+}
 
 
 @pytest.mark.parametrize("check_vma", [True, False])
@@ -87,10 +90,15 @@ def misuse(**changes):
 
 PARTLY = dict(in_axes=(0, 0, None, None, None, None))
 ERRORS = {
-    **{f"{kind} {i}": misuse(**{f"_{i}": value}) for i in range(2, 6) for kind, value in dict(
-        rank=np.zeros((4, 1), I32), empty=np.zeros(0, I32), floats=np.zeros(4, np.float32)).items()},
+    **{
+        f"{kind} {i}": misuse(**{f"_{i}": value})
+        for i in range(2, 6)
+        for kind, value in dict(
+            rank=np.zeros((4, 1), I32), empty=np.zeros(0, I32), floats=np.zeros(4, np.float32)
+        ).items()
+    },
     "partly mapped": lambda n, f, x, out, *xs: n.jax.vmap(f, **PARTLY)(n.jnp.stack([x]), n.jnp.stack([out]), *xs),
-}  # fmt: skip
+}
 OUTSIDE = {
     "eager": lambda n, f, *xs: f(*xs),
     "traced": lambda n, f, *xs: n.jax.jit(f)(*xs),
@@ -127,9 +135,7 @@ POINTS = {
     "both": sent,
     "ordered": ordered,
     "of a constant": lambda n, f, x: sent(n, f, np.ones(2, np.float32)),
-    "received": lambda n, f, x: n.lax.precv(
-        n.lax.create_token(), n.jax.ShapeDtypeStruct((3,), "bool"), "x", PAIRS
-    ),
+    "received": lambda n, f, x: n.lax.precv(n.lax.create_token(), n.jax.ShapeDtypeStruct((3,), "bool"), "x", PAIRS),
 }
 
 
@@ -165,9 +171,7 @@ def test_pairs_that_do_not_fit_raise_what_jax_raises(pairs):
     compare.same_error(*compare.both(program))
 
 
-@pytest.mark.parametrize(
-    "call", ["psend(X, 'x', PAIRS)", "precv(lax.create_token(), jax.typeof(X), 'x', PAIRS)"]
-)
+@pytest.mark.parametrize("call", ["psend(X, 'x', PAIRS)", "precv(lax.create_token(), jax.typeof(X), 'x', PAIRS)"])
 def test_nothing_is_sent_outside_of_a_mapped_axis(call):
     def program(jax, lax):
         return lambda: eval(f"lax.{call}", dict(lax=lax, jax=jax, X=X, PAIRS=PAIRS))

@@ -63,7 +63,8 @@ def test_shardings_given_to_jit_are_kept():
 
 
 def test_a_mesh_that_is_set_is_used():
-    same("""
+    same(
+        """
         [jax.jit(lambda p: lax.with_sharding_constraint(p, P('x')))(numbers(8)), jnp.ones(8), jnp.ones(8) + 1]
         [lax.with_sharding_constraint(jnp.ones(8), P('x')), jax.device_put(numbers(8), P('y')), v * 2, v.sum()]
         jax.jit(lambda p: p + 1, in_shardings=P('x'), out_shardings=P('y'))(numbers(8))
@@ -76,7 +77,9 @@ def test_a_mesh_that_is_set_is_used():
         text(jax.jit(lambda p: p + 1, in_shardings=P('x'), out_shardings=P()), SDS((8,), 'float32'))
         text(lambda p: p + 1, SDS((8,), 'float32', sharding=P('x')))
         jax.jit(lambda p: p + 1).lower(SDS((8,), 'float32', sharding=P('x'))).compile().output_shardings
-    """, setting="m")  # fmt: skip
+    """,
+        setting="m",
+    )
 
 
 def test_a_mesh_that_is_entered_serves_constraints_alone():
@@ -95,15 +98,9 @@ def test_a_mesh_that_is_entered_serves_constraints_alone():
     )
     same_errors(
         [
-            (
-                "inside(lambda: jax.jit(lambda p: p, in_shardings=P('x'))(numbers(8)))",
-                "requires a non-empty mesh",
-            ),
+            ("inside(lambda: jax.jit(lambda p: p, in_shardings=P('x'))(numbers(8)))", "requires a non-empty mesh"),
             ("inside(lambda: jax.device_put(numbers(8), P('x')))", "Please set a mesh via `jax.set_mesh`"),
-            (
-                "inside(lambda: jax.shard_map(sum, in_specs=P('x'), out_specs=P('x'))(v))",
-                "The context mesh cannot be",
-            ),
+            ("inside(lambda: jax.shard_map(sum, in_specs=P('x'), out_specs=P('x'))(v))", "The context mesh cannot be"),
         ],
         inside=lambda s: lambda call: inside(s, call),
     )
@@ -114,21 +111,27 @@ def test_reshard_moves_over_explicit_axes_alone():
         e=lambda s: s.jax.make_mesh((4, 2), ("x", "y")),
         q=lambda s: s.put(numbers(8, 8), "x", "y", mesh=s.jax.make_mesh((4, 2), ("x", "y"))),
     )
-    same("""
+    same(
+        """
         [jax.reshard(q, on('y', mesh=e)), jax.reshard(numbers(8), on('x', mesh=e)), jax.reshard(a, on())]
         jax.reshard({'a': q, 'b': q}, {'a': on('y', mesh=e), 'b': on(mesh=e)})
         np.asarray(jax.jit(lambda p: jax.sharding.reshard(p, on('y', mesh=e)))(q))
         jax.sharding.auto_axes(lambda p: p + 1, out_sharding=on('y'))(a)
         [jax.sharding.make_single_device_sharding(d[1]), jax.sharding.make_single_device_sharding(d[1]) == One(d[1])]
-    """, **explicit)  # fmt: skip
-    same_errors([
-        ("jax.reshard(a, on('y'))", "with axis name: y of type: AxisType.Auto"),
-        ("jax.jit(lambda p: jax.reshard(p, on('y')))(a)", "with axis name: y of type: AxisType.Auto"),
-        ("jax.reshard(a, P('y'))", "Using PartitionSpec when you are not under a mesh context"),
-        ("jax.reshard(q, None)", "Got sharding None"),
-        ("jax.reshard(q, 3)", "only supports instances of `NamedSharding` or `PartitionSpec`"),
-        ("jax.sharding.auto_axes(lambda p: p)(a)", "Missing required keyword argument: 'out_sharding'"),
-    ], **explicit)  # fmt: skip
+    """,
+        **explicit,
+    )
+    same_errors(
+        [
+            ("jax.reshard(a, on('y'))", "with axis name: y of type: AxisType.Auto"),
+            ("jax.jit(lambda p: jax.reshard(p, on('y')))(a)", "with axis name: y of type: AxisType.Auto"),
+            ("jax.reshard(a, P('y'))", "Using PartitionSpec when you are not under a mesh context"),
+            ("jax.reshard(q, None)", "Got sharding None"),
+            ("jax.reshard(q, 3)", "only supports instances of `NamedSharding` or `PartitionSpec`"),
+            ("jax.sharding.auto_axes(lambda p: p)(a)", "Missing required keyword argument: 'out_sharding'"),
+        ],
+        **explicit,
+    )
 
 
 def test_texts_equal_jax_s():
@@ -176,7 +179,8 @@ def test_optimized_programs_hold_the_same_collectives():
 
 
 def test_stages_equal_jax_s():
-    same("""
+    same(
+        """
         [s.input_shardings, s.output_shardings, s(a), s(numbers(8, 8)), s.in_avals]
         jax.jit(lambda p, q: p).lower(a, a).compile().input_shardings
         jax.jit(lambda p: p.sum(0)).lower(SDS((8, 8), 'float32', sharding=on('x', 'y'))).compile()(a)
@@ -187,7 +191,9 @@ def test_stages_equal_jax_s():
         jax.eval_shape(jax.jit(lambda p: (p, p), out_shardings=(None, on())), a)
         jax.jit(lambda p: p, out_shardings=One(d[0])).lower(numbers(8)).out_info
         jax.jit(jax.shard_map(lambda p: lax.psum(p, 'x'), mesh=m, in_specs=P('x'), out_specs=P())).lower(a).compile()(a)
-    """, s=lambda n: n.jax.jit(lambda p: (p + 1, p.sum(0))).lower(n.a).compile())  # fmt: skip
+    """,
+        s=lambda n: n.jax.jit(lambda p: (p + 1, p.sum(0))).lower(n.a).compile(),
+    )
 
 
 def test_donation_over_devices_frees_as_in_jax():
@@ -199,14 +205,17 @@ def test_donation_over_devices_frees_as_in_jax():
             results = [np.asarray(r) for r in double(kept, given)]
         return kept.is_deleted(), given.is_deleted(), results, [str(w.message)[:35] for w in caught]
 
-    same("""
+    same(
+        """
         freed()
         freed(out_shardings=(on(), on('x', None)))
         freed(out_shardings=(on('x'), None))
         freed(out_shardings=(on(), on(None, 'x')))
         freed(out_shardings=on('y'))
         freed(in_shardings=(None, on('x')))
-    """, freed=lambda s: lambda **options: freed(s, **options))  # fmt: skip
+    """,
+        freed=lambda s: lambda **options: freed(s, **options),
+    )
 
 
 def test_programs_are_compiled_once_for_each_layout():

@@ -32,21 +32,28 @@ SPACES = {
 
 
 def test_memories_of_devices_and_shardings():
-    same("""
+    same(
+        """
         [(m.kind, str(m)) for m in d[1].addressable_memories()], d[1].default_memory().kind, repr(d[1].memory('pinned_host'))
         host, dev, unpinned, onhost('x'), [s.memory_kind for s in (host, dev, on('x'), onhost())]
         dev.with_memory_kind('pinned_host') == host, host == dev, hash(dev) == hash(dev.with_memory_kind('device'))
         onhost('x').with_memory_kind('device') == on('x'), on('x').is_equivalent_to(onhost('x'), 1)
         list(space), str(Host), space.Host is Host
-    """, **SPACES)  # fmt: skip
-    same_errors([
-        ("on().with_memory_kind('slow')", "can address the following memory kinds"),
-        ("One(d[0], memory_kind='slow')", "Got memory kind: slow"),
-    ], **SPACES)  # fmt: skip
+    """,
+        **SPACES,
+    )
+    same_errors(
+        [
+            ("on().with_memory_kind('slow')", "can address the following memory kinds"),
+            ("One(d[0], memory_kind='slow')", "Got memory kind: slow"),
+        ],
+        **SPACES,
+    )
 
 
 def test_eager_values_are_put_into_memories():
-    same("""
+    same(
+        """
         [put(v, Host) for v in (x, 3.0, True, np.int8(3), numbers(2, 2), jnp.float32(2), put(x, d[2]))]
         [put(v, s) for v in (x, h) for s in (Host, Dev, host, dev, unpinned, None, onhost('x'), on('x'), One(d[1]), onhost())]
         [put(v, s) for v in (hv, put(numbers(8), on('x'))) for s in (Host, Dev, on(('x', 'y')), onhost('y'), on(), host, d[3])]
@@ -61,11 +68,14 @@ def test_eager_values_are_put_into_memories():
         repr(h), str(h), h.tolist(), float(h[1]), np.asarray(hv), h.devices(), list(h)[1], h.format
         jnp.asarray(numbers(3), device=host), jax.make_array_from_callback((4,), host, lambda i: numbers(4)[i])
         jax.make_array_from_single_device_arrays((4,), host, [h]), h.to_device(dev), jax.device_get(put([x], Host))
-    """, **SPACES)  # fmt: skip
+    """,
+        **SPACES,
+    )
 
 
 def test_operations_keep_values_in_their_memory():
-    same("""
+    same(
+        """
         [(f(h), f(h).aval) for f in (jnp.sin, lambda a: a + 1, lambda a: 2 - a, jnp.sum, lambda a: a[0], lambda a: a[1:])]
         [(f(hm), f(hm).aval) for f in (jnp.transpose, jnp.ravel, jnp.sort, jnp.cumsum, lambda a: a @ a, lambda a: a > 0)]
         [jaxpr(f, h) for f in (jnp.exp, lambda a: a * jnp.float32(2), lambda a: lax.clamp(0., a, 1.), jnp.argmax, jnp.mean)]
@@ -89,30 +99,39 @@ def test_operations_keep_values_in_their_memory():
         jaxpr(lambda a: lax.scan(lambda c, b: (c, b * 2), a, hm), h), jaxpr(lambda a: lax.map(jnp.sum, a), hm)
         lax.while_loop(lambda c: c.sum() < 100, lambda c: c + 2, h), lax.cond(True, jnp.sin, jnp.cos, h), bent(h), custom(h)
         [jax.vjp(f, h)[1](h) for f in (custom, bent)], jaxpr(lambda a: jax.vjp(bent, a)[1](a), h)
-    """, **SPACES)  # fmt: skip
+    """,
+        **SPACES,
+    )
 
 
 def test_what_is_in_two_memories_does_not_mix():
-    same_errors([
-        ("h + x", "memory_space of all inputs passed to `add` must be the same"),
-        ("jaxpr(lambda a: a + put(a, Host), x)", "float32[4] and another operand with type: float32<host>[4]"),
-        ("jnp.dot(h, x)", "memory_space"), ("h[jnp.arange(2)]", "memory_space"), ("jnp.stack([h, x])", "`stack`"),
-        ("jnp.where(x > 0, h, x)", "memory_space"), ("lax.dynamic_update_slice(h, x[:2], (0,))", "memory_space"),
-        ("jax.vjp(jnp.sin, h)[1](x)", "expected float32<host>[4]"),
-        ("jax.grad(lambda a: jnp.sin(a).sum())(h)", "expected float32<host>[]"),
-        ("jax.linearize(jnp.sin, h)[1](x)", "inconsistent with the original primal"),
-        ("lax.cond(True, lambda a: put(a, Host), lambda a: a, x)", "float32<host>[4]"),
-        ("lax.scan(lambda c, a: (put(c, Host), a), x, x)", "float32<host>[4]"),
-        ("lax.fori_loop(0, 3, lambda i, c: put(c, Dev), h)", "float32<host>[4]"),
-        ("jax.jit(lambda a: a, in_shardings=dev)(h)", "Memory kinds passed to jax.jit does not match memory kind"),
-        ("jax.jit(lambda a: a, in_shardings=host)(put(x, d[0]))", "arg memory kind: device"),
-        ("jax.jit(lambda a: a).lower(x).compile()(h)", "Required sharding: SingleDeviceSharding"),
-        ("jax.jit(lambda a: a, out_shardings=Host)(x)", "Host"),
-    ], **SPACES)  # fmt: skip
+    same_errors(
+        [
+            ("h + x", "memory_space of all inputs passed to `add` must be the same"),
+            ("jaxpr(lambda a: a + put(a, Host), x)", "float32[4] and another operand with type: float32<host>[4]"),
+            ("jnp.dot(h, x)", "memory_space"),
+            ("h[jnp.arange(2)]", "memory_space"),
+            ("jnp.stack([h, x])", "`stack`"),
+            ("jnp.where(x > 0, h, x)", "memory_space"),
+            ("lax.dynamic_update_slice(h, x[:2], (0,))", "memory_space"),
+            ("jax.vjp(jnp.sin, h)[1](x)", "expected float32<host>[4]"),
+            ("jax.grad(lambda a: jnp.sin(a).sum())(h)", "expected float32<host>[]"),
+            ("jax.linearize(jnp.sin, h)[1](x)", "inconsistent with the original primal"),
+            ("lax.cond(True, lambda a: put(a, Host), lambda a: a, x)", "float32<host>[4]"),
+            ("lax.scan(lambda c, a: (put(c, Host), a), x, x)", "float32<host>[4]"),
+            ("lax.fori_loop(0, 3, lambda i, c: put(c, Dev), h)", "float32<host>[4]"),
+            ("jax.jit(lambda a: a, in_shardings=dev)(h)", "Memory kinds passed to jax.jit does not match memory kind"),
+            ("jax.jit(lambda a: a, in_shardings=host)(put(x, d[0]))", "arg memory kind: device"),
+            ("jax.jit(lambda a: a).lower(x).compile()(h)", "Required sharding: SingleDeviceSharding"),
+            ("jax.jit(lambda a: a, out_shardings=Host)(x)", "Host"),
+        ],
+        **SPACES,
+    )
 
 
 def test_programs_put_values_into_memories():
-    same("""
+    same(
+        """
         [run(lambda a: put(a * 2, s), x) for s in (Host, Dev, host, dev, unpinned, d[0])]
         [run(lambda a: put(a, s) * 2, h) for s in (Host, Dev, host, dev, unpinned, None)]
         [run(f, h) for f in (lambda a: a, lambda a: a * 2, lambda a: put(put(a, Dev) * 2, Host))]
@@ -135,22 +154,28 @@ def test_programs_put_values_into_memories():
         jaxpr(lambda a: jax.shard_map(lambda b: b * 2, mesh=m, in_specs=P('x'), out_specs=P('x'))(a), hv)
         jax.jit(lambda a: put(np.arange(1000.), Host))(x), jax.jit(lambda a: put(h, Dev) + a)(x), jaxpr(lambda a: put(h, Dev) + a, x)
         jaxpr(lambda a: put((a, a), (Host, space.Any)), x), jaxpr(lambda a: put(a, Host, donate=True), x)
-    """, **SPACES)  # fmt: skip
+    """,
+        **SPACES,
+    )
 
 
 def test_stages_and_shapes_tell_memories():
-    same("""
+    same(
+        """
         jax.jit(lambda a: put(a, Host)).lower(x).compile().output_shardings, jax.jit(lambda a: put(a, Host)).lower(x).compile()(x)
         [jax.jit(lambda a: a * 2).lower(v).compile().input_shardings for v in (h, hv)], jax.jit(lambda a: a * 2).lower(h).compile()(h)
         jax.jit(lambda a: a * 2).lower(SDS((8,), jnp.float32, sharding=onhost('x'))).compile()(hv), SDS((4,), jnp.float32, sharding=host)
         jaxpr(lambda a: put(a, Dev), SDS((8,), jnp.float32, sharding=onhost('x'))), jax.eval_shape(lambda a: put(a, Host), x)
         jax.eval_shape(lambda a: a, h), jax.jit(lambda a: a).trace(h).out_info, jax.jit(lambda a: a * 2, in_shardings=host)(numbers(4))
         jax.eval_shape(lambda a: a, SDS((4,), jnp.float32, sharding=host))
-    """, **SPACES)  # fmt: skip
+    """,
+        **SPACES,
+    )
 
 
 def test_derivatives_pass_through_memories():
-    same("""
+    same(
+        """
         jaxpr(lambda a: jax.jvp(lambda b: put(b * 2, Host), (a,), (a,)), x), jax.jvp(lambda b: put(b * 2, Host), (x,), (x,))
         jaxpr(jax.grad(lambda a: back(there(a * 2)).sum()), x), jax.grad(lambda a: back(there(a * 2)).sum())(x)
         jaxpr(jax.grad(lambda a: put(jnp.sin(a).sum(), Dev)), h), jax.grad(lambda a: put(jnp.sin(a).sum(), Dev))(h)
@@ -158,7 +183,9 @@ def test_derivatives_pass_through_memories():
         jaxpr(jax.grad(lambda a: put(put(a, host, src=dev), dev, src=host).sum()), x)
         jax.hessian(lambda a: back(there(a ** 3)).sum())(x), jax.grad(lambda a: put(put(jnp.sin(a), Host), Dev).sum())(x)
         jaxpr(jax.vmap(lambda a: there(a) * 2), x), jaxpr(jax.grad(lambda a: put(jnp.sin(a), Dev).sum()), x)
-    """, **SPACES)  # fmt: skip
+    """,
+        **SPACES,
+    )
 
 
 def test_gradients_bring_cotangents_back_by_themselves():
@@ -179,9 +206,7 @@ def _offloaded(s):
     jax, jnp = s.jax, s.jnp
     name = importlib.import_module(f"{jax.__name__}.ad_checkpoint").checkpoint_name
     policies = jax.checkpoint_policies
-    offloadable = importlib.import_module(f"{jax.__name__}.ad_checkpoint").Offloadable(
-        "device", "pinned_host"
-    )
+    offloadable = importlib.import_module(f"{jax.__name__}.ad_checkpoint").Offloadable("device", "pinned_host")
 
     def named(x):
         return jnp.sin(name(jnp.sin(name(jnp.sin(x), "kept")), "away"))
@@ -208,7 +233,8 @@ def _offloaded(s):
 
 
 def test_residuals_are_offloaded():
-    same("""
+    same(
+        """
         jaxpr(jax.grad(o.total()), x), jax.grad(o.total())(x), text(jax.grad(o.total()), x), jax.jit(jax.grad(o.total()))(x)
         jaxpr(jax.grad(o.total(o.dots, o.products)), x), jax.jit(jax.grad(o.total(o.dots, o.products)))(x)
         text(jax.grad(o.total(o.dots, o.products)), x), jaxpr(jax.grad(o.total(o.dots, o.products, prevent_cse=False)), x)
@@ -226,7 +252,10 @@ def test_residuals_are_offloaded():
         jax.grad(o.total(jax.jit(o.named)))(x), text(jax.grad(o.total(lambda a: o.named(a[0]) + a[1])), numbers(2, 4))
         jax.jit(jax.grad(o.total()))(put(numbers(8), on('x'))), text(jax.grad(o.total()), put(numbers(8), on('x')))
         jax.jit(jax.grad(lambda a: jax.shard_map(jax.checkpoint(o.named, policy=o.policy()), mesh=m, in_specs=P('x'), out_specs=P('x'))(a).sum()))(numbers(8))
-    """, o=_offloaded, **SPACES)  # fmt: skip
+    """,
+        o=_offloaded,
+        **SPACES,
+    )
 
 
 def test_saved_residuals_tell_their_memory(capsys):

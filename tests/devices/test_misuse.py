@@ -14,10 +14,7 @@ SHARDINGS = [
     ("a + put(numbers(8, 8), 'x', mesh=back)", "incompatible devices for jitted computation"),
     ("jax.jit(lambda p: lax.with_sharding_constraint(p, on('x', mesh=m4)))(a)", "incompatible devices"),
     ("jax.jit(lambda p: p, out_shardings=on('x', mesh=m4))(a)", "incompatible devices for jitted"),
-    (
-        "jax.jit(lambda p: jax.shard_map(lambda q: q, mesh=m4, in_specs=P('x'), out_specs=P('x'))(p))(a)",
-        "devices",
-    ),
+    ("jax.jit(lambda p: jax.shard_map(lambda q: q, mesh=m4, in_specs=P('x'), out_specs=P('x'))(p))(a)", "devices"),
     ("jax.device_put(np.ones(7), on('x'))", "partitioned 4 times, but the dimension size is 7"),
     ("jax.device_put(np.ones(8), on('x', 'y'))", "only valid for values of rank at least 2"),
     ("jax.device_put(np.float32(1), on('x'))", "only valid for values of rank at least 1"),
@@ -32,10 +29,7 @@ SHARDINGS = [
     ("lax.with_sharding_constraint(np.ones(8), 'x')", ""),
     ("lax.with_sharding_constraint([v, v], [on('x')])", ""),
     ("jax.jit(lambda p: p, in_shardings=P('x'))(np.ones(8))", "requires a non-empty mesh in context"),
-    (
-        "jax.jit(lambda p, q: p, in_shardings=(on('x'),))(v, v)",
-        "pjit in_shardings specification must be a tree",
-    ),
+    ("jax.jit(lambda p, q: p, in_shardings=(on('x'),))(v, v)", "pjit in_shardings specification must be a tree"),
     ("jax.jit(lambda p: p, out_shardings=(on(), on()))(v)", "different types at key path"),
     ("jax.jit(lambda p: p, in_shardings=(3,))(v)", "in_shardings leaf specifications are expected"),
     ("jax.jit(lambda p: p, in_shardings=on('x'))(p=v)", "does not support kwargs when in_shardings"),
@@ -59,15 +53,9 @@ PARTS = [
     ("jax.make_array_from_single_device_arrays((8,), on('x'), [v] * 8)", "must have one shard each"),
     ("jax.make_array_from_single_device_arrays((8,), on('x'), [])", "`dtype` must be provided"),
     ("jax.make_array_from_single_device_arrays((8,), on('x'), parts[0])", "must be a list or tuple"),
-    (
-        "jax.make_array_from_single_device_arrays((8,), on('x'), [np.ones(2)] * 8)",
-        "Unsupported type for elements",
-    ),
+    ("jax.make_array_from_single_device_arrays((8,), on('x'), [np.ones(2)] * 8)", "Unsupported type for elements"),
     ("jax.make_array_from_callback((8,), on('x'), lambda i: numbers(7)[i])", "Expected shard shape (2,)"),
-    (
-        "jax.make_array_from_callback((8,), on('x'), lambda i: numbers(8)[i], dtype=int)",
-        "must match the dtype",
-    ),
+    ("jax.make_array_from_callback((8,), on('x'), lambda i: numbers(8)[i], dtype=int)", "must match the dtype"),
     ("jax.make_array_from_callback((7,), on('x'), lambda i: numbers(7)[i])", "partitioned 4 times"),
     ("jax.make_array_from_process_local_data(on('x'), numbers(7))", "partitioned 4 times"),
     ("jax.make_array_from_process_local_data(on('x'), numbers(8), (16,))", "global_shape should be"),
@@ -115,7 +103,7 @@ GIVEN = dict(
     same=lambda s: lambda x: x,
     sm=lambda s: lambda *spec: s.jax.shard_map(lambda x: x, mesh=s.m, in_specs=s.P(*spec), out_specs=s.P(*spec)),
     c=lambda s: s.jax.jit(lambda p: p + p.sum()).lower(s.a).compile(),
-)  # fmt: skip
+)
 
 
 @pytest.mark.oracle
@@ -135,7 +123,9 @@ GONE = {
 USES = {
     "jit": lambda s, x: s.jax.jit(lambda p: p * 2)(x),
     "an operation": lambda s, x: s.jnp.sin(x),
-    "compiled": lambda s, x: s.jax.jit(lambda p: p - 2).lower(s.SDS(x.shape, x.dtype, sharding=x.sharding)).compile()(x),
+    "compiled": lambda s, x: (
+        s.jax.jit(lambda p: p - 2).lower(s.SDS(x.shape, x.dtype, sharding=x.sharding)).compile()(x)
+    ),
     "shard_map": lambda s, x: s.jax.shard_map(lambda p: p, mesh=s.m8, in_specs=s.P("i"), out_specs=s.P("i"))(x),
     "pmap": lambda s, x: s.jax.pmap(lambda p: p)(x),
     "reading": lambda s, x: np.asarray(x),
@@ -147,7 +137,7 @@ USES = {
     "a copy": lambda s, x: s.jnp.array(x),
     "twice": lambda s, x: s.jax.jit(lambda p, q: p @ q.T)(x, x),
     "donating": lambda s, x: s.jax.jit(lambda p: p + 3, donate_argnums=0)(x),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("gone", GONE)

@@ -15,7 +15,8 @@ TYPES = "bool int8 uint16 int32 float16 bfloat16 float8_e4m3fn float32 complex64
 
 
 def test_values_move_as_in_jax():
-    same("""
+    same(
+        """
         [jax.device_put(a, on(*s)) for s in ((), ('y', 'x'), (None, ('x', 'y')), (('y', 'x'),), ('y',))]
         [jax.device_put(a, on('y', mesh=t)) for t in (grid((2, 4), ('x', 'y')), m4, back)]
         [jax.device_put(a, x) for x in (d[3], One(d[2]), None)]
@@ -36,11 +37,14 @@ def test_values_move_as_in_jax():
         [jnp.zeros_like(a), jnp.full_like(a, 3.), jnp.ones_like(a), jnp.empty_like(a) * 0, lax.full_like(a, 2.)]
         [jnp.zeros_like(a, shape=(8,)), jnp.zeros_like(a, dtype=int), jnp.asarray(a), jnp.asarray(a, jnp.int32)]
         jax.jit(lambda p: jax.device_put(p, d[0]))(numbers(3))
-    """, types=lambda s: TYPES)  # fmt: skip
+    """,
+        types=lambda s: TYPES,
+    )
 
 
 def test_parts_equal_jax_s():
-    same("""
+    same(
+        """
         [(s.device, s.index, s.replica_id, s.data) for s in a.addressable_shards]
         [(s.device, s.index, s.replica_id, s.data) for s in v.global_shards]
         [(s.device, s.index, s.replica_id, s.data) for s in put(numbers(8), 'y', mesh=back).addressable_shards]
@@ -52,11 +56,14 @@ def test_parts_equal_jax_s():
         [a.is_fully_replicated, put(2.).is_fully_replicated, a.is_fully_addressable, a.committed, a.devices()]
         [a.device, a.nbytes, a.sharding.shard_shape(a.shape), len(a.global_shards), a.ndim, a.size, a.itemsize]
         a.on_device_size_in_bytes(), put(numbers(3)).on_device_size_in_bytes()
-    """, types=lambda s: TYPES)  # fmt: skip
+    """,
+        types=lambda s: TYPES,
+    )
 
 
 def test_reading_and_printing_equal_jax_s():
-    same("""
+    same(
+        """
         [repr(a[:4, 0]), str(a), repr(v[:4]), str(put(2.)), f'{put(2.5):.2f}', f'{a[0, 1]:.3f}', repr(put(np.ones((0, 2))))]
         [repr(put(jax.random.split(jax.random.key(0), 8), 'x')), str(put(jax.random.key(1)))]
         [a.tolist(), a[1, 2].item(), float(a[0, 0]), int(a[0, 3]), bool(a[0, 1] > 0), complex(v[1]), v.tobytes()]
@@ -68,15 +75,21 @@ def test_reading_and_printing_equal_jax_s():
         [bool(put(2.) > 1), [0, 1, 2][put(np.int32(1))], range(put(np.int32(3))), hex(put(np.int32(17)))]
         jax.tree.map(lambda x: x * 2, {'a': v})
         [v.is_ready(), v.block_until_ready() is v, jax.block_until_ready([v, a])[0] is v, v.weak_type, put(2.).weak_type]
-    """, types=lambda s: TYPES)  # fmt: skip
+    """,
+        types=lambda s: TYPES,
+    )
 
 
 def test_copies_lie_as_jax_s():
-    same("""
+    same(
+        """
         [copy.copy(a), copy.deepcopy(a), copy.deepcopy({'a': v})['a'], pickle.loads(pickle.dumps(a))]
         [copy.deepcopy(on('x')) == on('x'), hash(on('x')) == hash(on('x')), a.sharding == on('x', 'y')]
         [a.clone() if hasattr(a, 'clone') else a, jnp.copy(a)]
-    """, copy=lambda s: copy, pickle=lambda s: pickle)  # fmt: skip
+    """,
+        copy=lambda s: copy,
+        pickle=lambda s: pickle,
+    )
 
 
 def test_arrays_made_of_parts_equal_jax_s():
@@ -96,11 +109,14 @@ def test_arrays_made_of_parts_equal_jax_s():
 
 
 def test_a_layout_no_spec_can_express_is_kept():
-    same("""
+    same(
+        """
         [q, q + 1, q.sum(), q[0], np.asarray(q), jax.device_put(q, on('y', 'x')), jnp.sin(q).T]
         [q.sharding.shard_shape((2, 4)), q.sharding.is_fully_replicated, q.sharding.num_devices, q.sharding.memory_kind]
         [(s.index, s.data) for s in q.addressable_shards]
-    """, q=lambda s: s.jax.jit(lambda p: p.reshape(2, 4))(s.put(numbers(8), "i", mesh=s.m8)))  # fmt: skip
+    """,
+        q=lambda s: s.jax.jit(lambda p: p.reshape(2, 4))(s.put(numbers(8), "i", mesh=s.m8)),
+    )
 
 
 def test_copies_do_not_share_memory_and_arrays_do_not_alias_numpy():

@@ -70,17 +70,16 @@ def test_axes_of_automatic_meshes_may_not_be_named():
 
 def test_results_lie_over_explicit_axes_as_asked():
     same("\n".join(lines(CALLS)).format(s="P('x')"), "explicit", **GIVEN)
-    same(
-        "\n".join(f"jax.jit(lambda x, i: {c})(x, i)" for c in lines(CALLS)).format(s="P('x')"),
-        "explicit",
-        **GIVEN,
-    )
+    same("\n".join(f"jax.jit(lambda x, i: {c})(x, i)" for c in lines(CALLS)).format(s="P('x')"), "explicit", **GIVEN)
 
 
 def test_a_sharding_of_filled_arrays_is_a_place():
-    same("""
+    same(
+        """
         [lax.full((8,), 2, sharding=s) for s in (on('x'), on(), One(d[3]), None)]
         [lax.full_like(x, 2, sharding=s) for s in (on('x'), on(), One(d[3]), None)], lax.full((), 2, sharding=on())
         jax.jit(lambda: lax.full((8,), 2, sharding=on('x')))()
         jaxpr(lambda: lax.full((8,), 2, sharding=on('x')))
-    """, **GIVEN)  # fmt: skip
+    """,
+        **GIVEN,
+    )

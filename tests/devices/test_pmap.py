@@ -16,7 +16,8 @@ GIVEN = dict(
 
 
 def test_values_and_shardings_equal_jax_s():
-    same("""
+    same(
+        """
         [jax.pmap(double)(b), jax.pmap(double)(np.asarray(b)), jax.pmap(double)(b).addressable_shards[2].data]
         [jax.pmap(double)(b)[1], list(jax.pmap(double)(b))[:2], jax.pmap(double)(jax.pmap(double)(b)).sum()]
         jax.pmap(lambda x, y: x * y, in_axes=(0, None), out_axes=None, axis_name='i')(b, 2.)
@@ -47,11 +48,14 @@ def test_values_and_shardings_equal_jax_s():
         jax.pmap(lambda x: x)(numbers(1, 3))
         jax.jit(lambda x: jax.pmap(double)(x) + 1)(b)
         jax.pmap(lambda x: custom(x) + bent(x))(b)
-    """, **GIVEN)  # fmt: skip
+    """,
+        **GIVEN,
+    )
 
 
 def test_derivatives_equal_jax_s():
-    same("""
+    same(
+        """
         jax.pmap(jax.grad(lambda x: lax.pmean(jnp.sin(x), 'i')), axis_name='i')(b[:, 0])
         jax.pmap(jax.value_and_grad(lambda x: jnp.sum(jnp.sin(x) * x)))(b)
         jax.grad(lambda x: jax.pmap(total, axis_name='i')(x).sum())(b)
@@ -64,11 +68,14 @@ def test_derivatives_equal_jax_s():
         jax.pmap(jax.checkpoint(jax.grad(lambda x: jnp.sin(x).sum())))(b)
         jax.grad(lambda x: jax.checkpoint(jax.pmap(total, axis_name='i'))(x).sum())(b)
         jax.linearize(jax.pmap(total, axis_name='i'), b)[1](b)
-    """, **GIVEN)  # fmt: skip
+    """,
+        **GIVEN,
+    )
 
 
 def test_jaxprs_and_texts_equal_jax_s():
-    same("""
+    same(
+        """
         jaxpr(jax.pmap(double), b)
         jaxpr(jax.pmap(lambda x, y: x * y, in_axes=(0, None), out_axes=None, axis_name='i'), b, b)
         jaxpr(jax.pmap(lambda x: x * lax.axis_index('i'), in_axes=1, out_axes=1, axis_name='i'), b)
@@ -82,29 +89,34 @@ def test_jaxprs_and_texts_equal_jax_s():
         collectives(jax.pmap(lambda x: lax.all_gather(total(x), 'i'), axis_name='i'), b)
         jax.eval_shape(jax.pmap(double), b)
         jax.pmap(double).lower(b).compile()(b)
-    """, **GIVEN)  # fmt: skip
+    """,
+        **GIVEN,
+    )
 
 
 def test_misuse_raises_as_in_jax():
-    same_errors([
-        ("jax.pmap(3)", "Expected a callable value"),
-        ("jax.pmap(double, in_axes='a')", "pmap in_axes must be an int, None, or (nested) container"),
-        ("jax.pmap(double)(1.0)", "pmap requires at least one argument with a mapped axis"),
-        ("jax.pmap(double, in_axes=None)(b)", "pmap requires at least one argument with a mapped axis"),
-        ("jax.pmap(lambda: 1)()", "pmap requires at least one argument with a mapped axis"),
-        ("jax.pmap(double, axis_size=4)(b)", "axis_size 4 doesn't match received axis_size 8"),
-        ("jax.pmap(double, static_broadcasted_argnums=3)(b)", "static_broadcasted_argnums=(3,)"),
-        ("jax.pmap(lambda x, n: x, static_broadcasted_argnums=1)(b, [1])", "Non-hashable static arguments"),
-        ("jax.pmap(lambda x, y: x, in_axes=(0,))(b, b)", "different lengths of tuple"),
-        ("jax.pmap(double, out_axes=(0, 0))(b)", "pytree structure error"),
-        ("jax.pmap(double)(np.ones((16, 2)))", ""),
-        ("jax.pmap(double)(np.ones((0, 2)))", ""),
-        ("jax.pmap(double)({'x': 'a'})", ""),
-        ("jax.pmap(double)(jax.device_put(b, d[1]))", "Sharding passed to jit does not match"),
-        ("jax.pmap(lambda x: lax.psum(x, 'q'))(b)", "unbound axis name: q"),
-        ("jax.pmap(jax.pmap(double, axis_name='j'), axis_name='i')(np.ones((4, 2, 3)))", ""),
-        ("jax.pmap(double, out_axes=5)(b)", ""),
-    ], **GIVEN)  # fmt: skip
+    same_errors(
+        [
+            ("jax.pmap(3)", "Expected a callable value"),
+            ("jax.pmap(double, in_axes='a')", "pmap in_axes must be an int, None, or (nested) container"),
+            ("jax.pmap(double)(1.0)", "pmap requires at least one argument with a mapped axis"),
+            ("jax.pmap(double, in_axes=None)(b)", "pmap requires at least one argument with a mapped axis"),
+            ("jax.pmap(lambda: 1)()", "pmap requires at least one argument with a mapped axis"),
+            ("jax.pmap(double, axis_size=4)(b)", "axis_size 4 doesn't match received axis_size 8"),
+            ("jax.pmap(double, static_broadcasted_argnums=3)(b)", "static_broadcasted_argnums=(3,)"),
+            ("jax.pmap(lambda x, n: x, static_broadcasted_argnums=1)(b, [1])", "Non-hashable static arguments"),
+            ("jax.pmap(lambda x, y: x, in_axes=(0,))(b, b)", "different lengths of tuple"),
+            ("jax.pmap(double, out_axes=(0, 0))(b)", "pytree structure error"),
+            ("jax.pmap(double)(np.ones((16, 2)))", ""),
+            ("jax.pmap(double)(np.ones((0, 2)))", ""),
+            ("jax.pmap(double)({'x': 'a'})", ""),
+            ("jax.pmap(double)(jax.device_put(b, d[1]))", "Sharding passed to jit does not match"),
+            ("jax.pmap(lambda x: lax.psum(x, 'q'))(b)", "unbound axis name: q"),
+            ("jax.pmap(jax.pmap(double, axis_name='j'), axis_name='i')(np.ones((4, 2, 3)))", ""),
+            ("jax.pmap(double, out_axes=5)(b)", ""),
+        ],
+        **GIVEN,
+    )
 
 
 def test_a_donated_argument_is_freed():

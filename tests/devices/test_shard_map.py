@@ -78,9 +78,7 @@ BOTH = pytest.mark.parametrize("check_vma", [True, False])
 
 
 @BOTH
-@pytest.mark.parametrize(
-    "transforms", ["plain vmap", "grad jvp", "linearize vjp", "vmap_of_grad grad_of_vmap"]
-)
+@pytest.mark.parametrize("transforms", ["plain vmap", "grad jvp", "linearize vjp", "vmap_of_grad grad_of_vmap"])
 def test_collectives_under_transforms_equal_jax_s(transforms, check_vma, tier):
     sweep(cases(BODIES, transforms, check_vma), tier)
 
@@ -120,18 +118,22 @@ def other_places(jax):
         "in custom_vjp": lambda v: n.bent(rows(v)),
         "in jit in jit": jax.jit(lambda v: jax.jit(lambda q: rows(q) + 1)(v) * 2),
         "in vmap over devices": lambda v: jax.vmap(
-            whole(jax, lambda q: lax.psum(q, "x"), P("x"), P()), spmd_axis_name="y")(v[:2]),
-        "of a key": lambda v: whole(jax, lambda k, q: q * jax.random.normal(k, (2, 8)), (P(), P("x")), P("x"))(jax.random.key(3), v),
+            whole(jax, lambda q: lax.psum(q, "x"), P("x"), P()), spmd_axis_name="y"
+        )(v[:2]),
+        "of a key": lambda v: whole(jax, lambda k, q: q * jax.random.normal(k, (2, 8)), (P(), P("x")), P("x"))(
+            jax.random.key(3), v
+        ),
         "with a closure": lambda v: whole(jax, lambda q: q + v, P("x"), P("x"))(jnp.ones((32, 8))),
         "of nothing": lambda v: whole(jax, lambda: lax.axis_index(("y", "x"))[None], (), P(("x", "y")))(),
         "of a tree": lambda v: whole(jax, lambda d: {"s": d["a"] + d["b"]}, ({"a": P("x"), "b": P()},), P("x"))(
-            {"a": v, "b": 1.0}),
+            {"a": v, "b": 1.0}
+        ),
         "of whole axes": lambda v: whole(jax, lambda q: q * 2, P(None, None), P(None, None))(v),
         "on four devices": lambda v: two(v),
         "on devices backwards": lambda v: back(v),
         "of empty parts": lambda v: whole(jax, lambda q: lax.psum(q, "x"), P("x"), P())(v[:, :0]),
         "of scalars": lambda v: whole(jax, lambda a, b: lax.psum(a * b, "y"), (P(), P()), P())(v[0, 0], 2),
-    }  # fmt: skip
+    }
 
 
 def _at(place):
@@ -163,10 +165,7 @@ P('x') -> P(None, 'x') : lambda v: lax.all_to_all(v, 'x', 1, 0, tiled=True)
     if dtype not in ("complex64",):
         cases.append(
             mapped(
-                "P('x') -> P() : lambda v: (lax.pmax(v, 'x'), lax.pmin(v, 'x'))",
-                check_vma,
-                (A.astype(dtype),),
-                dtype,
+                "P('x') -> P() : lambda v: (lax.pmax(v, 'x'), lax.pmin(v, 'x'))", check_vma, (A.astype(dtype),), dtype
             )
         )
     sweep(cases, tier)
@@ -174,9 +173,7 @@ P('x') -> P(None, 'x') : lambda v: lax.all_to_all(v, 'x', 1, 0, tiled=True)
 
 @pytest.mark.parametrize("check_vma", [False, True])
 def test_on_one_device_nothing_is_cut(check_vma, tier):
-    fitting = [
-        line for line in BODIES.strip().splitlines() if not re.search("scatter_dim|all_to_all|ppermute", line)
-    ]
+    fitting = [line for line in BODIES.strip().splitlines() if not re.search("scatter_dim|all_to_all|ppermute", line)]
     lines = [*fitting, *CONTROL.strip().splitlines()]
     cases = [mapped(line, check_vma, (A,), "one", (1, 1)) for line in lines]
     for case in cases:
@@ -186,7 +183,8 @@ def test_on_one_device_nothing_is_cut(check_vma, tier):
 
 
 def test_many_nestings_equal_jax_s():
-    same("""
+    same(
+        """
         jax.hessian(lambda p: sm(lambda q: lax.psum(jnp.sin(q).sum(), 'x'), P('x'), P())(p))(v)
         jax.jacfwd(jax.jacrev(sm(lambda q: jnp.sin(q) * lax.psum(q.sum(), 'x'), P('x'), P('x'))))(v)
         jax.grad(lambda p: kept(sm(lambda q: jnp.sin(lax.psum(jnp.sin(q), 'x')), P('x'), P()))(p).sum())(v)
@@ -207,8 +205,10 @@ def test_many_nestings_equal_jax_s():
         [sm(lambda: 3., (), P())(), sm(lambda q: None, P('x'), P())(v), sm(lambda q: np.ones(2, np.float32), P('x'), P('x'))(v)]
         [sm(lambda q: q, P(('x', 'y'), None), P(('x', 'y'), None))(a), sm(lambda p, q: p, (P('x'), None), P('x'))(v, 1)]
         [sm(lambda q: q + lax.axis_index('x'), P('x'), P('x'), mesh=t)(numbers(8)) for t in (m4, back, grid((1,), ('x',)))]
-    """, sm=lambda s: lambda f, ins, outs, **options: whole(s.jax, f, ins, outs, **options),
-         kept=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable))  # fmt: skip
+    """,
+        sm=lambda s: lambda f, ins, outs, **options: whole(s.jax, f, ins, outs, **options),
+        kept=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable),
+    )
 
 
 def test_smap_maps_along_one_axis_of_the_mesh_that_is_set():
@@ -217,21 +217,24 @@ def test_smap_maps_along_one_axis_of_the_mesh_that_is_set():
         mesh = jax.make_mesh((4,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
         calls = {
             "a sum": lambda: jax.smap(lambda a: lax.psum(a, "i"), in_axes=0, out_axes=None, axis_name="i")(x),
-            "another axis": lambda: jax.smap(lambda a: a * 2 + lax.axis_index("i"), in_axes=1, out_axes=0,
-                                             axis_name="i")(x.reshape(2, 4)),
+            "another axis": lambda: jax.smap(
+                lambda a: a * 2 + lax.axis_index("i"), in_axes=1, out_axes=0, axis_name="i"
+            )(x.reshape(2, 4)),
             "not cut": lambda: jax.smap(lambda a, b: a + b, in_axes=(0, None), out_axes=0, axis_name="i")(x, 1.0),
-            "trees": lambda: jax.smap(lambda a: {"s": a}, in_axes=({"k": 0},), out_axes={"s": 0},
-                                      axis_name="i")({"k": x}),
+            "trees": lambda: jax.smap(lambda a: {"s": a}, in_axes=({"k": 0},), out_axes={"s": 0}, axis_name="i")(
+                {"k": x}
+            ),
             "as a decorator": lambda: jax.smap(in_axes=0, out_axes=0, axis_name="i")(jnp.sin)(x),
-            "a gradient": lambda: jax.grad(lambda x: jax.smap(
-                lambda a: a * lax.psum(a.sum(), "i"), in_axes=0, out_axes=0, axis_name="i")(x).sum())(x),
+            "a gradient": lambda: jax.grad(
+                lambda x: jax.smap(lambda a: a * lax.psum(a.sum(), "i"), in_axes=0, out_axes=0, axis_name="i")(x).sum()
+            )(x),
             "of a tuple": lambda: jax.smap(jnp.sin, in_axes=0, out_axes=0, axis_name=("i",)),
             "of no axes": lambda: jax.smap(jnp.sin, out_axes=0, axis_name="i")(x),
             "by a name": lambda: jax.smap(jnp.sin, in_axes="i", out_axes=0, axis_name="i")(x),
             "to a name": lambda: jax.smap(jnp.sin, in_axes=0, out_axes="i", axis_name="i")(x),
             "of an unknown axis": lambda: jax.smap(jnp.sin, in_axes=0, out_axes=0, axis_name="j")(x),
             "indivisible": lambda: jax.smap(jnp.sin, in_axes=0, out_axes=0, axis_name="i")(x[:3]),
-        }  # fmt: skip
+        }
 
         def said(call):
             try:

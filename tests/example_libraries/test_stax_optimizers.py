@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 OPTIMIZERS = {
-    "sgd": (0.1,), "momentum": (0.1, 0.9), "nesterov": (0.1, 0.9), "adagrad": (0.1,), "rmsprop": (0.1,),
-    "rmsprop_momentum": (0.1,), "adam": (3e-4,), "adamax": (0.1,),
-}  # fmt: skip
+    "sgd": (0.1,),
+    "momentum": (0.1, 0.9),
+    "nesterov": (0.1, 0.9),
+    "adagrad": (0.1,),
+    "rmsprop": (0.1,),
+    "rmsprop_momentum": (0.1,),
+    "adam": (3e-4,),
+    "adamax": (0.1,),
+}
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 
 

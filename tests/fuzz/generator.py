@@ -390,10 +390,7 @@ class Body:
     def hole_index(self) -> str:
         parts = [":", "::2", "::-1", "0", "-1", "1:", ":-1", "None", "jnp.array([0, 0])"]
         count = self.rng.randrange(1, self.subject.ndim + 1) if self.subject.ndim else 0
-        return (
-            ", ".join([*(self.rng.choice(parts) for _ in range(count)), *self.rng.choice([[], ["..."]])])
-            or "None"
-        )
+        return ", ".join([*(self.rng.choice(parts) for _ in range(count)), *self.rng.choice([[], ["..."]])]) or "None"
 
     def hole_padding(self) -> list:
         return [(self.rng.randrange(-1, 3), 1, self.rng.randrange(2)) for _ in range(self.subject.ndim)]
@@ -420,9 +417,7 @@ class Body:
 
     # Arguments of functions
 
-    def operands(
-        self, least: int = 1, fits: Callable[[Any], bool] = lambda v: True
-    ) -> tuple[list[str], tuple]:
+    def operands(self, least: int = 1, fits: Callable[[Any], bool] = lambda v: True) -> tuple[list[str], tuple]:
         texts = [self.variable(fits) for _ in range(self.rng.randrange(least, 3))]
         return texts, tuple(self.values[text].aval for text in texts)
 
@@ -490,20 +485,14 @@ def scan(body: Body) -> str:
         lambda x: x[0], jax.ShapeDtypeStruct((1, *body.values[rows].shape[1:]), body.values[rows].dtype)
     )
     name, _ = body.function([*types, row], lambda inner: f"{inner.alike(types)}, {inner.some()}")
-    options = body.rng.choice(
-        ["", "", ", reverse=True", ", unroll=2", ", unroll=True", ", reverse=True, unroll=3"]
-    )
+    options = body.rng.choice(["", "", ", reverse=True", ", unroll=2", ", unroll=True", ", reverse=True, unroll=3"])
     return f"lax.scan(lambda c, x: {name}(*c, x), ({', '.join(texts)},), {rows}{options})"
 
 
 def counted_scan(body: Body) -> str:
     texts, types = body.operands()
-    name, _ = body.function(
-        types, lambda inner: f"{inner.alike(types)}, {body.rng.choice(['None', inner.some()])}"
-    )
-    return (
-        f"lax.scan(lambda c, x: {name}(*c), ({', '.join(texts)},), None, length={body.rng.choice([0, 1, 3])})"
-    )
+    name, _ = body.function(types, lambda inner: f"{inner.alike(types)}, {body.rng.choice(['None', inner.some()])}")
+    return f"lax.scan(lambda c, x: {name}(*c), ({', '.join(texts)},), None, length={body.rng.choice([0, 1, 3])})"
 
 
 def map_rows(body: Body) -> str:
@@ -530,12 +519,7 @@ def inner_jit(body: Body) -> str:
 def checkpoint(body: Body) -> str:
     texts, types = body.operands()
     name, _ = body.function(types, Body.some)
-    policies = [
-        "everything_saveable",
-        "nothing_saveable",
-        "dots_saveable",
-        "dots_with_no_batch_dims_saveable",
-    ]
+    policies = ["everything_saveable", "nothing_saveable", "dots_saveable", "dots_with_no_batch_dims_saveable"]
     options = body.rng.choice(
         ["", ", prevent_cse=False", f", policy=jax.checkpoint_policies.{body.rng.choice(policies)}"]
     )
@@ -557,9 +541,7 @@ def custom_vjp(body: Body) -> str:
     name, made = body.function(types, Body.some, closed=body.scope["differentiated"])
     custom = body.fresh("f")
     if not any(map(compare.is_inexact, jax.tree_util.tree_leaves(made))):
-        return (
-            f"{name}({', '.join(texts)})"  # jax asks the rule for the gradients of integers, which are zero
-        )
+        return f"{name}({', '.join(texts)})"  # jax asks the rule for the gradients of integers, which are zero
     body.run(f"{custom} = jax.custom_vjp({name})")
     body.run(f"{custom}.defvjp(lambda *p: ({name}(*p), p), lambda p, ct: jax.vjp({name}, *p)[1](ct))")
     return f"{custom}({', '.join(texts)})"
@@ -594,13 +576,15 @@ def inner_derivative(body: Body) -> str:
     texts, types = body.operands(1, KINDS["z"])
     name, shapes = body.function(types, lambda inner: inner.alike(types[:1]), differentiated=True)
     args = f"({', '.join(texts)},)"
-    return body.rng.choice([
-        f"jax.jvp({name}, {args}, {args})",
-        f"jax.linearize({name}, *{args})[1](*{args})",
-        f"jax.vjp({name}, *{args})[1](({texts[0]},))",
-        f"jax.jacfwd({name})(*{args})",
-        f"jax.jacrev({name})(*{args})",
-    ])  # fmt: skip
+    return body.rng.choice(
+        [
+            f"jax.jvp({name}, {args}, {args})",
+            f"jax.linearize({name}, *{args})[1](*{args})",
+            f"jax.vjp({name}, *{args})[1](({texts[0]},))",
+            f"jax.jacfwd({name})(*{args})",
+            f"jax.jacrev({name})(*{args})",
+        ]
+    )
 
 
 HIGHER = [
@@ -618,9 +602,7 @@ def without_unused(lines: list[str]) -> list[str]:
         named = re.match(r" *(?:def )?([fv]\d+)(?: = |\()", lines[i])
         if named:
             # The rules of a custom function go with it.
-            rest = [
-                x for x in [*lines[:i], *lines[_end(lines, i) :]] if not re.match(rf" *{named[1]}\.def", x)
-            ]
+            rest = [x for x in [*lines[:i], *lines[_end(lines, i) :]] if not re.match(rf" *{named[1]}\.def", x)]
             if not re.search(rf"\b{named[1]}\b", "\n".join(rest)):
                 return without_unused(rest)
     return lines
@@ -672,10 +654,7 @@ def _jacobian(order: str) -> compare.Transform:
 
 
 TRANSFORMS = {
-    **{
-        name: compare.TRANSFORMS[name]
-        for name in ("jit", "grad", "value_and_grad", "jvp", "vjp", "linearize")
-    },
+    **{name: compare.TRANSFORMS[name] for name in ("jit", "grad", "value_and_grad", "jvp", "vjp", "linearize")},
     **{name: compare.TRANSFORMS[name] for name in ("vmap", "checkpoint", "hessian")},
     "vmap_last": _vmap_of(lambda i, x: -1),
     "vmap_some": _vmap_of(lambda i, x: None if i % 2 else 0),
@@ -751,15 +730,7 @@ def generate(seed: int, differentiable: bool = False) -> Program:
 
     def trace(*tracers: Any) -> None:
         given = dict(zip(params, tracers, strict=True))
-        scope = {
-            "jax": jax,
-            "jnp": jax.numpy,
-            "lax": jax.lax,
-            "nn": jax.nn,
-            "random": jax.random,
-            "np": np,
-            "x64": x64,
-        }
+        scope = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "nn": jax.nn, "random": jax.random, "np": np, "x64": x64}
         scope["differentiated"] = differentiable or any(name in DERIVATIVES for name in transforms)
         body = Body(rng, {**scope, **given}, given, 0)
         returned = "None"

@@ -46,9 +46,7 @@ def _near(lines: list[str], i: int) -> list[str]:
     """The parameters of the function around a line, and the value assigned last in it."""
     indent = _indent(lines[i])
     before = next(j for j in range(i - 1, -1, -1) if _indent(lines[j]) < indent)
-    assigned = [
-        m[1] for m in (re.match(r" +(v\d+) = ", x) for x in lines[before:i] if _indent(x) == indent) if m
-    ]
+    assigned = [m[1] for m in (re.match(r" +(v\d+) = ", x) for x in lines[before:i] if _indent(x) == indent) if m]
     return [*re.findall(r"\b[ap]\d+\b", lines[before]), *assigned[-1:]]
 
 

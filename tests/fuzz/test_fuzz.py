@@ -40,9 +40,7 @@ def jaxpr_difference(case: compare.Case) -> str:
     """Where the jaxprs differ, up to names of variables and to which inner jaxprs are shown once."""
     sides = compare.ours(), compare.theirs()
     found = [
-        compare.outcome(
-            lambda side=side: compare.jaxpr_text(side, compare.run_on(side, case.program), case.args)
-        )
+        compare.outcome(lambda side=side: compare.jaxpr_text(side, compare.run_on(side, case.program), case.args))
         for side in sides
     ]
     for result in found:
@@ -123,15 +121,11 @@ def test_programs_that_once_differed_are_those_of_jax():
 
 
 def test_a_program_is_the_same_again():
-    assert [str(generator.generate(seed)) for seed in range(5)] == [
-        str(generator.generate(seed)) for seed in range(5)
-    ]
+    assert [str(generator.generate(seed)) for seed in range(5)] == [str(generator.generate(seed)) for seed in range(5)]
 
 
 def test_a_planted_difference_is_found_and_shrunk(monkeypatch):
-    program = next(
-        p for p in map(generator.generate, range(1000)) if "jnp.flip(" in p.source and not p.transforms
-    )
+    program = next(p for p in map(generator.generate, range(1000)) if "jnp.flip(" in p.source and not p.transforms)
     assert not mismatch(program)
     monkeypatch.setattr(minijax.numpy, "flip", lambda x, axis=None: x * 1, raising=False)
     small = shrink.shrunk(program, mismatch)

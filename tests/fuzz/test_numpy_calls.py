@@ -43,16 +43,10 @@ def program(seed):
             values, total = dict(table.FIXED) | given, 0.0
             for (part, names), name in zip(parts, replaced, strict=True):
                 found = [
-                    r
-                    for r in jax.tree.leaves(part(*(values[n] for n in names)))
-                    if np.ndim(r) or hasattr(r, "dtype")
+                    r for r in jax.tree.leaves(part(*(values[n] for n in names))) if np.ndim(r) or hasattr(r, "dtype")
                 ]
                 for r in found:
-                    r = (
-                        jnp.real(r).astype("float32")
-                        if jnp.iscomplexobj(r)
-                        else jnp.asarray(r).astype("float32")
-                    )
+                    r = jnp.real(r).astype("float32") if jnp.iscomplexobj(r) else jnp.asarray(r).astype("float32")
                     r = jnp.tanh(jnp.nan_to_num(r, posinf=1.0, neginf=-1.0))
                     total = total + jnp.sum(r)
                     if r.size:
@@ -91,9 +85,6 @@ def test_programs_give_what_jax_gives(block, transform):
 
 def test_the_tables_hold_expressions_of_many_functions():
     names = {
-        ast.unparse(n.func)
-        for c in CALLS
-        for n in ast.walk(ast.parse(c.text, mode="eval"))
-        if isinstance(n, ast.Call)
+        ast.unparse(n.func) for c in CALLS for n in ast.walk(ast.parse(c.text, mode="eval")) if isinstance(n, ast.Call)
     }
     assert len(names) > 250

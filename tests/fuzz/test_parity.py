@@ -13,13 +13,7 @@ from minijax.extend.core import jaxprs_in_params
 
 pytestmark = pytest.mark.oracle
 
-TRANSFORMS = {
-    "plain": (),
-    "grad": ("grad",),
-    "jvp": ("jvp",),
-    "vmap": ("vmap",),
-    "vmap_of_grad": ("grad", "vmap"),
-}
+TRANSFORMS = {"plain": (), "grad": ("grad",), "jvp": ("jvp",), "vmap": ("vmap",), "vmap_of_grad": ("grad", "vmap")}
 HIGHER = {"scan", "while", "cond", "custom_jvp_call", "custom_vjp_call", "remat2", "custom_linear_solve"}
 SEEDS, SMALL_RUN, BLOCK = 400, 1, 25
 

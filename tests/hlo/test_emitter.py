@@ -68,8 +68,7 @@ def run():
         options.env_option_overrides = [("xla_cpu_use_fusion_emitters", True)]
         program = client.compile_and_load(text, [device], options)
         put = [
-            _jax.batched_device_put(Aval(x), sharding, [x], [device], enable_x64=True)
-            for x in map(np.asarray, arrays)
+            _jax.batched_device_put(Aval(x), sharding, [x], [device], enable_x64=True) for x in map(np.asarray, arrays)
         ]
         real = [spell.physical(a) for a in outs]
         handlers = [_jax.array_result_handler(a, sharding, committed=False, _skip_checks=True) for a in real]
@@ -104,30 +103,34 @@ def test_elementwise_verbs_compute_what_numpy_does(run):
         "unary": (lambda e, x, y: e.unary("exponential", x, X), X, np.exp(x)),
         "attrs": (
             lambda e, x, y: e.unary(
-                "tanh", x, X,
-                " {result_accuracy = #stablehlo.result_accuracy<mode = "
-                "#stablehlo.result_accuracy_mode<DEFAULT>>}"), X, np.tanh(x)),
+                "tanh",
+                x,
+                X,
+                " {result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<DEFAULT>>}",
+            ),
+            X,
+            np.tanh(x),
+        ),
         "binary": (lambda e, x, y: e.binary("subtract", x, y, X), X, x - y),
         "map_to": (lambda e, x, y: e.map_to("is_finite", x, X, flag), flag, np.isfinite(x)),
         "chlo": (lambda e, x, y: e.chlo("asin", [e.unary("tanh", x, X)], [X], X), X, np.arcsin(np.tanh(x))),
         "complex": (lambda e, x, y: e.binary("complex", x, y, Z), Z, z.astype("complex64")),
         "compare": (lambda e, x, y: e.compare("LT", x, y, X), flag, x < y),
         "total": (lambda e, x, y: e.compare("GE", x, y, X, "TOTALORDER"), flag, x >= y),
-        "select": (
-            lambda e, x, y: e.select(e.compare("GT", x, y, X), x, y, flag, X), X, np.maximum(x, y)),
-        "clamp": (
-            lambda e, x, y: e.clamp(e.full(0.5, X), x, e.full(2, X), X), X, x.clip(0.5, 2)),
-        "convert": (lambda e, x, y: e.convert(x, X, aval(3, 4, dtype="int8")), aval(3, 4, dtype="int8"),
-                    x.astype("int8")),
-        "bitcast": (lambda e, x, y: e.bitcast_convert(x, X, aval(3, 4, dtype=INT)), aval(3, 4, dtype=INT),
-                    x.view(INT)),
-        "reduce_precision": (lambda e, x, y: e.reduce_precision(x, X, 8, 7), X,
-                             x.astype(ml_dtypes.bfloat16).astype(F)),
+        "select": (lambda e, x, y: e.select(e.compare("GT", x, y, X), x, y, flag, X), X, np.maximum(x, y)),
+        "clamp": (lambda e, x, y: e.clamp(e.full(0.5, X), x, e.full(2, X), X), X, x.clip(0.5, 2)),
+        "convert": (
+            lambda e, x, y: e.convert(x, X, aval(3, 4, dtype="int8")),
+            aval(3, 4, dtype="int8"),
+            x.astype("int8"),
+        ),
+        "bitcast": (lambda e, x, y: e.bitcast_convert(x, X, aval(3, 4, dtype=INT)), aval(3, 4, dtype=INT), x.view(INT)),
+        "reduce_precision": (lambda e, x, y: e.reduce_precision(x, X, 8, 7), X, x.astype(ml_dtypes.bfloat16).astype(F)),
         "iota": (lambda e, x, y: e.iota(1, X), X, np.broadcast_to(np.arange(4, dtype=F), (3, 4))),
         "zeros": (lambda e, x, y: e.zeros(X), X, np.zeros_like(x)),
         "full": (lambda e, x, y: e.full(True, flag), flag, np.ones((3, 4), bool)),
         "barrier": (lambda e, x, y: e.optimization_barrier([x, y], [X, X])[1], X, y),
-    }  # fmt: skip
+    }
     check(run, cases, x, y)
 
 
@@ -236,21 +239,24 @@ def test_reductions_windows_and_sorts(run):
         return e.sort([v, k], avals, 0, lambda a, b, i, j: [e.compare("LT", a, b, SCALAR, "TOTALORDER")])
 
     cases = {
-        "reduce": (lambda e, x, k, v: e.reduce([x], [zero(e)], [X], [aval(3)], (1,), "add")[0], aval(3),
-                   x.sum(1)),
-        "reduce all": (lambda e, x, k, v: e.reduce([x], [zero(e)], [X], [SCALAR], (0, 1), "maximum")[0],
-                       SCALAR, np.float32(x.max())),
+        "reduce": (lambda e, x, k, v: e.reduce([x], [zero(e)], [X], [aval(3)], (1,), "add")[0], aval(3), x.sum(1)),
+        "reduce all": (
+            lambda e, x, k, v: e.reduce([x], [zero(e)], [X], [SCALAR], (0, 1), "maximum")[0],
+            SCALAR,
+            np.float32(x.max()),
+        ),
         "argmax": (lambda e, x, k, v: largest(e, x, k)[1], aval(4, dtype=INT), ints[2]),
         "cumsum": (lambda e, x, k, v: windowed(e, x, "add"), X, x.cumsum(1)),
         "cumsum by a callback": (
-            lambda e, x, k, v: windowed(e, x, lambda a, b: e.binary("add", a, b, SCALAR)), X, x.cumsum(1)),
+            lambda e, x, k, v: windowed(e, x, lambda a, b: e.binary("add", a, b, SCALAR)),
+            X,
+            x.cumsum(1),
+        ),
         "select_and_scatter": (lambda e, x, k, v: pooled(e, x), X, np.tile(np.array([0, 1], F), (3, 2))),
         "sort": (lambda e, x, k, v: sorted_pair(e, v)[0], V, np.sort(v)),
-        "sort's follower": (lambda e, x, k, v: sorted_pair(e, v)[1], aval(4, dtype=INT),
-                            np.argsort(v).astype(INT)),
-        "top_k": (lambda e, x, k, v: e.top_k(v, V, [aval(2), aval(2, dtype=INT)], 2)[0], aval(2),
-                  np.array([3, 2], F)),
-    }  # fmt: skip
+        "sort's follower": (lambda e, x, k, v: sorted_pair(e, v)[1], aval(4, dtype=INT), np.argsort(v).astype(INT)),
+        "top_k": (lambda e, x, k, v: e.top_k(v, V, [aval(2), aval(2, dtype=INT)], 2)[0], aval(2), np.array([3, 2], F)),
+    }
     check(run, cases, x, ints, v)
 
 
@@ -263,8 +269,15 @@ def test_contractions_transforms_and_solvers(run):
     c = aval(3, 4, dtype="complex64")
     batched = aval(3)
     algorithm = (b16, b16, F, 1, 1, 3, False)
-    conv = dict(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2), strides=(1, 1),
-                padding=((0, 0), (0, 0)), lhs_dilation=(1, 1), rhs_dilation=(1, 1))  # fmt: skip
+    conv = dict(
+        lhs_spec=(0, 3, 1, 2),
+        rhs_spec=(3, 2, 0, 1),
+        out_spec=(0, 3, 1, 2),
+        strides=(1, 1),
+        padding=((0, 0), (0, 0)),
+        lhs_dilation=(1, 1),
+        rhs_dilation=(1, 1),
+    )
     cases = {
         "dot": (lambda e, x, y, *_: e.dot_general(x, y, X, X, aval(3, 3), ((1,), (1,))), aval(3, 3), x @ y.T),
         "dot batched": (
@@ -332,11 +345,15 @@ def test_control_flow_calls_and_composites(run):
         "call of an odd name": (lambda e, x: e.call(helper(e, "<lambda>"), [x], [X], [X])[0], X, np.sin(x)),
         "call in a region": (
             lambda e, x: e.case_(e.constant(0, i), [lambda: e.call(helper(e, "f"), [x], [X], [X])], [X])[0],
-            X, np.sin(x)),
+            X,
+            np.sin(x),
+        ),
         "composite": (
             lambda e, x: e.composite("my.sin", helper(e, "my.sin"), [x], [X], [X], {"k": 2, "s": "t"}, 1)[0],
-            X, np.sin(x)),
-    }  # fmt: skip
+            X,
+            np.sin(x),
+        ),
+    }
     check(run, cases, x)
 
 
@@ -564,8 +581,7 @@ def test_types_are_spelled_once_per_aval():
 
 
 @pytest.mark.parametrize(
-    "name, text",
-    [("jit_f", "jit_f"), ("jit_<lambda>", "jit__lambda"), ("jit_f_", "jit_f"), ("jit_a b", "jit_a_b")],
+    "name, text", [("jit_f", "jit_f"), ("jit_<lambda>", "jit__lambda"), ("jit_f_", "jit_f"), ("jit_a b", "jit_a_b")]
 )
 def test_module_names(name, text):
     assert spell.module_name(name) == text

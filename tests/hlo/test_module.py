@@ -53,15 +53,17 @@ class Print(Primitive):
         e.callbacks.append(print)
         config = {"index": np.uint64(len(e.callbacks) - 1)}
         types = [token_type, *ins]
-        (e.tokens[TICK],) = e.custom_call("cb", [token, *operands], types, [token_type],
-                                          backend_config=config, has_side_effect=True)  # fmt: skip
+        (e.tokens[TICK],) = e.custom_call(
+            "cb", [token, *operands], types, [token_type], backend_config=config, has_side_effect=True
+        )
         return []
 
 
 TICK = Tick()
 ordered_effects.add_type(Tick)
-sin, mul, add, sub = (Elementwise(*n) for n in (("sin", "sine"), ("mul", "multiply"), ("add", "add"),
-                                                ("sub", "subtract")))  # fmt: skip
+sin, mul, add, sub = (
+    Elementwise(*n) for n in (("sin", "sine"), ("mul", "multiply"), ("add", "add"), ("sub", "subtract"))
+)
 jit, show = Call(), Print()
 
 

@@ -45,9 +45,7 @@ def _unnamed_effect(jaxpr):
     return jaxpr.replace(eqns=[eqn, *jaxpr.eqns[1:]])
 
 
-@pytest.mark.parametrize(
-    "spoil", [_other_type, _unbound, _twice, _wrong_literal, _unbound_output, _unnamed_effect]
-)
+@pytest.mark.parametrize("spoil", [_other_type, _unbound, _twice, _wrong_literal, _unbound_output, _unnamed_effect])
 def test_a_broken_jaxpr_is_rejected(spoil):
     with pytest.raises(JaxprTypeError):
         check_jaxpr(spoil(_jaxpr()))

@@ -139,17 +139,32 @@ class Copier:
             params["functions"] = {k: re.search(rf"{k}=(\S+)", str(e))[1] for k in ("fwd", "bwd")}
         names = tuple(filter(None, str(e.source_info.name_stack).split("/")))
         prim = PRIMITIVES.get(e.primitive.name) or Stand(e.primitive.name)
-        return JaxprEqn([*map(self.atom, e.invars)], [*map(self.atom, e.outvars)], prim, params,
-                        e.effects, None, EMPTY._replace(name_stack=names))  # fmt: skip
+        return JaxprEqn(
+            [*map(self.atom, e.invars)],
+            [*map(self.atom, e.outvars)],
+            prim,
+            params,
+            e.effects,
+            None,
+            EMPTY._replace(name_stack=names),
+        )
 
     def effect(self, e):
         return ReadEffect(self.atom(e.input)) if type(e).__name__ == "ReadEffect" else e
 
     def jaxpr(self, j):
         j = getattr(j, "jaxpr", j)
-        return self.once(j, lambda: Jaxpr(
-            [*map(self.atom, j.constvars)], [*map(self.atom, j.invars)], [*map(self.atom, j.outvars)],
-            [*map(self.eqn, j.eqns)], [*map(self.effect, j.effects)], j.debug_info))  # fmt: skip
+        return self.once(
+            j,
+            lambda: Jaxpr(
+                [*map(self.atom, j.constvars)],
+                [*map(self.atom, j.invars)],
+                [*map(self.atom, j.outvars)],
+                [*map(self.eqn, j.eqns)],
+                [*map(self.effect, j.effects)],
+                j.debug_info,
+            ),
+        )
 
 
 def rename(f, name):
@@ -437,8 +452,11 @@ def test_sets_print_in_order_and_addresses_are_hidden():
     x, y = Var(F32), Var(F32)
     eqn = unary("p", x, y, axes=frozenset("zyx"), empty=frozenset(), f=[object()], jaxprs=())
     assert show.eqn_text(eqn).splitlines()[1:5] == [
-        "  axes=frozenset({'x', 'y', 'z'})", "  empty=frozenset({})",
-        "  f=[<object object at 0xXXXXXXXXXXXX>]", "  jaxprs=()"]  # fmt: skip
+        "  axes=frozenset({'x', 'y', 'z'})",
+        "  empty=frozenset({})",
+        "  f=[<object object at 0xXXXXXXXXXXXX>]",
+        "  jaxprs=()",
+    ]
 
 
 def chain(n):

@@ -29,8 +29,13 @@ CASES = [
 
 
 def test_the_best_under_every_transform_equal_jax_s():
-    sweep([transformed(c, t) for c in CASES for t in ("plain", "jit", "jvp", "vjp", "vmap", "vmap_of_grad",
-                                                      "grad_of_vmap", "jvp_of_grad")])  # fmt: skip
+    sweep(
+        [
+            transformed(c, t)
+            for c in CASES
+            for t in ("plain", "jit", "jvp", "vjp", "vmap", "vmap_of_grad", "grad_of_vmap", "jvp_of_grad")
+        ]
+    )
     places = [Case(f"{name}-places", found(name), (X,)) for name in NAMES]
     sweep([transformed(c, t) for c in places for t in ("plain", "jvp", "vmap")], tier="full")
 
@@ -46,11 +51,14 @@ def test_every_axis_is_batched_as_in_jax(axis, reduced):
 
 def test_every_dtype_equals_jax_s():
     floats = (np.float16, ml_dtypes.bfloat16, np.float32, ml_dtypes.float8_e4m3fn)
-    sweep([Case(f"{name}-{np.dtype(d)}", found(name), (X.astype(d),), may_raise=True)
-           for name in NAMES for d in (*floats, np.int32, bool, np.complex64)])  # fmt: skip
     sweep(
-        [Case("weak", lambda lax: lambda x: lax.approx_max_k(lax.broadcast_in_dim(x, (3,), ()), 2), (1.5,))]
+        [
+            Case(f"{name}-{np.dtype(d)}", found(name), (X.astype(d),), may_raise=True)
+            for name in NAMES
+            for d in (*floats, np.int32, bool, np.complex64)
+        ]
     )
+    sweep([Case("weak", lambda lax: lambda x: lax.approx_max_k(lax.broadcast_in_dim(x, (3,), ()), 2), (1.5,))])
 
 
 def test_more_than_k_are_as_many_as_in_jax():
@@ -58,20 +66,14 @@ def test_more_than_k_are_as_many_as_in_jax():
     cases = [
         Case(
             f"{k}-{target}-{size}",
-            found(
-                "approx_max_k",
-                k,
-                aggregate_to_topk=False,
-                recall_target=target,
-                reduction_input_size_override=size,
-            ),
+            found("approx_max_k", k, aggregate_to_topk=False, recall_target=target, reduction_input_size_override=size),
             (wide,),
         )
         for k in (1, 50)
         for target in (0.5, 0.95)
         for size in (-1, 9000)
     ]
-    sweep(cases)  # fmt: skip
+    sweep(cases)
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])

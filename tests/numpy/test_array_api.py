@@ -34,10 +34,7 @@ def test_the_namespace_tells_its_devices():
 def test_arrays_know_their_namespace():
     assert jnp.ones(3).__array_namespace__() is jnp
     for version in ("2024.12", None, "1.0"):
-        same(
-            lambda jnp, version=version: bool(jnp.ones(3).__array_namespace__(api_version=version)),
-            may_raise=True,
-        )
+        same(lambda jnp, version=version: bool(jnp.ones(3).__array_namespace__(api_version=version)), may_raise=True)
 
 
 # As a library that knows only the standard would.

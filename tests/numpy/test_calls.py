@@ -100,9 +100,7 @@ def function(module, text, namespace=None):
     names = list(dict.fromkeys(names_of(text)))
     operands = [name for name in names if name in SHAPES or name in FIXED]
     given = {name: getattr(module, name) for name in names if name not in operands and hasattr(module, name)}
-    return eval(
-        f"lambda {', '.join(operands)}: {text}", {**(namespace or {}), "np": np, "jnp": module, **given}
-    )
+    return eval(f"lambda {', '.join(operands)}: {text}", {**(namespace or {}), "np": np, "jnp": module, **given})
 
 
 def beside(jax):
@@ -158,8 +156,13 @@ def known_to_jax(k):
 def test_calls_agree_on_other_dtypes(path, tier):
     jax = pytest.importorskip("jax")
     for wide in (False, True):
-        found = [(c, case(c, dtype)) for c in calls(path) if varies(c)
-                 for dtype in KINDS[c.kind][1:] if (dtype in WIDE) == wide]  # fmt: skip
+        found = [
+            (c, case(c, dtype))
+            for c in calls(path)
+            if varies(c)
+            for dtype in KINDS[c.kind][1:]
+            if (dtype in WIDE) == wide
+        ]
         found = [(c, k) for c, k in found if chosen(k.name, tier)]
         found = [(c, k) for c, k in found if not k.name.endswith(NARROW) or known_to_jax(k)]
         with minijax.enable_x64(wide), jax.enable_x64(wide):
@@ -244,11 +247,7 @@ ELSEWHERE = (
 def may_be_given(name, signature):
     named = [p.name for p in signature.parameters.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
     takes_order = name in ("ravel", "reshape")
-    return {
-        p
-        for p in named
-        if (p not in REFUSED or p == "order" and takes_order) and f"{name}.{p}" not in REFUSED
-    }
+    return {p for p in named if (p not in REFUSED or p == "order" and takes_order) and f"{name}.{p}" not in REFUSED}
 
 
 def given_parameters(signature, node):
@@ -275,8 +274,9 @@ def uncovered():
             signatures[name] = inspect.signature(value)
         except (TypeError, ValueError):
             signatures[name] = None
-    left = {n: may_be_given(n, s) if s and not isinstance(functions[n], ufunc) else set()
-            for n, s in signatures.items()}  # fmt: skip
+    left = {
+        n: may_be_given(n, s) if s and not isinstance(functions[n], ufunc) else set() for n, s in signatures.items()
+    }
     reached = set()
     for path in TABLES:
         for call in calls(path):
@@ -301,8 +301,10 @@ def uncovered():
 def test_functions_have_the_signatures_of_jax():
     def parameters(f):
         # A default that is a function of the package's own has another name there.
-        return [(p.name, p.kind, None if callable(p.default) else p.default)
-                for p in inspect.signature(f).parameters.values()]  # fmt: skip
+        return [
+            (p.name, p.kind, None if callable(p.default) else p.default)
+            for p in inspect.signature(f).parameters.values()
+        ]
 
     different = []
     for name, theirs in public_functions():

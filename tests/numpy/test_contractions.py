@@ -28,9 +28,7 @@ WRONG = "ii->ii 33 | ij,jk->iz 23 34 | ij,jk 23 | ijk 23 | ij,jk->ik 23 44 | i.j
 
 
 def array(*shape, dtype="float32"):
-    numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape) * 3 % 7 - (
-        0 if dtype in ("bool", "uint8") else 2
-    )
+    numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape) * 3 % 7 - (0 if dtype in ("bool", "uint8") else 2)
     return (numbers * (1 + 0.5j) if dtype.startswith("c") else numbers).astype(np.dtype(dtype))
 
 
@@ -45,8 +43,12 @@ def rows(text):
 
 
 def call(name, *args, may_raise=False, **options):
-    return Case(f"{name}-{[np.shape(a) for a in args]}-{options}",
-                lambda jnp: lambda *a: getattr(jnp, name)(*a, **options), args, may_raise)  # fmt: skip
+    return Case(
+        f"{name}-{[np.shape(a) for a in args]}-{options}",
+        lambda jnp: lambda *a: getattr(jnp, name)(*a, **options),
+        args,
+        may_raise,
+    )
 
 
 def wrong(program):
@@ -74,16 +76,22 @@ def _einsum_of(equation):
 
 
 def test_einsum_promotes_and_keeps_weak_types():
-    pairs = [("i,->i", (array(3), 2.0)), ("i,->i", (array(3, dtype="int32"), 2.0)),
-             (",", (2, 2.0)), ("->", (2,)),
-             ("ij,jk", (array(2, 3), array(3, 4, dtype="int32")))]  # fmt: skip
+    pairs = [
+        ("i,->i", (array(3), 2.0)),
+        ("i,->i", (array(3, dtype="int32"), 2.0)),
+        (",", (2, 2.0)),
+        ("->", (2,)),
+        ("ij,jk", (array(2, 3), array(3, 4, dtype="int32"))),
+    ]
     sweep([Case(f"{e}-{i}", _einsum_of(e), args) for i, (e, args) in enumerate(pairs)])
 
 
 def test_einsum_takes_operands_between_lists_of_labels():
-    forms = [lambda jnp: lambda a, b: jnp.einsum(a, [0, 1], b, [1, 2], [0, 2]),
-             lambda jnp: lambda a, b: jnp.einsum(a, [0, 1], b, [1, 2]),
-             lambda jnp: lambda a, b: jnp.einsum(a, [..., 60, 1], b, [1, ...], [...])]  # fmt: skip
+    forms = [
+        lambda jnp: lambda a, b: jnp.einsum(a, [0, 1], b, [1, 2], [0, 2]),
+        lambda jnp: lambda a, b: jnp.einsum(a, [0, 1], b, [1, 2]),
+        lambda jnp: lambda a, b: jnp.einsum(a, [..., 60, 1], b, [1, ...], [...]),
+    ]
     sweep([Case(f"lists-{i}", form, (array(2, 3), array(3, 4))) for i, form in enumerate(forms[:2])])
     sweep([Case("lists-2", forms[2], (array(4, 2, 3), array(3, 4)))])
 
@@ -123,10 +131,15 @@ def test_einsum_path_is_jaxs():
 
 @pytest.mark.parametrize("transform", ["grad", "vmap", "vmap_of_grad", "jvp"])
 def test_contractions_transform(transform, tier):
-    cases = [sum_of("bij,bjk->ikb 223 234"), sum_of("ii,ij->j 33 33"), call("trace", array(3, 3)),
-             call("kron", array(2, 3), array(3)), call("vecdot", array(2, 3), array(3)),
-             call("outer", array(2), array(3)),
-             call("tensordot", array(2, 3), array(3, 2), axes=1)]  # fmt: skip
+    cases = [
+        sum_of("bij,bjk->ikb 223 234"),
+        sum_of("ii,ij->j 33 33"),
+        call("trace", array(3, 3)),
+        call("kron", array(2, 3), array(3)),
+        call("vecdot", array(2, 3), array(3)),
+        call("outer", array(2), array(3)),
+        call("tensordot", array(2, 3), array(3, 2), axes=1),
+    ]
     sweep([transformed(case, transform) for case in cases], tier)
 
 
@@ -170,12 +183,7 @@ def test_wrong_operands_raise_the_same():
         wrong(_calling(name, [1], 2))
     for options in (dict(axis1=0, axis2=0), dict(axis1=5), dict(out=A), dict(offset=1.0)):
         wrong(_calling("trace", A, **options))
-    for name, *args in (
-        ("trace", V),
-        ("inner", A, array(3, 4)),
-        ("vecdot", A, array(3, 4)),
-        ("matvec", V, V),
-    ):
+    for name, *args in (("trace", V), ("inner", A, array(3, 4)), ("vecdot", A, array(3, 4)), ("matvec", V, V)):
         wrong(_calling(name, *args))
     for excluded in ({-1}, {1.5}):
         wrong(_calling("vectorize", abs, excluded=excluded))
@@ -186,26 +194,32 @@ def _calling(name, *args, **options):
 
 
 def vectorized(function, signature, *args, **options):
-    return Case(f"{signature}-{[np.shape(a) for a in args]}-{options}",
-                lambda jax, jnp: jnp.vectorize(lambda *a: function(jnp, *a), signature=signature, **options),
-                args, True)  # fmt: skip
+    return Case(
+        f"{signature}-{[np.shape(a) for a in args]}-{options}",
+        lambda jax, jnp: jnp.vectorize(lambda *a: function(jnp, *a), signature=signature, **options),
+        args,
+        True,
+    )
 
 
 def test_vectorize_broadcasts_over_leading_axes(tier):
-    sweep([
-        vectorized(lambda jnp, x: jnp.sin(x), None, A),
-        vectorized(lambda jnp, x, y: jnp.sin(x) * y, None, A, V),
-        vectorized(lambda jnp, x, y: jnp.sin(x) * y, None, array(2, 1), array(1, 3)),
-        vectorized(lambda jnp, x, y: x + y, None, array(1, 3), array(1, 3)),
-        vectorized(lambda jnp, x, y: (x + y, x.sum()), "(n),(n)->(n),()", A, V),
-        vectorized(lambda jnp, x, y: x @ y, "(n,m),(m,k)->(n,k)", T, array(4, 1, 3, 2)),
-        vectorized(lambda jnp, x, y: (x * y).sum(), "(n)->()", A, 2.0, excluded={1}),
-        vectorized(lambda jnp, x: x[:2], "(n)->(m)", A),
-        vectorized(lambda jnp, x: jnp.arange(3) + x, "()->(n)", V),
-        vectorized(lambda jnp, x: {"a": x}, None, array(0, 3)),
-        *(vectorized(lambda jnp, *a: a[0], s, A, V) for s in
-          ("(n),(m)->()", "n->", "(n)->(n)", "(n),(n)->(n),()")),
-        vectorized(lambda jnp, x: (x, x), "(n)->(n)", A), vectorized(lambda jnp, x: x, "(n)->(n,n)", A),
-        vectorized(lambda jnp, x, y: x, "(n),(n)->()", array(2), V),
-        vectorized(lambda jnp, x, y: x, "(n,m),(m)->(n)", V, V),
-    ], tier)  # fmt: skip
+    sweep(
+        [
+            vectorized(lambda jnp, x: jnp.sin(x), None, A),
+            vectorized(lambda jnp, x, y: jnp.sin(x) * y, None, A, V),
+            vectorized(lambda jnp, x, y: jnp.sin(x) * y, None, array(2, 1), array(1, 3)),
+            vectorized(lambda jnp, x, y: x + y, None, array(1, 3), array(1, 3)),
+            vectorized(lambda jnp, x, y: (x + y, x.sum()), "(n),(n)->(n),()", A, V),
+            vectorized(lambda jnp, x, y: x @ y, "(n,m),(m,k)->(n,k)", T, array(4, 1, 3, 2)),
+            vectorized(lambda jnp, x, y: (x * y).sum(), "(n)->()", A, 2.0, excluded={1}),
+            vectorized(lambda jnp, x: x[:2], "(n)->(m)", A),
+            vectorized(lambda jnp, x: jnp.arange(3) + x, "()->(n)", V),
+            vectorized(lambda jnp, x: {"a": x}, None, array(0, 3)),
+            *(vectorized(lambda jnp, *a: a[0], s, A, V) for s in ("(n),(m)->()", "n->", "(n)->(n)", "(n),(n)->(n),()")),
+            vectorized(lambda jnp, x: (x, x), "(n)->(n)", A),
+            vectorized(lambda jnp, x: x, "(n)->(n,n)", A),
+            vectorized(lambda jnp, x, y: x, "(n),(n)->()", array(2), V),
+            vectorized(lambda jnp, x, y: x, "(n,m),(m)->(n)", V, V),
+        ],
+        tier,
+    )

@@ -74,24 +74,13 @@ def table(text):
     return [expression_case(VALUES, part.strip()) for part in text.replace("\n", " ").split(";")]
 
 
-@pytest.mark.parametrize(
-    "cases", [READS, UPDATES, TAKING, DYNAMIC], ids=["reads", "updates", "taking", "dynamic"]
-)
+@pytest.mark.parametrize("cases", [READS, UPDATES, TAKING, DYNAMIC], ids=["reads", "updates", "taking", "dynamic"])
 def test_jaxprs_texts_and_values_are_those_of_jax(cases):
     sweep(table(cases))
 
 
 def test_gradients_of_reads_and_updates_are_those_of_jax():
-    reads = [
-        "x[0]",
-        "x[i]",
-        "x[a]",
-        "x[a,:2]",
-        "x[::-2,1]",
-        "x[:,i]",
-        "x[a].at[0].set(s)",
-        "x.at[a].add(v[:4])",
-    ]
+    reads = ["x[0]", "x[i]", "x[a]", "x[a,:2]", "x[::-2,1]", "x[:,i]", "x[a].at[0].set(s)", "x.at[a].add(v[:4])"]
     sweep([expression_case(VALUES, f"jax.grad(lambda x: jnp.sin({read}).sum())(x)") for read in reads])
 
 
@@ -130,8 +119,9 @@ def test_random_indices_give_the_jaxprs_of_jax():
 
 def test_gradients_by_random_indices_are_those_of_jax():
     rng = random.Random(22)
-    cases = [expression_case(VALUES, f"jax.grad(lambda t: jnp.sin({random_expression(rng)}).sum())(t)")
-             for _ in range(60)]  # fmt: skip
+    cases = [
+        expression_case(VALUES, f"jax.grad(lambda t: jnp.sin({random_expression(rng)}).sum())(t)") for _ in range(60)
+    ]
     sweep(cases)
 
 
@@ -171,13 +161,7 @@ def test_misuse_raises_the_error_of_jax(text):
 
 
 def test_masks_select_outside_jit():
-    for text in (
-        "x[x > 3]",
-        "x.at[x > 3].set(0.)",
-        "x[x[:, 0] > 3, 1]",
-        "jnp.nonzero(x)",
-        "jnp.unique(x % 3)",
-    ):
+    for text in ("x[x > 3]", "x.at[x > 3].set(0.)", "x[x[:, 0] > 3, 1]", "jnp.nonzero(x)", "jnp.unique(x % 3)"):
         check_eager(expression_case(VALUES, text))
     same(lambda jnp: jnp.unique(jnp.array([2, 1, 2]), True, True, True))
 
@@ -273,24 +257,21 @@ def test_arrays_iterate_over_their_first_axis():
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64"])
 def test_indices_of_every_width_are_taken_as_by_jax(dtype, x64):
-    values = {
-        "x": np.ones((2, 3), np.float32),
-        "i": np.array([0, 1], dtype),
-        "k": np.array([[0], [1]], dtype),
-    }
-    texts = (
-        "jnp.take(x, i, axis=0)",
-        "jnp.take(x, i, axis=1, mode='clip')",
-        "jnp.take_along_axis(x, k, axis=1)",
-    )
+    values = {"x": np.ones((2, 3), np.float32), "i": np.array([0, 1], dtype), "k": np.array([[0], [1]], dtype)}
+    texts = ("jnp.take(x, i, axis=0)", "jnp.take(x, i, axis=1, mode='clip')", "jnp.take_along_axis(x, k, axis=1)")
     with minijax.enable_x64(x64), pytest.importorskip("jax").enable_x64(x64):
         sweep([expression_case(values, text) for text in texts])
 
 
 @pytest.mark.oracle
 def test_nothing_is_taken_as_by_jax():
-    values = {"x": np.ones((2, 3), np.float32), "e": np.ones((0, 3), np.float32),
-              "i": np.zeros(0, np.int32), "k": np.zeros((0, 2), np.int32), "j": np.zeros((2, 3), np.int32)}  # fmt: skip
+    values = {
+        "x": np.ones((2, 3), np.float32),
+        "e": np.ones((0, 3), np.float32),
+        "i": np.zeros(0, np.int32),
+        "k": np.zeros((0, 2), np.int32),
+        "j": np.zeros((2, 3), np.int32),
+    }
     texts = [f"jnp.take({x}, {i}, axis={a})" for x in "xe" for i in ("i", "i[:, None]") for a in (0, 1)]
     texts += [
         "jnp.take_along_axis(e, j, 0)",
@@ -308,12 +289,25 @@ def test_dynamic_slices_outside_jit_give_the_values_of_jax():
 def test_dynamic_slices_are_jax_s():
     def program(jax):
         made = [
-            jax.ds(None), jax.ds(3), jax.ds(1, 2, 3), jax.ds(1, 2, 0), jax.ds(None, 2), jax.ds(1, None, 2), jax.ds(-1, 2)
-        ]  # fmt: skip
+            jax.ds(None),
+            jax.ds(3),
+            jax.ds(1, 2, 3),
+            jax.ds(1, 2, 0),
+            jax.ds(None, 2),
+            jax.ds(1, None, 2),
+            jax.ds(-1, 2),
+        ]
         one = jax.ds(np.int32(1), 2)
         found = type(one).from_slice(slice(1, None, 2), 5)
-        return ([str(x) for x in made], str(found), one.is_dynamic_start, one.is_dynamic_size, found.is_dynamic_start,
-                jax.ds(1, 2) == jax.ds(1, 2), len(jax.tree.leaves([jax.ds(1, 2), one])))  # fmt: skip
+        return (
+            [str(x) for x in made],
+            str(found),
+            one.is_dynamic_start,
+            one.is_dynamic_size,
+            found.is_dynamic_start,
+            jax.ds(1, 2) == jax.ds(1, 2),
+            len(jax.tree.leaves([jax.ds(1, 2), one])),
+        )
 
     same(program)
     same_error(*both(lambda jax: lambda: jax.ds(0, 1, -1)), ["must be >= 0"])
@@ -326,9 +320,14 @@ LARGE = (2**31 - 1, 2**31, 2**40, -(2**31), -(2**31) - 1, 2**63, 2**70)
 
 def large_index(x, n, jax):
     return [
-        lambda: x[n], lambda: x[None, n], lambda: x[n:], lambda: x[: -abs(n)], lambda: jax.jit(lambda x: x[n])(x),
-        lambda: x.at[n].get(mode="promise_in_bounds"), lambda: jax.lax.index_in_dim(x, n),
-    ]  # fmt: skip
+        lambda: x[n],
+        lambda: x[None, n],
+        lambda: x[n:],
+        lambda: x[: -abs(n)],
+        lambda: jax.jit(lambda x: x[n])(x),
+        lambda: x.at[n].get(mode="promise_in_bounds"),
+        lambda: jax.lax.index_in_dim(x, n),
+    ]
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -337,8 +336,10 @@ def test_static_indices_may_be_beyond_their_dtype(wide):
     with minijax.enable_x64(wide), jax.enable_x64(wide):
         for n in LARGE:
             for k in range(7):
-                calls = [lambda side=side, n=n, k=k: large_index(side.numpy.arange(5.0), n, side)[k]()
-                         for side in (minijax, jax)]  # fmt: skip
+                calls = [
+                    lambda side=side, n=n, k=k: large_index(side.numpy.arange(5.0), n, side)[k]()
+                    for side in (minijax, jax)
+                ]
                 if outcome(calls[1]).error:
                     same_error(*calls)
                 else:

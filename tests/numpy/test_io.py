@@ -11,8 +11,7 @@ import minijax
 
 pytestmark = pytest.mark.oracle
 
-DTYPES = ("float32", "float64", "bfloat16", "float16", "int8", "uint32", "bool", "complex64", "int4",
-          "float8_e4m3fn")  # fmt: skip
+DTYPES = ("float32", "float64", "bfloat16", "float16", "int8", "uint32", "bool", "complex64", "int4", "float8_e4m3fn")
 KINDS = ("bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating",
          "numeric", ("integral", "bool"), (), "float32", np.dtype("int8"), float, (int, "bool"))  # fmt: skip
 
@@ -48,8 +47,12 @@ def test_savez_keeps_names(tmp_path):
     same(program)
 
 
-STRINGS = (("1 2 3", dict(sep=" ")), ("1,2,3", dict(dtype=int, sep=",")), ("1,2,3", dict(count=2, sep=",")),
-           ("1,2", dict(dtype="float16", count=1, sep=",")))  # fmt: skip
+STRINGS = (
+    ("1 2 3", dict(sep=" ")),
+    ("1,2,3", dict(dtype=int, sep=",")),
+    ("1,2,3", dict(count=2, sep=",")),
+    ("1,2", dict(dtype="float16", count=1, sep=",")),
+)
 
 
 @pytest.mark.parametrize(("text", "how"), STRINGS)

@@ -20,39 +20,53 @@ def case(name, *args, **how):
     return Case(f"{name} {how} {shapes}", given, args)
 
 
-QR = [case("qr", TALL, mode=mode) for mode in ("reduced", "complete", "r", "raw", "full")] + [
-    case("qr", UNIT)
-]
+QR = [case("qr", TALL, mode=mode) for mode in ("reduced", "complete", "r", "raw", "full")] + [case("qr", UNIT)]
 HERMITIAN = [case("svd", matrix(2, 3, 3, dtype=d), hermitian=True) for d in (np.float32, np.complex64)] + [
     case("svd", SQUARE, hermitian=True, compute_uv=False)
 ]
 PINV = [case("pinv", x) for x in (TALL, TALL.T, COMPLEX, TALL[:0], UNIT)] + [
-    case("pinv", STACK, rtol=0.1), case("pinv", TALL, rcond=0.1), case("pinv", SQUARE, hermitian=True)
-]  # fmt: skip
+    case("pinv", STACK, rtol=0.1),
+    case("pinv", TALL, rcond=0.1),
+    case("pinv", SQUARE, hermitian=True),
+]
 RANK = [case("matrix_rank", x) for x in (TALL, VECTOR, COMPLEX, UNIT)] + [
-    case("matrix_rank", TALL, tol=0.1), case("matrix_rank", STACK, np.array([0.1, 0.2], np.float32)),
+    case("matrix_rank", TALL, tol=0.1),
+    case("matrix_rank", STACK, np.array([0.1, 0.2], np.float32)),
     case("matrix_rank", SQUARE, hermitian=True),
-]  # fmt: skip
+]
 COND = [case("cond", SQUARE, p=p) for p in (None, 2, -2, 1, -np.inf, "fro", "nuc")] + [
-    case("cond", matrix(2, 3, 3), p=1), case("cond", UNIT)
-]  # fmt: skip
-LSTSQ = [case("lstsq", *xs) for xs in (
-    (TALL, VECTOR), (TALL, matrix(3, 4)), (COMPLEX[0], COMPLEX[0, :, 0]), (TALL.T, VECTOR[:2]),
-    (TALL[:0], VECTOR[:0]), (TALL[:, :0], VECTOR), (UNIT, np.ones(3, int)))] + [
-    case("lstsq", TALL, VECTOR, rcond=0.1)
-]  # fmt: skip
+    case("cond", matrix(2, 3, 3), p=1),
+    case("cond", UNIT),
+]
+LSTSQ = [
+    case("lstsq", *xs)
+    for xs in (
+        (TALL, VECTOR),
+        (TALL, matrix(3, 4)),
+        (COMPLEX[0], COMPLEX[0, :, 0]),
+        (TALL.T, VECTOR[:2]),
+        (TALL[:0], VECTOR[:0]),
+        (TALL[:, :0], VECTOR),
+        (UNIT, np.ones(3, int)),
+    )
+] + [case("lstsq", TALL, VECTOR, rcond=0.1)]
 
 
-PRODUCTS = [case("matrix_transpose", STACK), case("diagonal", SQUARE, offset=1), case("trace", STACK, offset=-1),
-            case("outer", VECTOR, VECTOR), case("matmul", SQUARE, TALL), case("vecdot", SQUARE, SQUARE),
-            case("tensordot", SQUARE, SQUARE, axes=1), case("tensorinv", matrix(4, 2, 2), ind=1),
-            case("tensorsolve", matrix(2, 2, 4), matrix(2, 2)),
-            case("tensorsolve", matrix(4, 2, 2), matrix(2, 2), axes=(0,))]  # fmt: skip
+PRODUCTS = [
+    case("matrix_transpose", STACK),
+    case("diagonal", SQUARE, offset=1),
+    case("trace", STACK, offset=-1),
+    case("outer", VECTOR, VECTOR),
+    case("matmul", SQUARE, TALL),
+    case("vecdot", SQUARE, SQUARE),
+    case("tensordot", SQUARE, SQUARE, axes=1),
+    case("tensorinv", matrix(4, 2, 2), ind=1),
+    case("tensorsolve", matrix(2, 2, 4), matrix(2, 2)),
+    case("tensorsolve", matrix(4, 2, 2), matrix(2, 2), axes=(0,)),
+]
 
 
-@pytest.mark.parametrize(
-    "cases", [QR, HERMITIAN, PINV, RANK, COND, LSTSQ, PRODUCTS], ids=lambda cases: cases[-1].name
-)
+@pytest.mark.parametrize("cases", [QR, HERMITIAN, PINV, RANK, COND, LSTSQ, PRODUCTS], ids=lambda cases: cases[-1].name)
 def test_functions_equal_jax_s(cases):
     sweep(cases)
 

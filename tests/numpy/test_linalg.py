@@ -34,17 +34,12 @@ def compared(make, *args, transform=None, values=True, jaxpr=True):
 
     Values are compared where texts differ and in this run's tenth.
     """
-    ours, theirs = (
-        made(side, make) if transform is None else transform(side, made(side, make)) for side in SIDES
-    )
+    ours, theirs = (made(side, make) if transform is None else transform(side, made(side, make)) for side in SIDES)
     if jaxpr:
         texts = (str(side.make_jaxpr(f)(*args)) for side, f in zip(SIDES, (ours, theirs), strict=True))
         same_lines("jaxpr", *map(normal, texts))
     if values:
-        texts = [
-            canonical(side.jit(f).lower(*args).as_text())
-            for side, f in zip(SIDES, (ours, theirs), strict=True)
-        ]
+        texts = [canonical(side.jit(f).lower(*args).as_text()) for side, f in zip(SIDES, (ours, theirs), strict=True)]
         if texts[0] != texts[1] or sampled(os.environ["PYTEST_CURRENT_TEST"]):
             same_value(minijax.jit(ours)(*args), jax.jit(theirs)(*args))
 
@@ -91,17 +86,22 @@ def test_the_spectral_radius_agrees_with_jax_in_double_precision(dtype):
 
 def test_eigenvalues_of_a_batch_and_of_nothing_agree_with_jax():
     batch = random(2, 3, 3)
-    compared(
-        lambda linalg, jnp: lambda m: jnp.sum(jnp.max(jnp.abs(linalg.eigvals(m)), -1)), batch, transform=vjp
-    )
+    compared(lambda linalg, jnp: lambda m: jnp.sum(jnp.max(jnp.abs(linalg.eigvals(m)), -1)), batch, transform=vjp)
     compared(lambda linalg, jnp: linalg.eig, batch)
     compared(lambda linalg, jnp: linalg.eigvals, batch[:, :0, :0])
 
 
 SHAPES = [
-    ((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (3,)), ((2, 3, 3), (3, 3)), ((3, 3), (2, 3, 3)),
-    ((2, 3, 3), (2, 3, 2)), ((2, 3, 3), (1, 3, 3)), ((1, 3, 3), (3, 3)), ((3, 3), (3, 0)),
-]  # fmt: skip
+    ((3, 3), (3,)),
+    ((3, 3), (3, 2)),
+    ((2, 3, 3), (3,)),
+    ((2, 3, 3), (3, 3)),
+    ((3, 3), (2, 3, 3)),
+    ((2, 3, 3), (2, 3, 2)),
+    ((2, 3, 3), (1, 3, 3)),
+    ((1, 3, 3), (3, 3)),
+    ((3, 3), (3, 0)),
+]
 
 
 @pytest.mark.parametrize("a, b", SHAPES, ids=str)
@@ -144,9 +144,7 @@ def test_determinants_agree_with_jax(name, n):
 
 def test_determinants_of_nothing_are_one():
     for name in ("det", "slogdet"):
-        compared(
-            lambda linalg, jnp, name=name: getattr(linalg, name), np.zeros((2, 0, 0), np.float32), jaxpr=False
-        )
+        compared(lambda linalg, jnp, name=name: getattr(linalg, name), np.zeros((2, 0, 0), np.float32), jaxpr=False)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, -2])
@@ -180,9 +178,7 @@ def test_norms_of_other_dtypes_and_other_names_of_norms_agree_with_jax():
     compared(lambda linalg, jnp: lambda x: linalg.matrix_norm(x, ord=1, keepdims=True), random(2, 3, 2))
 
 
-@pytest.mark.parametrize(
-    "shape, order", [((3,), None), ((3,), 1), ((3,), 3), ((3, 2), "nuc"), ((3, 2), 2)], ids=str
-)
+@pytest.mark.parametrize("shape, order", [((3,), None), ((3,), 1), ((3,), 3), ((3, 2), "nuc"), ((3, 2), 2)], ids=str)
 def test_derivatives_of_norms_agree_with_jax(shape, order):
     make = lambda linalg, jnp: lambda x: linalg.norm(x, ord=order)  # noqa: E731
     compared(make, random(*shape), transform=lambda side, f: side.grad(f))
@@ -205,13 +201,9 @@ def test_norms_that_jax_refuses_are_refused(shape, how):
 def test_matrices_of_wrong_shapes_are_refused():
     for shape in ((3,), (2, 3)):
         for name in ("inv", "det", "slogdet"):
-            refused(
-                lambda linalg, jnp, name=name: getattr(linalg, name), random(*shape), phrases=["[..., n, n]"]
-            )
+            refused(lambda linalg, jnp, name=name: getattr(linalg, name), random(*shape), phrases=["[..., n, n]"])
         refused(lambda linalg, jnp: linalg.eigvals, random(*shape))
     for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3, 3), (2,)), ((2, 3, 3), (2, 3)), ((3, 3), ())):
         refused(lambda linalg, jnp: linalg.solve, random(*a), random(*b))
     refused(lambda linalg, jnp: linalg.norm, [1.0, 2.0], phrases=["requires ndarray or scalar arguments"])
-    refused(
-        lambda linalg, jnp: lambda x: linalg.slogdet(x, method="no"), random(2, 2), phrases=["slogdet method"]
-    )
+    refused(lambda linalg, jnp: lambda x: linalg.slogdet(x, method="no"), random(2, 2), phrases=["slogdet method"])

@@ -22,13 +22,7 @@ X, I, B = array(2, 3), array(2, 3, dtype="int32"), array(2, 3, dtype="bool", sta
 ARITHMETIC = "add sub mul truediv floordiv mod pow".split()
 BITS = "and_ or_ xor lshift rshift".split()
 COMPARISON = "eq ne lt le gt ge".split()
-OTHERS = {
-    "scalar": 2,
-    "float": 2.5,
-    "numpy-scalar": np.float32(3),
-    "numpy-int": np.int32(2),
-    "array": array(3),
-}
+OTHERS = {"scalar": 2, "float": 2.5, "numpy-scalar": np.float32(3), "numpy-int": np.int32(2), "array": array(3)}
 
 
 def operated(name, other):
@@ -47,9 +41,7 @@ def test_operators_agree_with_either_operand_first(kind, tier):
 
 
 def test_operators_on_bits_agree(tier):
-    cases = [Case(n, operated(n, 3), (I,)) for n in BITS] + [
-        Case(f"{n}-r", reflected(n, 3), (I,)) for n in BITS
-    ]
+    cases = [Case(n, operated(n, 3), (I,)) for n in BITS] + [Case(f"{n}-r", reflected(n, 3), (I,)) for n in BITS]
     cases += [Case(f"{n}-bool", operated(n, True), (B,)) for n in BITS[:3]]
     sweep(cases, tier)
 
@@ -93,7 +85,7 @@ METHODS = [
     Case("view-bad", lambda jnp: lambda x: x.view("int32"), (array(2, 3, dtype="int8"),), True),
     Case("byteswap", lambda jnp: lambda x: x.byteswap(), (X,)),
     Case("types", lambda jnp: lambda x: x * (x.ndim + x.size + x.itemsize + x.nbytes + x.shape[1]), (X,)),
-]  # fmt: skip
+]
 SHAPED = [
     Case("reshape", lambda jnp: lambda x: x.reshape(3, -1), (X,)),
     Case("reshape-tuple", lambda jnp: lambda x: x.reshape((3, 2)), (X,)),
@@ -107,7 +99,7 @@ SHAPED = [
     Case("swapaxes", lambda jnp: lambda x: x.swapaxes(0, 1), (X,)),
     Case("getitem", lambda jnp: lambda x: x[0, 1:], (X,)),
     Case("at", lambda jnp: lambda x: x.at[0].set(1.0), (X,)),
-]  # fmt: skip
+]
 
 
 def test_methods_and_properties_agree(tier):

@@ -9,8 +9,13 @@ import minijax
 
 pytestmark = pytest.mark.oracle
 
-WAYS = [((5, 3), dict(is_hermitian=True)), ((3, 2), dict(eps=1e-3, max_iterations=3)),
-        ((3, 2), dict(max_iterations=0)), ((3, 2), dict(eps=0.3)), ((3, 2), dict(max_iterations=1))]  # fmt: skip
+WAYS = [
+    ((5, 3), dict(is_hermitian=True)),
+    ((3, 2), dict(eps=1e-3, max_iterations=3)),
+    ((3, 2), dict(max_iterations=0)),
+    ((3, 2), dict(eps=0.3)),
+    ((3, 2), dict(max_iterations=1)),
+]
 
 
 def test_decompositions_equal_jax_s():
@@ -36,5 +41,6 @@ def test_the_factors_are_orthonormal_and_positive():
 
 
 def test_what_does_not_fit_is_refused():
-    same_refusals([case("qdwh", np.zeros(s, d)) for s, d in (((2, 3), np.float32), ((3, 3), np.int32),
-                                                             ((2, 3, 3), np.float32))])  # fmt: skip
+    same_refusals(
+        [case("qdwh", np.zeros(s, d)) for s, d in (((2, 3), np.float32), ((3, 3), np.int32), ((2, 3, 3), np.float32))]
+    )

@@ -45,8 +45,11 @@ def test_reductions_agree_on_every_dtype(dtype, tier):
 @pytest.mark.parametrize("axis", [(0, -1), (), 1, (2, 0, 1), np.int32(1)], ids=repr)
 def test_axes_may_be_several_and_kept(axis, tier):
     names = [n for n in REDUCTIONS if n not in OF_ONE_AXIS] if isinstance(axis, tuple) else REDUCTIONS
-    cases = [Case(f"{n}-{axis}-{keep}", call(n, axis=axis, keepdims=keep), (array(2, 3, 4),), True)
-             for n in names for keep in (False, True)]  # fmt: skip
+    cases = [
+        Case(f"{n}-{axis}-{keep}", call(n, axis=axis, keepdims=keep), (array(2, 3, 4),), True)
+        for n in names
+        for keep in (False, True)
+    ]
     sweep(cases, tier)
 
 
@@ -58,10 +61,7 @@ def test_python_scalars_give_strong_results(value):
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), ()], ids=repr)
 def test_empty_and_scalar_arrays_agree(shape):
     cases = [Case(f"{n}-{shape}", call(n), (array(*shape),), True) for n in REDUCTIONS]
-    sweep(
-        cases
-        + [Case(f"{n}-{shape}-axis", call(n, axis=0), (array(*shape),), True) for n in REDUCTIONS if shape]
-    )
+    sweep(cases + [Case(f"{n}-{shape}-axis", call(n, axis=0), (array(*shape),), True) for n in REDUCTIONS if shape])
 
 
 X, W, H = array(2, 3, 4), array(2, 3, 4, dtype="bool"), array(2, 3, dtype="bfloat16")
@@ -131,18 +131,24 @@ def test_transformed_reductions_agree(transform, tier):
 
 
 CUMULATIVE = [
-    *(Case(f"{n}-{d}", call(n), (array(2, 3, dtype=d),))
-      for n in ("cumsum", "cumprod", "nancumsum", "nancumprod") for d in DTYPES),
+    *(
+        Case(f"{n}-{d}", call(n), (array(2, 3, dtype=d),))
+        for n in ("cumsum", "cumprod", "nancumsum", "nancumprod")
+        for d in DTYPES
+    ),
     *(Case(f"{n}-axis", call(n, axis=-1, dtype="bfloat16"), (X,)) for n in ("cumsum", "nancumprod")),
-    *(Case(f"{n}-{d}", call(n, axis=1, include_initial=True), (array(2, 3, dtype=d),))
-      for n in ("cumulative_sum", "cumulative_prod") for d in DTYPES),
+    *(
+        Case(f"{n}-{d}", call(n, axis=1, include_initial=True), (array(2, 3, dtype=d),))
+        for n in ("cumulative_sum", "cumulative_prod")
+        for d in DTYPES
+    ),
     Case("cumulative_sum-vector", call("cumulative_sum", dtype="float32"), (array(3, dtype="int32"),)),
     Case("cumulative_sum-no-axis", call("cumulative_sum"), (X,), True),
     Case("cumulative_prod-scalar", call("cumulative_prod"), (array(),), True),
     Case("cumsum-scalar", call("cumsum"), (3.0,)),
     Case("cumsum-bad-axis", call("cumsum", axis=3), (X,), True),
     Case("cumsum-out", call("cumsum", out=1), (X,), True),
-]  # fmt: skip
+]
 
 
 def test_cumulative_functions_agree(tier):
@@ -152,10 +158,7 @@ def test_cumulative_functions_agree(tier):
 ERRORS = {
     "list": (lambda jnp: jnp.sum([1, 2]), "sum requires ndarray or scalar arguments, got <class 'list'>"),
     "none": (lambda jnp: jnp.mean(None), "requires ndarray or scalar arguments"),
-    "axis": (
-        lambda jnp: jnp.sum(jnp.ones((2, 3)), axis=5),
-        "axis 5 is out of bounds for array of dimension 2",
-    ),
+    "axis": (lambda jnp: jnp.sum(jnp.ones((2, 3)), axis=5), "axis 5 is out of bounds for array of dimension 2"),
     "axes": (lambda jnp: jnp.sum(jnp.ones((2, 3)), axis=(0, 0)), "duplicate value in 'axis'"),
     "float-axis": (lambda jnp: jnp.sum(jnp.ones((2, 3)), axis=1.0), ""),
     "out": (lambda jnp: jnp.sum(jnp.ones(3), out=1), "The 'out' argument to jnp.sum is not supported"),
@@ -176,7 +179,5 @@ def test_errors_are_of_jaxs_class(name):
 
 
 def test_a_traced_axis_is_refused():
-    with pytest.raises(
-        minijax.errors.ConcretizationTypeError, match="axis argument must be known statically"
-    ):
+    with pytest.raises(minijax.errors.ConcretizationTypeError, match="axis argument must be known statically"):
         minijax.jit(lambda x, axis: minijax.numpy.sum(x, axis=axis))(minijax.numpy.ones(3), 0)

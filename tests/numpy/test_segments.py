@@ -46,13 +46,17 @@ def test_as_many_segments_as_the_ids_ask_for(text):
 
 
 MISUSES = [
-    ("jax.ops.segment_sum(d, d, 3)", "integer"), ("jax.ops.segment_sum(d, s, -1)", "num_segments must be non-negative"),
+    ("jax.ops.segment_sum(d, d, 3)", "integer"),
+    ("jax.ops.segment_sum(d, s, -1)", "num_segments must be non-negative"),
     ("jax.ops.segment_sum([1, 2], s, 3)", "segment_sum requires ndarray or scalar arguments"),
-    ("jax.ops.segment_sum(d, s[:3], 3)", "Incompatible"), ("jax.ops.segment_sum(d, s, 3.0)", "'float' object"),
-    ("jax.ops.segment_sum(d[:0], s[:0])", "zero-size array"), ("jax.ops.segment_sum(m, s, 3)", "add does not accept"),
-    ("jax.jit(jax.ops.segment_sum)(d, s)", "num_segments"), ("jax.ops.segment_sum(d, s, 3, mode='foo')", "mode"),
+    ("jax.ops.segment_sum(d, s[:3], 3)", "Incompatible"),
+    ("jax.ops.segment_sum(d, s, 3.0)", "'float' object"),
+    ("jax.ops.segment_sum(d[:0], s[:0])", "zero-size array"),
+    ("jax.ops.segment_sum(m, s, 3)", "add does not accept"),
+    ("jax.jit(jax.ops.segment_sum)(d, s)", "num_segments"),
+    ("jax.ops.segment_sum(d, s, 3, mode='foo')", "mode"),
     ("jax.ops.segment_max(d, s, 3, bucket_size=0)", "zero"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.oracle

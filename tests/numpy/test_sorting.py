@@ -20,8 +20,11 @@ def calling(name, *args, **options):
 
 
 def call(name, *args, **options):
-    return Case(f"{name}-{[np.shape(a) for a in args]}-{[getattr(a, 'dtype', a) for a in args]}-{options}",
-                lambda jnp: lambda *a: getattr(jnp, name)(*a, **options), args)  # fmt: skip
+    return Case(
+        f"{name}-{[np.shape(a) for a in args]}-{[getattr(a, 'dtype', a) for a in args]}-{options}",
+        lambda jnp: lambda *a: getattr(jnp, name)(*a, **options),
+        args,
+    )
 
 
 A, V = array(2, 3), np.sort(array(5))
@@ -31,54 +34,68 @@ SPECIAL = np.array([np.nan, -0.0, 1, 0.0, -np.inf, np.nan, np.inf, -1], np.float
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_is_sorted(dtype, tier):
     a, v = array(2, 3, dtype=dtype), np.sort(array(4, dtype=dtype))
-    cases = [
-        call("sort", a),
-        call("argsort", a, descending=True),
-        call("lexsort", (a, a)),
-        call("sort_complex", a),
-    ]
+    cases = [call("sort", a), call("argsort", a, descending=True), call("lexsort", (a, a)), call("sort_complex", a)]
     sweep([*cases, *(call("searchsorted", v, a[0], method=m) for m in METHODS)], tier)
 
 
 @pytest.mark.parametrize("name", ["sort", "argsort"])
 def test_sorts_take_options(name, tier):
-    some = [dict(axis=0), dict(axis=None), dict(descending=True), dict(stable=False),
-            dict(axis=0, stable=False, descending=True)]  # fmt: skip
+    some = [
+        dict(axis=0),
+        dict(axis=None),
+        dict(descending=True),
+        dict(stable=False),
+        dict(axis=0, stable=False, descending=True),
+    ]
     some += [dict(dtype=np.int8), dict(dtype=np.float32)] if name == "argsort" else []
+    sweep([*(call(name, A, **options) for options in some), call(name, 2.0, axis=None), call(name, array(0, 3))], tier)
+
+
+def test_keys_come_in_a_sequence_or_an_array(tier):
     sweep(
         [
-            *(call(name, A, **options) for options in some),
-            call(name, 2.0, axis=None),
-            call(name, array(0, 3)),
+            call("lexsort", A),
+            call("lexsort", (V,)),
+            call("lexsort", (2.0, 3.0)),
+            call("lexsort", [A, A], axis=0),
+            call("lexsort", (A, array(2, 3, dtype="int32"))),
+            call("lexsort", (array(0, 3),) * 2),
         ],
         tier,
     )
 
 
-def test_keys_come_in_a_sequence_or_an_array(tier):
-    sweep([call("lexsort", A), call("lexsort", (V,)), call("lexsort", (2.0, 3.0)),
-           call("lexsort", [A, A], axis=0),
-           call("lexsort", (A, array(2, 3, dtype="int32"))),
-           call("lexsort", (array(0, 3),) * 2)], tier)  # fmt: skip
-
-
 def test_searches_agree(tier):
-    cases = [call("searchsorted", V, q, side=s, method=m) for q in (np.float32(2), A[0], V[:0])
-             for m in METHODS for s in ("left", "right")]  # fmt: skip
-    cases += [call("searchsorted", V, 2), call("searchsorted", array(0), A), call("searchsorted", V, 2j),
-              *(call("searchsorted", V, A, method=m) for m in METHODS[:3]),
-              call("searchsorted", array(0), A, method="sort"),
-              call("searchsorted", V, array(3, dtype="int32")),
-              Case("sorter", lambda jnp: lambda a, v, i: jnp.searchsorted(a, v, sorter=i),
-                   (V[::-1].copy(), A, np.arange(5)[::-1].copy()))]  # fmt: skip
+    cases = [
+        call("searchsorted", V, q, side=s, method=m)
+        for q in (np.float32(2), A[0], V[:0])
+        for m in METHODS
+        for s in ("left", "right")
+    ]
+    cases += [
+        call("searchsorted", V, 2),
+        call("searchsorted", array(0), A),
+        call("searchsorted", V, 2j),
+        *(call("searchsorted", V, A, method=m) for m in METHODS[:3]),
+        call("searchsorted", array(0), A, method="sort"),
+        call("searchsorted", V, array(3, dtype="int32")),
+        Case(
+            "sorter",
+            lambda jnp: lambda a, v, i: jnp.searchsorted(a, v, sorter=i),
+            (V[::-1].copy(), A, np.arange(5)[::-1].copy()),
+        ),
+    ]
     sweep(cases, tier)
 
 
 def test_nan_and_zeros_of_either_sign_have_their_places():
     ordered = np.sort(SPECIAL)
-    for case in (call("sort", SPECIAL), call("argsort", SPECIAL), call("argsort", SPECIAL, descending=True),
-                 *(call("searchsorted", ordered, SPECIAL, method=m, side=s) for m in METHODS
-                   for s in ("left", "right"))):  # fmt: skip
+    for case in (
+        call("sort", SPECIAL),
+        call("argsort", SPECIAL),
+        call("argsort", SPECIAL, descending=True),
+        *(call("searchsorted", ordered, SPECIAL, method=m, side=s) for m in METHODS for s in ("left", "right")),
+    ):
         check_eager(case)
 
 
@@ -100,11 +117,16 @@ def test_places_are_wide_where_ints_are():
 
 
 def test_methods_of_arrays_sort(tier):
-    sweep([Case("sort", lambda jnp: lambda x: x.sort(axis=0), (A,)),
-           Case("argsort", lambda jnp: lambda x: x.argsort(), (A,)),
-           Case("searchsorted", lambda jnp: lambda x: x.searchsorted(2.0), (V,)),
-           Case("trace", lambda jnp: lambda x: x.trace(), (A,)),
-           Case("dot", lambda jnp: lambda x: x.dot(x), (V,))], tier)  # fmt: skip
+    sweep(
+        [
+            Case("sort", lambda jnp: lambda x: x.sort(axis=0), (A,)),
+            Case("argsort", lambda jnp: lambda x: x.argsort(), (A,)),
+            Case("searchsorted", lambda jnp: lambda x: x.searchsorted(2.0), (V,)),
+            Case("trace", lambda jnp: lambda x: x.trace(), (A,)),
+            Case("dot", lambda jnp: lambda x: x.dot(x), (V,)),
+        ],
+        tier,
+    )
 
 
 WRONG = [

@@ -26,9 +26,7 @@ FUNCTIONS_OF_TWO = """
 def array(*shape, dtype="float32", start=-2):
     """Small numbers of both signs, zero among them."""
     dtype = np.dtype(dtype)
-    kind = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 7 + (
-        0 if dtype.name in ("bool", "uint8") else start
-    )
+    kind = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 7 + (0 if dtype.name in ("bool", "uint8") else start)
     return (kind * (1 + 0.5j) if dtype.kind == "c" else kind).astype(dtype)
 
 
@@ -70,11 +68,12 @@ def test_operands_are_broadcast_and_promoted(kind, tier):
 
 @pytest.mark.parametrize("scalar", [2, 2.5, np.float32(1.5)], ids=repr)
 def test_scalars_are_weak_or_strong(scalar, tier):
-    cases = [Case(f"{n}-{scalar!r}-{d}", call(n, scalar), (array(2, 3, dtype=d),), True)
-             for n in FUNCTIONS_OF_TWO for d in ("int32", "float32")]  # fmt: skip
-    cases += [
-        Case(f"{n}-{scalar!r}-left", call_right(n, scalar), (array(2, 3),), True) for n in FUNCTIONS_OF_TWO
+    cases = [
+        Case(f"{n}-{scalar!r}-{d}", call(n, scalar), (array(2, 3, dtype=d),), True)
+        for n in FUNCTIONS_OF_TWO
+        for d in ("int32", "float32")
     ]
+    cases += [Case(f"{n}-{scalar!r}-left", call_right(n, scalar), (array(2, 3),), True) for n in FUNCTIONS_OF_TWO]
     sweep(cases, tier)
 
 
@@ -121,8 +120,7 @@ WITH_ARGUMENTS = [
     Case("array_equal-nan", lambda jnp: lambda x: jnp.array_equal(x / 0, x / 0, equal_nan=True), (X,)),
     Case("array_equal-list", lambda jnp: lambda x: jnp.array_equal(x, [1, 2, 3]), (array(3),)),
     Case("select", lambda jnp: lambda b, x: jnp.select([b, ~b], [x, 2 * x], default=3), (B, X)),
-    Case("select-broadcast", lambda jnp: lambda b, x: jnp.select([b, x], [x, 2]),
-         (array(3, dtype="bool"), X)),
+    Case("select-broadcast", lambda jnp: lambda b, x: jnp.select([b, x], [x, 2]), (array(3, dtype="bool"), X)),
     Case("power-zero", lambda jnp: lambda x: jnp.power(x, 0), (X,)),
     Case("power-minus-one", lambda jnp: lambda x: jnp.power(x, -1), (X,)),
     Case("power-negative-of-int", lambda jnp: lambda x: jnp.power(x, -1), (I,), True),
@@ -135,7 +133,7 @@ WITH_ARGUMENTS = [
     Case("power-captured-vector", lambda jnp: _power_of(jnp.array([2]), jnp), (X,)),
     Case("power-host-bool", lambda jnp: _power_of(np.True_, jnp), (X,)),
     Case("power-narrow", lambda jnp: lambda x: jnp.power(x, np.int32(3)), (array(3, dtype="int8"),)),
-]  # fmt: skip
+]
 
 
 def test_further_arguments_agree(tier):
@@ -160,8 +158,7 @@ DIFFERENTIABLE = """
 def test_transformed_functions_agree(transform, tier):
     x, y = array(2, 3, start=1), array(2, 3, start=2)
     args = {"where": (x > 2, x, y), "clip": (x, 0.5, 2.5)}
-    cases = [Case(n, call(n), args.get(n, (x, y) if n in FUNCTIONS_OF_TWO else (x,)), True)
-             for n in DIFFERENTIABLE]  # fmt: skip
+    cases = [Case(n, call(n), args.get(n, (x, y) if n in FUNCTIONS_OF_TWO else (x,)), True) for n in DIFFERENTIABLE]
     sweep([transformed(case, transform) for case in cases], tier)
 
 
@@ -196,15 +193,10 @@ def test_errors_are_of_jaxs_class(name):
 def test_rank_promotion_can_warn_or_raise():
     x, y = minijax.numpy.ones(3), minijax.numpy.ones((2, 3))
     with minijax.numpy_rank_promotion("raise"):
-        with pytest.raises(
-            ValueError, match=r"could not be broadcast together for add on shapes \(3,\) \(2, 3\)"
-        ):
+        with pytest.raises(ValueError, match=r"could not be broadcast together for add on shapes \(3,\) \(2, 3\)"):
             x + y
         same(lambda jnp: jnp.where(True, jnp.ones(3), jnp.ones((2, 3))))
-    with (
-        minijax.numpy_rank_promotion("warn"),
-        pytest.warns(UserWarning, match="automatic rank promotion for add"),
-    ):
+    with minijax.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="automatic rank promotion for add"):
         x + y
 
 

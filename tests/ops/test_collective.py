@@ -49,11 +49,7 @@ def test_reductions_over_a_mapped_axis_equal_jax_s():
             Case(f"{name}-front", over(by_name(name, "i")), (X,)),
             Case(f"{name}-back", over(by_name(name, "i"), in_axes=1), (array(3, 4),)),
             Case(f"{name}-int", over(by_name(name, "i")), (array(4, dtype=np.int32),)),
-            Case(
-                f"{name}-tree",
-                over(lambda lax, n=name: lambda x: getattr(lax, n)({"a": x, "b": 1.0}, "i")),
-                (X,),
-            ),
+            Case(f"{name}-tree", over(lambda lax, n=name: lambda x: getattr(lax, n)({"a": x, "b": 1.0}, "i")), (X,)),
             Case(f"{name}-constant", over(lambda lax, n=name: lambda x: getattr(lax, n)(X[0], "i")), (X,)),
             Case(f"{name}-groups", over(by_name(name, "i", axis_index_groups=GROUPS)), (X,), True),
             Case(f"{name}-outer", over_two(by_name(name, "i"), ("i", 0), ("j", 1)), (Y,)),
@@ -63,45 +59,58 @@ def test_reductions_over_a_mapped_axis_equal_jax_s():
 
 
 def test_reductions_over_two_mapped_axes_equal_jax_s():
-    sweep([Case(f"{name}-{names}", over_two(by_name(name, names), ("i", 0), ("j", 0)), (Y,))
-           for name in ("psum", "pmean", "pmax")
-           for names in (("i", "j"), ("j", "i"), "i", "j")])  # fmt: skip
+    sweep(
+        [
+            Case(f"{name}-{names}", over_two(by_name(name, names), ("i", 0), ("j", 0)), (Y,))
+            for name in ("psum", "pmean", "pmax")
+            for names in (("i", "j"), ("j", "i"), "i", "j")
+        ]
+    )
 
 
 def test_constants_are_multiplied_as_in_jax():
     values = [1, 2.5, (1, 2.0)]
     sweep([Case(f"{v}", over(lambda lax, v=v: lambda x: lax.psum(v, "i")), (X,)) for v in values])
-    sweep([Case("groups", over(lambda lax: lambda x: lax.psum(1, "i", axis_index_groups=GROUPS)), (X,)),
-           Case("no-axes", over(by_name("psum", ())), (X,)),
-           Case("booleans", over(lambda lax: lambda x: lax.psum(lax.gt(x, x), "i")), (X,))])  # fmt: skip
+    sweep(
+        [
+            Case("groups", over(lambda lax: lambda x: lax.psum(1, "i", axis_index_groups=GROUPS)), (X,)),
+            Case("no-axes", over(by_name("psum", ())), (X,)),
+            Case("booleans", over(lambda lax: lambda x: lax.psum(lax.gt(x, x), "i")), (X,)),
+        ]
+    )
 
 
 def test_exchanges_over_a_mapped_axis_equal_jax_s():
-    scatter = [
-        (0, False, (4, 4, 2), 0),
-        (1, False, (4, 2, 4), 0),
-        (0, True, (4, 8, 2), 0),
-        (1, True, (2, 8, 4), 2),
-    ]
+    scatter = [(0, False, (4, 4, 2), 0), (1, False, (4, 2, 4), 0), (0, True, (4, 8, 2), 0), (1, True, (2, 8, 4), 2)]
     swap = [(0, 0, False, (4, 4, 2), 0), (0, 1, False, (4, 4, 2), 0), (1, 0, False, (4, 2, 4), 0),
             (0, 1, True, (4, 8, 2), 0), (1, 0, True, (4, 2, 8), 0), (0, 0, False, (4, 2, 4), 2),
             (0, 1, True, (4, 4, 2), 1), (1, 0, True, (2, 4, 4), 2), (1, 1, True, (2, 8, 4), 2),
             (0, 2, False, (4, 4, 2, 3), 0), (2, 0, False, (4, 3, 2, 4), 0),
             (0, 0, False, (4, 3, 2), 0), (0, 0, True, (4, 3, 2), 0)]  # fmt: skip
-    cases = [Case(f"scatter-{at}-{shape}",
-                  over(by_name("psum_scatter", "i", scatter_dimension=at, tiled=tiled),
-                                                in_axes=d), (array(*shape),))
-             for at, tiled, shape, d in scatter]  # fmt: skip
-    cases += [Case(f"swap-{a}-{b}-{shape}", over(by_name("all_to_all", "i", a, b, tiled=tiled), in_axes=d),
-                   (array(*shape),), True)
-              for a, b, tiled, shape, d in swap]  # fmt: skip
-    cases += [Case(f"gather-{options}", over(by_name("all_gather", "i", **options)), (Y,))
-              for options in ({"axis": 1}, {"tiled": True}, {"axis": -1},
-                              {"axis": 1, "tiled": True})]  # fmt: skip
+    cases = [
+        Case(
+            f"scatter-{at}-{shape}",
+            over(by_name("psum_scatter", "i", scatter_dimension=at, tiled=tiled), in_axes=d),
+            (array(*shape),),
+        )
+        for at, tiled, shape, d in scatter
+    ]
+    cases += [
+        Case(
+            f"swap-{a}-{b}-{shape}",
+            over(by_name("all_to_all", "i", a, b, tiled=tiled), in_axes=d),
+            (array(*shape),),
+            True,
+        )
+        for a, b, tiled, shape, d in swap
+    ]
+    cases += [
+        Case(f"gather-{options}", over(by_name("all_gather", "i", **options)), (Y,))
+        for options in ({"axis": 1}, {"tiled": True}, {"axis": -1}, {"axis": 1, "tiled": True})
+    ]
     cases.append(Case("swapaxes", over(by_name("pswapaxes", "i", 0)), (array(4, 4, 2),)))
     swap_tiled = by_name("all_to_all", "i", 0, 1, tiled=True)
-    cases.append(Case("bystander", over_two(swap_tiled, ("i", 0), (None, 1)),
-                      (array(4, 4, 5, 2),)))  # fmt: skip
+    cases.append(Case("bystander", over_two(swap_tiled, ("i", 0), (None, 1)), (array(4, 4, 5, 2),)))
     sweep(cases)
 
 
@@ -110,11 +119,7 @@ def test_permutations_over_a_mapped_axis_give_jax_s_values():
         return jax.vmap(lambda x: jax.vjp(lambda x: jax.lax.ppermute(x, "i", RING), x)[1](x), axis_name="i")
 
     def values(m):
-        programs = [
-            over(by_name("ppermute", "i", RING)),
-            over(by_name("pshuffle", "i", [1, 0, 3, 2])),
-            pulled,
-        ]
+        programs = [over(by_name("ppermute", "i", RING)), over(by_name("pshuffle", "i", [1, 0, 3, 2])), pulled]
         return [np.asarray(leaf) for p in programs for leaf in m.tree_util.tree_leaves(p(m)(X))]
 
     for ours, theirs in zip(values(minijax), values(pytest.importorskip("jax")), strict=True):
@@ -141,17 +146,24 @@ def test_derivatives_of_collectives_equal_jax_s():
 
         return program
 
-    bodies = [("psum", by_name("psum", "i"), X), ("pmean", by_name("pmean", "i"), X),
-              ("gather", by_name("all_gather", "i", axis=1, tiled=True), Y),
-              ("scatter", by_name("psum_scatter", "i"), array(4, 4, 2)),
-              ("swap", by_name("all_to_all", "i", 0, 1, tiled=True), array(4, 8, 2))]  # fmt: skip
-    sweep([Case(f"{n}-inside", pulled(b), (x,)) for n, b, x in bodies]
-          + [Case(f"{n}-outside", pulled_outside(b), (x,)) for n, b, x in bodies])  # fmt: skip
+    bodies = [
+        ("psum", by_name("psum", "i"), X),
+        ("pmean", by_name("pmean", "i"), X),
+        ("gather", by_name("all_gather", "i", axis=1, tiled=True), Y),
+        ("scatter", by_name("psum_scatter", "i"), array(4, 4, 2)),
+        ("swap", by_name("all_to_all", "i", 0, 1, tiled=True), array(4, 8, 2)),
+    ]
+    sweep(
+        [Case(f"{n}-inside", pulled(b), (x,)) for n, b, x in bodies]
+        + [Case(f"{n}-outside", pulled_outside(b), (x,)) for n, b, x in bodies]
+    )
 
 
 def test_places_in_an_axis_equal_jax_s():
-    cases = [Case(f"{name}", over(lambda lax, n=name: lambda x: getattr(lax, n)("i")), (X,))
-             for name in ("axis_index", "axis_size")]  # fmt: skip
+    cases = [
+        Case(f"{name}", over(lambda lax, n=name: lambda x: getattr(lax, n)("i")), (X,))
+        for name in ("axis_index", "axis_size")
+    ]
     for name in ("axis_index", "axis_size"):
         body = lambda lax, n=name: lambda x: getattr(lax, n)(("i", "j"))  # noqa: E731
         cases.append(Case(f"{name}-two", over_two(body, ("i", 0), ("j", 0)), (Y,)))
@@ -159,16 +171,22 @@ def test_places_in_an_axis_equal_jax_s():
 
 
 IN_JAXPRS = [
-    lambda lax: lambda x: lax.psum(x, "i"), lambda lax: lambda x: lax.psum(x, ("i", "k")),
-    lambda lax: lambda x: lax.psum(x, ("i", 0)), lambda lax: lambda x: lax.pmean(x, "i"),
+    lambda lax: lambda x: lax.psum(x, "i"),
+    lambda lax: lambda x: lax.psum(x, ("i", "k")),
+    lambda lax: lambda x: lax.psum(x, ("i", 0)),
+    lambda lax: lambda x: lax.pmean(x, "i"),
     lambda lax: lambda x: lax.pmax(x, "i", axis_index_groups=GROUPS),
-    lambda lax: lambda x: lax.all_gather(x, "i", axis=1), lambda lax: lambda x: lax.all_gather(x, ("i", "k")),
+    lambda lax: lambda x: lax.all_gather(x, "i", axis=1),
+    lambda lax: lambda x: lax.all_gather(x, ("i", "k")),
     lambda lax: lambda x: lax.all_gather(x, "i", axis_index_groups=GROUPS),
     lambda lax: lambda x: lax.psum_scatter(x, "i"),
     lambda lax: lambda x: lax.psum_scatter(x, "i", tiled=True),
-    lambda lax: lambda x: lax.all_to_all(x, "i", 0, 1), lambda lax: lambda x: lax.ppermute(x, "i", [(0, 1)]),
-    lambda lax: lambda x: lax.pshuffle(x, "i", [1, 0, 3, 2]), lambda lax: lambda x: lax.pbroadcast(x, "i", 1),
-    lambda lax: lambda x: lax.axis_index(("i", "k"))]  # fmt: skip
+    lambda lax: lambda x: lax.all_to_all(x, "i", 0, 1),
+    lambda lax: lambda x: lax.ppermute(x, "i", [(0, 1)]),
+    lambda lax: lambda x: lax.pshuffle(x, "i", [1, 0, 3, 2]),
+    lambda lax: lambda x: lax.pbroadcast(x, "i", 1),
+    lambda lax: lambda x: lax.axis_index(("i", "k")),
+]
 
 
 def test_jaxprs_name_the_axes_as_jax_s_do():

@@ -63,7 +63,7 @@ def test_convolutions_under_every_transform_equal_jax_s(transform, tier):
 
 @pytest.mark.parametrize("name", ["plain", "odd layout", "features last", "batches last"])
 def test_convolutions_are_batched_as_in_jax_for_every_place_of_the_batch_axes(name, tier):
-    (_, image, kernel, how, named), = (f for f in FORMS if f[0] == name)  # fmt: skip
+    ((_, image, kernel, how, named),) = (f for f in FORMS if f[0] == name)
 
     def batched(i, k):
         return lambda jax, lax: jax.vmap(program(how, named)(lax), in_axes=(i, k))
@@ -72,38 +72,57 @@ def test_convolutions_are_batched_as_in_jax_for_every_place_of_the_batch_axes(na
         return array(*shape) if i is None else array(*shape[:i], 3, *shape[i:])
 
     places = [None, *range(5)]
-    sweep([Case(f"{name}-{i}-{k}", batched(i, k), (wider(image, i), wider(kernel, k)))
-           for i, k in itertools.product(places, places) if (i, k) != (None, None)], tier)  # fmt: skip
+    sweep(
+        [
+            Case(f"{name}-{i}-{k}", batched(i, k), (wider(image, i), wider(kernel, k)))
+            for i, k in itertools.product(places, places)
+            if (i, k) != (None, None)
+        ],
+        tier,
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float16, BF16, np.complex64])
 def test_convolutions_of_other_dtypes_have_jax_s_derivatives(dtype, tier):
     some = [f for f in FORMS if f[0] in ("plain", "dilations", "features last", "batches last")]
-    sweep(
-        [transformed(form(*f, dtype=dtype), t) for f in some for t in ("plain", "vjp", "jvp_of_grad")], tier
-    )
+    sweep([transformed(form(*f, dtype=dtype), t) for f in some for t in ("plain", "vjp", "jvp_of_grad")], tier)
 
 
 def test_convolutions_of_every_dtype_equal_jax_s(tier):
     dtypes = (bool, np.int8, np.uint8, np.int32, np.uint32, np.float16, BF16, np.float32, np.complex64,
               ml_dtypes.float8_e4m3fn, ml_dtypes.int4)  # fmt: skip
-    cases = [Case(f"{np.dtype(d)}-{p and np.dtype(p)}",
-                  program(((1, 1), "SAME"), {"preferred_element_type": p}),
-                  (array(2, 3, 4, 4, dtype=d), array(2, 3, 2, 2, dtype=d)), True)
-             for d in dtypes for p in (None, *dtypes)]  # fmt: skip
-    mixed = [Case(f"{np.dtype(a)} and {np.dtype(b)}", program(((1,), "SAME"), {}),
-                  (array(1, 2, 5, dtype=a), array(3, 2, 2, dtype=b)), True)
-             for a, b in ((np.float32, BF16), (np.float32, np.int32), (bool, np.int8))]  # fmt: skip
-    weak = Case("weak", lambda jnp, lax: lambda x: lax.conv(
-        *[jnp.broadcast_to(x, (1, 1, 3))] * 2, (1,), "SAME"), (1.0,))  # fmt: skip
+    cases = [
+        Case(
+            f"{np.dtype(d)}-{p and np.dtype(p)}",
+            program(((1, 1), "SAME"), {"preferred_element_type": p}),
+            (array(2, 3, 4, 4, dtype=d), array(2, 3, 2, 2, dtype=d)),
+            True,
+        )
+        for d in dtypes
+        for p in (None, *dtypes)
+    ]
+    mixed = [
+        Case(
+            f"{np.dtype(a)} and {np.dtype(b)}",
+            program(((1,), "SAME"), {}),
+            (array(1, 2, 5, dtype=a), array(3, 2, 2, dtype=b)),
+            True,
+        )
+        for a, b in ((np.float32, BF16), (np.float32, np.int32), (bool, np.int8))
+    ]
+    weak = Case(
+        "weak", lambda jnp, lax: lambda x: lax.conv(*[jnp.broadcast_to(x, (1, 1, 3))] * 2, (1,), "SAME"), (1.0,)
+    )
     sweep([*cases, *mixed, weak], tier)
 
 
 def test_convolutions_with_a_preferred_type_have_jax_s_derivatives(tier):
     named = {"preferred_element_type": np.float32}
-    cases = [form("lhs", IMAGE, KERNEL, ((2, 1), "SAME"), named, BF16),
-             form("groups", IMAGE, (6, 2, 3, 2), ((1, 1), "SAME"), named | {"feature_group_count": 2}, BF16),
-             form("batches", IMAGE, KERNEL, ((1, 1), "SAME"), named | {"batch_group_count": 2}, BF16)]  # fmt: skip
+    cases = [
+        form("lhs", IMAGE, KERNEL, ((2, 1), "SAME"), named, BF16),
+        form("groups", IMAGE, (6, 2, 3, 2), ((1, 1), "SAME"), named | {"feature_group_count": 2}, BF16),
+        form("batches", IMAGE, KERNEL, ((1, 1), "SAME"), named | {"batch_group_count": 2}, BF16),
+    ]
     sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp", "jvp_of_grad", "vmap_of_grad")], tier)
 
 
@@ -113,9 +132,7 @@ def written(text, *shapes, dtype=np.float32):
     def program(jax, lax):
         return eval(f"lambda x, w=None: {text}", {"jax": jax, "lax": lax, "np": np})
 
-    return Case(
-        f"{text} {shapes} {np.dtype(dtype)}", program, tuple(array(*s, dtype=dtype) for s in shapes), True
-    )
+    return Case(f"{text} {shapes} {np.dtype(dtype)}", program, tuple(array(*s, dtype=dtype) for s in shapes), True)
 
 
 @pytest.mark.parametrize("how", [
@@ -127,24 +144,30 @@ def written(text, *shapes, dtype=np.float32):
 ])  # fmt: skip
 def test_transposed_convolutions_equal_jax_s(how, tier):
     shapes = (4, 7, 5, 4), (3, 4, 6, 2) if "WOIH" in how else (3, 2, 4, 6)
-    cases = [
-        written(f"lax.conv_transpose(x, w, {s}, {how})", *shapes) for s in ("(2, 3)", "(1, 1)", "(7, 1)")
-    ]
+    cases = [written(f"lax.conv_transpose(x, w, {s}, {how})", *shapes) for s in ("(2, 3)", "(1, 1)", "(7, 1)")]
     sweep([*cases, transformed(cases[0], "vjp")], tier)
 
 
 def test_transposed_convolutions_of_every_rank_equal_jax_s(tier):
     text = "lax.conv_transpose(x, w, (2,) * {}, 'SAME', preferred_element_type=np.float32)"
-    shapes = [((4, 3), (3, 2)), ((4, 5, 3), (2, 3, 2)), ((1, 3, 2, 4, 2), (2, 2, 3, 2, 3)),
-              ((1, 1, 1, 1, 1, 2), (1, 1, 1, 1, 2, 2)), ((4, 5, 3), (2, 3))]  # fmt: skip
+    shapes = [
+        ((4, 3), (3, 2)),
+        ((4, 5, 3), (2, 3, 2)),
+        ((1, 3, 2, 4, 2), (2, 2, 3, 2, 3)),
+        ((1, 1, 1, 1, 1, 2), (1, 1, 1, 1, 2, 2)),
+        ((4, 5, 3), (2, 3)),
+    ]
     sweep([written(text.format(len(x) - 2), x, w) for x, w in shapes], tier)
 
 
-PATCHES = ["(1, 2), ((0, 1), (2, 0)){}", "(1, 1), 'SAME'{}, rhs_dilation=(2, 2)",
-           "(1, 2), ((0, 0), (0, 0)){}, lhs_dilation=(1, 2)",
-           "(1, 2), 'VALID'{}, dimension_numbers=('NHWC', 'WOIH', 'CNHW')",
-           "(1, 1), 'SAME'{}, dimension_numbers=('NHWC', 'OIHW', 'NHWC')",
-           "(1, 1), 'SAME'{}, precision=lax.Precision.HIGH"]  # fmt: skip
+PATCHES = [
+    "(1, 2), ((0, 1), (2, 0)){}",
+    "(1, 1), 'SAME'{}, rhs_dilation=(2, 2)",
+    "(1, 2), ((0, 0), (0, 0)){}, lhs_dilation=(1, 2)",
+    "(1, 2), 'VALID'{}, dimension_numbers=('NHWC', 'WOIH', 'CNHW')",
+    "(1, 1), 'SAME'{}, dimension_numbers=('NHWC', 'OIHW', 'NHWC')",
+    "(1, 1), 'SAME'{}, precision=lax.Precision.HIGH",
+]
 
 
 def test_patches_equal_jax_s(tier):
@@ -152,29 +175,39 @@ def test_patches_equal_jax_s(tier):
     cases = [written(text, IMAGE) for text in texts]
     cases += [written(texts[0], IMAGE, dtype=d) for d in (np.int32, bool, BF16, np.complex64)]
     cases += [transformed(c, t) for c in cases[:4] for t in ("vjp", "vmap")]
-    rejected = [written(texts[0].replace(")))", f"), precision={p})"), IMAGE)
-                for p in ("'high'", "('high', 'high')")]  # fmt: skip
+    rejected = [written(texts[0].replace(")))", f"), precision={p})"), IMAGE) for p in ("'high'", "('high', 'high')")]
     sweep([*cases, *rejected], tier)
 
 
 def test_local_convolutions_equal_jax_s(tier):
     kernels = [(6, 24, 6, 3), (6, 24, 7, 5), (6, 24, 5, 4), (3, 6, 30, 4), (6, 30, 4, 7), (6, 24, 7, 5)]
     text = "lax.conv_general_dilated_local(x, w, {})"
-    cases = [written(text.format(how.format(", (3, 2)")), IMAGE, kernel)
-             for how, kernel in zip(PATCHES, kernels, strict=True)]  # fmt: skip
-    cases += [written(text.format(f"(1, 1), 'SAME', (3, 2), precision={p}"), IMAGE, kernels[-1])
-              for p in ("('high', 'highest')", "'high'", "'BF16_BF16_F32'")]  # fmt: skip
+    cases = [
+        written(text.format(how.format(", (3, 2)")), IMAGE, kernel)
+        for how, kernel in zip(PATCHES, kernels, strict=True)
+    ]
+    cases += [
+        written(text.format(f"(1, 1), 'SAME', (3, 2), precision={p}"), IMAGE, kernels[-1])
+        for p in ("('high', 'highest')", "'high'", "'BF16_BF16_F32'")
+    ]
     sweep([*cases, *(transformed(c, t) for c in cases[:4] for t in ("vjp", "vmap"))], tier)
 
 
 def test_the_simpler_convolutions_equal_jax_s(tier):
     shapes = IMAGE, KERNEL
-    sweep([written(text, *shapes) for text in (
-        "lax.conv(x, w, (2, 1), 'SAME')", "lax.conv(x, w, (1, 1), ((0, 1), (2, 3)), 'high', np.float32)",
-        "lax.conv_with_general_padding(x, w, (1, 1), 'SAME', None, None)",
-        "lax.conv_with_general_padding(x, w, [1, 1], [[0, 0], [1, 1]], [2, 2], [1, 2], 'high')",
-        "lax.conv_general_dilated(x, w, np.array([1, 1]), np.array([[1, 1], [1, 1]]))",
-    )], tier)  # fmt: skip
+    sweep(
+        [
+            written(text, *shapes)
+            for text in (
+                "lax.conv(x, w, (2, 1), 'SAME')",
+                "lax.conv(x, w, (1, 1), ((0, 1), (2, 3)), 'high', np.float32)",
+                "lax.conv_with_general_padding(x, w, (1, 1), 'SAME', None, None)",
+                "lax.conv_with_general_padding(x, w, [1, 1], [[0, 0], [1, 1]], [2, 2], [1, 2], 'high')",
+                "lax.conv_general_dilated(x, w, np.array([1, 1]), np.array([[1, 1], [1, 1]]))",
+            )
+        ],
+        tier,
+    )
 
 
 SHAPES = [
@@ -197,8 +230,15 @@ SHAPES = [
 def test_axes_and_shapes_are_jax_s():
     for text in SHAPES:
         found = both(eval(f"lambda lax: lax.{text}"))
-        assert len({repr(tuple(tuple(map(plain, spec)) if isinstance(spec, tuple) else plain(spec) for spec in f))
-                    for f in found}) == 1  # fmt: skip
+        assert (
+            len(
+                {
+                    repr(tuple(tuple(map(plain, spec)) if isinstance(spec, tuple) else plain(spec) for spec in f))
+                    for f in found
+                }
+            )
+            == 1
+        )
     fields = both(lambda lax: repr(lax.ConvDimensionNumbers((0,), (1,), (2,))))
     assert fields[0] == fields[1]
 
@@ -212,12 +252,15 @@ CALL = "jax.lax.conv_general_dilated(x, w, "
 
 
 MISUSES = [
-    (CALL + "(1, 1), 'foo')", "Unrecognized padding type"), (CALL + "(1, 1), 3)", "padding argument to conv"),
+    (CALL + "(1, 1), 'foo')", "Unrecognized padding type"),
+    (CALL + "(1, 1), 3)", "padding argument to conv"),
     (CALL + "(1, 1), ((1.0, 1), (0, 0)))", "(low, high) pairs"),
     (CALL + "(1, 1), ((1, 1),))", "expected 2, got 1"),
     (CALL + "(1,), ((0, 0), (0, 0)))", "same number of dimensions"),
-    (CALL + "(-1, 1), ((0, 0), (0, 0)))", ""), (CALL + "(1, 1), ((0, 0), (0, 0)), (1,))", ""),
-    (CALL + "(1, 1), ((0, 0), (0, 0)), None, (1, 1, 1))", ""), (CALL + "1, 'VALID')", ""),
+    (CALL + "(-1, 1), ((0, 0), (0, 0)))", ""),
+    (CALL + "(1, 1), ((0, 0), (0, 0)), (1,))", ""),
+    (CALL + "(1, 1), ((0, 0), (0, 0)), None, (1, 1, 1))", ""),
+    (CALL + "1, 'VALID')", ""),
     (CALL + "(1, 1), 'SAME', (2, 2))", "String padding"),
     (CALL + "(1, 1), 'SAME', None, (0, 1))", "must be positive"),
     (CALL + "(1, 1), ((-5, -5), (0, 0)))", "Negative padding is larger"),
@@ -239,9 +282,12 @@ MISUSES = [
     (CALL + "(1, 1), 'SAME', precision='slow')", "must be"),
     (CALL + "(1, 1), 'SAME', out_sharding=3)", "out_sharding"),
     (CALL + "(1, 1), 'SAME', out_sharding=jax.P())", "mesh context"),
-    ("jax.lax.conv_transpose_shape_tuple((4, 7, 1), (3, 2, 1), (2,), 'foo', ('NCH', 'IOH', 'NCH'))", "Invalid padding mode"),
+    (
+        "jax.lax.conv_transpose_shape_tuple((4, 7, 1), (3, 2, 1), (2,), 'foo', ('NCH', 'IOH', 'NCH'))",
+        "Invalid padding mode",
+    ),
     ("jax.lax.conv_shape_tuple((4, 7), (3, 2), (), (), 3)", ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("call, phrase", MISUSES)

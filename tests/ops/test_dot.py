@@ -54,31 +54,46 @@ def test_products_are_batched_as_in_jax_for_every_place_of_the_batch_axes():
     def wider(shape, i):
         return array(*shape) if i is None else array(*shape[:i], 2, *shape[i:])
 
-    sweep([Case(f"{n}-{i}-{k}", batched(n, i, k), (wider(left, i), wider(right, k)))
-           for n, left, right in NUMBERS[1:4]
-           for i, k in itertools.product([None, *range(len(left) + 1)], [None, *range(len(right) + 1)])
-           if (i, k) != (None, None)])  # fmt: skip
+    sweep(
+        [
+            Case(f"{n}-{i}-{k}", batched(n, i, k), (wider(left, i), wider(right, k)))
+            for n, left, right in NUMBERS[1:4]
+            for i, k in itertools.product([None, *range(len(left) + 1)], [None, *range(len(right) + 1)])
+            if (i, k) != (None, None)
+        ]
+    )
 
 
 def test_products_of_every_two_dtypes_equal_jax_s():
-    sweep([Case(f"{np.dtype(a)}-{np.dtype(b)}", product(), pair(a, b))
-           for a, b in itertools.product(DTYPES, DTYPES)])  # fmt: skip
+    sweep([Case(f"{np.dtype(a)}-{np.dtype(b)}", product(), pair(a, b)) for a, b in itertools.product(DTYPES, DTYPES)])
 
 
 def test_preferred_types_equal_jax_s():
     some = [(np.int8, np.int8), (np.int32, np.int32), (BF16, np.float32), (np.complex64, np.complex64)]
-    sweep([Case(f"{np.dtype(a)}-{np.dtype(b)}-{np.dtype(p)}", product(preferred_element_type=p),
-                pair(a, b), True)
-           for a, b in some for p in DTYPES if p is not bool])  # fmt: skip
+    sweep(
+        [
+            Case(f"{np.dtype(a)}-{np.dtype(b)}-{np.dtype(p)}", product(preferred_element_type=p), pair(a, b), True)
+            for a, b in some
+            for p in DTYPES
+            if p is not bool
+        ]
+    )
 
 
 def test_products_with_a_preferred_type_or_an_algorithm_have_jax_s_derivatives():
-    made = [({"preferred_element_type": np.float32}, BF16, BF16), ({}, BF16, np.float32),
-            ({"preferred_element_type": np.complex64}, np.float32, np.complex64),
-            ({"precision": "BF16_BF16_F32", "preferred_element_type": np.float32}, BF16, BF16),
-            ({"precision": "F16_F16_F16"}, np.float16, np.float16), ({}, np.float32, np.int32)]  # fmt: skip
-    cases = [Case(f"{n} {how} {np.dtype(a)}", product(n, **how), (array(*left, dtype=a), array(*right, dtype=b)), True)
-             for n, left, right in (NUMBERS[0], NUMBERS[3]) for how, a, b in made]  # fmt: skip
+    made = [
+        ({"preferred_element_type": np.float32}, BF16, BF16),
+        ({}, BF16, np.float32),
+        ({"preferred_element_type": np.complex64}, np.float32, np.complex64),
+        ({"precision": "BF16_BF16_F32", "preferred_element_type": np.float32}, BF16, BF16),
+        ({"precision": "F16_F16_F16"}, np.float16, np.float16),
+        ({}, np.float32, np.int32),
+    ]
+    cases = [
+        Case(f"{n} {how} {np.dtype(a)}", product(n, **how), (array(*left, dtype=a), array(*right, dtype=b)), True)
+        for n, left, right in (NUMBERS[0], NUMBERS[3])
+        for how, a, b in made
+    ]
     sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp", "vmap_of_grad", "jvp_of_grad")])
 
 
@@ -86,8 +101,13 @@ def test_products_with_a_preferred_type_or_an_algorithm_have_jax_s_derivatives()
 def test_precisions_and_algorithms_equal_jax_s(left, right):
     how = ["high", "fastest", "tensorfloat32", ("high", "default"), "BF16_BF16_F32", "F16_F16_F16",
            "BF16_BF16_F32_X3", "F32_F32_F32", "BF16_BF16_F32_X9", "TF32_TF32_F32", "slow", 3]  # fmt: skip
-    sweep([Case(f"{p}-{t}", product(precision=p, preferred_element_type=t), pair(left, right), True)
-           for p in how for t in (None, np.float32)])  # fmt: skip
+    sweep(
+        [
+            Case(f"{p}-{t}", product(precision=p, preferred_element_type=t), pair(left, right), True)
+            for p in how
+            for t in (None, np.float32)
+        ]
+    )
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "high", "F32_F32_F32"])
@@ -114,19 +134,10 @@ def test_algorithms_for_accelerators_are_spelled_as_in_jax():
 
 
 def test_dot_and_batch_matmul_equal_jax_s():
-    shapes = [
-        ((4,), (4, 5)),
-        ((4,), (4,)),
-        ((3, 4), (4,)),
-        ((2, 3, 4), (4, 5)),
-        ((5,), (4,)),
-        ((3, 4), (3, 4)),
-    ]
+    shapes = [((4,), (4, 5)), ((4,), (4,)), ((3, 4), (4,)), ((2, 3, 4), (4, 5)), ((5,), (4,)), ((3, 4), (3, 4))]
     cases = [Case(f"dot-{a}-{b}", lambda lax: lax.dot, (array(*a), array(*b)), True) for a, b in shapes]
     shapes = [((2, 3, 4), (2, 4, 5)), ((3,), (3,)), ((2, 3, 4), (4, 5)), ((7, 2, 3, 4), (7, 2, 4, 5))]
-    cases += [
-        Case(f"bmm-{a}-{b}", lambda lax: lax.batch_matmul, (array(*a), array(*b)), True) for a, b in shapes
-    ]
+    cases += [Case(f"bmm-{a}-{b}", lambda lax: lax.batch_matmul, (array(*a), array(*b)), True) for a, b in shapes]
     cases.append(Case("weak", lambda lax: lambda x: lax.dot_general(x, 2.0, (((), ()), ((), ()))), (1.0,)))
     sweep(cases)
 
@@ -197,9 +208,7 @@ def test_preferred_types_may_be_narrower_for_floats_alone():
         def product(a, b, preferred):
             try:
                 x, y = (jax.ShapeDtypeStruct((2,), d) for d in (a, b))
-                how = dict(
-                    dimension_numbers=(((0,), (0,)), ((), ())), preferred_element_type=jnp.dtype(preferred)
-                )
+                how = dict(dimension_numbers=(((0,), (0,)), ((), ())), preferred_element_type=jnp.dtype(preferred))
                 return str(jax.eval_shape(lambda x, y: jax.lax.dot_general(x, y, **how), x, y).dtype)
             except TypeError as error:
                 return "must not be narrower" in str(error)

@@ -34,15 +34,21 @@ def op(name):
 def test_scalars_and_weak_types_beside_arrays(name, tier):
     whole = name.startswith(("bitwise", "shift"))
     x, number = array(2, 3, dtype=np.int32 if whole else np.float32), 2 if whole else 1.5
-    sweep([Case(f"{name}-right", lambda lax: lambda x: getattr(lax, name)(x, number), (x,), True),
-           Case(f"{name}-left", lambda lax: lambda x: getattr(lax, name)(number, x), (x,), True),
-           Case(f"{name}-both", op(name), (number, number), True)], tier)  # fmt: skip
+    sweep(
+        [
+            Case(f"{name}-right", lambda lax: lambda x: getattr(lax, name)(x, number), (x,), True),
+            Case(f"{name}-left", lambda lax: lambda x: getattr(lax, name)(number, x), (x,), True),
+            Case(f"{name}-both", op(name), (number, number), True),
+        ],
+        tier,
+    )
 
 
 @pytest.mark.parametrize("transform", ["jvp", "vjp", "linearize"])
 def test_derivatives_at_python_scalars_have_jax_s_weak_types(transform, tier):
-    cases = [Case(name, op(name), (0.75, 0.25)[:count], True)
-             for count, names in ((1, UNARY), (2, BINARY)) for name in names]  # fmt: skip
+    cases = [
+        Case(name, op(name), (0.75, 0.25)[:count], True) for count, names in ((1, UNARY), (2, BINARY)) for name in names
+    ]
     programs = {
         "floors": lambda jax, lax, jnp: lambda x: lax.complex(x, jnp.floor_divide(x, x)),
         "elu of complex": lambda jax, lax, jnp: lambda x: jax.nn.elu(lax.complex(x, x)).real,
@@ -84,16 +90,18 @@ def test_tangents_are_spread_with_the_operands(name, tier):
 
 def test_powers_with_integers_are_spread(tier):
     shapes = [((1, 3), (2, 3)), ((2, 3), (2, 1)), ((), (2, 3)), ((2, 3), ())]
-    cases = [
-        Case(f"{n}", op("pow"), (array(*a) + 2, array(*b, dtype=np.int32))) for n, (a, b) in enumerate(shapes)
-    ]
+    cases = [Case(f"{n}", op("pow"), (array(*a) + 2, array(*b, dtype=np.int32))) for n, (a, b) in enumerate(shapes)]
     sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp", "vmap_of_grad")], tier)
 
 
 def test_clamp_is_weak_where_all_its_operands_are(tier):
     x = np.float32(2)
-    cases = [Case(f"{low}-{y}-{high}", lambda lax: lambda a, b, c: lax.clamp(a, b, c), (low, y, high))
-             for low in (1.0, x) for y in (1.5, x) for high in (3.0, x)]  # fmt: skip
+    cases = [
+        Case(f"{low}-{y}-{high}", lambda lax: lambda a, b, c: lax.clamp(a, b, c), (low, y, high))
+        for low in (1.0, x)
+        for y in (1.5, x)
+        for high in (3.0, x)
+    ]
     sweep([transformed(c, t) for c in cases for t in ("plain", "jvp")], tier)
 
 
@@ -113,17 +121,26 @@ def test_accuracies_are_carried_as_by_jax(transform, tier):
     ways = {"highest": lambda lax: lax.AccuracyMode.HIGHEST, "default": lambda lax: lax.AccuracyMode.DEFAULT}
     # Reverse derivatives of jax's sine lose the accuracy that its forward ones keep.
     names = [name for name in ACCURATE if (name, transform) != ("sin", "vmap_of_grad")]
-    sweep([transformed(Case(f"{name}-{way}", accurate(name, of), (array(3, dtype=dtype),), True), transform)
-           for name in names for way, of in ways.items()
-           for dtype in (np.float32, np.complex64)], tier)  # fmt: skip
+    sweep(
+        [
+            transformed(Case(f"{name}-{way}", accurate(name, of), (array(3, dtype=dtype),), True), transform)
+            for name in names
+            for way, of in ways.items()
+            for dtype in (np.float32, np.complex64)
+        ],
+        tier,
+    )
 
 
 def test_tolerances_are_written_as_by_jax():
     def tolerant(name, *how):
         return lambda lax: lambda x: getattr(lax, name)(x, accuracy=lax.Tolerance(*how))
 
-    cases = [Case(f"{name}-{how}", tolerant(name, *how), (array(3),))
-             for name in ("exp", "sin", "logistic") for how in ((1e-3, 1e-5, 0), (0.0, 0.0, 5), (0.1,))]  # fmt: skip
+    cases = [
+        Case(f"{name}-{how}", tolerant(name, *how), (array(3),))
+        for name in ("exp", "sin", "logistic")
+        for how in ((1e-3, 1e-5, 0), (0.0, 0.0, 5), (0.1,))
+    ]
     sweep(cases, jaxpr=False)
     sweep([Case("bogus", lambda lax: lambda x: lax.exp(x, accuracy="bogus"), (array(3),), True)])
 
@@ -138,10 +155,17 @@ def test_products_of_another_dtype_equal_jax_s(transform, tier):
     def product(out):
         return lambda lax: lambda x, y: lax.mul(x, y, out_dtype=out)
 
-    pairs = [(ml_dtypes.bfloat16, ml_dtypes.bfloat16, "float32"), (np.float32, np.float32, "bfloat16"),
-             (np.int8, np.int8, "int32"), (np.float32, np.float16, "float32"), (np.float32, np.float32, "float32")]  # fmt: skip
-    cases = [Case(f"{np.dtype(a)}-{np.dtype(b)}-{out}", product(out), (array(3, dtype=a), array(3, dtype=b)), True)
-             for a, b, out in pairs]  # fmt: skip
+    pairs = [
+        (ml_dtypes.bfloat16, ml_dtypes.bfloat16, "float32"),
+        (np.float32, np.float32, "bfloat16"),
+        (np.int8, np.int8, "int32"),
+        (np.float32, np.float16, "float32"),
+        (np.float32, np.float32, "float32"),
+    ]
+    cases = [
+        Case(f"{np.dtype(a)}-{np.dtype(b)}-{out}", product(out), (array(3, dtype=a), array(3, dtype=b)), True)
+        for a, b, out in pairs
+    ]
     sweep([transformed(case, transform) for case in cases], tier)
 
 
@@ -159,9 +183,7 @@ def test_products_of_reals_may_be_complex():
 def test_signatures_are_those_of_jax():
     def found(lax):
         names = [*UNARY, *BINARY, *ACCURATE, "mulhi", "polygamma", "igamma", "igammac", "betainc", "zeta"]
-        parameters = {
-            n: inspect.signature(getattr(lax, n)).parameters.values() for n in names if n != "round"
-        }
+        parameters = {n: inspect.signature(getattr(lax, n)).parameters.values() for n in names if n != "round"}
         return str({n: [(p.name, p.kind, p.default) for p in ps] for n, ps in parameters.items()})
 
     same(lambda lax: found(lax))

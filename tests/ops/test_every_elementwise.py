@@ -78,14 +78,9 @@ def test_every_axis(tier):
 
     x = array(2, 2, 2)
     pairs = [(a, b) for a in (0, 1, 2, None) for b in (0, 1, 2, None) if (a, b) != (None, None)]
-    cases = [
-        Case(f"{name}-{axes}", mapped(name, axes), (x, x), True)
-        for name in ("sub", "atan2")
-        for axes in pairs
-    ]
+    cases = [Case(f"{name}-{axes}", mapped(name, axes), (x, x), True) for name in ("sub", "atan2") for axes in pairs]
     cases += [Case(f"{name}-2", mapped(name, 2), (x,), True) for name in ("sin", "conj", "sign")]
-    cases += [Case(f"clamp-{axes}", mapped("clamp", axes), (x, x, x), True)
-              for axes in ((0, 1, 2), (2, 0, 2))]  # fmt: skip
+    cases += [Case(f"clamp-{axes}", mapped("clamp", axes), (x, x, x), True) for axes in ((0, 1, 2), (2, 0, 2))]
     sweep(cases, tier)
 
 
@@ -98,8 +93,14 @@ def test_empty_arrays_and_scalars(tier):
 def test_python_scalars(kind, tier):
     value = kind(1.5) if kind in (float, complex) else kind(1)
     tables = ((1, UNARY), (2, BINARY))
-    sweep([Case(f"{name}-{kind.__name__}", op(name), (value,) * count, True) for count, names in tables for name in names],
-          tier)  # fmt: skip
+    sweep(
+        [
+            Case(f"{name}-{kind.__name__}", op(name), (value,) * count, True)
+            for count, names in tables
+            for name in names
+        ],
+        tier,
+    )
 
 
 def test_elements_that_take_up_the_last_axis_are_mapped_along_any():

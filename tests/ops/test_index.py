@@ -25,22 +25,24 @@ SCATTERS = ("scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min
 DYNAMIC = [
     Case("slice", lambda lax: lambda x, i, j: lax.dynamic_slice(x, (i, j), (2, 2)), (X, ONE, ONE)),
     Case("slice-part", lambda lax: lambda x, i: lax.dynamic_slice(x, (i, -1), (4, 1)), (X, ONE)),
-    Case("slice-vector", lambda lax: lambda x, i: lax.dynamic_slice(x, i, (2, 2)),
-         (X, np.array([-1, 5], np.int32))),
+    Case("slice-vector", lambda lax: lambda x, i: lax.dynamic_slice(x, i, (2, 2)), (X, np.array([-1, 5], np.int32))),
     Case("slice-uint8", lambda lax: lambda x, i: lax.dynamic_slice(x, (i, i), (2, 2)), (X, np.uint8(1))),
-    Case("slice-narrow", lambda lax: lambda x, i: lax.dynamic_slice(x, (i,), (2,)),
-         (array(300), np.int8(-1))),
-    Case("slice-as-is",
-         lambda lax: lambda x, i: lax.dynamic_slice(x, (i, i), (2, 2), allow_negative_indices=(False, True)),
-         (X, ONE)),
+    Case("slice-narrow", lambda lax: lambda x, i: lax.dynamic_slice(x, (i,), (2,)), (array(300), np.int8(-1))),
+    Case(
+        "slice-as-is",
+        lambda lax: lambda x, i: lax.dynamic_slice(x, (i, i), (2, 2), allow_negative_indices=(False, True)),
+        (X, ONE),
+    ),
     Case("in_dim", lambda lax: lambda x, i: lax.dynamic_slice_in_dim(x, i, 2, -1), (X, ONE)),
     Case("update", lambda lax: lambda x, u, i: lax.dynamic_update_slice(x, u, (i, -2)), (X, WINDOW, ONE)),
-    Case("update-alone", lambda lax: lambda u, i: lax.dynamic_update_slice(lax.full((4, 3), 1.0), u, (i, i)),
-         (WINDOW, ONE)),
-    Case("update-under", lambda lax: lambda x, i: lax.dynamic_update_slice(x, lax.full((2, 2), 1.0), (i, i)),
-         (X, ONE)),
+    Case(
+        "update-alone",
+        lambda lax: lambda u, i: lax.dynamic_update_slice(lax.full((4, 3), 1.0), u, (i, i)),
+        (WINDOW, ONE),
+    ),
+    Case("update-under", lambda lax: lambda x, i: lax.dynamic_update_slice(x, lax.full((2, 2), 1.0), (i, i)), (X, ONE)),
     Case("update-in-dim", lambda lax: lambda x, i: lax.dynamic_update_slice_in_dim(x, x, i, 0), (X, ONE)),
-]  # fmt: skip
+]
 
 
 def row_gather(lax, **how):
@@ -135,25 +137,14 @@ def vmapped(program, in_axes):
 
 @pytest.mark.parametrize("in_axes", [(0, None, None), (1, 0, None), (None, 0, 1), (None, None, 0), (2, 1, 1)])
 def test_any_operand_may_be_batched_along_any_axis(in_axes):
-    chosen = [
-        *DYNAMIC[:2],
-        DYNAMIC[8],
-        *GATHERS[:3],
-        GATHERS[6],
-        *GATHERS[7:10],
-        *scatters("scatter_add")[:6],
-    ]
+    chosen = [*DYNAMIC[:2], DYNAMIC[8], *GATHERS[:3], GATHERS[6], *GATHERS[7:10], *scatters("scatter_add")[:6]]
 
     def cases():
         for case in chosen:
-            axes = tuple(
-                None if d is None else min(d, np.ndim(a)) for d, a in zip(in_axes, case.args, strict=False)
-            )
+            axes = tuple(None if d is None else min(d, np.ndim(a)) for d, a in zip(in_axes, case.args, strict=False))
             if all(d is None for d in axes):
                 continue
-            args = tuple(
-                a if d is None else np.stack([a, a], d) for d, a in zip(axes, case.args, strict=True)
-            )
+            args = tuple(a if d is None else np.stack([a, a], d) for d, a in zip(axes, case.args, strict=True))
             yield Case(f"{case.name}-{axes}", vmapped(case.program, axes), args)
 
     sweep(list(cases()))
@@ -179,11 +170,13 @@ def test_indexing_moves_every_dtype(name):
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32])
 def test_indices_may_be_of_any_integer_dtype(dtype):
     i, wide = ROWS.astype(dtype), array(300, 3)
-    sweep([
-        Case("fill", lambda lax: row_gather(lax, mode="fill"), (wide, i)),
-        Case("clip", lambda lax: row_gather(lax, mode="clip"), (wide, i)),
-        Case("scatter", lambda lax: row_scatter(lax, "scatter", mode="clip"), (wide, i, array(2, 3))),
-    ])  # fmt: skip
+    sweep(
+        [
+            Case("fill", lambda lax: row_gather(lax, mode="fill"), (wide, i)),
+            Case("clip", lambda lax: row_gather(lax, mode="clip"), (wide, i)),
+            Case("scatter", lambda lax: row_scatter(lax, "scatter", mode="clip"), (wide, i, array(2, 3))),
+        ]
+    )
 
 
 def test_a_function_can_be_applied_to_windows():
@@ -260,19 +253,19 @@ def test_gathers_of_nothing_may_have_slices_larger_than_the_array():
     x, indices = np.ones((0, 3), np.float32), [np.zeros((n, 1), np.int32) for n in (0, 2)]
     sizes = ((1, 3), (1, 0), (1, 5), (0, 3))
     sweep([Case(f"{size}-{len(i)}", gather(size), (x, i), True) for size in sizes for i in indices])
-    empty = Case(
-        "sort", lambda lax: lambda x: lax.sort((x, x), num_keys=1)[1], (np.ones((0, 3), np.float32),)
-    )
+    empty = Case("sort", lambda lax: lambda x: lax.sort((x, x), num_keys=1)[1], (np.ones((0, 3), np.float32),))
     sweep([transformed(empty, t) for t in ("jvp", "vjp", "vmap_of_grad")])
 
 
 def test_slices_along_an_axis_are_jitted_as_jax_s():
     rows = array(3, 4)
-    sweep([
-        Case("index", lambda lax: lambda x: lax.dynamic_index_in_dim(x, -1, 1), (rows,)),
-        Case("dropped", lambda lax: lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False), (rows, 1)),
-        Case("update", lambda lax: lambda x, i: lax.dynamic_update_index_in_dim(x, x[0], i, 0), (rows, np.int8(1))),
-    ])  # fmt: skip
+    sweep(
+        [
+            Case("index", lambda lax: lambda x: lax.dynamic_index_in_dim(x, -1, 1), (rows,)),
+            Case("dropped", lambda lax: lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False), (rows, 1)),
+            Case("update", lambda lax: lambda x, i: lax.dynamic_update_index_in_dim(x, x[0], i, 0), (rows, np.int8(1))),
+        ]
+    )
 
 
 def test_stop_gradient_is_recorded_for_integers_too():
@@ -283,8 +276,13 @@ def test_stop_gradient_is_recorded_for_integers_too():
 def test_stop_gradient_leaves_numbers_as_they_are(x):
     def kinds(jax):
         found = jax.lax.stop_gradient(x), jax.lax.stop_gradient([x])[0]
-        return [isinstance(found[0], int), isinstance(found[0], float), isinstance(found[0], complex), found[0] == found[1] == x,
-                str(jax.jit(jax.lax.stop_gradient)(x).dtype)]  # fmt: skip
+        return [
+            isinstance(found[0], int),
+            isinstance(found[0], float),
+            isinstance(found[0], complex),
+            found[0] == found[1] == x,
+            str(jax.jit(jax.lax.stop_gradient)(x).dtype),
+        ]
 
     same(kinds, may_raise=True)
 

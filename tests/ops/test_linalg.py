@@ -33,9 +33,7 @@ def compared(make, *args, transform=None, values=True, text=True):
     ours, theirs = make(linalg), make(jax.lax.linalg)
     if transform is not None:
         ours, theirs = transform(minijax, ours), transform(jax, theirs)
-    same_lines(
-        "jaxpr", normal(str(minijax.make_jaxpr(ours)(*args))), normal(str(jax.make_jaxpr(theirs)(*args)))
-    )
+    same_lines("jaxpr", normal(str(minijax.make_jaxpr(ours)(*args))), normal(str(jax.make_jaxpr(theirs)(*args))))
     if text:
         texts = [side.jit(f).lower(*args).as_text() for side, f in ((minijax, ours), (jax, theirs))]
         same_lines("StableHLO", *map(canonical, texts))
@@ -72,9 +70,7 @@ def test_triangular_systems_agree_with_jax(how, dtype):
             compared(make, x, y, transform=jvp, values=False)
     compared(make, a, b, transform=vjp)
     for axes in ((None, 1), (0, None), (2, 0)):
-        x, y = (
-            v[0] if d is None else v for v, d in zip((a, np.moveaxis(b, 0, axes[1] or 0)), axes, strict=True)
-        )
+        x, y = (v[0] if d is None else v for v, d in zip((a, np.moveaxis(b, 0, axes[1] or 0)), axes, strict=True))
         x = np.moveaxis(x, 0, 2) if axes[0] == 2 else x
         compared(make, x, y, transform=lambda side, f, axes=axes: side.vmap(f, axes), values=False)
 
@@ -188,18 +184,14 @@ def solver(symmetric=False, has_aux=False, transposed=True):
                 return (found, {"b": x}) if has_aux else found
 
             matvec = lambda x: lax.dot_general(a, x, (((1,), (0,)), ((), ())))  # noqa: E731
-            return lax.custom_linear_solve(
-                matvec, b, solve, solve if transposed else None, symmetric, has_aux
-            )
+            return lax.custom_linear_solve(matvec, b, solve, solve if transposed else None, symmetric, has_aux)
 
         return solve_with
 
     return make
 
 
-@pytest.mark.parametrize(
-    "how", [{}, dict(symmetric=True), dict(has_aux=True), dict(transposed=False)], ids=str
-)
+@pytest.mark.parametrize("how", [{}, dict(symmetric=True), dict(has_aux=True), dict(transposed=False)], ids=str)
 def test_custom_linear_solve_agrees_with_jax(how):
     a, b = random(3, 3), random(3)
     make = solver(**how)
@@ -225,9 +217,7 @@ def raised(call):
     return type(caught.value).__name__
 
 
-@pytest.mark.parametrize(
-    "a, b", [((2, 3), (3, 3)), ((3,), (3,)), ((3, 3), (2, 3)), ((3, 3), (2, 3, 3))], ids=str
-)
+@pytest.mark.parametrize("a, b", [((2, 3), (3, 3)), ((3,), (3,)), ((3, 3), (2, 3)), ((3, 3), (2, 3, 3))], ids=str)
 def test_systems_of_wrong_shapes_are_refused_as_by_jax(a, b):
     x, y = np.ones(a, np.float32), np.ones(b, np.float32)
     calls = [lambda lax=lax: lax.triangular_solve(x, y, left_side=True) for lax in (linalg, jax.lax.linalg)]
@@ -235,9 +225,7 @@ def test_systems_of_wrong_shapes_are_refused_as_by_jax(a, b):
 
 
 @pytest.mark.parametrize("name", ["lu", "eig", "svd", "cholesky"])
-@pytest.mark.parametrize(
-    "shape, dtype", [((3,), np.float32), ((2, 2), np.int32), ((2, 3), np.float32)], ids=str
-)
+@pytest.mark.parametrize("shape, dtype", [((3,), np.float32), ((2, 2), np.int32), ((2, 3), np.float32)], ids=str)
 def test_wrong_matrices_are_refused_as_by_jax(name, shape, dtype):
     x = np.ones(shape, dtype)
     ours, theirs = (getattr(lax, name) for lax in (linalg, jax.lax.linalg))

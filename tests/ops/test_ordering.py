@@ -23,9 +23,7 @@ BARRIERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "transform", ["plain", "jvp", "vjp", "grad", "vmap", "vmap_of_grad", "jit_of_vmap_of_jvp"]
-)
+@pytest.mark.parametrize("transform", ["plain", "jvp", "vjp", "grad", "vmap", "vmap_of_grad", "jit_of_vmap_of_jvp"])
 def test_barriers_equal_jax_s(transform, tier):
     sweep([transformed(case, transform) for case in BARRIERS], tier)
 
@@ -42,8 +40,12 @@ def sink(*of, **how):
 
 @pytest.mark.parametrize("transform", ["plain", "jvp", "grad", "vmap"])
 def test_sinks_equal_jax_s(transform, tier):
-    cases = [Case("one", sink(lambda x: x * 2), (X,)), Case("two", sink(lambda x: x, lambda x: 1), (X,)),
-             Case("kept", sink(lambda x: x * 2, prevent_mlir_dce=True), (X,)), Case("none", sink(), (X,))]  # fmt: skip
+    cases = [
+        Case("one", sink(lambda x: x * 2), (X,)),
+        Case("two", sink(lambda x: x, lambda x: 1), (X,)),
+        Case("kept", sink(lambda x: x * 2, prevent_mlir_dce=True), (X,)),
+        Case("none", sink(), (X,)),
+    ]
     sweep([transformed(case, transform) for case in cases], tier)
 
 
@@ -60,8 +62,10 @@ def test_sinks_inside_control_flow(tier):
 
 def test_tokens_equal_jax_s():
     def printed(jax, lax):
-        return [str(jax.make_jaxpr(f)()) for f in (
-            lax.create_token, lax.after_all, lambda: lax.after_all(lax.create_token(), lax.create_token(2)))]  # fmt: skip
+        return [
+            str(jax.make_jaxpr(f)())
+            for f in (lax.create_token, lax.after_all, lambda: lax.after_all(lax.create_token(), lax.create_token(2)))
+        ]
 
     same(printed)
     same(lambda lax: type(lax.after_all(lax.create_token(), lax.create_token(3))).__name__)
@@ -71,8 +75,11 @@ def test_tokens_equal_jax_s():
 def test_staged_values_equal_jax_s(tier):
     same(lambda lax: [lax.stage(value) for value in (1, 1.5, True, 2j, np.ones(2), np.float64(2))])
     same(lambda lax: lax.stage([1, 2]), True)
-    cases = [Case("x", lambda lax: lax.stage, (X,)), Case("number", lambda lax: lambda x: lax.stage(1.0), (X,)),
-             Case("array", lambda lax: lambda x: lax.stage(np.arange(3)), (X,))]  # fmt: skip
+    cases = [
+        Case("x", lambda lax: lax.stage, (X,)),
+        Case("number", lambda lax: lambda x: lax.stage(1.0), (X,)),
+        Case("array", lambda lax: lambda x: lax.stage(np.arange(3)), (X,)),
+    ]
     sweep([*cases, *(transformed(cases[0], t) for t in ("jvp", "grad", "vmap"))], tier)
 
 
@@ -85,8 +92,11 @@ def test_dtypes_are_told_as_by_jax(wrong):
 
 
 def test_broadcasting_like_another_array(tier):
-    cases = [Case(f"{a.shape}-{b.shape}", lambda lax: lax.broadcast_like, (a, b), True)
-             for a in (X, Y, Y[:, :1], X[:2], X[0]) for b in (X, Y)]  # fmt: skip
+    cases = [
+        Case(f"{a.shape}-{b.shape}", lambda lax: lax.broadcast_like, (a, b), True)
+        for a in (X, Y, Y[:, :1], X[:2], X[0])
+        for b in (X, Y)
+    ]
     sweep([*cases, Case("number", lambda lax: lambda y: lax.broadcast_like(1, y), (Y,))], tier)
     sweep([transformed(cases[1], t) for t in ("jvp", "vjp", "vmap")], tier)
 

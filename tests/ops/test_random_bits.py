@@ -23,9 +23,14 @@ def hashes():
     return ((minijax, lambda *a: random_bits.threefry2x32_p.bind(*a)), (jax, lambda *a: theirs.bind(*a)))
 
 
-OPERANDS = [(*KEY, words(4), words(4)), (*KEY, *KEY), (words(4), words(4), words(4), words(4)),
-            (*KEY, words(2, 2), words(2, 2)), (words(4, 1), words(4, 1), words(1, 4), words(1, 4)),
-            (*KEY, words(0), words(0))]  # fmt: skip
+OPERANDS = [
+    (*KEY, words(4), words(4)),
+    (*KEY, *KEY),
+    (words(4), words(4), words(4), words(4)),
+    (*KEY, words(2, 2), words(2, 2)),
+    (words(4, 1), words(4, 1), words(1, 4), words(1, 4)),
+    (*KEY, words(0), words(0)),
+]
 
 
 @pytest.mark.parametrize("operands", OPERANDS, ids=lambda o: str([np.shape(x) for x in o]))
@@ -44,8 +49,10 @@ def test_threefry_is_written_out_for_accelerators_as_in_jax():
 
 @pytest.mark.parametrize("axes", [(0, 0, None, None), (None, None, 1, 0), (0, 0, 0, 0), (0, 0, 1, 1)])
 def test_threefry_is_batched_as_in_jax(axes):
-    operands = [(KEY[n] if n < 2 else words(4)) if d is None else (words(4) if n < 2 else words(4, 4))
-                for n, d in enumerate(axes)]  # fmt: skip
+    operands = [
+        (KEY[n] if n < 2 else words(4)) if d is None else (words(4) if n < 2 else words(4, 4))
+        for n, d in enumerate(axes)
+    ]
     texts = [jaxpr_text(m, m.vmap(f, in_axes=axes), operands) for m, f in hashes()]
     assert texts[0] == texts[1]
 
@@ -57,9 +64,7 @@ def test_the_hash_function_gives_jax_s_words(shape):
     np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
 
 
-@pytest.mark.parametrize(
-    "operands", [(*KEY, words(4), words(2)), (*KEY, words(4).astype(np.int32), words(4))]
-)
+@pytest.mark.parametrize("operands", [(*KEY, words(4), words(2)), (*KEY, words(4).astype(np.int32), words(4))])
 def test_threefry_rejects_shapes_and_dtypes_that_do_not_fit(operands):
     same_error(*(lambda f=f: f(*operands) for _, f in hashes()))
 
@@ -71,8 +76,10 @@ def test_xla_s_generators_equal_jax_s():
     def by_algorithm(name):
         return lambda lax: bits(algorithm=lax.RandomAlgorithm[name])(lax)
 
-    cases = [Case(f"{np.dtype(d)}", bits(dtype=d), (words(4),), d in (np.int32, np.float32))
-             for d in (np.uint8, np.uint16, np.uint32, np.int32, np.float32)]  # fmt: skip
+    cases = [
+        Case(f"{np.dtype(d)}", bits(dtype=d), (words(4),), d in (np.int32, np.float32))
+        for d in (np.uint8, np.uint16, np.uint32, np.int32, np.float32)
+    ]
     cases += [Case(name, by_algorithm(name), (words(4),)) for name in ("RNG_THREE_FRY", "RNG_PHILOX")]
     sweep(cases)
     # jax writes the new key with `dynamic_update_index_in_dim`, which is more operations.
@@ -89,8 +96,14 @@ def test_uniform_numbers_lie_between_their_bounds():
 
 def test_weak_types_of_uniform_numbers():
     def types(lax):
-        return [(str(r.dtype), r.weak_type) for r in (
-            lax.rng_uniform(0.0, 1.0, (2,)), lax.rng_uniform(0, 5, (2,)), lax.rng_uniform(np.float32(0), 1.0, (2,)))]  # fmt: skip
+        return [
+            (str(r.dtype), r.weak_type)
+            for r in (
+                lax.rng_uniform(0.0, 1.0, (2,)),
+                lax.rng_uniform(0, 5, (2,)),
+                lax.rng_uniform(np.float32(0), 1.0, (2,)),
+            )
+        ]
 
     same(lambda lax: [str(types(lax))])
 

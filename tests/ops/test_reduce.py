@@ -39,16 +39,23 @@ def accepted(name, dtype):
 
 
 def test_reductions_under_every_transform_equal_jax_s():
-    cases = [Case(f"{name}-{shape}-{axes}", reduction(name, axes), (array(*shape),))
-             for name in NUMERIC for shape, axes in SHAPES
-             if (name, shape) != ("reduce_prod", (0, 3))]  # fmt: skip
+    cases = [
+        Case(f"{name}-{shape}-{axes}", reduction(name, axes), (array(*shape),))
+        for name in NUMERIC
+        for shape, axes in SHAPES
+        if (name, shape) != ("reduce_prod", (0, 3))
+    ]
     sweep([transformed(c, t) for c in cases for t in TRANSFORMS])
 
 
 def test_reductions_of_every_dtype_equal_jax_s():
-    sweep([Case(f"{name}-{np.dtype(d)}", reduction(name, (1,)), (array(3, 4, dtype=d),),
-                not accepted(name, d))
-           for name in (*NUMERIC, *LOGICAL) for d in DTYPES])  # fmt: skip
+    sweep(
+        [
+            Case(f"{name}-{np.dtype(d)}", reduction(name, (1,)), (array(3, 4, dtype=d),), not accepted(name, d))
+            for name in (*NUMERIC, *LOGICAL)
+            for d in DTYPES
+        ]
+    )
 
 
 def test_logical_reductions_are_batched_as_in_jax():
@@ -86,7 +93,7 @@ def test_rounding_to_fewer_bits_equals_jax_s():
         )
         for d in DTYPES
     ]
-    sweep(cases, tier="full")  # fmt: skip
+    sweep(cases, tier="full")
     sweep([transformed(cases[DTYPES.index(np.float32)], t) for t in TRANSFORMS])
 
 
@@ -97,11 +104,18 @@ def test_products_of_complex_numbers_have_jax_s_derivative():
 
 def test_places_of_extrema_equal_jax_s():
     special = np.array([[1, np.nan, 5, np.nan], [-0.0, 0.0, -0.0, -np.inf]], np.float32)
-    cases = [Case(f"{name}-{np.dtype(d)}", arg(name, 1), (array(3, 4, dtype=d),))
-             for name in ("argmax", "argmin") for d in DTYPES if d is not np.complex64]  # fmt: skip
+    cases = [
+        Case(f"{name}-{np.dtype(d)}", arg(name, 1), (array(3, 4, dtype=d),))
+        for name in ("argmax", "argmin")
+        for d in DTYPES
+        if d is not np.complex64
+    ]
     cases += [Case(f"{name}-special", arg(name, 1, np.uint8), (special,)) for name in ("argmax", "argmin")]
-    cases += [transformed(Case(f"argmax-{axis}", arg("argmax", axis), (array(2, 3),)), t)
-              for axis in (0, 1) for t in ("vmap", "grad")]  # fmt: skip
+    cases += [
+        transformed(Case(f"argmax-{axis}", arg("argmax", axis), (array(2, 3),)), t)
+        for axis in (0, 1)
+        for t in ("vmap", "grad")
+    ]
     sweep(cases)
 
 

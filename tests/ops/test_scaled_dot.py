@@ -9,8 +9,7 @@ from compare import Case, same_misuse, sweep, transformed
 
 pytestmark = pytest.mark.oracle
 
-F8, E8, BF16, F4 = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu, ml_dtypes.bfloat16,
-                    ml_dtypes.float4_e2m1fn)  # fmt: skip
+F8, E8, BF16, F4 = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu, ml_dtypes.bfloat16, ml_dtypes.float4_e2m1fn)
 
 
 def array(*sizes, dtype=F8):
@@ -39,7 +38,10 @@ PAIR = array(4, 64), array(64, 8)
 SCALES = array(4, 2, dtype=E8), array(2, 8, dtype=E8)
 LAST = (((2,), (2,)), ((0,), (0,)))
 CASES = [
-    case(*PAIR, *SCALES), case(*PAIR), case(*PAIR, SCALES[0]), case(*PAIR, t=SCALES[1]),
+    case(*PAIR, *SCALES),
+    case(*PAIR),
+    case(*PAIR, SCALES[0]),
+    case(*PAIR, t=SCALES[1]),
     case(*PAIR, *SCALES, preferred_element_type=np.float32),
     case(*PAIR, *SCALES, preferred_element_type="float16"),
     case(*PAIR, array(4, 32, dtype=E8), array(1, 8, dtype=BF16)),
@@ -47,8 +49,9 @@ CASES = [
     case(array(2, 4, 64, dtype=BF16), array(2, 64, 8, dtype=BF16)),
     case(array(2, 1, 4, 8), array(2, 1, 8, 3)),
     case(array(4, 64, 2), array(64, 2, 8), dimension_numbers=(((1, 2), (0, 1)), ((), ()))),
-    case(array(4, 8), array(4, 8), dimension_numbers=(((), ()), ((0,), (0,)))), case(array(0, 64), array(64, 8)),
-]  # fmt: skip
+    case(array(4, 8), array(4, 8), dimension_numbers=(((), ()), ((0,), (0,)))),
+    case(array(0, 64), array(64, 8)),
+]
 
 
 @pytest.mark.parametrize("transform", ["plain", "vmap", "vmap_of_vmap", "grad"])
@@ -58,8 +61,13 @@ def test_scaled_products_equal_jax_s(transform, tier):
 
 def test_scaled_products_of_every_dtype_equal_jax_s(tier):
     kinds = (F8, ml_dtypes.float8_e5m2, F4, BF16, np.float16, np.float32, np.int8)
-    sweep([case(array(4, 16, dtype=a), array(16, 8, dtype=b), array(4, 2, dtype=E8))
-           for a, b in itertools.product(kinds, kinds)], tier)  # fmt: skip
+    sweep(
+        [
+            case(array(4, 16, dtype=a), array(16, 8, dtype=b), array(4, 2, dtype=E8))
+            for a, b in itertools.product(kinds, kinds)
+        ],
+        tier,
+    )
 
 
 def test_scaled_products_are_batched_as_in_jax_for_some_operands(tier):
@@ -69,8 +77,13 @@ def test_scaled_products_are_batched_as_in_jax_for_some_operands(tier):
     def wider(x, i):
         return x if i is None else np.stack([x] * 3, i)
 
-    sweep([Case(f"{places}", batched(places), tuple(map(wider, CASES[0].args, places)))
-           for places in [(0, None, 0, None), (None, 0, None, 0), (1, 2, 1, 2), (0, 0, None, 0)]], tier)  # fmt: skip
+    sweep(
+        [
+            Case(f"{places}", batched(places), tuple(map(wider, CASES[0].args, places)))
+            for places in [(0, None, 0, None), (None, 0, None, 0), (1, 2, 1, 2), (0, 0, None, 0)]
+        ],
+        tier,
+    )
 
 
 VALUES = {"x": PAIR[0], "w": PAIR[1], "s": SCALES[0], "t": SCALES[1]}

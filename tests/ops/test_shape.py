@@ -50,32 +50,19 @@ FLOATING = [
     Case("collapse-scalar", lambda lax: lambda x: lax.collapse(x, 0), (SCALAR,)),
     Case("full", lambda lax: lambda x: lax.full((2, 3), x), (SCALAR,)),
     Case("full-like", lambda lax: lambda x: lax.full_like(x, 3, shape=(2,)), (X,)),
-]  # fmt: skip
+]
 
 ANY_DTYPE = [
     lambda lax: lambda x: lax.squeeze(lax.slice(x, (1, 0), (2, 3)), (0,)),
     lambda lax: lambda x: lax.slice(x, (0, 0), (4, 2), (3, 2)),
-    lambda lax: (
-        lambda x: lax.pad(x, lax.squeeze(lax.slice(x, (1, 0), (2, 1)), (0, 1)), ((-1, 2, 1), (0, 0, 1)))
-    ),
+    lambda lax: lambda x: lax.pad(x, lax.squeeze(lax.slice(x, (1, 0), (2, 1)), (0, 1)), ((-1, 2, 1), (0, 0, 1))),
     lambda lax: lambda x: lax.concatenate([x, lax.rev(x, (0,))], 1),
     lambda lax: lambda x: lax.stack(lax.unstack(x, 1), 0),
     lambda lax: lambda x: lax.split(lax.tile(x, (1, 2)), (2, 4), 1),
     lambda lax: lambda x: lax.full_like(x, 1),
     lambda lax: lambda x: lax.full((), 1, x.dtype),
 ]
-DTYPES = (
-    "bool",
-    "int4",
-    "int8",
-    "uint8",
-    "int32",
-    "uint32",
-    "float16",
-    "bfloat16",
-    "float8_e5m2",
-    "complex64",
-)
+DTYPES = ("bool", "int4", "int8", "uint8", "int32", "uint32", "float16", "bfloat16", "float8_e5m2", "complex64")
 
 
 def typed(name):
@@ -103,11 +90,11 @@ def test_a_batch_axis_stays_where_jax_leaves_it(in_axes):
             if axes is None or any(np.ndim(a) < 2 for a in case.args[:1]) or "empty" in case.name:
                 continue
             each = axes if isinstance(axes, tuple) else (axes,) * len(case.args)
-            args = tuple(a if d is None else np.stack([a, a], min(d, np.ndim(a)) if d >= 0 else np.ndim(a))
-                         for a, d in zip(case.args, each, strict=True))  # fmt: skip
-            each = tuple(
-                d if d is None or d < 0 else min(d, np.ndim(a)) for a, d in zip(case.args, each, strict=True)
+            args = tuple(
+                a if d is None else np.stack([a, a], min(d, np.ndim(a)) if d >= 0 else np.ndim(a))
+                for a, d in zip(case.args, each, strict=True)
             )
+            each = tuple(d if d is None or d < 0 else min(d, np.ndim(a)) for a, d in zip(case.args, each, strict=True))
 
             yield Case(f"{case.name}-{in_axes}", vmapped(case.program, each), args)
 
@@ -123,19 +110,22 @@ def test_counting_and_filling_are_jaxs():
     def case(name, make):
         return Case(name, lambda lax: lambda x: make(lax), (SCALAR,))
 
-    sweep([
-        case("iota", lambda lax: lax.iota(np.int32, 4)),
-        case("iota-float", lambda lax: lax.iota(float, 3)),
-        case("iota-none", lambda lax: lax.iota(np.uint8, 0)),
-        case("broadcasted", lambda lax: lax.broadcasted_iota(np.complex64, (2, 3), 1)),
-        case("full-weak", lambda lax: lax.full((2,), 1)),
-        case("full-wrapped", lambda lax: [lax.full((2,), n) for n in (2**31, 2**40 + 5, -(2**31) - 1)]),
-        case("full-scalar", lambda lax: lax.full((), 1.5)),
-        case("full-cast", lambda lax: lax.full((2,), 1.5, np.int32)),
-        case("full-int-shape", lambda lax: lax.full(3, True)),
-        case("full-like-weak", lambda lax: lax.full_like(1, 2.5)),
-        case("empty", lambda lax: lax.empty((2,), np.dtype(np.float32))),
-    ], tier="full")  # fmt: skip
+    sweep(
+        [
+            case("iota", lambda lax: lax.iota(np.int32, 4)),
+            case("iota-float", lambda lax: lax.iota(float, 3)),
+            case("iota-none", lambda lax: lax.iota(np.uint8, 0)),
+            case("broadcasted", lambda lax: lax.broadcasted_iota(np.complex64, (2, 3), 1)),
+            case("full-weak", lambda lax: lax.full((2,), 1)),
+            case("full-wrapped", lambda lax: [lax.full((2,), n) for n in (2**31, 2**40 + 5, -(2**31) - 1)]),
+            case("full-scalar", lambda lax: lax.full((), 1.5)),
+            case("full-cast", lambda lax: lax.full((2,), 1.5, np.int32)),
+            case("full-int-shape", lambda lax: lax.full(3, True)),
+            case("full-like-weak", lambda lax: lax.full_like(1, 2.5)),
+            case("empty", lambda lax: lax.empty((2,), np.dtype(np.float32))),
+        ],
+        tier="full",
+    )
 
 
 ERRORS = [

@@ -36,14 +36,27 @@ def test_functions_under_every_transform_equal_jax_s(transform, tier):
 def test_dtypes_and_ranks_equal_jax_s(tier):
     kinds = [(d, (2,)) for d in (np.float16, np.int32, np.complex64, bool)]
     kinds += [(np.float32, ())]
-    sweep([Case(f"{name}-{np.dtype(d)}-{len(sizes)}", op(name), operands(name, *sizes, dtype=d), True)
-           for name in FUNCTIONS for d, sizes in kinds], tier)  # fmt: skip
+    sweep(
+        [
+            Case(f"{name}-{np.dtype(d)}-{len(sizes)}", op(name), operands(name, *sizes, dtype=d), True)
+            for name in FUNCTIONS
+            for d, sizes in kinds
+        ],
+        tier,
+    )
 
 
 def test_operands_are_broadcast_as_by_jax(tier):
     shapes = ((), (2, 3)), ((2, 1), (2, 3))
-    sweep([Case(f"{name}-{a}-{b}", op(name), (*operands(name, *a)[:1], *operands(name, *b)[1:]), True)
-           for name, count in FUNCTIONS.items() if count > 1 for a, b in shapes], tier)  # fmt: skip
+    sweep(
+        [
+            Case(f"{name}-{a}-{b}", op(name), (*operands(name, *a)[:1], *operands(name, *b)[1:]), True)
+            for name, count in FUNCTIONS.items()
+            if count > 1
+            for a, b in shapes
+        ],
+        tier,
+    )
 
 
 def test_python_scalars_equal_jax_s(tier):
@@ -56,8 +69,11 @@ ODD = np.array([-np.inf, -1, -0.0, 0, 0.5, 1, 7.9, 8.1, np.inf, np.nan], np.floa
 def test_values_at_the_edges_are_jax_s():
     x = np.array([-1, 0, 0.1, 1, 2, np.nan], np.float32)
     grids = [np.meshgrid(*([ODD, ODD, x] if count == 3 else [ODD] * count)) for count in FUNCTIONS.values()]
-    sweep([Case(name, op(name), tuple(v.reshape(-1) for v in grid))
-           for name, grid in zip(FUNCTIONS, grids, strict=True)], "full", jaxpr=False)  # fmt: skip
+    sweep(
+        [Case(name, op(name), tuple(v.reshape(-1) for v in grid)) for name, grid in zip(FUNCTIONS, grids, strict=True)],
+        "full",
+        jaxpr=False,
+    )
 
 
 def wide(name):

@@ -11,8 +11,7 @@ pytestmark = pytest.mark.oracle
 
 INF = np.inf
 TRANSFORMS = ("plain", "jvp", "vjp", "vmap", "vmap_of_grad", "grad_of_vmap", "jvp_of_grad", "vmap_of_vmap")
-DTYPES = (bool, np.int8, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32, np.complex64,
-          ml_dtypes.float8_e4m3fn)  # fmt: skip
+DTYPES = (bool, np.int8, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32, np.complex64, ml_dtypes.float8_e4m3fn)
 # (shape, window, strides, padding, base dilation, window dilation)
 WINDOWS = [
     ((4, 5), (2, 2)),
@@ -61,8 +60,14 @@ def pooled(name, window, dtype=np.float32):
 def winning(primitive, select="ge", dims=(2, 2), strides=(2, 2), padding=((0, 0), (0, 1)), **more):
     def program(lax):
         return lambda t, x: getattr(lax, primitive).bind(
-            t, x, select_prim=getattr(lax, f"{select}_p"), window_dimensions=dims, window_strides=strides,
-            padding=padding, **more)  # fmt: skip
+            t,
+            x,
+            select_prim=getattr(lax, f"{select}_p"),
+            window_dimensions=dims,
+            window_strides=strides,
+            padding=padding,
+            **more,
+        )
 
     return program
 
@@ -70,17 +75,18 @@ def winning(primitive, select="ge", dims=(2, 2), strides=(2, 2), padding=((0, 0)
 SCATTER = Case("scatter", winning("select_and_scatter_add_p"), (array(2, 3), array(4, 5)))
 DILATIONS = dict(base_dilation=(1, 1), window_dilation=(1, 1))
 GATHER = Case("gather", winning("select_and_gather_add_p", **DILATIONS), (array(4, 5), array(4, 5)))
-LEAST = Case("least", winning("select_and_gather_add_p", "le", base_dilation=(2, 1), window_dilation=(1, 1)),
-             (array(4, 5), array(4, 5)))  # fmt: skip
+LEAST = Case(
+    "least",
+    winning("select_and_gather_add_p", "le", base_dilation=(2, 1), window_dilation=(1, 1)),
+    (array(4, 5), array(4, 5)),
+)
 
 
 @pytest.mark.parametrize("name", ["add", "max", "min"])
 def test_windows_under_every_transform_equal_jax_s(name):
-    cases = [Case(f"{name}-{shape}-{window}", pooled(name, window), (array(*shape),))
-             for shape, *window in WINDOWS]  # fmt: skip
+    cases = [Case(f"{name}-{shape}-{window}", pooled(name, window), (array(*shape),)) for shape, *window in WINDOWS]
     # Of rank 0, jax's gradient of an extremum aborts the process.
-    sweep([transformed(c, t) for c in cases for t in TRANSFORMS
-           if c.args[0].ndim or t == "plain" or name == "add"])  # fmt: skip
+    sweep([transformed(c, t) for c in cases for t in TRANSFORMS if c.args[0].ndim or t == "plain" or name == "add"])
 
 
 def test_windows_of_every_dtype_equal_jax_s():
@@ -88,14 +94,18 @@ def test_windows_of_every_dtype_equal_jax_s():
     for name in ("add", "max", "min"):
         sweep([Case(f"{name}-{np.dtype(d)}", pooled(name, window, d), (array(3, 4, dtype=d),),
                     may_raise=d is bool and name == "add") for d in DTYPES])  # fmt: skip
-        cases = [Case(f"{name}-{np.dtype(d)}", pooled(name, window, d), (array(3, 4, dtype=d),))
-                 for d in (np.float16, ml_dtypes.bfloat16, np.complex64)]  # fmt: skip
+        cases = [
+            Case(f"{name}-{np.dtype(d)}", pooled(name, window, d), (array(3, 4, dtype=d),))
+            for d in (np.float16, ml_dtypes.bfloat16, np.complex64)
+        ]
         sweep([transformed(c, t) for c in cases for t in ("jvp", "vjp")])
 
 
 def test_windows_at_double_precision_equal_jax_s():
-    cases = [Case(n, pooled(n, ((2, 2), (1, 2), "SAME"), np.float64), (array(3, 4, dtype=np.float64),))
-             for n in ("add", "max", "min")]  # fmt: skip
+    cases = [
+        Case(n, pooled(n, ((2, 2), (1, 2), "SAME"), np.float64), (array(3, 4, dtype=np.float64),))
+        for n in ("add", "max", "min")
+    ]
     with ours().enable_x64(True), theirs().enable_x64(True):
         sweep([transformed(c, t) for c in cases for t in ("plain", "jvp", "vjp", "jvp_of_grad")])
 
@@ -112,8 +122,13 @@ def test_windows_are_batched_along_every_axis_as_in_jax(axis):
 
         return program
 
-    sweep([Case(f"{n}-{make.__name__}", make(n), (array(4, 5, 6),))
-           for n in ("add", "max", "min") for make in (batched, graded)])  # fmt: skip
+    sweep(
+        [
+            Case(f"{n}-{make.__name__}", make(n), (array(4, 5, 6),))
+            for n in ("add", "max", "min")
+            for make in (batched, graded)
+        ]
+    )
 
 
 def mapped(program, axes):
@@ -124,15 +139,21 @@ def mapped(program, axes):
 def test_winners_are_batched_along_every_axis_as_in_jax(axes):
     cases = []
     for case in (SCATTER, GATHER, LEAST):
-        args = [x if a is None else np.moveaxis(np.stack([x, 2 * x]), 0, a)
-                for x, a in zip(case.args, axes, strict=True)]  # fmt: skip
+        args = [
+            x if a is None else np.moveaxis(np.stack([x, 2 * x]), 0, a) for x, a in zip(case.args, axes, strict=True)
+        ]
         cases.append(Case(f"{case.name}-{axes}", mapped(case.program, axes), tuple(args)))
     sweep(cases)
 
 
 def test_winners_under_every_transform_equal_jax_s():
-    sweep([transformed(c, t) for c in (SCATTER, GATHER, LEAST)
-           for t in ("plain", "jvp", "vjp", "grad", "vmap_of_grad", "jvp_of_grad", "hessian")])  # fmt: skip
+    sweep(
+        [
+            transformed(c, t)
+            for c in (SCATTER, GATHER, LEAST)
+            for t in ("plain", "jvp", "vjp", "grad", "vmap_of_grad", "jvp_of_grad", "hessian")
+        ]
+    )
 
 
 def test_derivatives_with_respect_to_one_operand_equal_jax_s():
@@ -147,21 +168,29 @@ def test_derivatives_with_respect_to_one_operand_equal_jax_s():
 
 
 def test_winners_of_other_dtypes_equal_jax_s():
-    sweep([Case(f"{c.name}-{np.dtype(d)}", c.program, tuple(x.astype(d) for x in c.args),
-                may_raise=d is np.complex64)
-           for c in (SCATTER, GATHER) for d in (np.float16, np.complex64)])  # fmt: skip
-    scatters = [np.int32, np.uint8, bool]
     sweep(
-        [Case(f"{np.dtype(d)}", SCATTER.program, tuple(x.astype(d) for x in SCATTER.args)) for d in scatters]
+        [
+            Case(f"{c.name}-{np.dtype(d)}", c.program, tuple(x.astype(d) for x in c.args), may_raise=d is np.complex64)
+            for c in (SCATTER, GATHER)
+            for d in (np.float16, np.complex64)
+        ]
     )
+    scatters = [np.int32, np.uint8, bool]
+    sweep([Case(f"{np.dtype(d)}", SCATTER.program, tuple(x.astype(d) for x in SCATTER.args)) for d in scatters])
 
 
 def test_ties_go_to_jax_s_winner():
     flat = np.zeros((4, 4), np.float32)
     special = np.array([[1, np.nan, 0.0, -0.0], [-0.0, 0.0, INF, INF], [-INF, -INF, 2, 2]], np.float32)
-    sweep([transformed(Case(f"{n}-{i}", pooled(n, ((2, 2), (1, 1), "SAME")), (x,)), t)
-           for n in ("max", "min") for i, x in enumerate((flat, special)) for t in ("jvp", "vjp")],
-          tier="full")  # fmt: skip
+    sweep(
+        [
+            transformed(Case(f"{n}-{i}", pooled(n, ((2, 2), (1, 1), "SAME")), (x,)), t)
+            for n in ("max", "min")
+            for i, x in enumerate((flat, special))
+            for t in ("jvp", "vjp")
+        ],
+        tier="full",
+    )
 
 
 def test_gradients_of_cropped_windows_are_those_of_windows_over_a_slice():
@@ -207,10 +236,13 @@ def test_padding_names_mean_jax_s_pairs(padding):
 
 
 def test_window_counts_equal_jax_s():
-    windows = [((4, 5), (2, 2), (1, 2), ((0, 1), (1, 0))), ((4, 5), (9, 2), (1, 2), ((0, 0), (0, 0))),
-               ((4, 5), (2, 2), (1, 2), ((0, 1), (1, 0)), (2, 1), (1, 2)),
-               ((0, 5), (1, 2), (1, 2), ((0, 0), (0, 0)), (2, 2)),
-               ((4, 5), (2, 2), (1, 2), ((0, -9), (0, 0)), None, (1, 2))]  # fmt: skip
+    windows = [
+        ((4, 5), (2, 2), (1, 2), ((0, 1), (1, 0))),
+        ((4, 5), (9, 2), (1, 2), ((0, 0), (0, 0))),
+        ((4, 5), (2, 2), (1, 2), ((0, 1), (1, 0)), (2, 1), (1, 2)),
+        ((0, 5), (1, 2), (1, 2), ((0, 0), (0, 0)), (2, 2)),
+        ((4, 5), (2, 2), (1, 2), ((0, -9), (0, 0)), None, (1, 2)),
+    ]
     same(lambda lax: [lax.reduce_window_shape_tuple(*w) for w in windows])
 
 
@@ -235,8 +267,9 @@ ERRORS = {
     "initial array": window((2, 2), init=np.zeros(1, np.float32)),
     "gathered shapes": lambda lax: run_on_gather(lax, array(2, 3)),
     "unknown dilated gradient": lambda jax, lax: jax.grad(
-        lambda x: lax.reduce_window(x, -INF, lax.max, (2,), (1,), "VALID", (1,), (2,)).sum())(array(5)),
-}  # fmt: skip
+        lambda x: lax.reduce_window(x, -INF, lax.max, (2,), (1,), "VALID", (1,), (2,)).sum()
+    )(array(5)),
+}
 
 
 def run_on_gather(lax, tangents):
@@ -299,8 +332,13 @@ def test_maximal_windows_on_tpu_need_no_padding():
 
 @pytest.mark.parametrize("padding", ["SAME", "SAME_LOWER", "VALID", "same"])
 def test_kinds_of_padding_give_jax_s_pairs(padding):
-    for shape, window, strides in [((7, 5), (3, 2), (1, 1)), ((7, 5), (3, 2), (2, 3)), ((0, 5), (3, 2), (2, 3)),
-                                   ((), (), ()), (np.array([7]), np.array([9]), np.array([4]))]:  # fmt: skip
+    for shape, window, strides in [
+        ((7, 5), (3, 2), (1, 1)),
+        ((7, 5), (3, 2), (2, 3)),
+        ((0, 5), (3, 2), (2, 3)),
+        ((), (), ()),
+        (np.array([7]), np.array([9]), np.array([4])),
+    ]:
         ours, theirs = both(lambda lax: lax.padtype_to_pads)
         assert ours(shape, window, strides, padding) == theirs(shape, window, strides, padding)
 

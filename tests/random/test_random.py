@@ -6,19 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from compare import (
-    Case,
-    both,
-    ours,
-    run_on,
-    same,
-    same_error,
-    same_jaxpr,
-    same_text,
-    same_value,
-    sweep,
-    theirs,
-)
+from compare import Case, both, ours, run_on, same, same_error, same_jaxpr, same_text, same_value, sweep, theirs
 
 import minijax
 from minijax import random
@@ -56,9 +44,9 @@ def test_bits_keys_and_numbers_equal_jaxs_in_every_mode(partitionable, x64):
                 "fold_in": random.key_data(random.fold_in(key, 2**32 - 1)),
                 "each": jax.vmap(lambda k: (random.bits(k, (3,)), random.key_data(random.split(k))))(keys),
                 "by axis": jax.vmap(jax.vmap(random.bits), 1)(random.split(key, (2, 3))),
-                "both": jax.vmap(
-                    lambda k: jax.vmap(lambda i: random.key_data(random.fold_in(k, i)))(np.arange(3))
-                )(keys),
+                "both": jax.vmap(lambda k: jax.vmap(lambda i: random.key_data(random.fold_in(k, i)))(np.arange(3)))(
+                    keys
+                ),
                 "normal": random.normal(key, (3,)),
                 "randint": random.randint(key, (5,), -3, 9),
                 "permutation": random.permutation(key, 9),
@@ -193,10 +181,7 @@ TRANSFORMED = [
     mapped("axis", lambda jax, r: jax.vmap(lambda k: r.key_data(r.split(k))), 1, (2, 3)),
     mapped("unwrap", lambda jax, r: r.key_data, 1, (2, 3)),
     mapped("fold-one", lambda jax, r: lambda k: r.key_data(r.fold_in(k, 7))),
-    mapped(
-        "fold-all",
-        lambda jax, r: lambda k: jax.vmap(lambda i: r.key_data(r.fold_in(k, i)))(np.arange(3)),
-    ),
+    mapped("fold-all", lambda jax, r: lambda k: jax.vmap(lambda i: r.key_data(r.fold_in(k, i)))(np.arange(3))),
     Case("seeds", lambda jax, random: jax.vmap(lambda s: random.key_data(random.key(s))), (np.arange(3),)),
     Case("grad", derivative, (np.float32(0.5), SEED)),
     Case(
@@ -211,9 +196,7 @@ TRANSFORMED = [
     Case(
         "carried",
         lambda jax, random: (
-            lambda seed: random.key_data(
-                jax.lax.fori_loop(0, 3, lambda i, k: random.fold_in(k, i), random.key(seed))
-            )
+            lambda seed: random.key_data(jax.lax.fori_loop(0, 3, lambda i, k: random.fold_in(k, i), random.key(seed)))
         ),
         (SEED,),
     ),

@@ -74,8 +74,7 @@ def _elsewhere(jax):
 @pytest.mark.parametrize("name", CALLS)
 def test_a_compiled_program_takes_what_jaxs_takes_and_refuses_the_rest(name):
     ours, theirs = [
-        compare.outcome(lambda jax=jax: CALLS[name](jax, _compiled(jax)))
-        for jax in (compare.ours(), compare.theirs())
+        compare.outcome(lambda jax=jax: CALLS[name](jax, _compiled(jax))) for jax in (compare.ours(), compare.theirs())
     ]
     if theirs.error is None:
         compare.same_value(ours.value, theirs.value)
@@ -92,8 +91,7 @@ def test_a_shape_without_values_is_refused():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(
-    "name",
-    ["another shape", "another dtype", "one less", "another tree", "inside jit", "committed elsewhere"],
+    "name", ["another shape", "another dtype", "one less", "another tree", "inside jit", "committed elsewhere"]
 )
 def test_the_errors_hold_jaxs_phrases(name):
     phrases = {

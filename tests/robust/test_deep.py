@@ -47,11 +47,7 @@ def test_a_long_chain_is_traced_printed_checked_lowered_and_dropped():
 def test_a_long_chain_is_differentiated():
     traced = jax.jit(jax.grad(chain)).trace(1.0)
     names = [eqn.primitive.name for eqn in traced.jaxpr.eqns]
-    assert (names.count("sin"), names.count("cos"), names.count("mul")) == (
-        LONG // 2,
-        LONG // 2,
-        LONG // 2 * 3,
-    )
+    assert (names.count("sin"), names.count("cos"), names.count("mul")) == (LONG // 2, LONG // 2, LONG // 2 * 3)
     assert traced.lower().as_text().count("stablehlo.cosine") == LONG // 2
 
 
@@ -79,9 +75,7 @@ def test_two_hundred_nested_jits(how):
 
 def test_two_hundred_nested_jits_in_a_thread():
     found = []
-    thread = threading.Thread(
-        target=lambda: found.extend(CALLS[how][0](nest(NESTED)) for how in ("call", "grad"))
-    )
+    thread = threading.Thread(target=lambda: found.extend(CALLS[how][0](nest(NESTED)) for how in ("call", "grad")))
     thread.start()
     thread.join()
     assert found == [206.0, 2.0]

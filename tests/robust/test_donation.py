@@ -88,15 +88,7 @@ USES = {
     "tolist": lambda jax, x: x.tolist(),
     "any": lambda jax, x: x.any(),
     "array_equal": lambda jax, x: jax.numpy.array_equal(x, x),
-    "its type": lambda jax, x: (
-        x.shape,
-        str(x.dtype),
-        x.ndim,
-        x.size,
-        len(x),
-        x.weak_type,
-        str(jax.typeof(x)),
-    ),
+    "its type": lambda jax, x: (x.shape, str(x.dtype), x.ndim, x.size, len(x), x.weak_type, str(jax.typeof(x))),
     "jnp's view of its type": lambda jax, x: (jax.numpy.shape(x), str(jax.numpy.result_type(x, 1))),
     "eval_shape": lambda jax, x: str(jax.eval_shape(lambda a: a, x)),
     "make_jaxpr": lambda jax, x: str(jax.make_jaxpr(lambda a: a + 1)(x)),
@@ -139,9 +131,7 @@ def _same(program):
     """Both sides give equal values or raise the same error with the same message."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ours, theirs = [
-            compare.outcome(lambda side=side: program(side)) for side in (compare.ours(), compare.theirs())
-        ]
+        ours, theirs = [compare.outcome(lambda side=side: program(side)) for side in (compare.ours(), compare.theirs())]
     if ours.error and theirs.error and all(GONE.search(str(result.error)) for result in (ours, theirs)):
         return
     if ours.error or theirs.error:
@@ -164,11 +154,7 @@ def _tried(f):
         return f()
     except Exception as error:
         gone = GONE.search(str(error))
-        return (
-            "gone"
-            if gone
-            else [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
-        )
+        return "gone" if gone else [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
 
 
 def _call(f, donated, *chosen, n=4):
@@ -206,16 +192,10 @@ def _captured(make, end, call):
     return program
 
 
-ENDS = {
-    "deleted": lambda jax, x: x.delete(),
-    "donated": lambda jax, x: jax.jit(lambda a: a + 1, **DONATE)(x),
-}
+ENDS = {"deleted": lambda jax, x: x.delete(), "donated": lambda jax, x: jax.jit(lambda a: a + 1, **DONATE)(x)}
 CAPTURED = {
     "jit": (lambda jax, x: jax.jit(lambda a: a + x), lambda jax, f: f(1.0)),
-    "jit, retraced": (
-        lambda jax, x: (jax.jit(lambda a: a + x), iter((1.0, 1))),
-        lambda jax, f: f[0](next(f[1])),
-    ),
+    "jit, retraced": (lambda jax, x: (jax.jit(lambda a: a + x), iter((1.0, 1))), lambda jax, f: f[0](next(f[1]))),
     "inner jit": (lambda jax, x: jax.jit(lambda a: a + x), lambda jax, f: jax.jit(lambda b: f(b))(1.0)),
     "vmap of jit": (lambda jax, x: jax.jit(lambda a: (a + x).sum()), lambda jax, f: jax.vmap(f)(np.ones(2))),
     "grad": (lambda jax, x: lambda a: (a * x).sum(), lambda jax, f: jax.grad(f)(1.0)),
@@ -254,12 +234,10 @@ CALLS = {
     "for nothing": _call(lambda a: (), 0, 0),
     "empty": _call(lambda a: a + 1, 0, 0, n=0),
     "with an error": _call(lambda a: a @ a[:2], 0, 0),
-    "in a tree, twice": lambda jax: (lambda x: (
-        _tried(lambda: jax.jit(lambda t: [a + 1 for a in t], **DONATE)([x, x])), x.is_deleted()
-    ))(jax.numpy.ones(3)),
-    "captured too": lambda jax: (lambda x: (jax.jit(lambda a: a + x, **DONATE)(x), x.is_deleted()))(
-        jax.numpy.ones(3)
-    ),
+    "in a tree, twice": lambda jax: (
+        lambda x: (_tried(lambda: jax.jit(lambda t: [a + 1 for a in t], **DONATE)([x, x])), x.is_deleted())
+    )(jax.numpy.ones(3)),
+    "captured too": lambda jax: (lambda x: (jax.jit(lambda a: a + x, **DONATE)(x), x.is_deleted()))(jax.numpy.ones(3)),
     "captured too, large": lambda jax: (lambda x: (jax.jit(lambda a: a + x, **DONATE)(x), x.is_deleted()))(
         jax.numpy.ones(500)
     ),
@@ -269,45 +247,49 @@ CALLS = {
     ),
     "a scalar again and again": lambda jax: [jax.jit(lambda a: a + 1, **DONATE)(1.5) + 1.5 for _ in range(3)],
     "in a loop": lambda jax: (lambda f: f(f(f(f(jax.numpy.arange(4.0))))))(jax.jit(lambda a: a + 1, **DONATE)),
-    "by keyword": lambda jax: (lambda x: (
-        jax.jit(lambda *, a: a + 1, donate_argnames="a")(a=x), x.is_deleted()
-    ))(jax.numpy.ones(3)),
-    "by number, as a keyword": lambda jax: (lambda x: (
-        jax.jit(lambda a: a + 1, **DONATE)(a=x), x.is_deleted()
-    ))(jax.numpy.ones(3)),
-    "by a negative number": lambda jax: (lambda x: (
-        jax.jit(lambda a, b: a + b, donate_argnums=-1)(1.0, x), x.is_deleted()
-    ))(jax.numpy.ones(3)),
-    "compiled": lambda jax: (lambda x: (
-        jax.jit(lambda a: a + 1, **DONATE).lower(x).compile()(x), x.is_deleted()
-    ))(jax.numpy.ones(3)),
-    "compiled, twice": lambda jax: (lambda x: (
-        _tried(lambda: jax.jit(lambda a, b: (a + 1, b), donate_argnums=(0, 1)).lower(x, x).compile()(x, x))
-    ))(jax.numpy.ones(3)),
+    "by keyword": lambda jax: (lambda x: (jax.jit(lambda *, a: a + 1, donate_argnames="a")(a=x), x.is_deleted()))(
+        jax.numpy.ones(3)
+    ),
+    "by number, as a keyword": lambda jax: (lambda x: (jax.jit(lambda a: a + 1, **DONATE)(a=x), x.is_deleted()))(
+        jax.numpy.ones(3)
+    ),
+    "by a negative number": lambda jax: (
+        lambda x: (jax.jit(lambda a, b: a + b, donate_argnums=-1)(1.0, x), x.is_deleted())
+    )(jax.numpy.ones(3)),
+    "compiled": lambda jax: (lambda x: (jax.jit(lambda a: a + 1, **DONATE).lower(x).compile()(x), x.is_deleted()))(
+        jax.numpy.ones(3)
+    ),
+    "compiled, twice": lambda jax: (
+        lambda x: _tried(lambda: jax.jit(lambda a, b: (a + 1, b), donate_argnums=(0, 1)).lower(x, x).compile()(x, x))
+    )(jax.numpy.ones(3)),
     "elsewhere": lambda jax: (lambda x: (jax.jit(lambda a: a + 1, **DONATE)(x), x.is_deleted()))(
         jax.device_put(jax.numpy.ones(3), jax.devices()[-1])
     ),
     "int4": lambda jax: (lambda x: (jax.jit(lambda a: a + a, **DONATE)(x), x.is_deleted()))(
         jax.numpy.ones(4, jax.numpy.int4)
     ),
-    "without jit": lambda jax: (lambda x: (
-        jax.disable_jit()(jax.jit(lambda a: a + 1, **DONATE))(x), x.is_deleted()
-    ))(jax.numpy.ones(3)),
-    "a key": lambda jax: (lambda k: (
-        jax.random.key_data(jax.jit(lambda a: jax.random.split(a)[0], **DONATE)(k)),
-        _tried(lambda: jax.random.key_data(k) + 0),
-    ))(jax.random.key(0)),
-    "device_put to where it is": lambda jax: (lambda x: (
-        jax.device_put(x, jax.devices()[0], donate=True), x.is_deleted()
-    ))(jax.numpy.ones(3)),
+    "without jit": lambda jax: (lambda x: (jax.disable_jit()(jax.jit(lambda a: a + 1, **DONATE))(x), x.is_deleted()))(
+        jax.numpy.ones(3)
+    ),
+    "a key": lambda jax: (
+        lambda k: (
+            jax.random.key_data(jax.jit(lambda a: jax.random.split(a)[0], **DONATE)(k)),
+            _tried(lambda: jax.random.key_data(k) + 0),
+        )
+    )(jax.random.key(0)),
+    "device_put to where it is": lambda jax: (
+        lambda x: (jax.device_put(x, jax.devices()[0], donate=True), x.is_deleted())
+    )(jax.numpy.ones(3)),
     "deleted twice": lambda jax: (lambda x: (x.delete(), x.delete(), x.is_deleted()))(jax.numpy.ones(3)),
     "deleted after a call": lambda jax: (lambda x: (jax.jit(lambda a: a + 1)(x), x.delete())[0])(jax.numpy.ones(3)),
-    "a forwarded result deleted": lambda jax: (lambda x: (lambda y: (
-        y.delete(), x.is_deleted(), y.is_deleted()
-    ))(jax.jit(lambda a: a)(x)))(jax.numpy.ones(3)),
-    "a forwarded result donated": lambda jax: (lambda x: (lambda y: (
-        jax.jit(lambda a: a + 1, **DONATE)(y), x.is_deleted(), y.is_deleted()
-    ))(jax.jit(lambda a: a)(x)))(jax.numpy.ones(3)),
+    "a forwarded result deleted": lambda jax: (
+        lambda x: (lambda y: (y.delete(), x.is_deleted(), y.is_deleted()))(jax.jit(lambda a: a)(x))
+    )(jax.numpy.ones(3)),
+    "a forwarded result donated": lambda jax: (
+        lambda x: (lambda y: (jax.jit(lambda a: a + 1, **DONATE)(y), x.is_deleted(), y.is_deleted()))(
+            jax.jit(lambda a: a)(x)
+        )
+    )(jax.numpy.ones(3)),
     "inside jit": _inside(lambda jax, g, x: jax.jit(lambda y: (g(y), y * 2))(x)),
     "inside jit, twice": _inside(lambda jax, g, x: jax.jit(lambda y: (g(y), g(y)))(x)),
     "inside jit, captured": _inside(lambda jax, g, x: jax.jit(lambda y: g(x) + y)(1.0)),
@@ -317,9 +299,12 @@ CALLS = {
     "under linearize": _inside(lambda jax, g, x: jax.linearize(g, x)[0]),
     "under vmap": _inside(lambda jax, g, x: jax.vmap(g)(x)),
     "under scan": _inside(lambda jax, g, x: jax.lax.scan(lambda c, _: (g(c), None), x, None, length=3)[0]),
-    **{f"captured by {name}, {end}": _captured(make, ENDS[end], call)
-       for name, (make, call) in CAPTURED.items() for end in ENDS},
-}  # fmt: skip
+    **{
+        f"captured by {name}, {end}": _captured(make, ENDS[end], call)
+        for name, (make, call) in CAPTURED.items()
+        for end in ENDS
+    },
+}
 
 
 @pytest.mark.parametrize("name", CALLS)

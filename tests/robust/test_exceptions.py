@@ -78,9 +78,7 @@ PROGRAMS = {
         lambda a: jax.vmap(lambda b: fuse(a * b), axis_name="j")(x), axis_name="i"
     )(x),
     "scan": lambda jax, fuse, x: jax.lax.scan(lambda c, a: (fuse(c + a), c), 0.0, x),
-    "grad of scan": lambda jax, fuse, x: jax.grad(
-        lambda y: jax.lax.scan(lambda c, a: (fuse(c * a), c), 1.0, y)[0]
-    )(x),
+    "grad of scan": lambda jax, fuse, x: jax.grad(lambda y: jax.lax.scan(lambda c, a: (fuse(c * a), c), 1.0, y)[0])(x),
     "cond": lambda jax, fuse, x: jax.lax.cond(x[0] > 0, lambda y: fuse(y * 2), _identity, x),
     "the other branch": lambda jax, fuse, x: jax.lax.cond(x[0] > 0, _identity, lambda y: fuse(y * 2), x),
     "switch": lambda jax, fuse, x: jax.lax.switch(1, [_identity, _identity, lambda y: fuse(y * 2)], x),
@@ -92,15 +90,9 @@ PROGRAMS = {
     "checkpoint": lambda jax, fuse, x: jax.grad(lambda y: jax.checkpoint(lambda z: fuse(z * z))(y).sum())(x),
     "custom_jvp's function": lambda jax, fuse, x: _custom_jvp(jax, _identity, fuse)(x),
     "custom_jvp's rule": lambda jax, fuse, x: jax.jvp(_custom_jvp(jax, fuse), (x,), (x,)),
-    "custom_jvp's rule in jit": lambda jax, fuse, x: jax.jit(
-        jax.grad(lambda y: _custom_jvp(jax, fuse)(y).sum())
-    )(x),
-    "custom_vjp's forward": lambda jax, fuse, x: jax.grad(
-        lambda y: _custom_vjp(jax, fuse, _identity)(y).sum()
-    )(x),
-    "custom_vjp's backward": lambda jax, fuse, x: jax.grad(
-        lambda y: _custom_vjp(jax, _identity, fuse)(y).sum()
-    )(x),
+    "custom_jvp's rule in jit": lambda jax, fuse, x: jax.jit(jax.grad(lambda y: _custom_jvp(jax, fuse)(y).sum()))(x),
+    "custom_vjp's forward": lambda jax, fuse, x: jax.grad(lambda y: _custom_vjp(jax, fuse, _identity)(y).sum())(x),
+    "custom_vjp's backward": lambda jax, fuse, x: jax.grad(lambda y: _custom_vjp(jax, _identity, fuse)(y).sum())(x),
     "custom_vjp's backward in scan": lambda jax, fuse, x: jax.grad(
         lambda y: jax.lax.scan(lambda c, a: (_custom_vjp(jax, _identity, fuse)(c) * a, c), 1.0, y)[0]
     )(x),
@@ -215,11 +207,7 @@ def test_a_rule_that_raises_while_lowering_leaves_nothing():
 
     breaking = Breaking("sin_that_breaks", "sine", INEXACT, lambda t, ans, x: t)
     f, limit = minijax.jit(lambda x: breaking(x) + 1), sys.getrecursionlimit()
-    for call in (
-        lambda: f(X),
-        lambda: breaking(jnp.asarray(X)),
-        lambda: minijax.jit(minijax.vmap(breaking))(X),
-    ):
+    for call in (lambda: f(X), lambda: breaking(jnp.asarray(X)), lambda: minijax.jit(minijax.vmap(breaking))(X)):
         with pytest.raises(Boom):
             call()
         assert left_behind(limit) == []
@@ -233,10 +221,12 @@ BAD_OPTIONS = {"unknown": {"no_such_option": 1}, "wrong kind": {"xla_embed_ir_in
 @pytest.mark.oracle
 @pytest.mark.parametrize("options", BAD_OPTIONS.values(), ids=BAD_OPTIONS)
 def test_a_compiler_option_that_xla_rejects_raises_and_is_forgotten(options):
-    compare.same_error(*[
-        lambda jax=jax: jax.jit(lambda x: x + 7.5, compiler_options=options)(X)
-        for jax in (compare.ours(), compare.theirs())
-    ])  # fmt: skip
+    compare.same_error(
+        *[
+            lambda jax=jax: jax.jit(lambda x: x + 7.5, compiler_options=options)(X)
+            for jax in (compare.ours(), compare.theirs())
+        ]
+    )
     f, before = minijax.jit(lambda x: x + 7.5, compiler_options=options), compile_count()
     for _ in range(2):
         with pytest.raises(minijax.errors.JaxRuntimeError):

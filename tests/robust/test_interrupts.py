@@ -64,22 +64,16 @@ def _function():
         with minijax.named_scope("scope"), minijax.default_matmul_precision("highest"):
             y = lax.scan(lambda c, a: (jnp.sin(c) * a, c), 1.0, x)[0] + x @ x
         z = lax.cond(y > 0, lambda v: v * 2, lambda v: v, y)
-        return lax.while_loop(lambda v: v < 3, lambda v: v + 1, lax.stop_gradient(z)) + minijax.checkpoint(
-            jnp.tanh
-        )(y)
+        return lax.while_loop(lambda v: v < 3, lambda v: v + 1, lax.stop_gradient(z)) + minijax.checkpoint(jnp.tanh)(y)
 
     return f
 
 
 MATRIX = np.outer(np.ones(2, np.float32), X)
 WORKS = {
-    "tracing": lambda: str(
-        minijax.make_jaxpr(minijax.vmap(minijax.grad(_function()), axis_name="i"))(MATRIX)
-    ),
+    "tracing": lambda: str(minijax.make_jaxpr(minijax.vmap(minijax.grad(_function()), axis_name="i"))(MATRIX)),
     "running": lambda: np.asarray(minijax.vmap(minijax.grad(_function()))(MATRIX)).tolist(),
-    "eager": lambda: np.asarray(
-        minijax.grad(lambda x: jnp.sum(jnp.sin(x)[::-1] * x.at[0].set(2)))(X)
-    ).tolist(),
+    "eager": lambda: np.asarray(minijax.grad(lambda x: jnp.sum(jnp.sin(x)[::-1] * x.at[0].set(2)))(X)).tolist(),
     "random": lambda: np.asarray(minijax.random.normal(minijax.random.key(0), (2,))).tolist(),
 }
 
@@ -114,9 +108,7 @@ def _interrupted_everywhere(name, step, clear):
     assert work() == wanted
 
 
-@pytest.mark.parametrize(
-    ("name", "step"), [("tracing", 401), ("running", 797), ("eager", 199), ("random", 97)]
-)
+@pytest.mark.parametrize(("name", "step"), [("tracing", 401), ("running", 797), ("eager", 199), ("random", 97)])
 def test_an_interrupt_leaves_nothing_behind(name, step):
     _interrupted_everywhere(name, step, clear=False)
 

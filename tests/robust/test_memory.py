@@ -57,8 +57,12 @@ def work(i):
     model = Model(float(i % 2))
     model.step(x), model.jitted(x)
 """
-KINDS = {"lambdas": (LAMBDAS, 1000, 10_000), "gradients": (GRADIENTS, 100, 1000), "eager": (EAGER, 100, 2000),
-         "methods": (METHODS, 100, 1000)}  # fmt: skip
+KINDS = {
+    "lambdas": (LAMBDAS, 1000, 10_000),
+    "gradients": (GRADIENTS, 100, 1000),
+    "eager": (EAGER, 100, 2000),
+    "methods": (METHODS, 100, 1000),
+}
 MEASURED = """
 import gc, sys
 import minijax, minijax.numpy as jnp
@@ -183,18 +187,16 @@ def _uses():
         "lower": lambda f: minijax.jit(f).lower(X).compile(),
         "jit in jit": lambda f: minijax.jit(lambda x: minijax.jit(f)(x) + 1)(X),
         "jit in vmap of grad": lambda f: minijax.vmap(minijax.grad(minijax.jit(lambda x: f(x).sum())))(X),
-        "jit in scan in jit": lambda f: minijax.jit(
-            lambda x: lax.scan(lambda c, a: (minijax.jit(f)(c), a), x, x)[0]
-        )(X),
-        "cond in grad in jit": lambda f: minijax.jit(
-            minijax.grad(lambda x: lax.cond(x[0] > 0, f, jnp.sin, x).sum())
-        )(X),
+        "jit in scan in jit": lambda f: minijax.jit(lambda x: lax.scan(lambda c, a: (minijax.jit(f)(c), a), x, x)[0])(
+            X
+        ),
+        "cond in grad in jit": lambda f: minijax.jit(minijax.grad(lambda x: lax.cond(x[0] > 0, f, jnp.sin, x).sum()))(
+            X
+        ),
         "while in jit": lambda f: minijax.jit(lambda x: lax.while_loop(lambda y: f(y)[0] < 9, f, x))(X),
         "map": lambda f: lax.map(f, X),
         "associative_scan": lambda f: lax.associative_scan(lambda a, b: f(a) + b, X),
-        "linear solve": lambda f: lax.custom_linear_solve(
-            lambda x: x * 2, X, lambda g, b: f(b), symmetric=True
-        ),
+        "linear solve": lambda f: lax.custom_linear_solve(lambda x: x * 2, X, lambda g, b: f(b), symmetric=True),
         "hessian": lambda f: minijax.hessian(lambda x: (f(x) ** 3).sum())(X),
         "a static argument": lambda f: minijax.jit(lambda g, x: g(x), static_argnums=0)(f, X),
         "a partial": lambda f: minijax.jit(minijax.tree_util.Partial(f))(X),

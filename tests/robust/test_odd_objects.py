@@ -94,8 +94,13 @@ def _recursive_custom_rule(jax):
     return jax.jit(jax.grad(jax.grad(f)))(1.0), jax.hessian(f)(1.0)
 
 
-RECURSION = {"factorial": _factorial, "mutual": _mutual, "by shape": _by_shape, "endless": _endless,
-             "a rule that calls its function": _recursive_custom_rule}  # fmt: skip
+RECURSION = {
+    "factorial": _factorial,
+    "mutual": _mutual,
+    "by shape": _by_shape,
+    "endless": _endless,
+    "a rule that calls its function": _recursive_custom_rule,
+}
 
 
 @pytest.mark.oracle
@@ -131,11 +136,9 @@ REENTRANT = {
         lambda x: jax.jit(lambda y: jax.clear_caches() or jax.numpy.cos(y))(x) + jax.jit(jax.numpy.cos)(x)
     )(X),
     "gc in a trace": lambda jax: jax.jit(lambda x: jax.numpy.sin(x) + (gc.collect() * 0))(X),
-    "lower in a trace": lambda jax: jax.jit(
-        lambda x: x + len(jax.jit(lambda y: y + 1).lower(1.0).as_text()) * 0
-    )(X),
+    "lower in a trace": lambda jax: jax.jit(lambda x: x + len(jax.jit(lambda y: y + 1).lower(1.0).as_text()) * 0)(X),
     "item of a constant in jit": lambda jax: jax.jit(lambda x: x + np.asarray(CONSTANT[jax.__name__]).sum())(X),
-}  # fmt: skip
+}
 CONSTANT = {"minijax": np.ones(3, np.float32), "jax": np.ones(3, np.float32)}
 
 
@@ -265,7 +268,7 @@ STATICS = {
     "two equal strings": _counted("ab", "".join(["a", "b"])),
     "a partial": _static(functools.partial(_boom)),
     "a namespace": _static(types.SimpleNamespace(a=1)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.oracle
@@ -313,9 +316,15 @@ class Slotted:
 
 def _bodies(jax, f):
     return (
-        jax.jit(f)(X), jax.vmap(f)(X), jax.grad(lambda x: f(x).sum())(X), jax.lax.fori_loop(0, 2, lambda i, c: f(c), X),
-        jax.lax.cond(True, f, f, X), jax.lax.map(f, X), jax.eval_shape(f, X).shape, jax.checkpoint(f)(X),
-    )  # fmt: skip
+        jax.jit(f)(X),
+        jax.vmap(f)(X),
+        jax.grad(lambda x: f(x).sum())(X),
+        jax.lax.fori_loop(0, 2, lambda i, c: f(c), X),
+        jax.lax.cond(True, f, f, X),
+        jax.lax.map(f, X),
+        jax.eval_shape(f, X).shape,
+        jax.checkpoint(f)(X),
+    )
 
 
 FUNCTIONS = {
@@ -385,9 +394,7 @@ def test_functions_that_cannot_be_remembered_work(f):
     for result in _bodies(minijax, f)[:2]:
         assert result.tolist() == [2, 3, 4]
     jitted = minijax.jit(f)
-    assert (
-        jitted(X).tolist() == [2, 3, 4] and jitted._cache_size() == 1 == (jitted(X), jitted._cache_size())[1]
-    )
+    assert jitted(X).tolist() == [2, 3, 4] and jitted._cache_size() == 1 == (jitted(X), jitted._cache_size())[1]
 
 
 # Trees
@@ -437,7 +444,7 @@ TREES = {
     "no leaves": lambda jax: jax.jit(lambda t: t)(((), [], {}, None)),
     "result is no value": lambda jax: jax.jit(lambda x: {"a": object()})(X),
     "result is a string": lambda jax: jax.jit(lambda x: "text")(X),
-}  # fmt: skip
+}
 
 
 @pytest.mark.oracle
@@ -460,13 +467,7 @@ def test_classes_that_check_their_leaves_may_be_arguments_and_results():
         looped = jax.lax.fori_loop(0, 2, lambda i, n: node([n.x[0] + 1]), node([X]))
         scanned, _ = jax.lax.scan(lambda n, a: (node([n.x[0] + a]), a), node([X]), X)
         chosen = jax.lax.cond(True, lambda n: node([n.x[0]]), lambda n: n, node([X]))
-        return (
-            result.x,
-            looped.x,
-            scanned.x,
-            chosen.x,
-            len(str(jax.make_jaxpr(f)(node([X, X]), k=node([X])))) > 0,
-        )
+        return (result.x, looped.x, scanned.x, chosen.x, len(str(jax.make_jaxpr(f)(node([X, X]), k=node([X])))) > 0)
 
     _same(program)
 

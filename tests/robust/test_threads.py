@@ -278,8 +278,10 @@ PROGRAMS = {
 
 
 def _answers(program, x):
-    return [a if isinstance(a, str) else (str(a.dtype), np.asarray(a).tobytes()) for a in
-            minijax.tree.leaves(PROGRAMS[program](x))]  # fmt: skip
+    return [
+        a if isinstance(a, str) else (str(a.dtype), np.asarray(a).tobytes())
+        for a in minijax.tree.leaves(PROGRAMS[program](x))
+    ]
 
 
 def _hammered(seconds):

@@ -115,9 +115,7 @@ def test_bad_options_are_refused_as_by_jax(options):
 
 @pytest.mark.parametrize("options", [{"optimization_level": 9}, {"exec_time_optimization_effort": 0.5}])
 def test_build_options_are_accepted(options):
-    assert (
-        run(compile.compile_text(module("add"), options=options), np.ones(4, np.float32)).tolist() == [2] * 4
-    )
+    assert run(compile.compile_text(module("add"), options=options), np.ones(4, np.float32)).tolist() == [2] * 4
 
 
 def test_programs_that_are_wrong_raise():

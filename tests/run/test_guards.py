@@ -21,12 +21,7 @@ IMPLICIT = [
     "jax.grad(lambda y: y * y)(1.0)", "lax.scan(lambda c, y: (c + y, c), 0.0, n)", "jnp.full(3, 2.0)",
     "jax.random.key(0)", "jnp.linspace(0, 1, 3)",
 ]  # fmt: skip
-EXPLICIT = [
-    "jax.device_put(n)",
-    "jax.device_put(1.0)",
-    "jax.device_put(n, d1)",
-    "jax.device_put(n[:2], spread)",
-]
+EXPLICIT = ["jax.device_put(n)", "jax.device_put(1.0)", "jax.device_put(n, d1)", "jax.device_put(n[:2], spread)"]
 MOVED = ["jax.jit(lambda y: y * 2, in_shardings=spread)(x[:2])", "jax.pmap(lambda y: y * 2)(x[:2])"]
 PLACED = ["jax.device_put(x, d1)", "jax.device_put(x[:2], spread)"]
 FREE = [
@@ -61,9 +56,7 @@ def _sweep(direction, mode, texts, raises):
     for text in texts:
         program = _program(direction, mode, text)
         if raises:
-            same_error(
-                *both(program), phrases=["INVALID_ARGUMENT: Disallowed", "transfer: aval=", "dst_sharding="]
-            )
+            same_error(*both(program), phrases=["INVALID_ARGUMENT: Disallowed", "transfer: aval=", "dst_sharding="])
         else:
             results = [outcome(run) for run in both(program)]
             assert not any(r.error for r in results), (text, results)
@@ -101,9 +94,7 @@ def test_logged_transfers(mode, heard, caplog):
     with caplog.at_level(logging.WARNING), minijax.transfer_guard(mode):
         minijax.device_put(N)
         jnp.asarray(N)
-    told = [
-        r for r in caplog.records if "host-to-device transfer: aval=ShapedArray(float32[3])" in r.getMessage()
-    ]
+    told = [r for r in caplog.records if "host-to-device transfer: aval=ShapedArray(float32[3])" in r.getMessage()]
     assert len(told) == heard
 
 

@@ -136,9 +136,13 @@ def test_a_compiled_stage_raises_too():
 
 REFUSED = ["f(x)", "x + x", "lax.cosh(x)", "jax.jit(lambda x: x)(x)", "lax.scan(lambda c, y: (c, y), 1.0, x)",
            "jax.grad(lambda y: y * y)(1.0)", "jax.pmap(lambda y: y * 2)(x)", "x[0]", "jnp.zeros(3)"]  # fmt: skip
-NOT_RUN = ["jax.make_jaxpr(f)(x).jaxpr.eqns[0].primitive.name", "jax.eval_shape(f, x).shape",
-           "type(f.lower(x).compile()).__name__", "jax.device_put(np.arange(3)).shape",
-           "np.asarray(x).tolist()"]  # fmt: skip
+NOT_RUN = [
+    "jax.make_jaxpr(f)(x).jaxpr.eqns[0].primitive.name",
+    "jax.eval_shape(f, x).shape",
+    "type(f.lower(x).compile()).__name__",
+    "jax.device_put(np.arange(3)).shape",
+    "np.asarray(x).tolist()",
+]
 
 
 @pytest.mark.oracle
@@ -155,9 +159,7 @@ def test_no_execution_refuses_what_would_run(text):
         return run
 
     if text in REFUSED:
-        same_error(
-            *both(program), phrases=["JAX tried to execute function jit(", "no_execution config option"]
-        )
+        same_error(*both(program), phrases=["JAX tried to execute function jit(", "no_execution config option"])
     else:
         first, second = both(program)
         assert first() == second()
@@ -192,6 +194,4 @@ def test_modes_that_are_off_leave_the_launch_of_a_program_alone():
     f(x)
     with minijax.debug_nans(True):
         f(x)
-    assert all(
-        "watch" not in run.__code__.co_filename for run in map(f.memory.calls.get, f.memory.calls.names())
-    )
+    assert all("watch" not in run.__code__.co_filename for run in map(f.memory.calls.get, f.memory.calls.names()))

@@ -143,9 +143,7 @@ TOGETHER = {
     "unrolled": lambda x: lax.scan(lambda s, _: (s * 2.5, None), x, None, 4, unroll=2)[0],
     "one step": lambda x: lax.scan(lambda s, _: (s * 2.5, None), x * 3.5, None, 1)[0],
     "zero, one, minus one": lambda x: jnp.maximum(x, 0.0) + 1.0 * (-1.0 - x),
-    "hidden in a function": lambda x: (
-        jax.scipy.special.gammaln(x + 2.5) if hasattr(jax, "scipy") else x / 2.5
-    ),
+    "hidden in a function": lambda x: jax.scipy.special.gammaln(x + 2.5) if hasattr(jax, "scipy") else x / 2.5,
     "constant result": lambda x: (x, 2.5),
     "large": lambda x: x - np.arange(24, dtype=np.float32).reshape(4, 6) - 2.5,
 }
@@ -200,9 +198,7 @@ def test_inlining_keeps_the_program():
     closed = jax.make_jaxpr(lambda x: inner(*inner(x, x * 2.5)[:2])[::-1])(X)
     flat = inlined(closed)
     assert not any(eqn.primitive.name == "jit" for eqn in flat.eqns)
-    for a, b in zip(
-        jax.extend.core.jaxpr_as_fun(flat)(X), jax.extend.core.jaxpr_as_fun(closed)(X), strict=True
-    ):
+    for a, b in zip(jax.extend.core.jaxpr_as_fun(flat)(X), jax.extend.core.jaxpr_as_fun(closed)(X), strict=True):
         assert a.tobytes() == b.tobytes()
 
 

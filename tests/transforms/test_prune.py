@@ -22,9 +22,7 @@ def test_dead_equations_inputs_and_constants_go():
     captured = jnp.arange(20.0)
     closed = jax.make_jaxpr(lambda x, y: (jnp.sin(x), y + captured))(1.0, jnp.zeros(20))
     pruned, used = prune_closed(closed, (True, False))
-    assert (
-        used == (True, False) and pruned.consts == [] and [e.primitive.name for e in pruned.eqns] == ["sin"]
-    )
+    assert used == (True, False) and pruned.consts == [] and [e.primitive.name for e in pruned.eqns] == ["sin"]
 
 
 def test_an_inner_call_keeps_only_the_results_that_are_read():

@@ -2,8 +2,11 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), {
-    "minijax.lax": """
+_FACE = Face(
+    __name__,
+    (),
+    {
+        "minijax.lax": """
         abs_p acos_p acosh_p add_p after_all_p all_gather_p all_to_all_p and_p approx_top_k_p
         argmax_p argmin_p asin_p asinh_p atan2_p atan_p atanh_p axis_index_p bessel_i0e_p
         bessel_i1e_p bitcast_convert_type_p broadcast_in_dim_p cbrt_p ceil_p clamp_p clz_p complex_p
@@ -23,21 +26,23 @@ _FACE = Face(__name__, (), {
         sin_p sinh_p slice_p sort_p sqrt_p square_p squeeze_p stop_gradient_p sub_p tan_p tanh_p
         top_k_p transpose_p while_p xor_p zeta_p
     """,
-    "minijax.lax.linalg": """
+        "minijax.lax.linalg": """
         cholesky_p eig_p eigh_p hessenberg_p householder_product_p lu_p qr_p schur_p svd_p
         triangular_solve_p tridiagonal_p tridiagonal_solve_p
     """,
-    "minijax.composed.random": """
+        "minijax.composed.random": """
         random_bits_p random_fold_in_p random_gamma_p random_seed_p random_split_p
     """,
-    "minijax.control.custom_solve": "linear_solve_p=custom_linear_solve_p",
-    "minijax.ops.device": "device_put_p",
-    "minijax.control.call": "call_p closed_call_p jit_p",
-    "minijax.control.checkpoint": "name_p remat_p",
-    "minijax.control.custom": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
-    "minijax.ops.random_bits": "threefry2x32_p",
-    "minijax.ops.refs": "get_p swap_p",
-    "minijax.ops.shape": "empty2_p",
-    "minijax.ops.zeros": "add_jaxvals_p=add_any_p",
-}, partial=True)  # fmt: skip
+        "minijax.control.custom_solve": "linear_solve_p=custom_linear_solve_p",
+        "minijax.ops.device": "device_put_p",
+        "minijax.control.call": "call_p closed_call_p jit_p",
+        "minijax.control.checkpoint": "name_p remat_p",
+        "minijax.control.custom": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
+        "minijax.ops.random_bits": "threefry2x32_p",
+        "minijax.ops.refs": "get_p swap_p",
+        "minijax.ops.shape": "empty2_p",
+        "minijax.ops.zeros": "add_jaxvals_p=add_any_p",
+    },
+    partial=True,
+)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

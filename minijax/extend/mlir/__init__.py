@@ -2,9 +2,13 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, ("dialects", "ir", "passmanager"), {
-    "jaxlib._jax.mlir": """
+_FACE = Face(
+    __name__,
+    ("dialects", "ir", "passmanager"),
+    {
+        "jaxlib._jax.mlir": """
         deserialize_portable_artifact hlo_to_stablehlo refine_polymorphic_shapes serialize_portable_artifact
-    """,
-})  # fmt: skip
+    """
+    },
+)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,7 +2,11 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, """
+_FACE = Face(
+    __name__,
+    """
     arith builtin chlo func math memref mpmd scf sdy sparse_tensor stablehlo vector
-""".split(), {})  # fmt: skip
+""".split(),
+    {},
+)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
