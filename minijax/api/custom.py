@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import dtypes, errors, source, tree
+from minijax.control.body import function_name, signature_of, source_of
 from minijax.control.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
-from minijax.control.jitted import function_name, signature_of, source_of
 from minijax.control.remat_opt import optimized_forward
 from minijax.ir import state
 from minijax.ir.jaxpr import DebugInfo, Jaxpr

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
-from minijax.control.jitted import function_name, signature_of, source_of
+from minijax.control.body import function_name, signature_of, source_of
 from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p, varying_names
 from minijax.ir import meshes
 from minijax.ir.jaxpr import DebugInfo

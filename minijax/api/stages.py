@@ -5,8 +5,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import cache, source, tree
+from minijax.control.body import argument_names, leaf_types
 from minijax.control.call import specified
-from minijax.control.jitted import Jitted, Traced as TracedCall, argument_names, leaf_types, shortcut
+from minijax.control.jitted import Jitted, Traced as TracedCall, shortcut
 from minijax.ir.meshes import PartitionSpec
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof

@@ -8,8 +8,8 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, source, tree
 from minijax.base.util import merged, picked
+from minijax.control.body import argument_names, check_results, result_paths, signature_of, source_of
 from minijax.control.call import names_in
-from minijax.control.jitted import argument_names, check_results, result_paths, signature_of, source_of
 from minijax.hlo.emitter import ordered_in
 from minijax.ir import effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
