@@ -1,13 +1,148 @@
-"""What messages and programs call a function, its arguments and its results; what of them is no value."""
+"""Functions of trees as jaxprs: traced, with what they captured, and remembered; what their parts are called."""
 
+import contextlib
+import enum
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from minijax.base import cache, tree
+from minijax.base import cache, config, monitoring, tree
+from minijax.ir import effects, state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.refs import Ref
-from minijax.ir.types import is_value
+from minijax.ir.trace import Tracer, constants_to_inputs, is_live, trace_to_jaxpr
+from minijax.ir.types import AbstractValue, is_value
+
+
+class Flat:
+    """A function of trees as a function of their leaves; `out_tree` is the tree of its latest results.
+
+    `arguments` makes (positional, by keyword) of the tree of the leaves, which are all positional without it.
+    """
+
+    def __init__(self, fun: Callable, in_tree: Any, arguments: Callable[[Any], tuple] | None = None):
+        self.fun, self.in_tree, self.arguments = fun, in_tree, arguments
+        self.out_tree: Any = None
+
+    def __call__(self, *leaves):
+        return self.flattened(self.call(leaves))
+
+    def call(self, leaves: Sequence) -> Any:
+        """The function's result, a tree."""
+        values = self.in_tree.unflatten(leaves)
+        if self.arguments is None:
+            return self.fun(*values)
+        args, kwargs = self.arguments(values)
+        return self.fun(*args, **kwargs)
+
+    def flattened(self, result: Any) -> list:
+        """The leaves of a result, its tree noted."""
+        leaves, self.out_tree = tree.flatten(result)
+        return leaves
+
+
+class Captured(enum.Enum):
+    """What becomes of the values that a traced function captured."""
+
+    INPUTS = "leading inputs"
+    CONSTS = "constants"
+    BY_KIND = "leading inputs if one is a tracer or a reference, constants otherwise"
+
+
+class Body(NamedTuple):
+    """A function of trees as a jaxpr; `captured` are the values of its leading inputs."""
+
+    closed: ClosedJaxpr
+    captured: list
+    out_tree: Any
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        return self.closed.jaxpr
+
+    @property
+    def in_avals(self) -> list[AbstractValue]:
+        """The types of the function's own arguments."""
+        return self.closed.in_avals[len(self.captured) :]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the leaves of the function's own arguments are called."""
+        return (self.closed.debug_info.arg_names or ())[len(self.captured) :]
+
+    def is_alive(self) -> bool:
+        """Whether the traces of what was captured still run."""
+        return all(x._trace.alive for x in self.captured if isinstance(x, Tracer))
+
+
+@cache.weak_cache
+def _bodies_of(fun: Callable) -> cache.BoundedDict:
+    return cache.BoundedDict(256)
+
+
+def trace_body(
+    fun: Callable, avals: Sequence[AbstractValue], treedef: Any, purpose: str, captured: Captured = Captured.INPUTS
+) -> Body:
+    """The body that control flow makes of a function of positional arguments, whose tree is `treedef`.
+
+    Remembered with the function while what it captured is alive. Raises TypeError for a result that is no
+    value, NotImplementedError for effects that control flow cannot have.
+    """
+    try:
+        bodies = _bodies_of(fun)
+    except TypeError:
+        bodies = {}
+    key = tuple(avals), treedef, purpose, captured, state.trace_key()
+    body = bodies.get(key)
+    if body is None or not body.is_alive():
+        body = bodies[key] = config.run_as_of(key[-1][0], _trace_body, fun, *key[:-1])
+    return body
+
+
+def _trace_body(fun: Callable, avals: tuple, treedef: Any, purpose: str, captured: Captured) -> Body:
+    body = trace_flat(Flat(fun, treedef), avals, debug_info(fun, purpose, treedef), captured)
+    banned = effects.control_flow_allowed_effects.filter_not_in(body.closed.effects)
+    if banned:
+        raise NotImplementedError(f"Effects not supported in `{purpose}`: {banned}")
+    return body
+
+
+def trace_flat(
+    flat: Flat,
+    avals: Sequence[AbstractValue],
+    info: DebugInfo,
+    captured: Captured = Captured.INPUTS,
+    name: str | None = None,
+) -> Body:
+    """The body of a function of leaves; with a `name` listeners hear how long it took.
+
+    Raises TypeError for a result that is no value, ValueError for a reference.
+    """
+
+    def checked(*leaves):
+        results = flat(*leaves)
+        check_results(name or info.func_src_info, results, flat.out_tree)
+        return results
+
+    with monitoring.timed(monitoring.TRACING, name) if name else contextlib.nullcontext():
+        jaxpr, consts = trace_to_jaxpr(checked, avals, info)
+    jaxpr.debug_info = info._replace(result_paths=result_paths(flat.out_tree))
+    if captured is Captured.CONSTS or (captured is Captured.BY_KIND and not any(map(is_live, consts))):
+        return Body(ClosedJaxpr(jaxpr, consts), [], flat.out_tree)
+    return Body(ClosedJaxpr(constants_to_inputs(jaxpr)), consts, flat.out_tree)
+
+
+def debug_info(fun: Callable, purpose: str, treedef: Any) -> DebugInfo:
+    """Where a function of positional arguments comes from, and what their leaves are called."""
+    both = tree.treedef_tuple((treedef, _NO_KEYWORDS))
+    return DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), both, ()))
+
+
+_NO_KEYWORDS = tree.tree_structure({})
+
+
+# ---- what messages and programs call it -------------------------------------------------------------
 
 
 def signature_of(fun: Callable) -> inspect.Signature | None:

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, config, dtypes, source, tree
-from minijax.control.body import standing_for
+from minijax.base import cache, config, source, tree
+from minijax.control.agreement import trace_loop
+from minijax.control.body import Body, standing_for, trace_body
 from minijax.control.call import names_in
-from minijax.control.cond import Body, concrete, first_results, trace_body
-from minijax.control.scan import check_carry, grown, scan
+from minijax.control.cond import concrete, first_results
+from minijax.control.scan import grown, scan
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
 from minijax.ir import context, effects, state
@@ -351,28 +352,10 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
         if known is not None:
             return val
     treedef = tree.tree_structure((init_val,))
-    body = trace_body(body_fun, [typeof(x) for x in leaves], treedef, "while_loop")
-    promoted = _promoted(leaves, body)
-    if any(a is not b for a, b in zip(promoted, leaves, strict=True)):
-        leaves = promoted
-        body = trace_body(body_fun, [typeof(x) for x in leaves], treedef, "while_loop")
-    check_carry("while_loop", body._replace(out_tree=tree.treedef_tuple([body.out_tree])), init_tree)
+    body, leaves = trace_loop(body_fun, leaves, (), treedef, "while_loop", init_tree, lambda body: body.out_tree)
     test = trace_body(cond_fun, body.in_avals, treedef, "while_loop")
     _check_predicate(test)
     return init_tree.unflatten(_bind(test, body, leaves))
-
-
-def _promoted(leaves: Sequence, body: Body) -> list:
-    """A weakly typed initial value with the dtype that the body's result asks for."""
-    made = []
-    if len(body.closed.outvars) != len(leaves):
-        return list(leaves)
-    for x, have, out in zip(leaves, body.in_avals, body.closed.out_avals, strict=True):
-        if have.weak_type and have.dtype != out.dtype:
-            dtype = dtypes.promote((have.dtype, True), (out.dtype, out.weak_type))[0]
-            x = x if dtype == have.dtype else convert(x, dtype)
-        made.append(x)
-    return made
 
 
 def _check_predicate(test: Body) -> None:
