@@ -5,8 +5,11 @@ from typing import Any
 
 from minijax.base import dtypes, tree
 from minijax.control.body import Body, source_of, trace_body
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, typeof, varying_axes
 from minijax.ops.convert import convert
+from minijax.ops.zeros import made_varying
 
 # ---- carries ----------------------------------------------------------------------------------------
 
@@ -125,6 +128,24 @@ def _check_branch(purpose: str, who: str, one: str, first: Body, two: str, secon
             f"{purpose} branches must have equal output types but they differ.\n{who}\n\n{_listed(reasons)}\n\n"
             f"Revise {one} and/or {two} so that all output types match."
         )
+
+
+def varying_alike(bodies: Sequence[Body], index_axes: frozenset) -> list[Body]:
+    """The branches, whose results vary over the mesh axes that one of them, or the index, varies over."""
+    columns = zip(*(b.closed.out_avals for b in bodies), strict=True)
+    types = [column[0].varying_over(index_axes.union(*map(varying_axes, column))) for column in columns]
+    return [
+        body if body.closed.out_avals == types else body._replace(closed=_varied(body.closed, types)) for body in bodies
+    ]
+
+
+def _varied(closed: ClosedJaxpr, types: Sequence) -> ClosedJaxpr:
+    def fun(*xs):
+        results = eval_jaxpr(closed.jaxpr, closed.consts, *xs)
+        return [made_varying(x, aval) for x, aval in zip(results, types, strict=True)]
+
+    jaxpr, consts = trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
+    return close_over(jaxpr, consts)[0]
 
 
 def _at(path: tuple) -> str:

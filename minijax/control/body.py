@@ -4,15 +4,18 @@ import contextlib
 import enum
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from minijax.base import cache, config, monitoring, tree
 from minijax.ir import effects, state
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.refs import Ref
 from minijax.ir.trace import Tracer, constants_to_inputs, is_live, trace_to_jaxpr
-from minijax.ir.types import AbstractValue, is_value
+from minijax.ir.types import AbstractValue, is_value, typeof
 
 
 class Flat:
@@ -140,6 +143,49 @@ def debug_info(fun: Callable, purpose: str, treedef: Any) -> DebugInfo:
 
 
 _NO_KEYWORDS = tree.tree_structure({})
+
+
+# ---- captured values --------------------------------------------------------------------------------
+
+
+def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
+    """The jaxprs of bodies over the union of what they captured, and its values in order of first use."""
+    keys = [_identities(body.captured) for body in bodies]
+    values: dict[Any, Any] = {}
+    for body, own in zip(bodies, keys, strict=True):
+        for key, x in zip(own, body.captured, strict=True):
+            values.setdefault(key, x)
+    place = {key: i for i, key in enumerate(values)}
+    types = tuple(typeof(x) for x in values.values())
+    closed = [
+        with_leading(body.closed, tuple(place[key] for key in own), types)
+        for body, own in zip(bodies, keys, strict=True)
+    ]
+    return closed, list(values.values())
+
+
+def _identities(captured: Sequence) -> list:
+    """What tells the captured values of one trace apart; each trace has its own copy of a NumPy array."""
+    seen: Counter = Counter()
+    keys = []
+    for x in captured:
+        key = (x.dtype, x.shape, x.tobytes()) if isinstance(x, np.ndarray) else id(x)
+        keys.append((key, seen[key]))
+        seen[key] += 1
+    return keys
+
+
+@cache.weak_cache
+def with_leading(closed: ClosedJaxpr, places: tuple[int, ...], types: tuple) -> ClosedJaxpr:
+    """The jaxpr whose leading inputs are taken from `places` among inputs of these types."""
+    jaxpr, n = closed.jaxpr, len(places)
+    leading = [Var(aval) for aval in types]
+    for place, v in zip(places, jaxpr.invars[:n], strict=True):
+        leading[place] = v
+    info = jaxpr.debug_info
+    if info.arg_names is not None:
+        info = info._replace(arg_names=("",) * len(types) + info.arg_names[n:])
+    return ClosedJaxpr(jaxpr.replace(invars=[*leading, *jaxpr.invars[n:]], debug_info=info), closed.consts)
 
 
 # ---- what messages and programs call it -------------------------------------------------------------

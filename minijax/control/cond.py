@@ -1,6 +1,5 @@
 """`cond` and `switch`: one of several functions, chosen by a number."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, repeat
 from typing import Any
@@ -9,21 +8,21 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, source, tree
 from minijax.base.mask import Mask
-from minijax.control.agreement import check_branches
-from minijax.control.body import Body, trace_body
+from minijax.control.agreement import check_branches, varying_alike
+from minijax.control.body import merge_captured, trace_body, with_leading
 from minijax.control.call import names_in, split_tangents
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.trace import JaxprTrace, Tracer, close_over, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, token_type, typeof, varying_axes
+from minijax.ir.primitive import is_linear
+from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
+from minijax.ir.types import token_type, typeof, varying_axes
 from minijax.ops.convert import convert, stop_gradient_p
 from minijax.ops.elementwise import clamp, eq, ne, select_n
 from minijax.ops.families import literal
 from minijax.ops.moving import axis_to_front, broadcast_in_dim, held, move_axis
 from minijax.ops.shape import empty_of
-from minijax.ops.zeros import Zero, instantiate, made_varying
+from minijax.ops.zeros import Zero, instantiate
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr, reordered
@@ -190,24 +189,7 @@ def place_of(platform: str, places: Sequence) -> int:
     return found[0]
 
 
-class PlatformIndex(Primitive):
-    """The number of the group of platforms that a program is lowered for."""
-
-    name = "platform_index"
-
-    def infer(self, *, platforms):
-        return [ShapedArray((), np.dtype(np.int32))]
-
-    def lower(self, e, ins, outs, *, platforms):
-        (out,) = outs
-        index = e.constant(place_of(e.platform, platforms), out)
-        return e.case_(index, [lambda: [e.constant(0, out)]] * len(platforms), outs)
-
-    def batch(self, axis, operands, dims, **params):
-        return [self.bind(**params)], [None]
-
-
-cond_p, platform_index_p = Cond(), PlatformIndex()
+cond_p = Cond()
 
 
 def either(flags: Iterable[Sequence[bool]]) -> Mask:
@@ -248,7 +230,7 @@ def _own_rows(here: Any, x: Any) -> Any:
     return select_n(_as_wide(here, x), still, x)
 
 
-# ---- residuals and captured values ------------------------------------------------------------------
+# ---- residuals --------------------------------------------------------------------------------------
 
 
 def share_residuals(known: Branches, unknown: Branches, count: int) -> tuple[Branches, Branches]:
@@ -283,46 +265,6 @@ def _with_residuals(closed: ClosedJaxpr, count: int, places: Sequence[int], type
         residuals[place] = v
     outvars, info = [*jaxpr.outvars[:count], *residuals], jaxpr.debug_info._replace(result_paths=None)
     return ClosedJaxpr(jaxpr.replace(outvars=outvars, eqns=[*jaxpr.eqns, *trace.eqns], debug_info=info), closed.consts)
-
-
-@cache.weak_cache
-def with_leading(closed: ClosedJaxpr, places: tuple[int, ...], types: tuple) -> ClosedJaxpr:
-    """The jaxpr whose leading inputs are taken from `places` among inputs of these types."""
-    jaxpr, n = closed.jaxpr, len(places)
-    leading = [Var(aval) for aval in types]
-    for place, v in zip(places, jaxpr.invars[:n], strict=True):
-        leading[place] = v
-    info = jaxpr.debug_info
-    if info.arg_names is not None:
-        info = info._replace(arg_names=("",) * len(types) + info.arg_names[n:])
-    return ClosedJaxpr(jaxpr.replace(invars=[*leading, *jaxpr.invars[n:]], debug_info=info), closed.consts)
-
-
-def _merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
-    """The jaxprs of bodies over the union of what they captured, and its values in order of first use."""
-    keys = [_identities(body.captured) for body in bodies]
-    values: dict[Any, Any] = {}
-    for body, own in zip(bodies, keys, strict=True):
-        for key, x in zip(own, body.captured, strict=True):
-            values.setdefault(key, x)
-    place = {key: i for i, key in enumerate(values)}
-    types = tuple(typeof(x) for x in values.values())
-    closed = [
-        with_leading(body.closed, tuple(place[key] for key in own), types)
-        for body, own in zip(bodies, keys, strict=True)
-    ]
-    return closed, list(values.values())
-
-
-def _identities(captured: Sequence) -> list:
-    """What tells the captured values of one trace apart; each trace has its own copy of a NumPy array."""
-    seen: Counter = Counter()
-    keys = []
-    for x in captured:
-        key = (x.dtype, x.shape, x.tobytes()) if isinstance(x, np.ndarray) else id(x)
-        keys.append((key, seen[key]))
-        seen[key] += 1
-    return keys
 
 
 # ---- the public functions ---------------------------------------------------------------------------
@@ -368,7 +310,7 @@ def _cond(pred: Any, true_fun: Callable, false_fun: Callable, operands: tuple) -
     else:
         index = convert(pred if aval.dtype == np.bool_ else ne(pred, literal(pred, 0)), np.dtype(np.int32))
     names = {"true_fun": true_fun, "false_fun": false_fun}
-    return _bind("cond", index, names, operands, backwards=True)
+    return bind_branches("cond", index, names, operands, backwards=True)
 
 
 def _scalar_type(x: Any, scalar: str, kind: str) -> Any:
@@ -412,33 +354,10 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
         index = np.asarray(index).astype(np.int32)[()]
     index = clamp(np.int32(0), convert(index, np.dtype(np.int32)), np.int32(last))
     names = {f"branch {i}": branch for i, branch in enumerate(branches)}
-    return _bind("switch", index, names, operands)
+    return bind_branches("switch", index, names, operands)
 
 
-@source.boundary
-def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
-    """The results of the function for the platform that the program is lowered for, named by it: `cpu=f`.
-
-    Raises ValueError for `gpu`, TypeError where there is no function or their results differ in type, and
-    NotImplementedError when lowered for a platform that has none.
-    """
-    if "gpu" in per_platform:
-        raise ValueError("platform_dependent: Use 'cuda' or 'rocm' for lax.platform_dependent.")
-    functions = [*per_platform.values(), *([] if default is None else [default])]
-    if not functions:
-        raise TypeError("platform_dependent: there is no function; give one for a platform, or a default")
-    # Platforms that share a function share a branch.
-    places: dict[Any, tuple | None] = {}
-    for platform, function in per_platform.items():
-        places[function] = (*(places.get(function) or ()), platform)
-    groups = [*places.items(), *([] if default is None else [(default, None)])]
-    platforms = tuple(names for _, names in groups)
-    names = {f"branch {i}": function for i, (function, _) in enumerate(groups)}
-    index = platform_index_p.bind(platforms=platforms)
-    return _bind("switch", index, names, args, branches_platforms=platforms)
-
-
-def _bind(
+def bind_branches(
     name: str, index: Any, functions: dict[str, Callable], operands: tuple, backwards: bool = False, **how: Any
 ) -> Any:
     """Traces the functions and binds `cond` to them, without the results that all take from one input."""
@@ -447,8 +366,8 @@ def _bind(
     bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
     check_branches(name, functions, bodies)
     if state.thread.manual:
-        bodies = _varying_alike(bodies, varying_axes(typeof(index)))
-    merged, captured = _merge_captured(bodies)
+        bodies = varying_alike(bodies, varying_axes(typeof(index)))
+    merged, captured = merge_captured(bodies)
     closed = tuple(reversed(merged)) if backwards else tuple(merged)
     inputs = [*captured, *leaves]
     sources = [_forwarded(column, closed) for column in zip(*(c.outvars for c in closed), strict=True)]
@@ -456,25 +375,6 @@ def _bind(
     results = cond_p.bind(index, *inputs, branches=tuple(_without(c, computed) for c in closed), **how)
     forwarded = (held(inputs[i]) for i in sources if i is not None)
     return bodies[0].out_tree.unflatten(computed.merge(forwarded, results))
-
-
-def _varying_alike(bodies: Sequence[Body], index_axes: frozenset) -> list[Body]:
-    """The branches, whose results vary over the mesh axes that one of them, or the index, varies over."""
-    columns = zip(*(b.closed.out_avals for b in bodies), strict=True)
-    wanted = [column[0].varying_over(index_axes.union(*map(varying_axes, column))) for column in columns]
-    return [
-        body if body.closed.out_avals == wanted else body._replace(closed=_varied(body.closed, wanted))
-        for body in bodies
-    ]
-
-
-def _varied(closed: ClosedJaxpr, wanted: Sequence) -> ClosedJaxpr:
-    def fun(*xs):
-        results = eval_jaxpr(closed.jaxpr, closed.consts, *xs)
-        return [made_varying(x, aval) for x, aval in zip(results, wanted, strict=True)]
-
-    jaxpr, consts = trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
-    return close_over(jaxpr, consts)[0]
 
 
 def _forwarded(column: Sequence, closed: Branches) -> int | None:
