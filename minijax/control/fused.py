@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, tree
+from minijax.base.thread import thread
 from minijax.control.jitted import KEYS_OF_THEMSELVES, shortcut
-from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.run import watch
@@ -30,11 +30,11 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
     """
 
     def wrap(function: Callable) -> Callable:
-        recall, thread, this_thread, epoch = _programs.get, state.thread, config.this_thread, config.epoch
+        recall, epoch = _programs.get, config.epoch
 
         @functools.wraps(function)
         def call(*args, **kwargs):
-            options, since = this_thread.ready
+            options, since = thread.ready
             if since is not epoch[0]:
                 if thread.trace is not None:
                     return function(*args, **kwargs)

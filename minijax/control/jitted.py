@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import cache, config, monitoring, source, tree
+from minijax.base.thread import thread
 from minijax.control.call import JitOptions, call_params, jit_p, specified
 from minijax.control.explain import explain_miss
 from minijax.control.laid_out import spread_over
@@ -25,8 +26,8 @@ from minijax.transforms.evaluate import Runner, SpreadRunner, compile_program, o
 from minijax.transforms.placement import ProgramOptions, choose_placement
 
 _disable_jit = config.option("disable_jit")
-_thread, _config_state = state.thread, config.state
-_this_thread, _epoch = config.this_thread, config.epoch
+_config_state = config.state
+_epoch = config.epoch
 # With their type, these tell a value from others.
 KEYS_OF_THEMSELVES = frozenset((bool, int, str, type(None)))
 
@@ -178,9 +179,9 @@ class Jitted:
 
     def __call__(self, *args, **kwargs):
         try:
-            options, since = _this_thread.ready
+            options, since = thread.ready
             if since is not _epoch[0]:
-                if _thread.trace is not None:
+                if thread.trace is not None:
                     return self._call_under_trace(args, kwargs)
                 options = config.make_ready()
             # Only with options that do not disable jit are calls remembered.
@@ -225,9 +226,9 @@ class Jitted:
             raise
 
     def _call_under_trace(self, args, kwargs):
-        inlined = self.options.inline and type(_thread.trace) is JaxprTrace
+        inlined = self.options.inline and type(thread.trace) is JaxprTrace
         if inlined:
-            _thread.trace.capture(args)
+            thread.trace.capture(args)
         if inlined or _disable_jit.value:
             return self.fun(*args, **kwargs)
         return self._call_traced(args, kwargs)
