@@ -11,7 +11,7 @@ from minijax.api.jit import jit
 from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
-from minijax.control.jitted import argument_names, function_name, signature_of, source_of
+from minijax.dispatch.jitted import argument_names, function_name, signature_of, source_of
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import dims, source, tree
-from minijax.control.jitted import argument_names, check_aliases, function_name, result_paths, signature_of
+from minijax.dispatch.jitted import argument_names, check_aliases, function_name, result_paths, signature_of
 from minijax.ir import state
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref

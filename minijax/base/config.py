@@ -98,10 +98,11 @@ def state() -> State:
 
 
 def make_ready() -> State:
-    """As `state`, which calls are found by from now on: for a thread in which no trace is on."""
-    found = state()
-    _thread.ready = _thread.current
-    return found
+    """As `state`; calls are looked up by it from now on, unless jit is disabled. For a thread with no trace on."""
+    options = state()
+    if not options.disable_jit:
+        _thread.ready = _thread.current
+    return options
 
 
 def _refresh() -> State:

@@ -9,8 +9,8 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, source, tree
 from minijax.base.util import picked
-from minijax.control.call import names_in, split_tangents
-from minijax.control.jitted import argument_names, check_results, result_paths, signature_of, source_of
+from minijax.dispatch.call import names_in, split_tangents
+from minijax.dispatch.jitted import argument_names, check_results, result_paths, signature_of, source_of
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Var

@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from minijax.base import source, tree
-from minijax.control.call import names_in
-from minijax.control.jitted import source_of
 from minijax.control.scan import grown
+from minijax.dispatch.call import names_in
+from minijax.dispatch.jitted import source_of
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Linear, Primitive

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import source, tree
-from minijax.control.jitted import source_of
+from minijax.dispatch.jitted import source_of
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive, is_linear

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import cache, config, dtypes, source, tree
-from minijax.control.call import names_in
 from minijax.control.cond import Body, concrete, first_results, trace_body
-from minijax.control.jitted import standing_for
 from minijax.control.scan import check_carry, grown, scan
+from minijax.dispatch.call import names_in
+from minijax.dispatch.jitted import standing_for
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
 from minijax.ir import context, effects, state

@@ -4,7 +4,7 @@ residual is read: so `checkpoint` runs the rule only going back.
 
 from collections.abc import Callable
 
-from minijax.control.jitted import source_of
+from minijax.dispatch.jitted import source_of
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from minijax.ir.primitive import Primitive

@@ -8,8 +8,9 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, source, tree
 from minijax.base.util import merged, picked
-from minijax.control.call import names_in
-from minijax.control.jitted import argument_names, check_results, result_paths, signature_of, source_of
+from minijax.dispatch.call import names_in
+from minijax.dispatch.jitted import argument_names, check_results, result_paths, signature_of, source_of
+from minijax.dispatch.operands import operand
 from minijax.hlo.emitter import ordered_in
 from minijax.ir import effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
@@ -23,7 +24,6 @@ from minijax.ops.shape import concatenate, index_in_dim
 from minijax.ops.zeros import instantiate, zeros_like_aval
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.evaluate import operand
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr

@@ -1,6 +1,5 @@
 """Thread state of tracing: the current trace and the named axes."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -51,13 +50,4 @@ def trace_key() -> tuple:
 
 def traced_cache(function: Callable) -> Callable:
     """Decorator: remembers results by arguments and thread state, as long as the first argument lives."""
-
-    @cache.weak_cache
-    def cached(first, key, *args):
-        return config.run_as_of(key[0], function, first, *args)
-
-    @functools.wraps(function)
-    def call(first, *args):
-        return cached(first, trace_key(), *args)
-
-    return call
+    return cache.weak_cache(function, under=trace_key)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.control.cond import platform_dependent
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import creation, index_plans, indexing, shaping

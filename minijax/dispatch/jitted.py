@@ -6,30 +6,25 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from minijax.base import cache, config, monitoring, source, tree
 from minijax.base.thread import thread
-from minijax.control.call import JitOptions, call_params, jit_p, specified
-from minijax.control.explain import explain_miss
-from minijax.control.laid_out import spread_over
+from minijax.dispatch.call import JitOptions, call_params, jit_p, specified
+from minijax.dispatch.executable import Programs, executable_for
+from minijax.dispatch.explain import explain_miss
+from minijax.dispatch.laid_out import spread_over
+from minijax.dispatch.operands import KEYS_OF_THEMSELVES, operands_of, parse
+from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.refs import Ref, is_ref
+from minijax.ir.refs import Ref
 from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, forbid_tracing, is_live, trace_to_jaxpr
 from minijax.ir.types import is_value, typeof
-from minijax.run import client, transfer, watch
-from minijax.run.array import ArrayImpl, array_types
-from minijax.run.host_calls import bind_host_call
-from minijax.transforms.evaluate import Runner, SpreadRunner, compile_program, operand
-from minijax.transforms.placement import ProgramOptions, choose_placement
+from minijax.run import client, watch
+from minijax.run.array import ArrayImpl
 
 _disable_jit = config.option("disable_jit")
-_config_state = config.state
 _epoch = config.epoch
-# With their type, these tell a value from others.
-KEYS_OF_THEMSELVES = frozenset((bool, int, str, type(None)))
 
 
 class Static:
@@ -68,21 +63,17 @@ class Traced(NamedTuple):
 
 
 class Memory:
-    """What is remembered of one callable and one set of options: its traces and its programs.
+    """What is remembered of one callable and one set of options: its traces and its programs."""
 
-    `calls` are programs too, by arguments that need no flattening: arrays, None and static values.
-    """
-
-    __slots__ = ("traces", "programs", "calls", "__weakref__")
+    __slots__ = ("traces", "programs", "__weakref__")
 
     def __init__(self):
-        self.calls = cache.BoundedDict(4096)
-        self.traces = cache.BoundedDict(4096)
-        self.programs = cache.BoundedDict(4096)
+        self.traces = cache.Keyed(4096)
+        self.programs = Programs(4096)
 
     def clear(self) -> None:
-        for store in (self.calls, self.traces, self.programs):
-            store.cache_clear()
+        self.traces.cache_clear()
+        self.programs.cache_clear()
 
 
 @cache.weak_cache
@@ -95,6 +86,9 @@ def _memory_of(fun: Callable, options: tuple) -> Memory:
         return _shared_memory(fun, options)
     except TypeError:
         return Memory()
+
+
+_NO_KEY = ()  # of calls with references, which are operations each time
 
 
 class Resolved(NamedTuple):
@@ -142,7 +136,7 @@ class Jitted:
 
     __slots__ = (
         *"fun name options resolved memory signature purpose".split(),
-        *"has_static takes_trees takes_numbers recall __dict__ __weakref__".split(),
+        *"has_static recall __dict__ __weakref__".split(),
     )
 
     def __init__(
@@ -162,9 +156,7 @@ class Jitted:
         self.signature = signature
         self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
         self.has_static = bool(resolved.static_nums or resolved.static_names)
-        self.takes_trees = False  # whether some call had arguments that must be flattened
-        self.takes_numbers = False  # whether some call had host values where arrays are wanted
-        self.recall = self.memory.calls.get
+        self.recall = self.memory.programs.get
         functools.update_wrapper(self, fun, updated=())
 
     def __repr__(self):
@@ -184,43 +176,18 @@ class Jitted:
                 if thread.trace is not None:
                     return self._call_under_trace(args, kwargs)
                 options = config.make_ready()
-            # Only with options that do not disable jit are calls remembered.
-            if not kwargs:
-                if len(args) == 1 and type(args[0]) is ArrayImpl:
-                    run = self.recall((options, args[0]._sig))
-                    return run(args) if run is not None else self._call(args, kwargs, args)
-                if len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
-                    run = self.recall((options, args[0]._sig, args[1]._sig))
-                    return run(args) if run is not None else self._call(args, kwargs, args)
-            if self.has_static:
-                values = (*args, *kwargs.values()) if kwargs else args
-                try:
-                    run = None if self.takes_numbers else self.recall(_mixed_key(options, kwargs, values))
-                except Exception:
-                    run = None  # a value's own hash or comparison raises: `flatten` and `Static` complain
-                return run(values) if run is not None else self._call(args, kwargs, values)
-            values, run, count = args, None, len(args)
-            if kwargs:
-                values = (*args, *kwargs.values())
-                try:
-                    if not (self.takes_trees or self.takes_numbers):
-                        run = self.recall((options, *kwargs, *[x._sig for x in values]))
-                except AttributeError:
-                    run = None  # a tree or a host value
-            elif count == 1 and type(args[0]) is np.ndarray:
-                run = self.recall((options, args[0].shape, args[0].dtype))
-            elif count == 2 and type(args[0]) is ArrayImpl and type(args[1]) in _NUMBERS:
-                try:
-                    values = args[0], transfer.scalar_operand(args[1])
-                    run = self.recall((options, values[0]._sig, values[1]._sig))
-                except Exception:
-                    run = None  # a number that its type cannot hold
-            elif not (self.takes_trees or self.takes_numbers):
-                try:
-                    run = self.recall((options, *[x._sig for x in args]))
-                except AttributeError:
-                    run = None  # a tree or a host value
-            return run(values) if run is not None else self._call(args, kwargs, values)
+                if options.disable_jit:
+                    return self.fun(*args, **kwargs)
+            # Most calls are of one array or of two: to have `parse` make their key takes as long as all the rest.
+            operands = args
+            if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
+                key = options, args[0]._sig
+            elif not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
+                key = options, args[0]._sig, args[1]._sig
+            else:
+                key, operands = self._parse(options, args, kwargs)
+            run = self.recall(key)
+            return run(operands) if run is not None else self._first_call(key, operands, args, kwargs)
         except Exception as error:
             source.hide_frames(error)
             raise
@@ -231,89 +198,57 @@ class Jitted:
             thread.trace.capture(args)
         if inlined or _disable_jit.value:
             return self.fun(*args, **kwargs)
-        return self._call_traced(args, kwargs)
+        return self._call_traced(*self.flatten(args, kwargs))
 
-    def _call(self, args, kwargs, values):
-        short_key = None
-        if not self.takes_trees:
-            try:
-                if kwargs or self.has_static:
-                    values = self._with_arrays(args, kwargs, values)
-                    short_key = _mixed_key(_config_state(), kwargs, values)
-                else:
-                    values = [_TO_ARRAY[type(x)](x) for x in values]
-                    short_key = (_config_state(), *[x._sig for x in values])
-                run = self.recall(short_key)
-            except KeyError:
-                self.takes_trees = True
-            except Exception:
-                run = None  # None among the values, or what `flatten`, `traced` and `Static` complain of
-            else:
-                if run is not None:
-                    self.takes_numbers = True
-                    if len(args) == 1 and not kwargs and type(args[0]) is np.ndarray:
-                        self._remember_numpy(args[0], values[0]._sig, short_key[0], run)
-                    return run(values)
+    def _parse(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
+        """A call's key and operands."""
         try:
+            if self.has_static:
+                return self._parse_static(options, args, kwargs)
+            return parse(options, args, kwargs)
+        except TypeError:
             leaves, treedef, static = self.flatten(args, kwargs)
-        except ValueError:
-            if _disable_jit.value:  # the function may take what jit does not
-                return self.fun(*args, **kwargs)
+            if any(isinstance(x, Ref) for x in leaves):
+                return _NO_KEY, ()
+            self.traced(leaves, treedef, static)  # which complains of what is no value
             raise
-        places = short_key and _places(len(args), kwargs, values, leaves, static)
-        if places is not None:
-            leaves = [values[i] for i in places]
-        try:
-            sigs = [x._sig for x in leaves]
-        except AttributeError:
-            sigs = None
-        if sigs is None and any(map(is_ref, leaves)):
-            return self._call_traced(args, kwargs)
-        if sigs is None:
-            leaves, given = [], leaves
-            try:
-                leaves += [x if type(x) in array_types else operand(x) for x in given]
-            except TypeError:
-                self.traced(given, treedef, static)  # which complains of what is no value
-                raise
-            sigs = [x._sig for x in leaves]
-        key = (_config_state(), treedef, static, *sigs)
-        run = self.memory.programs.get(key)
-        if run is None:
-            return config.run_as_of(key[0], self._first_call, key, args, kwargs, leaves, values, short_key, places)
-        return run(leaves)
 
-    def _remember_numpy(self, x, sig, options, run):
-        """For calls with a NumPy array that lies in memory as it will on the device."""
-        if x.dtype is sig.dtype and (call := bind_host_call(run, sig)):
-            self.memory.calls[(options, x.shape, x.dtype)] = call
+    def _parse_static(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
+        """As `parse`; without flattening where static values are plain and all others are arrays."""
+        static_nums = _in_range(self.resolved.static_nums, len(args))
+        key, operands = [options], []
+        for i, x in enumerate(args):
+            kind = type(x)
+            if i in static_nums and kind in KEYS_OF_THEMSELVES:
+                key += (kind, x)
+            elif kind is ArrayImpl and i not in static_nums:
+                key.append(x._sig)
+                operands.append(x)
+            else:
+                break
+        else:
+            if not kwargs:
+                return tuple(key), operands
+        leaves, treedef, static = self.flatten(args, kwargs)
+        operands, sigs = operands_of(leaves)
+        return (options, treedef, static, *sigs), operands
 
-    def _first_call(self, key, args, kwargs, leaves, values, short_key, places):
-        if _disable_jit.value:
-            return self.fun(*args, **kwargs)
-        options, treedef, static = key[:3]
-        traced = self.traced(leaves, treedef, static)
+    def _first_call(self, key: tuple, operands: Sequence, args: tuple, kwargs: dict) -> Any:
+        leaves, treedef, static = self.flatten(args, kwargs)
+        if key is _NO_KEY:
+            return self._call_traced(leaves, treedef, static)
+        return self.memory.programs.once(key, self._compile, operands, treedef, static)(operands)
+
+    def _compile(self, operands: Sequence, treedef: Any, static: tuple) -> Callable[[Sequence], Any]:
+        """What runs calls with such arguments, from their operands."""
+        traced = self.traced(operands, treedef, static)
         if traced.captured or traced.closed.effects:
-            return self._call_traced(args, kwargs)
-
-        def made():
-            runner = self._program(traced, treedef, static, leaves)
-            if places is not None and short_key[0] is options and not watch.is_checking():
-                call = shortcut(runner, leaves, traced.out_tree, places)
-                self.memory.calls[short_key] = call
-            run = shortcut(runner, leaves, traced.out_tree, range(len(leaves)))
-            return watch.explained(run, lambda leaves: self._call_plainly(treedef.unflatten(leaves), static))
-
-        return self.memory.programs.once(key, made)(leaves)
-
-    def _with_arrays(self, args, kwargs, values):
-        """The values with arrays for host values that are not static. Raises KeyError for other things."""
-        made = list(values)
-        for i in _dynamic(self.resolved, len(args), *kwargs):
-            x = made[i]
-            if type(x) is not ArrayImpl:
-                made[i] = _TO_ARRAY[type(x)](x)
-        return made
+            return lambda operands: self._call_traced(operands, treedef, static)
+        options = self.program_options(treedef, static, traced.out_tree)
+        executable = executable_for(traced.closed, options, operands)
+        is_one = tree.treedef_is_strict_leaf(traced.out_tree)
+        run = executable.caller(operands, None if is_one else traced.out_tree.unflatten)
+        return watch.explained(run, lambda operands: self._call_plainly(treedef.unflatten(operands), static))
 
     def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:
         """The leaves of the dynamic arguments, their tree, and the static arguments as a key."""
@@ -338,8 +273,8 @@ class Jitted:
                 "tuple or a frozen value, or make the argument dynamic."
             ) from None
 
-    def _call_traced(self, args, kwargs):
-        leaves, treedef, static = self.flatten(args, kwargs)
+    def _call_traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Any:
+        """The call as an operation."""
         check_aliases(self.fun, self.purpose, leaves, lambda: argument_names(self.signature, treedef, static))
         traced = self.traced(leaves, treedef, static)
         if not traced.params:
@@ -384,11 +319,6 @@ class Jitted:
             specified(outs),
         )
 
-    def _program(self, traced: Traced, treedef, static, leaves) -> Runner | SpreadRunner:
-        options = self.program_options(treedef, static, traced.out_tree)
-        placement = choose_placement([x._sig for x in leaves], options, traced.closed)
-        return compile_program(traced.closed, options, placement)
-
     # ---- tracing ------------------------------------------------------------------------------------
 
     def donated(self, treedef: Any, static: tuple) -> list[bool]:
@@ -414,17 +344,17 @@ class Jitted:
         return self.traced_for(avals, treedef, static)
 
     def traced_for(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
-        key = (avals, treedef, static, state.trace_key())
-        found = self.memory.traces.get(key)
-        if found is not None:
-            if all(c._trace.alive for c in found.captured if isinstance(c, Tracer)):
-                return found
+        key = (*state.trace_key(), avals, treedef, static)
+        known = self.memory.traces.get(key)
+        if known is not None:
+            if all(c._trace.alive for c in known.captured if isinstance(c, Tracer)):
+                return known
             self.memory.traces.pop(key)
         if config.explain_cache_misses.value:
             known = self.memory.traces.names()
             names = functools.partial(argument_names, self.signature)
             explain_miss(self.fun, source_of(self.fun), key, known, names)
-        return self.memory.traces.once(key, lambda: config.run_as_of(key[3][0], self._trace, avals, treedef, static))
+        return self.memory.traces.once(key, self._trace, avals, treedef, static)
 
     def _trace(self, avals, treedef, static) -> Traced:
         info = self.debug_info(treedef, static)
@@ -549,87 +479,10 @@ def check_results(name: str, leaves: Sequence, out_tree: Any) -> None:
             )
 
 
-class _ToArray(dict):
-    """By the type of an argument, what makes an array of it; KeyError for trees."""
-
-    def __missing__(self, kind):
-        if kind not in array_types and not issubclass(kind, np.generic):
-            raise KeyError(kind)
-        make = transfer.scalar_operand if issubclass(kind, np.number) else transfer.to_device
-        found = self[kind] = _unchanged if kind in array_types else make
-        return found
-
-
-def _unchanged(x):
-    return x
-
-
-_NUMBERS = frozenset((bool, int, float, complex))
-_TO_ARRAY = _ToArray(dict.fromkeys(_NUMBERS, transfer.scalar_operand))
-_TO_ARRAY |= {ArrayImpl: _unchanged, type(None): _unchanged, np.ndarray: transfer.from_numpy}
-
-
-def _mixed_key(options: config.State, kwargs: dict, values: Sequence) -> tuple:
-    """What a call with keywords or static arguments is remembered by; True and 1 differ, in tuples too."""
-    if len(values) == 1 and not kwargs:
-        kind = type(values[0])
-        if kind in KEYS_OF_THEMSELVES:
-            return options, kind, values[0]
-    key = (options, *kwargs)
-    for x in values:
-        kind = type(x)
-        if kind in array_types:
-            key += (x._sig,)
-        else:
-            key += (kind, x, *map(type, x)) if kind is tuple else (kind, x)
-    return key
-
-
-def _places(n: int, kwargs: dict, values: Sequence, leaves: Sequence, static: tuple) -> list[int] | None:
-    """Where the leaves are among the values of a call with `n` positional arguments.
-
-    None if they, None and static values that their keys tell apart are not all that there is.
-    """
-    by_name = [n + i for _, i in sorted(zip(kwargs, range(len(kwargs)), strict=True))]
-    places = [i for i in (*range(n), *by_name) if isinstance(values[i], ArrayImpl)]
-    if len(places) != len(leaves):
-        return None
-    others = [v for i, v in enumerate(values) if v is not None and i not in places]
-    fixed = {id(s.value) for _, s in static if _is_key_of_itself(s)}
-    return places if all(id(v) in fixed for v in others) else None
-
-
-def _is_key_of_itself(static: Static) -> bool:
-    """Whether a static value and its type tell it from others: not so 0.0 and -0.0, nor nested tuples."""
-    value, key = static.value, static.key
-    if type(value) is tuple:  # the types of its items are in the key of a call
-        return all(type(item) in KEYS_OF_THEMSELVES for item in value)
-    return key is value or type(key) is tuple and len(key) == 2 and key[0] is type(value) and key[1] is value
-
-
 @cache.cache
 def _in_range(nums: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Which of `count` arguments are meant, from the front and in order."""
     return tuple(sorted({i + count if i < 0 else i for i in nums if -count <= i < count}))
-
-
-@cache.cache
-def _dynamic(resolved: Resolved, count: int, *names: str) -> tuple[int, ...]:
-    """Which values are not static, of `count` positional ones and others by name."""
-    fixed = _in_range(resolved.static_nums, count)
-    by_name = [count + i for i, name in enumerate(names) if name not in resolved.static_names]
-    return (*[i for i in range(count) if i not in fixed], *by_name)
-
-
-def shortcut(
-    runner: Runner | SpreadRunner, arrays: Sequence, out_tree: Any, places: Sequence[int]
-) -> Callable[[Sequence], Any]:
-    """A function of values to the program's result; the arrays are those at `places`."""
-    rebuild = out_tree.unflatten
-    of_one = None if tree.treedef_is_strict_leaf(out_tree) else rebuild
-    if runner.takes(arrays):
-        return runner.shortcut(places, of_one)
-    return lambda values: rebuild(runner([values[i] for i in places]))
 
 
 def jitted(
