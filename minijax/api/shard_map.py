@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, NoReturn
 from minijax.base import source, tree
 from minijax.base.thread import entering_manual
 from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p, varying_names
-from minijax.dispatch.jitted import function_name, signature_of, source_of
 from minijax.ir import meshes
+from minijax.ir.body import function_name, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.ir.trace import close_over, constants_to_inputs, trace_to_jaxpr

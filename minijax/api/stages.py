@@ -7,10 +7,11 @@ from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
 from minijax.dispatch.call import specified
 from minijax.dispatch.executable import Executable, compile_lowered
-from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall, argument_names, leaf_types
+from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import lower_program, lowering_logged
 from minijax.dispatch.operands import parse
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
+from minijax.ir.body import argument_names, leaf_types
 from minijax.ir.meshes import PartitionSpec
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof

@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base import cache, config, monitoring, source, tree
+from minijax.base import cache, config, source, tree
 from minijax.base.thread import thread
 from minijax.dispatch.call import JitOptions, call_params, jit_p, specified
 from minijax.dispatch.executable import Programs, executable_for
@@ -15,11 +15,23 @@ from minijax.dispatch.laid_out import spread_over
 from minijax.dispatch.operands import KEYS_OF_THEMSELVES, operands_of, parse
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
+from minijax.ir.body import (
+    Captured,
+    Flat,
+    argument_names,
+    check_aliases,
+    function_name,
+    is_alive,
+    leaf_types,
+    signature_of,
+    source_of,
+    trace_flat,
+)
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.shardings import UNSPECIFIED
-from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, forbid_tracing, is_live, trace_to_jaxpr
-from minijax.ir.types import is_value, typeof
+from minijax.ir.trace import JaxprTrace, forbid_tracing
+from minijax.ir.types import typeof
 from minijax.run import client, watch
 from minijax.run.array import ArrayImpl
 
@@ -98,37 +110,6 @@ class Resolved(NamedTuple):
     static_names: tuple[str, ...] = ()
     donate_nums: tuple[int, ...] = ()
     donate_names: tuple[str, ...] = ()
-
-
-def signature_of(fun: Callable) -> inspect.Signature | None:
-    try:
-        return inspect.signature(fun)
-    except (ValueError, TypeError):
-        return None
-
-
-def function_name(fun: Callable) -> str:
-    """The name that a function's programs and equations bear."""
-    if isinstance(fun, functools.partial):
-        return function_name(fun.func)
-    return getattr(fun, "__name__", None) or "unnamed function"
-
-
-def standing_for(inner: Callable, fun: Callable) -> Callable:
-    """`inner`, which messages call by the name and the line of the user's `fun` that it calls."""
-    inner.__signature__ = inspect.signature(inner)  # pyright: ignore[reportFunctionMemberAccess]
-    return functools.update_wrapper(inner, fun, updated=())
-
-
-def source_of(fun: Callable) -> str:
-    """The function's name, file and line."""
-    inner = fun
-    while isinstance(inner, functools.partial):
-        inner = inner.func
-    inner = inspect.unwrap(inner) if callable(inner) else inner
-    code = getattr(inner, "__code__", None)
-    name = function_name(fun)
-    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
 
 
 class Jitted:
@@ -345,36 +326,22 @@ class Jitted:
 
     def traced_for(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
         key = (*state.trace_key(), avals, treedef, static)
-        known = self.memory.traces.get(key)
-        if known is not None:
-            if all(c._trace.alive for c in known.captured if isinstance(c, Tracer)):
-                return known
-            self.memory.traces.pop(key)
+        traces = self.memory.traces
+        traced = traces.get(key)
+        if traced is not None and is_alive(traced.captured):
+            return traced
+        traces.pop(key)
         if config.explain_cache_misses.value:
-            known = self.memory.traces.names()
             names = functools.partial(argument_names, self.signature)
-            explain_miss(self.fun, source_of(self.fun), key, known, names)
-        return self.memory.traces.once(key, self._trace, avals, treedef, static)
+            explain_miss(self.fun, source_of(self.fun), key, traces.names(), names)
+        return traces.once(key, self._trace, avals, treedef, static)
 
-    def _trace(self, avals, treedef, static) -> Traced:
+    def _trace(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
         info = self.debug_info(treedef, static)
         forbid_tracing(info.func_src_info)
-        outs: list[Any] = []
-
-        def flat(*xs):
-            args, kwargs = self.rebuild(treedef.unflatten(xs), static)
-            leaves, out_tree = tree.flatten(self.fun(*args, **kwargs))
-            outs[:] = [out_tree]
-            check_results(self.name, leaves, out_tree)
-            return leaves
-
-        with monitoring.timed(monitoring.TRACING, self.name):
-            jaxpr, consts = trace_to_jaxpr(flat, avals, info)
-        captured = consts if any(map(is_live, consts)) else []
-        closed = ClosedJaxpr(constants_to_inputs(jaxpr), []) if captured else ClosedJaxpr(jaxpr, consts)
-        paths = result_paths(outs[0])
-        closed.jaxpr.debug_info = closed.jaxpr.debug_info._replace(result_paths=paths)
-        return Traced(closed, captured, outs[0], info, {})
+        flat = Flat(self.fun, treedef, lambda dynamic: self.rebuild(dynamic, static))
+        body = trace_flat(flat, avals, info, Captured.BY_KIND, self.name)
+        return Traced(body.closed, body.captured, body.out_tree, info, {})
 
     def _call_plainly(self, dynamic: tuple, static: tuple) -> Any:
         args, kwargs = self.rebuild(dynamic, static)
@@ -392,91 +359,6 @@ class Jitted:
 
     def debug_info(self, treedef: Any, static: tuple) -> DebugInfo:
         return DebugInfo(self.purpose, source_of(self.fun), argument_names(self.signature, treedef, static))
-
-
-def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable[[], Sequence[str]]) -> None:
-    """Raises ValueError if a reference is among the arguments twice."""
-    seen: dict[int, int] = {}
-    for i, x in enumerate(leaves):
-        if isinstance(x, Ref) and (first := seen.setdefault(id(getattr(x, "val", x)), i)) != i:
-            raise ValueError(
-                "only one reference to a mutable array may be passed as an argument to a function, but "
-                f"when tracing {source_of(fun)} for {purpose} the mutable array reference of type "
-                f"{x.aval} appeared at both {names()[first]} and {names()[i]}."
-            )
-
-
-def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]) -> tuple:
-    """What `type_of` says of a function's arguments. Raises TypeError for one that is no value."""
-    avals: list[Any] = []
-    try:
-        avals.extend(map(type_of, leaves))
-    except TypeError:
-        i = len(avals)
-        raise TypeError(
-            f"Error interpreting argument to {fun} as an abstract array: the value at path {names()[i]} is "
-            f"of type {type(leaves[i])}, which is not a valid JAX type. This typically means that a "
-            "jit-wrapped function was called with a non-array argument, and this argument was not marked as "
-            "static using the static_argnums or static_argnames parameters of jax.jit."
-        ) from None
-    return tuple(avals)
-
-
-def argument_names(signature: inspect.Signature | None, treedef: Any, static: tuple) -> tuple[str, ...]:
-    """A name for each leaf: the parameter's, and the path inside the argument."""
-    args, kwargs = treedef.children()
-    fixed = {i for i, _ in static if isinstance(i, int)}
-    count = len(args.children()) + len(fixed)
-    named = _positional_names(signature, count)
-    owners = [named[i] for i in range(count) if i not in fixed]
-    children = [*args.children(), *kwargs.children()]
-    owners += [str(k) for k in kwargs.node_data()[1]]
-    return tuple([o + path for o, child in zip(owners, children, strict=True) for path in _leaf_paths(child)])
-
-
-def _leaf_paths(treedef: Any) -> list[str]:
-    """How each leaf is reached; its number where the user's class cannot be made of placeholders."""
-    count = treedef.num_leaves
-    if count == treedef.num_nodes:
-        return [""]
-    try:
-        paths = tree.tree_leaves_with_path(treedef.unflatten(list(range(count))))
-    except Exception:
-        paths = []
-    return [tree.keystr(path) for path, _ in paths] if len(paths) == count else [f"[{i}]" for i in range(count)]
-
-
-def _positional_names(signature: inspect.Signature | None, count: int) -> list[str]:
-    if signature is None:
-        return [f"args[{i}]" for i in range(count)]
-    names: list[str] = []
-    for p in signature.parameters.values():
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-            names.append(p.name)
-        elif p.kind is p.VAR_POSITIONAL:
-            names += [f"{p.name}[{i}]" for i in range(max(0, count - len(names)))]
-    return (names + [f"args[{i}]" for i in range(len(names), count)])[:count]
-
-
-@cache.cache
-def result_paths(out_tree: Any) -> tuple[str, ...]:
-    """How the text of a program names each result."""
-    return tuple(["result" + path for path in _leaf_paths(out_tree)])
-
-
-def check_results(name: str, leaves: Sequence, out_tree: Any) -> None:
-    """Raises TypeError for a result that is no value."""
-    for i, x in enumerate(leaves):
-        if isinstance(x, Ref):
-            raise ValueError(
-                f"function {name} traced for jit returned a mutable array reference of type {x.aval}, but "
-                f"mutable array references cannot be returned: output component {result_paths(out_tree)[i]}."
-            )
-        if not is_value(x):
-            raise TypeError(
-                f"function {name} traced for jit returned a value of type {type(x)} at output component "
-                f"{result_paths(out_tree)[i]}, which is not a valid JAX type"
-            )
 
 
 @cache.cache
