@@ -11,8 +11,8 @@ from minijax.api.jit import jit
 from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
-from minijax.control.body import Flat, as_consts, debug_info, function_name, source_of, trace_flat
 from minijax.ir import state
+from minijax.ir.body import Flat, as_consts, debug_info, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.shardings import UNSPECIFIED

@@ -6,7 +6,7 @@ from typing import Any
 from minijax.api.autodiff import jvp, linearize
 from minijax.api.custom import custom_jvp
 from minijax.base import source, tree
-from minijax.control.body import Flat, source_of, trace_flat
+from minijax.ir.body import Flat, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import typeof

@@ -11,7 +11,11 @@ from typing import Any
 from minijax.api.shapes import abstract, described
 from minijax.api.stages import JitWrapped
 from minijax.base import source, tree
-from minijax.control.body import (
+from minijax.dispatch.call import JitOptions
+from minijax.dispatch.jitted import Resolved
+from minijax.dispatch.laid_out import shardings_of
+from minijax.ir import state
+from minijax.ir.body import (
     Flat,
     argument_names,
     as_consts,
@@ -21,10 +25,6 @@ from minijax.control.body import (
     source_of,
     trace_flat,
 )
-from minijax.control.call import JitOptions
-from minijax.control.jitted import Resolved
-from minijax.control.laid_out import shardings_of
-from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 
 

@@ -5,9 +5,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
-from minijax.control.body import Flat, function_name, signature_of, source_of, trace_flat
+from minijax.base.thread import entering_manual
 from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p, varying_names
 from minijax.ir import meshes
+from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.ir.trace import close_over, constants_to_inputs
@@ -158,7 +159,7 @@ def _call(told: _Mapped, args: tuple) -> Any:
     _check_arguments(told, avals, specs)
     local = _Local(told, treedef)
     parts = [local_aval(a, s, told.mesh, told.check_vma) for a, s in zip(avals, specs, strict=True)]
-    with inside(told.mesh, told.check_vma), meshes.entering_manual(told.mesh):
+    with inside(told.mesh, told.check_vma), entering_manual(told.mesh):
         body = trace_flat(local, parts, DebugInfo("shard_map", source_of(told.fun)), close_over)
     captured = [*body.closed.consts, *body.captured]
     params = dict(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import dtypes, tree
-from minijax.control.body import Body, source_of, trace_body
+from minijax.ir.body import Body, source_of, trace_body
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, typeof, varying_axes

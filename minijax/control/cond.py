@@ -9,10 +9,10 @@ import numpy as np
 from minijax.base import cache, config, dtypes, source, tree
 from minijax.base.mask import Mask
 from minijax.control.agreement import check_branches, varying_alike
-from minijax.control.body import merge_captured, trace_body, with_leading
-from minijax.control.call import names_in, split_tangents
+from minijax.dispatch.call import names_in, split_tangents
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
+from minijax.ir.body import merge_captured, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import source, tree
-from minijax.control.body import Body, Flat, source_of, trace_flat
 from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.body import Body, Flat, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.trace import eval_jaxpr

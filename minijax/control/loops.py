@@ -9,13 +9,13 @@ import numpy as np
 from minijax.base import config, source, tree
 from minijax.base.mask import Mask
 from minijax.control.agreement import trace_loop
-from minijax.control.body import Body, standing_for, trace_body, with_leading
-from minijax.control.call import names_in, split_tangents
 from minijax.control.cond import concrete, first_results
 from minijax.control.scan import grown, scan
+from minijax.dispatch.call import names_in, split_tangents
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
 from minijax.ir import context, effects, state
+from minijax.ir.body import Body, standing_for, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.refs import is_ref
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof

@@ -10,10 +10,11 @@ from minijax.base import cache, config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
 from minijax.base.util import merged, picked
 from minijax.control.agreement import trace_loop
-from minijax.control.body import Body
-from minijax.control.call import names_in
+from minijax.dispatch.call import names_in
+from minijax.dispatch.operands import operand
 from minijax.hlo.emitter import ordered_in
 from minijax.ir import state
+from minijax.ir.body import Body
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import is_linear
 from minijax.ir.refs import is_ref
@@ -24,7 +25,6 @@ from minijax.ops.shape import concatenate, index_in_dim
 from minijax.ops.zeros import instantiate, zeros_like_aval
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.evaluate import operand
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr

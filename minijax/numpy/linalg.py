@@ -15,7 +15,7 @@ from minijax.base import dims, dtypes
 from minijax.composed import lu
 from minijax.composed.cumulative import cumprod
 from minijax.composed.qr import geqrf_p
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg

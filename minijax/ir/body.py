@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, config, monitoring, tree
+from minijax.base import cache, monitoring, tree
 from minijax.ir import effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.refs import Ref
@@ -91,14 +91,15 @@ class Body(NamedTuple):
         """What the leaves of the function's own arguments are called."""
         return (self.closed.debug_info.arg_names or ())[len(self.captured) :]
 
-    def is_alive(self) -> bool:
-        """Whether the traces of what was captured still run."""
-        return all(x._trace.alive for x in self.captured if isinstance(x, Tracer))
+
+def is_alive(captured: Sequence) -> bool:
+    """Whether the traces of captured values still run."""
+    return all(x._trace.alive for x in captured if isinstance(x, Tracer))
 
 
 @cache.weak_cache
-def _bodies_of(fun: Callable) -> cache.BoundedDict:
-    return cache.BoundedDict(256)
+def _bodies_of(fun: Callable) -> cache.Keyed:
+    return cache.Keyed(256)
 
 
 def trace_body(
@@ -112,11 +113,12 @@ def trace_body(
     try:
         bodies = _bodies_of(fun)
     except TypeError:
-        bodies = {}
-    key = tuple(avals), treedef, purpose, capture, state.trace_key()
+        bodies = cache.Keyed(1)
+    key = (*state.trace_key(), tuple(avals), treedef, purpose, capture)
     body = bodies.get(key)
-    if body is None or not body.is_alive():
-        body = bodies[key] = config.run_as_of(key[-1][0], _trace_body, fun, *key[:-1])
+    if body is None or not is_alive(body.captured):
+        bodies.pop(key)
+        body = bodies.once(key, _trace_body, fun, tuple(avals), treedef, purpose, capture)
     return body
 
 

@@ -9,7 +9,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.base import tree
-from minijax.control.body import Flat, as_consts, as_inputs_if_live, debug_info, merge_captured, trace_body, trace_flat
+from minijax.ir.body import Flat, as_consts, as_inputs_if_live, debug_info, merge_captured, trace_body, trace_flat
 from minijax.ir.types import typeof
 
 VECTOR, SCALAR = typeof(np.ones(3, np.float32)), typeof(np.float32(0))
