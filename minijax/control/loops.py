@@ -163,15 +163,14 @@ class While(TakesRefs):
             ins = [0 if c else None for c in carry]
             _, (flag,) = batch_jaxpr(loop.cond, axis, (*cond_dims, *ins), (None,))
             if flag is not None:
-                return 0, [True] * len(carry)
+                return (0, 0), [True] * len(carry)
             _, outs = batch_jaxpr(loop.body, axis, (*body_dims, *ins), (None,) * len(carry))
-            return rank, [d is not None for d in outs]
+            return (rank, None), [d is not None for d in outs]
 
-        at, carry = grown(step, [d is not None for d in carry_dims])
-        own = tuple(at if c else None for c in carry)
-        flagged = batch_jaxpr(loop.cond, axis, (*cond_dims, *own), (None,))[1][0] is not None
+        (dim, flag_dim), carry = grown(step, [d is not None for d in carry_dims])
+        own = tuple(dim if c else None for c in carry)
         batched = loop._replace(
-            cond=batch_jaxpr(loop.cond, axis, (*cond_dims, *own), (0 if flagged else None,))[0],
+            cond=batch_jaxpr(loop.cond, axis, (*cond_dims, *own), (flag_dim,))[0],
             body=batch_jaxpr(loop.body, axis, (*body_dims, *own), own)[0],
         )
         *consts, inits = loop.split(operands)

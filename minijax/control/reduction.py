@@ -10,7 +10,7 @@ from minijax.base import source, tree
 from minijax.base.util import picked
 from minijax.control.scan import grown
 from minijax.hlo.emitter import jaxpr_body
-from minijax.ir.body import trace_body
+from minijax.ir.body import as_inputs_if_live, trace_body
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import Tracer, eval_jaxpr
@@ -248,17 +248,12 @@ def _flattened(operands: Any, init_values: Any) -> tuple[list, list, Any]:
 
 def _traced(name: str, computation: Callable, inits: Sequence, treedef: Any) -> tuple[ClosedJaxpr, Any]:
     """The computation on scalars, and the tree of its results."""
-    avals = [typeof(x) for x in inits]
-    units = [a.update(shape=()) for a in avals]
-    body = trace_body(computation, (*units, *units), tree.treedef_tuple((treedef, treedef)), name)
-    jaxpr, captured = body.jaxpr, body.captured
-    if any(isinstance(x, Tracer) for x in captured):
+    units = [typeof(x).update(shape=()) for x in inits]
+    trees = tree.treedef_tuple((treedef, treedef))
+    body = trace_body(computation, (*units, *units), trees, name, as_inputs_if_live)
+    if body.captured:
         raise NotImplementedError(f"{name}: Reduction computations can't close over Tracers")
-    if not captured:
-        return body.closed, body.out_tree
-    n = len(captured)
-    opened = jaxpr.replace(constvars=jaxpr.invars[:n], invars=jaxpr.invars[n:])
-    return ClosedJaxpr(opened, captured), body.out_tree
+    return body.closed, body.out_tree
 
 
 @source.boundary
