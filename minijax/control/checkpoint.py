@@ -122,10 +122,8 @@ class Remat(TakesRefs):
         return [next(late_outs) if wait else next(rest) for wait in parts.out_unknown]
 
     def batch(self, axis, operands, dims, **params):
-        outs = (...,) * len(params["jaxpr"].outvars)
-        closed, out_dims = batch_jaxpr(closed_of(params["jaxpr"]), axis, tuple(dims), outs)
-        jaxpr, consts = opened(closed)
-        return self.bind_all([*consts, *operands], {**params, "jaxpr": jaxpr}), list(out_dims)
+        closed, out_batched = batch_jaxpr(closed_of(params["jaxpr"]), axis, tuple(dims))
+        return self._bind(closed, operands, params), [0 if b else None for b in out_batched]
 
     def split(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> EqnParts:
         def rebuilt(closed: ClosedJaxpr, late: bool, out_unknown: Sequence[bool]) -> dict:

@@ -9,7 +9,7 @@ from minijax.base import cache, config, dtypes, source, tree
 from minijax.control.call import names_in
 from minijax.control.cond import Body, concrete, first_results, trace_body
 from minijax.control.jitted import standing_for
-from minijax.control.scan import check_carry, grown, scan
+from minijax.control.scan import check_carry, fixpoint, scan
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
 from minijax.ir import context, effects, state
@@ -21,7 +21,7 @@ from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, lt
 from minijax.ops.moving import held
 from minijax.ops.zeros import instantiate
-from minijax.transforms.batch import batch_jaxpr, place
+from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
@@ -145,18 +145,16 @@ class While(TakesRefs):
 
         def step(carry):
             ins = [0 if c else None for c in carry]
-            _, (flag,) = batch_jaxpr(loop.cond, axis, (*cond_dims, *ins), (None,))
-            if flag is not None:
+            _, (flagged,) = batch_jaxpr(loop.cond, axis, (*cond_dims, *ins))
+            if flagged:
                 return 0, [True] * len(carry)
-            _, outs = batch_jaxpr(loop.body, axis, (*body_dims, *ins), (None,) * len(carry))
-            return rank, [d is not None for d in outs]
+            return rank, batch_jaxpr(loop.body, axis, (*body_dims, *ins))[1]
 
-        at, carry = grown(step, [d is not None for d in carry_dims])
+        at, carry = fixpoint(step, [d is not None for d in carry_dims])
         own = tuple(at if c else None for c in carry)
-        flagged = batch_jaxpr(loop.cond, axis, (*cond_dims, *own), (None,))[1][0] is not None
         batched = loop._replace(
-            cond=batch_jaxpr(loop.cond, axis, (*cond_dims, *own), (0 if flagged else None,))[0],
-            body=batch_jaxpr(loop.body, axis, (*body_dims, *own), own)[0],
+            cond=batch_jaxpr(loop.cond, axis, (*cond_dims, *own))[0],
+            body=batch_jaxpr_axes(loop.body, axis, (*body_dims, *own), own)[0],
         )
         *consts, inits = loop.split(operands)
         inits = [place(x, d, want, axis) for x, d, want in zip(inits, carry_dims, own, strict=True)]
@@ -271,7 +269,7 @@ def _pushed_loop(
     def step(carry):
         return jvp_jaxpr(body, (*consts, *carry), carry)
 
-    pushed, carry = grown(step, carry)
+    pushed, carry = fixpoint(step, carry)
     n, m, k = len(consts), len(carry), sum(consts)
     order = (*range(n), *range(n + m, n + m + k), *range(n, n + m), *range(n + m + k, len(pushed.invars)))
     tangents = [Var(a.to_tangent_aval()) for a, nz in zip(body.out_avals, carry, strict=True) if nz]
@@ -316,7 +314,7 @@ def _known_loop(
         parts = hoist_jaxpr(body, (*of_body, *carry), carry)
         return parts, parts.out_late
 
-    parts, carry = grown(step, carry)
+    parts, carry = fixpoint(step, carry)
     test = hoist_jaxpr(cond, (*of_cond, *carry), (False,))
     if test.out_late[0]:
         return None, late

@@ -22,7 +22,7 @@ from minijax.ops.elementwise import div
 from minijax.ops.families import literal
 from minijax.ops.moving import expand_dims
 from minijax.ops.shape import squeeze
-from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.evaluate import one_equation, run_closed
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
@@ -225,7 +225,7 @@ class ShardMap(Primitive):
         with self.surroundings(params):
             if params["check_vma"] and names:
                 body = _varying_inputs(body, more)
-            closed, out_dims = batch_jaxpr(body, local, tuple(dims), (None,) * len(params["out_specs"]))
+            closed, out_dims = batch_jaxpr_axes(body, local, tuple(dims))
         ins = [_wider(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)]
         outs = [_wider(s, d, names) for s, d in zip(params["out_specs"], out_dims, strict=True)]
         return self._bound(params, closed, operands, ins, outs), list(out_dims)
