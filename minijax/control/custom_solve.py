@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from minijax.base import source, tree
-from minijax.control.scan import grown
+from minijax.control.scan import fixpoint
 from minijax.dispatch.call import names_in
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.body import Body, Flat, as_consts, source_of, trace_flat
@@ -105,11 +105,7 @@ class CustomLinearSolve(Primitive):
             if closed is None:
                 return None, list(wanted)
             ins = tuple(0 if f else None for f in (*consts, *inputs))
-            outs = tuple(0 if f else False for f in wanted) + (False,) * (len(closed.outvars) - len(wanted))
-            _, found = batch_jaxpr(closed, axis, ins, outs)
-            return batch_jaxpr(closed, axis, ins, tuple(False if d is None else 0 for d in found))[0], [
-                d is not None for d in found
-            ]
+            return batch_jaxpr(closed, axis, ins, (*wanted, *(False,) * (len(closed.outvars) - len(wanted))))
 
         def step(known: Sequence[bool]) -> tuple[_LinearSolveTuple, list[bool]]:
             b, x = known[:n], known[n:]
@@ -120,7 +116,7 @@ class CustomLinearSolve(Primitive):
             found = [*map(any, zip(made, back, strict=False)), *map(any, zip(solved, applied, strict=False))]
             return _LinearSolveTuple(matvec, vecmat, solve, transpose_solve), found
 
-        made, known = grown(step, (*flags, *flags))
+        made, known = fixpoint(step, (*flags, *flags))
         everything = [d is not None for d in dims[: len(dims) - n]] + list(known[:n])
         ready = [
             moving.axis_to_front(x, d, axis.size) if f else x

@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import source, tree
 from minijax.base.util import picked
-from minijax.control.scan import grown
+from minijax.control.scan import fixpoint
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.body import as_inputs_if_live, trace_body
 from minijax.ir.jaxpr import ClosedJaxpr
@@ -174,7 +174,7 @@ class ReduceWindow(Reducing):
         (xs, inits), (ts, init_ts) = _halves(primals), _halves(tangents)
         self.check_still(type(t) is not Zero for t in init_ts)
         n = len(xs)
-        pushed, moves = grown(lambda moves: jvp_jaxpr(jaxpr, moves * 2, moves), [type(t) is not Zero for t in ts])
+        pushed, moves = fixpoint(lambda moves: jvp_jaxpr(jaxpr, moves * 2, moves), [type(t) is not Zero for t in ts])
         k = sum(moves)
         # (accumulated, elements, tangents of both) -> (accumulated, their tangents, elements, theirs)
         order = (*range(n), *range(2 * n, 2 * n + k), *range(n, 2 * n), *range(2 * n + k, 2 * n + 2 * k))
