@@ -5,7 +5,7 @@ from typing import Any
 from minijax.base import dtypes
 from minijax.composed.lu import lu, lu_solve
 from minijax.composed.matrices import dot, from_front, over_batch, typed
-from minijax.control.loops import fori_loop
+from minijax.control.fori import fori_loop
 from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
 from minijax.ops.dot import Precision, dot_general

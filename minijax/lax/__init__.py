@@ -37,8 +37,11 @@ _FACE = Face(
         "minijax.control.custom_solve": """
         custom_linear_solve linear_solve_p=custom_linear_solve_p
     """,
+        "minijax.control.fori": """
+        fori_loop
+    """,
         "minijax.control.loops": """
-        fori_loop while_loop while_p
+        while_loop while_p
     """,
         "minijax.control.mapping": """
         associative_scan map
