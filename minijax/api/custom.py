@@ -86,11 +86,13 @@ class _Custom:
 
     def _split(self, args: tuple) -> tuple[tuple, tuple]:
         """The nondifferentiable arguments, and the others."""
+        if not self.nondiff_argnums:
+            return (), args
         dynamic, fixed = self._nondiff(len(args)).partition(args)
         return tuple(fixed), tuple(dynamic)
 
-    def _merge(self, fixed: Sequence, dynamic: Sequence) -> list:
-        return self._nondiff(len(fixed) + len(dynamic)).merge(dynamic, fixed)
+    def _merge(self, fixed: Sequence, dynamic: Sequence) -> Sequence:
+        return self._nondiff(len(fixed) + len(dynamic)).merge(dynamic, fixed) if fixed else dynamic
 
     def _nondiff(self, count: int) -> Mask:
         places = {n + count if n < 0 else n for n in self.nondiff_argnums}

@@ -207,15 +207,17 @@ def trace_function(
     fun: Callable, args: tuple, kwargs: dict, static: Sequence[int], purpose: str
 ) -> tuple[ClosedJaxpr, Any]:
     """The closed jaxpr of a function of trees, and its result's tree."""
-    places = {i + len(args) if i < 0 else i for i in static}
-    are_static = Mask([i in places for i in range(len(args))])
-    dynamic, fixed = are_static.partition(args)
-    leaves, treedef = tree.flatten((tuple(dynamic), kwargs))
-    flat = Flat(fun, treedef, lambda values: (are_static.merge(values[0], fixed), values[1]))
-    marks = tuple((i, None) for i in are_static.marked(range(len(args))))
+    dynamic, marks, arguments = args, (), lambda values: values
+    if static:
+        places = {i + len(args) if i < 0 else i for i in static}
+        are_static = Mask([i in places for i in range(len(args))])
+        dynamic, fixed = map(tuple, are_static.partition(args))
+        marks = tuple((i, None) for i in are_static.marked(range(len(args))))
+        arguments = lambda values: (are_static.merge(values[0], fixed), values[1])  # noqa: E731
+    leaves, treedef = tree.flatten((dynamic, kwargs))
     info = DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), treedef, marks))
     avals = leaf_types(fun, leaves, abstract, lambda: info.arg_names)
-    body = trace_flat(flat, avals, info, as_consts, function_name(fun))
+    body = trace_flat(Flat(fun, treedef, arguments), avals, info, as_consts, function_name(fun))
     return body.closed, body.out_tree
 
 
