@@ -13,7 +13,7 @@ from minijax.ops.elementwise import add, conj, mul, real, sub
 from minijax.ops.families import emit, literal
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.ops.linalg import INT32, Linalg, adjoint, external, eye, is_complex, triangular_solve, tril, triu
+from minijax.ops.linalg import INT32, Linalg, adjoint, eye, is_complex, triangular_solve, tril, triu
 from minijax.ops.scatter import gather
 from minijax.ops.shape import concatenate, pad, slice as slice_
 
@@ -43,9 +43,7 @@ class HouseholderProduct(Linalg):
     def lower(self, e, ins, outs, a, taus):
         if e.platform == "tpu":
             return e.custom_call("ProductOfElementaryHouseholderReflectors", [a, taus], ins, outs, api_version=1)
-        return external(
-            e, self.name, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}), aliases={0: 0}
-        )
+        return self.routine(e, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}), aliases={0: 0})
 
 
 class Ormqr(Linalg):
@@ -67,7 +65,7 @@ class Ormqr(Linalg):
         if e.platform == "tpu":
             return emit(e, _reflected, ins, [a, taus, c], left=left, transpose=transpose)
         config = {"left": left, "transpose": transpose}
-        return external(e, self.name, [a, taus, c], ins, outs, cpu=("ormqr", config),
+        return self.routine(e, [a, taus, c], ins, outs, cpu=("ormqr", config),
                         gpu=("solver_ormqr_ffi", config), aliases={2: 0})  # fmt: skip
 
 
@@ -130,7 +128,7 @@ class Geqrf(Linalg):
     def lower(self, e, ins, outs, x):
         if e.platform == "tpu":
             return e.custom_call("Qr", [x], ins, outs, api_version=1)
-        return external(e, self.name, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), aliases={0: 0})
+        return self.routine(e, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), aliases={0: 0})
 
 
 class Geqp3(Linalg):
@@ -148,15 +146,8 @@ class Geqp3(Linalg):
 
     def lower(self, e, ins, outs, x, free, *, use_magma):
         magma = {None: "auto", True: "on", False: "off"}[use_magma]
-        packed, pivots, taus = external(
-            e,
-            self.name,
-            [x, free],
-            ins,
-            outs,
-            aliases={0: 0, 1: 1},
-            cpu=("geqp3", {}),
-            gpu=("hybrid_geqp3", {"magma": magma}),
+        packed, pivots, taus = self.routine(
+            e, [x, free], ins, outs, aliases={0: 0, 1: 1}, cpu=("geqp3", {}), gpu=("hybrid_geqp3", {"magma": magma})
         )
         return [packed, e.binary("subtract", pivots, e.full(1, outs[1]), outs[1]), taus]
 

@@ -51,6 +51,23 @@ class Meshes:
         return f"#sdy.sharding<{self.placed(sharding, aval)}>"
 
 
+def batched_rule(ins: Sequence[AbstractValue], outs: Sequence[AbstractValue], batch: int) -> str:
+    """How an operation may be split: along its first `batch` axes alone. Each axis has a factor of its own."""
+    sizes = list(ins[0].shape[:batch])
+
+    def factor(i: int) -> str:
+        return chr(ord("i") + i) if i < 18 else f"z_{i - 17}"
+
+    def axes(aval: AbstractValue) -> str:
+        first = len(sizes)
+        sizes.extend(aval.shape[batch:])
+        return f"[{', '.join(map(factor, [*range(min(batch, aval.ndim)), *range(first, len(sizes))]))}]"
+
+    sides = [f"({', '.join([axes(a) for a in side])})" for side in (ins, outs)]
+    listed = ", ".join([f"{factor(i)}={size}" for i, size in enumerate(sizes)])
+    return f"#sdy.op_sharding_rule<{'->'.join(sides)} {{{listed}}}, custom>"
+
+
 def _dims(entries: Sequence) -> str:
     texts = ["{?}" if e is UNCONSTRAINED else f"{{{', '.join([string(str(a)) for a in e])}}}" for e in entries]
     return f"[{', '.join(texts)}]"

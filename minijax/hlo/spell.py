@@ -98,6 +98,11 @@ def int_matrix(rows: Any) -> str:
     return dense(np.asarray(rows, np.int64))
 
 
+def int_pairs(pairs: Any) -> str:
+    """As `int_matrix`, for pairs of which there may be none."""
+    return int_matrix(np.asarray(pairs, np.int64).reshape(-1, 2))
+
+
 # ---- literals -----------------------------------------------------------------------------------------
 
 _PRINTED_BYTES = 32

@@ -104,6 +104,15 @@ class Writer:
         lines.append("  }")
         self._enter(outer)
 
+    def typed_function(self, head: str, ins: Avals, outs: Avals, body: Callable) -> None:
+        """As `function`, with `head` (`private @f`) before the types, and no attributes."""
+        first = lambda names: f"  func.func {head}({self._typed(names, ins)}) -> {results_of(outs)} {{"  # noqa: E731
+        self.function(first, len(ins), body, outs)
+
+    def main(self, ins: Avals, outs: Avals, body: Callable) -> None:
+        """Writes the function that runs: `body(argument names)` names its results."""
+        self.typed_function("public @main", ins, outs, body)
+
     def line(self, text: str) -> None:
         """Appends an operation written by hand; `fresh` names its results."""
         self.lines.append(self._in + text)

@@ -85,6 +85,10 @@ class Primitive:
     def __repr__(self):
         return self.name
 
+    def label(self, params: dict) -> str:
+        """What profiles call it."""
+        return self.name
+
     def has(self, rule: str) -> bool:
         """Whether it has the rule, a method's name."""
         return getattr(getattr(self, rule), "__func__", None) is not getattr(Primitive, rule)

@@ -6,7 +6,6 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.native import approx_top_k_reduction_output_size
-from minijax.hlo import spell
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.numpy.taking import take_along_axis
@@ -48,14 +47,8 @@ class ApproxTopK(Primitive):
               reduction_input_size_override):  # fmt: skip
         (aval,) = ins
         axis = reduction_dimension % aval.ndim
-        unit, index, flag = (ShapedArray((), d) for d in (aval.dtype, _INDEX, np.dtype(bool)))
-        direction = "GT" if is_max_k else "LT"
-
-        def better(a, b, *places):
-            return [e.result(f"stablehlo.compare {direction}, {a}, {b}", (unit, unit), flag)]
-
-        name = f"top_k_{direction.lower()}_{spell.element(aval.dtype)}_comparator"
-        comparator = e.shared(name, None, (unit, unit, index, index), (flag,), better, "")
+        unit, index = (ShapedArray((), d) for d in (aval.dtype, _INDEX))
+        comparator = e.top_k_comparator("GT" if is_max_k else "LT", aval.dtype)
         places = ShapedArray(aval.shape, _INDEX)
         numbers, nowhere = e.iota(axis, places), e.constant(-1, index)
         worst = e.constant(-np.inf if is_max_k else np.inf, unit)

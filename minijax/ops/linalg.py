@@ -80,6 +80,9 @@ def matmul(x: Any, y: Any) -> Any:
 # ---- what the primitives share ----------------------------------------------------------------------
 
 
+Routine = tuple[str, Mapping[str, Any]]  # its name, and what configures it: characters are strings
+
+
 class Linalg(Primitive):
     """An operation on the last axes of its operands (`ranks` of them); the others are batch axes."""
 
@@ -121,6 +124,26 @@ class Linalg(Primitive):
             raise ValueError(f"The {which} to {self.name} must be a square matrix. Got shape {avals[0].shape}.")
         return batch[0]
 
+    def routine(self, e: Any, operands: Sequence[str], ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *,
+                cpu: Routine | None = None, gpu: Routine | None = None, aliases: Mapping[int, int] | None = None,
+                batch: int | None = None) -> list[str]:  # fmt: skip
+        """Calls a routine of LAPACK, without the letter of the dtype, or of a library for GPUs, without its maker."""
+        if e.platform == "cpu" and cpu:
+            target, config = _lapack_name(cpu[0], ins[0].dtype), cpu[1]
+            config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in config.items()}
+        elif e.platform in GPU and gpu:
+            target, config = GPU[e.platform] + gpu[0], gpu[1]
+        else:
+            return Primitive.lower(self, e, ins, outs)
+        return e.batched_call(target, operands, ins, outs, config, aliases, batch)
+
+    def checked_routine(self, e: Any, operands: Sequence[str], ins: Sequence[ShapedArray],
+                        outs: Sequence[ShapedArray], count: int | None = None, **how: Any) -> list[str]:  # fmt: skip
+        """The first `count` results of a routine that also says where it succeeded; NaN elsewhere."""
+        infos = ShapedArray(ins[0].shape[:-2], INT32)
+        *results, info = self.routine(e, operands, ins, [*outs, infos], **how)
+        return where_succeeded(e, (info, infos), results[:count], outs[:count])
+
     def batch(self, axis, operands, dims, **params):
         results = self.bind_all(batch_in_front(axis, operands, dims), params)
         return results, [0] * len(results)
@@ -128,26 +151,6 @@ class Linalg(Primitive):
 
 def batch_in_front(axis: Axis, operands: Sequence, dims: Sequence) -> list:
     return [moving.axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
-
-
-Routine = tuple[str, Mapping[str, Any]]
-
-
-def external(e: Any, name: str, operands: Sequence[str], ins: Sequence[ShapedArray],
-             outs: Sequence[ShapedArray], *, cpu: Routine | None = None, gpu: Routine | None = None,
-             aliases: Mapping[int, int] | None = None, batch: int | None = None) -> list[str]:  # fmt: skip
-    """Calls a routine for the primitive `name`: of LAPACK, without the letter of the dtype, or of a library
-    for GPUs, without its maker; with what configures it, where characters are strings.
-    """
-    if e.platform == "cpu" and cpu:
-        routine, config = cpu
-        config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in config.items()}
-        return foreign_call(e, _lapack_name(routine, ins[0].dtype), operands, ins, outs, config, aliases, batch)
-    if e.platform in GPU and gpu:
-        target, config = GPU[e.platform] + gpu[0], gpu[1]
-        return foreign_call(e, target, operands, ins, outs, config, aliases, batch)
-    text = f"MLIR translation rule for primitive '{name}' not found for platform {e.platform}"
-    raise NotImplementedError(text)
 
 
 def _lapack_name(routine: str, dtype: Any) -> str:
@@ -158,57 +161,15 @@ def _lapack_name(routine: str, dtype: Any) -> str:
     return f"lapack_{_PREFIX[dtype.name]}{routine}_ffi"
 
 
-def foreign_call(e: Any, target: str, operands: Sequence[str], ins: Sequence[ShapedArray],
-                 outs: Sequence[ShapedArray], config: Mapping[str, Any],
-                 aliases: Mapping[int, int] | None = None, batch: int | None = None,
-                 by_column: bool = True) -> list[str]:  # fmt: skip
-    """Calls a target on batches of matrices, which lie column by column or row by row."""
-    batch = ins[0].ndim - 2 if batch is None else batch
-    extra = {
-        "mhlo.frontend_attributes": f'{{num_batch_dims = "{batch}"}}',
-        "sdy.sharding_rule": _sharding_rule(ins, outs, batch),
-    }
-    layouts = [[_layout(a, batch if by_column else a.ndim) for a in side] for side in (ins, outs)]
-    return e.custom_call(target, operands, ins, outs, backend_config=config, aliases=aliases,
-                         operand_layouts=layouts[0], result_layouts=layouts[1], extra=extra)  # fmt: skip
-
-
-def _layout(aval: ShapedArray, batch: int) -> list[int]:
-    """Matrices column by column, all else row by row."""
-    axes = list(range(aval.ndim))[::-1]
-    return [axes[1], axes[0], *axes[2:]] if aval.ndim - batch == 2 else axes
-
-
-def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batch: int) -> str:
-    """Batch axes may be split over devices, others not: each has a factor of its own."""
-    sizes = list(ins[0].shape[:batch])
-
-    def factor(i: int) -> str:
-        return chr(ord("i") + i) if i < 18 else f"z_{i - 17}"
-
-    def axes(aval: ShapedArray) -> str:
-        first = len(sizes)
-        sizes.extend(aval.shape[batch:])
-        return f"[{', '.join(map(factor, [*range(min(batch, aval.ndim)), *range(first, len(sizes))]))}]"
-
-    sides = [f"({', '.join([axes(a) for a in side])})" for side in (ins, outs)]
-    listed = ", ".join([f"{factor(i)}={size}" for i, size in enumerate(sizes)])
-    return f"#sdy.op_sharding_rule<{'->'.join(sides)} {{{listed}}}, custom>"
-
-
-def _succeeded(e: Any, info: str, aval: ShapedArray, direction: str) -> tuple[str, ShapedArray]:
-    """Flags that say where LAPACK's `info` is zero (or not below it), and their type."""
+def where_succeeded(
+    e: Any, info: tuple[str, ShapedArray], results: Sequence[str], outs: Sequence[ShapedArray], direction: str = "EQ"
+) -> list[str]:
+    """A routine's results where its `info` is zero (or not below it), NaN elsewhere."""
+    name, aval = info
     unit = ShapedArray((), aval.dtype)
     zero = e.broadcast_in_dim(e.constant(0, unit), unit, aval, ())
-    return e.compare(direction, info, zero, aval), ShapedArray(aval.shape, np.dtype(bool))
-
-
-def where_found(
-    e: Any, info: tuple[str, ShapedArray], found: Sequence[str], outs: Sequence[ShapedArray], direction: str = "EQ"
-) -> list[str]:
-    """What a routine found where its `info` says that it succeeded, NaN elsewhere."""
-    ok = _succeeded(e, *info, direction)
-    return [_nan_unless(e, ok, x, out) for x, out in zip(found, outs, strict=True)]
+    ok = e.compare(direction, name, zero, aval), ShapedArray(aval.shape, np.dtype(bool))
+    return [_nan_unless(e, ok, x, out) for x, out in zip(results, outs, strict=True)]
 
 
 def _nan_unless(e: Any, ok: tuple[str, ShapedArray], x: str, aval: ShapedArray) -> str:
@@ -239,10 +200,8 @@ class Cholesky(Linalg):
     def lower(self, e, ins, outs, x):
         if e.platform == "tpu":
             return [e.cholesky(x, ins[0])]
-        infos = ShapedArray(ins[0].shape[:-2], INT32)
-        found, info = external(e, self.name, [x], ins, [*outs, infos], cpu=("potrf", {"uplo": "L"}),
-                               gpu=("solver_potrf_ffi", {"lower": True}), aliases={0: 0})  # fmt: skip
-        return where_found(e, (info, infos), [found], outs)
+        routines = dict(cpu=("potrf", {"uplo": "L"}), gpu=("solver_potrf_ffi", {"lower": True}))
+        return self.checked_routine(e, [x], ins, outs, aliases={0: 0}, **routines)
 
     def jvp(self, primals, tangents):
         factor = tril(self.bind(*primals))
@@ -284,7 +243,7 @@ class TriangularSolve(Linalg):
                 "trans_x": trans,
                 "diag": "U" if unit_diagonal else "N",
             }
-            return external(e, self.name, [a, b], ins, outs, cpu=("trsm", config), aliases={1: 0})
+            return self.routine(e, [a, b], ins, outs, cpu=("trsm", config), aliases={1: 0})
         kind = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
         return [
             e.triangular_solve(
