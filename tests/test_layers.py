@@ -208,7 +208,24 @@ def spelled_elsewhere(trees: Sources) -> list[str]:
     ]
 
 
-RULES = [climbing, cycles, late_imports, foreign_imports, bodies_in_faces, long_functions, spelled_elsewhere]
+def primitives_in_libraries(trees: Sources) -> list[str]:
+    """Names such as `sin_p` that a library gives to what it makes: operations stand below."""
+    return [
+        f"{module}:{node.lineno} makes {name.id}"
+        for module, tree in trees.items()
+        if under(module, *(f"minijax.{library}" for library in LIBRARIES))
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name) and name.id.endswith("_p")
+    ]
+
+
+RULES = [
+    climbing, cycles, late_imports, foreign_imports, bodies_in_faces, long_functions, spelled_elsewhere,
+    primitives_in_libraries,
+]  # fmt: skip
 
 # The package keeps the rules
 
@@ -263,6 +280,7 @@ PLANTED = [
     (long_functions, {"minijax.ir.a": "def f():\n" + "    x = 1\n" * 60}),
     (spelled_elsewhere, {"minijax.ops.a": "def lower(e, x):\n    return e.result(f'stablehlo.rng {x}', (), x)"}),
     (spelled_elsewhere, {"minijax.ops.a": "attributes = {'mhlo.frontend_attributes': '{}'}"}),
+    (primitives_in_libraries, {"minijax.numpy.a": "sin_p, cos_p = Sin(), Cos()"}),
     (spelled_elsewhere, {"minijax.ops.a": "rule = '#sdy<custom>'"}),
     (spelled_elsewhere, {"minijax.ops.a": "attributes = {'api_version': '4 : i32'}"}),
     (spelled_elsewhere, {"minijax.run.a": "text = f'({x}: tensor<{n}xf32>)'"}),
@@ -278,9 +296,9 @@ def test_a_rule_rejects_what_breaks_it(rule, sources):
 KEPT = {
     "minijax": "from minijax.base.alias import install\ndef __getattr__(name): return name",
     "minijax.lax": "from minijax.ops.sin import sin",
-    "minijax.numpy": "from minijax import lax",
+    "minijax.numpy": "from minijax import lax\nstep = 1",
     "minijax.ops": "",
-    "minijax.ops.sin": "from minijax.ir.trace import bind\nfrom . import cos",
+    "minijax.ops.sin": "from minijax.ir.trace import bind\nfrom . import cos\nsin_p = 1",
     "minijax.ops.cos": "import numpy as np\nfrom minijax.base.lazy import defer\nlu = defer('scipy')",
     "minijax.run.client": "import jaxlib",
     "minijax.hlo.writer": "text = 'stablehlo.add : tensor<f32>'",

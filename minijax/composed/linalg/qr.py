@@ -3,8 +3,10 @@
 from typing import Any
 
 from minijax.base import dtypes
-from minijax.composed.lu import lu, lu_solve
-from minijax.composed.matrices import dot, from_front, over_batch, typed
+from minijax.composed.linalg.lu import lu, lu_solve
+from minijax.composed.linalg.matrices import adjoint, dot, from_front, is_complex, over_batch, tril, triu, typed
+from minijax.composed.linalg.routines import INT32, Linalg
+from minijax.composed.linalg.triangular import triangular_solve
 from minijax.control.loops import fori_loop
 from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
@@ -13,9 +15,8 @@ from minijax.ops.elementwise import add, conj, mul, real, sub
 from minijax.ops.families import emit, literal
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.ops.linalg import INT32, Linalg, adjoint, eye, is_complex, triangular_solve, tril, triu
 from minijax.ops.scatter import gather
-from minijax.ops.shape import concatenate, pad, slice as slice_
+from minijax.ops.shape import concatenate, eye, pad, slice as slice_
 
 # ---- reflectors -------------------------------------------------------------------------------------
 

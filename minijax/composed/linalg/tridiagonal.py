@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from minijax.composed.matrices import along
+from minijax.composed.linalg.matrices import along
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.control.scan import scan
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -10,7 +11,6 @@ from minijax.ops import moving
 from minijax.ops.elementwise import div, mul, neg, sub
 from minijax.ops.families import emit, literal
 from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.linalg import GPU, INT32, Linalg, where_succeeded
 from minijax.ops.scatter import scatter_add
 from minijax.ops.shape import concatenate, slice as slice_, squeeze
 from minijax.ops.zeros import add_any, instantiate

@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.composed.lu import solve
-from minijax.composed.matrices import along, diagonal, typed
+from minijax.composed.linalg.lu import solve
+from minijax.composed.linalg.matrices import (
+    adjoint,
+    along,
+    diagonal,
+    is_complex,
+    matmul,
+    symmetrized,
+    transposed,
+    typed,
+)
+from minijax.composed.linalg.routines import INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
@@ -27,10 +37,9 @@ from minijax.ops.elementwise import (
     real,
     sub,
 )
-from minijax.ops.linalg import INT32, Linalg, adjoint, eye, is_complex, matmul, symmetrized, transposed, where_succeeded
 from minijax.ops.moving import sum_axes, sum_axis
 from minijax.ops.reduce import argmax
-from minijax.ops.shape import broadcasted_iota
+from minijax.ops.shape import broadcasted_iota, eye
 
 # ---- general eigenvalues ----------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache
-from minijax.composed.matrices import dot, from_front, over_batch, take_rows
+from minijax.composed.linalg.matrices import dot, from_front, over_batch, take_rows, tril, triu
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
+from minijax.composed.linalg.triangular import triangular_solve
 from minijax.control.custom_solve import linear_solve
 from minijax.control.jitted import jitted
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
@@ -19,9 +21,8 @@ from minijax.ops.elementwise import add
 from minijax.ops.families import Kinds, literal
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.linalg import GPU, INT32, Linalg, eye, triangular_solve, tril, triu, where_succeeded
 from minijax.ops.scatter import scatter
-from minijax.ops.shape import iota, pad, slice as slice_, squeeze
+from minijax.ops.shape import eye, iota, pad, slice as slice_, squeeze
 from minijax.ops.sort import sort_key_val
 from minijax.transforms.batch import batch_flat, place
 

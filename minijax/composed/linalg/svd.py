@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.composed.matrices import along, diagonal, dot, on_diagonal, typed
+from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot, is_complex, on_diagonal, transposed, typed
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
@@ -14,9 +15,8 @@ from minijax.ops.dot import Precision
 from minijax.ops.elementwise import add, conj, div, eq, mul, real, sub
 from minijax.ops.families import emit, literal
 from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.linalg import GPU, INT32, Linalg, adjoint, eye, is_complex, transposed, where_succeeded
 from minijax.ops.scatter import scatter
-from minijax.ops.shape import iota, slice as slice_
+from minijax.ops.shape import eye, iota, slice as slice_
 
 
 class SvdAlgorithm(enum.Enum):

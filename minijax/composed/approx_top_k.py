@@ -6,11 +6,24 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.native import approx_top_k_reduction_output_size
+from minijax.composed.along import along
+from minijax.composed.linalg.matrices import from_front
+from minijax.control.jitted import jitted
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.numpy.taking import take_along_axis
+from minijax.ops import moving
+from minijax.ops.indexing import GatherScatterMode
+from minijax.ops.scatter import gather
 
 _INDEX = np.dtype(np.int32)
+
+
+@jitted("take_along_axis", static=("axis",))
+def _elements(x: Any, places: Any, axis: int) -> Any:
+    """The elements at places along an axis."""
+    plan = along(typeof(x).shape, typeof(places).shape, axis)
+    vectors = moving.reshape_to(from_front(places, typeof(x).shape[axis]), (*plan.index_shape, 1))
+    return gather(x, vectors, plan.numbers, plan.slice_sizes, mode=GatherScatterMode.FILL_OR_DROP)
 
 
 class ApproxTopK(Primitive):
@@ -76,7 +89,7 @@ class ApproxTopK(Primitive):
         (t,) = tangents
         if type(t) is Zero:
             return [values, places], [Zero(typeof(values).to_tangent_aval()), none]
-        return [values, places], [take_along_axis(t, places, params["reduction_dimension"]), none]
+        return [values, places], [_elements(t, places, params["reduction_dimension"] % typeof(t).ndim), none]
 
     def batch(self, axis, operands, dims, *, reduction_dimension, **params):
         (d,) = dims
