@@ -4,7 +4,7 @@ Each verb appends a line and returns the name of its result; types come from ava
 (broadcast, slice, gather, ...) add the trailing dimensions of extended dtypes themselves.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +17,7 @@ from minijax.hlo.writer import Names
 from minijax.ir.context import EMPTY, EqnContext
 from minijax.ir.effects import ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import ShapedArray, token_type
+from minijax.ir.types import Name, ShapedArray, token_type
 
 MAX_CALL_DEPTH = 64  # XLA crashes near 200 nested calls
 constant_writers: dict[type, Callable[[Any, Any, ShapedArray], str]] = {}  # of users' types
@@ -42,7 +42,7 @@ class Emitter(Index, Linalg, Collective):
 
     def call_jaxpr(
         self, closed: ClosedJaxpr, name: str, operands: Names, in_shardings: tuple = (), out_shardings: tuple = ()
-    ) -> list[str]:
+    ) -> list[Name]:
         """Calls a private function that holds `closed`, written at the first call; beyond 64 calls, in place.
 
         Shardings (None: any) constrain its arguments and results. Recurses once per nested jaxpr: who lowers
@@ -74,7 +74,7 @@ class Emitter(Index, Linalg, Collective):
 
     def composite_jaxpr(
         self, closed: ClosedJaxpr, name: str, operands: Names, attributes: Mapping[str, Any]
-    ) -> list[str]:
+    ) -> list[Name]:
         """A named operation with a private function that holds `closed`, written at the first one."""
         callee, height = self._private(closed, name)
         self._height = max(self._height, height)
@@ -86,11 +86,11 @@ class Emitter(Index, Linalg, Collective):
             self._called[key] = self._write_private(closed, name, ((), ()))
         return self._called[key]
 
-    def constants(self, closed: ClosedJaxpr) -> list[str]:
+    def constants(self, closed: ClosedJaxpr) -> list[Name]:
         """Writes the constants of a jaxpr into the program."""
         return [self.constant_of(c, v.aval) for c, v in zip(closed.consts, closed.constvars, strict=True)]
 
-    def constant_of(self, value: Any, aval: ShapedArray) -> str:
+    def constant_of(self, value: Any, aval: ShapedArray) -> Name:
         """Writes a value of the program; of a key array, its physical value."""
         if write := constant_writers.get(type(value)):
             return write(self, value, aval)
@@ -133,9 +133,9 @@ class Emitter(Index, Linalg, Collective):
 _aval_of = attrgetter("aval")
 
 
-def jaxpr_body(e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names) -> list[str]:
+def jaxpr_body(e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names) -> list[Name]:
     """Writes the equations of a jaxpr where the emitter stands; the names of its results."""
-    env = dict(zip(jaxpr.constvars, const_names, strict=True))
+    env: dict[Any, Name] = dict(zip(jaxpr.constvars, const_names, strict=True))
     env.update(zip(jaxpr.invars, arg_names, strict=True))
     find, located = env.get, e.locate is not None
     for eqn in jaxpr.eqns:
@@ -159,7 +159,7 @@ def jaxpr_body(e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names) -
     return _with_literals(e, jaxpr.outvars, list(map(find, jaxpr.outvars)))
 
 
-def _with_literals(e, atoms, names):
+def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None]) -> list[Name]:
     """Literals are written where they are read, as jax does."""
     return [e.constant_of(v.val, v.aval) if n is None else n for v, n in zip(atoms, names, strict=True)]
 

@@ -18,8 +18,8 @@ def splice(e: Writer, text: str, operands: Sequence[str]) -> list[str]:
     prefix = f"%r{e.fresh()[0][1:]}_"
     arguments = {f"%arg{i}": x for i, x in enumerate(operands)}
 
-    def local(match):
-        token = match[0]
+    def local(match: re.Match) -> str:
+        token: str = match[0]
         if token[0] == "%":
             return arguments.get(token) or prefix + token[1:]
         return symbols.get(token, token)

@@ -161,13 +161,9 @@ def eig(
             stacklevel=2,
         )
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.CUSOLVER
-    return eig_p.bind(
-        x,
-        compute_left_eigenvectors=compute_left_eigenvectors,
-        compute_right_eigenvectors=compute_right_eigenvectors,
-        enable_eigvec_derivs=enable_eigvec_derivs,
-        implementation=implementation,
-    )
+    left, right = compute_left_eigenvectors, compute_right_eigenvectors
+    how = dict(enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
+    return eig_p.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=right, **how)
 
 
 # ---- Hermitian eigenvalues --------------------------------------------------------------------------
@@ -246,15 +242,9 @@ def eigh(
     implementation: EighImplementation | None = None,
 ) -> tuple:
     """Eigenvectors, as columns, and rising eigenvalues of Hermitian matrices; NaN without convergence."""
-    return tuple(
-        eigh_p.bind(
-            symmetrized(x) if symmetrize_input else x,
-            lower=lower,
-            sort_eigenvalues=sort_eigenvalues,
-            subset_by_index=subset_by_index,
-            algorithm=implementation,
-        )
-    )
+    x = symmetrized(x) if symmetrize_input else x
+    how = dict(lower=lower, sort_eigenvalues=sort_eigenvalues, subset_by_index=subset_by_index)
+    return tuple(eigh_p.bind(x, **how, algorithm=implementation))
 
 
 # ---- reduced forms ----------------------------------------------------------------------------------

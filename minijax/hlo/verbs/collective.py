@@ -8,7 +8,7 @@ from minijax.hlo.shardy import Meshes
 from minijax.hlo.spell import int_pairs, results_of, type_of, types_of
 from minijax.hlo.verbs.reduction import Reduction
 from minijax.hlo.writer import Avals, Build, Names, Region
-from minijax.ir.types import ShapedArray, token_type
+from minijax.ir.types import Name, ShapedArray, token_type
 
 Pairs = Sequence[tuple[int, int]]  # (source, target)
 
@@ -19,54 +19,54 @@ class Collective(Reduction):
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
     meshes: Meshes
 
-    def all_reduce(self, x: str, aval: ShapedArray, groups: Any, reducer: Build | str, **how: Any) -> str:
+    def all_reduce(self, x: Name, aval: ShapedArray, groups: Any, reducer: Build | str, **how: Any) -> Name:
         attrs = f"{_collective(groups, **how)}, use_global_device_ids"
         return self.op("all_reduce", (x,), (aval,), (aval,), attrs, (self._reducer(reducer, (aval,)),))[0]
 
-    def all_gather(self, x: str, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, **how: Any) -> str:
+    def all_gather(self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, **how: Any) -> Name:
         attrs = f"all_gather_dim = {dim} : i64, {_collective(groups, **how)}, use_global_device_ids"
         return self.op("all_gather", (x,), (aval,), (out,), attrs)[0]
 
     def reduce_scatter(
-        self, x: str, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, reducer: Build | str, **how: Any
-    ) -> str:
+        self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, reducer: Build | str, **how: Any
+    ) -> Name:
         attrs = f"{_collective(groups, **how)}, scatter_dimension = {dim} : i64, use_global_device_ids"
         return self.op("reduce_scatter", (x,), (aval,), (out,), attrs, (self._reducer(reducer, (aval,)),))[0]
 
-    def all_to_all(self, x: str, aval: ShapedArray, out: ShapedArray, split_dim: int, concat_dim: int,
-                   split_count: int, groups: Any, **how: Any) -> str:  # fmt: skip
+    def all_to_all(self, x: Name, aval: ShapedArray, out: ShapedArray, split_dim: int, concat_dim: int,
+                   split_count: int, groups: Any, **how: Any) -> Name:  # fmt: skip
         attrs = (
             f"concat_dimension = {concat_dim} : i64, {_collective(groups, **how)}, "
             f"split_count = {split_count} : i64, split_dimension = {split_dim} : i64"
         )
         return self.op("all_to_all", (x,), (aval,), (out,), attrs)[0]
 
-    def ragged_all_to_all(self, operands: Names, ins: Avals, outs: Avals, groups: Any) -> list[str]:
+    def ragged_all_to_all(self, operands: Names, ins: Avals, outs: Avals, groups: Any) -> list[Name]:
         """Sends slices of the first operand into the second, by offsets and sizes."""
         config = {"channel_id": "1 : i64", "replica_groups": spell.int_matrix(groups)}
         attrs = {"api_version": "4 : i32", "backend_config": spell.dictionary(config)}
         call = f"stablehlo.custom_call @ragged_all_to_all({', '.join(operands)}) {spell.dictionary(attrs)}"
         return self.results(call, ins, outs)
 
-    def collective_permute(self, x: str, aval: ShapedArray, pairs: Pairs, channel: int = 1) -> str:
+    def collective_permute(self, x: Name, aval: ShapedArray, pairs: Pairs, channel: int = 1) -> Name:
         return self.op("collective_permute", (x,), (aval,), (aval,), _from_to(pairs, channel))[0]
 
-    def send(self, x: str, token: str, aval: ShapedArray, pairs: Pairs, channel: int = 1) -> str:
+    def send(self, x: Name, token: Name, aval: ShapedArray, pairs: Pairs, channel: int = 1) -> Name:
         """Sends a value to the other members of its pairs; a token."""
         return self.op("send", (x, token), (aval, token_type), (token_type,), _from_to(pairs, channel))[0]
 
-    def recv(self, token: str, out: ShapedArray, pairs: Pairs, channel: int = 1) -> list[str]:
+    def recv(self, token: Name, out: ShapedArray, pairs: Pairs, channel: int = 1) -> list[Name]:
         """What is sent to this member, and a token."""
         return self.op("recv", (token,), (token_type,), (out, token_type), _from_to(pairs, channel))
 
-    def partition_id(self) -> str:
+    def partition_id(self) -> Name:
         left, _ = self.fresh()
         self.line(f"{left} = stablehlo.partition_id : tensor<ui32>")
         return left
 
     # ---- shardings --------------------------------------------------------------------------------
 
-    def sharding_constraint(self, x: str, aval: ShapedArray, sharding: Any) -> str:
+    def sharding_constraint(self, x: Name, aval: ShapedArray, sharding: Any) -> Name:
         n = self._n = self._n + 1
         place = self.meshes.placed(sharding, aval)
         self.line(f"%{n} = sdy.sharding_constraint {x} <{place}> : {type_of(aval)}")
@@ -74,7 +74,7 @@ class Collective(Reduction):
 
     def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_shardings: Sequence,
                            out_shardings: Sequence, mesh: Any, axes: Sequence,
-                           body: Region) -> list[str]:  # fmt: skip
+                           body: Region) -> list[Name]:  # fmt: skip
         """Runs `body` on each device's part of the operands, along the mesh axes `axes`."""
         outer = self.manual
         inner = frozenset(axes) | (outer[1] if outer is not None else frozenset())

@@ -8,7 +8,7 @@ import numpy as np
 from minijax.hlo import spell
 from minijax.hlo.spell import attribute, types_of
 from minijax.hlo.writer import Avals, Build, Names, Region, Writer
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import Name, ShapedArray
 
 _BOOL = np.dtype(bool)
 _INT32 = np.dtype(np.int32)
@@ -21,7 +21,7 @@ class Control(Writer):
     _called: dict[Any, tuple[str, int]]  # (jaxpr, name) -> symbol, height of calls below
     _height: int
 
-    def while_(self, inits: Names, avals: Avals, cond: Build, body: Build) -> list[str]:
+    def while_(self, inits: Names, avals: Avals, cond: Build, body: Build) -> list[Name]:
         """Repeats `body(*state) -> state` while `cond(*state) -> flag`."""
         names = [self._stemmed("iterArg") for _ in inits]
         state = ", ".join([f"{n} = {x}" for n, x in zip(names, inits, strict=True)])
@@ -35,18 +35,18 @@ class Control(Writer):
         self.lines.append(f"{self._in}}}")
         return results if inits else []
 
-    def case_(self, index: str, branches: Sequence[Build], outs: Avals) -> list[str]:
+    def case_(self, index: Name, branches: Sequence[Build], outs: Avals) -> list[Name]:
         """Runs the branch that an int32 index names; branches take no arguments and may capture."""
         regions = [Region((), outs, branch) for branch in branches]
         return self.op("case", (index,), (ShapedArray((), _INT32),), outs, "", regions)
 
-    def call(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[str]:
+    def call(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
         """Calls the function with symbol `callee`."""
         call = "call" if self._in == "    " else "func.call"
         return self.results(f"{call} {callee}({', '.join(operands)})", ins, outs)
 
     def composite(self, name: str, decomposition: str, operands: Names, ins: Avals, outs: Avals,
-                  attributes: Mapping[str, Any], version: int = 0) -> list[str]:  # fmt: skip
+                  attributes: Mapping[str, Any], version: int = 0) -> list[Name]:  # fmt: skip
         """A named operation with a function, the symbol `decomposition`, that says what it means."""
         attrs = {"decomposition": decomposition}
         if attributes:
@@ -56,7 +56,7 @@ class Control(Writer):
         text = f"stablehlo.composite {spell.string(name)} {', '.join(operands)} {spell.dictionary(attrs)}"
         return self.results(text, ins, outs)
 
-    def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[str]:
+    def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
         """Calls a private function, written by `build` at the first call with `key` and such types."""
         self._height = max(self._height, 1)
         return self.call(self.shared(name, key, ins, outs, build), operands, ins, outs)
@@ -78,7 +78,7 @@ class Control(Writer):
                     result_layouts: Sequence[Sequence[int]] | None = None,
                     aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
                     frontend: Mapping[str, str] | None = None,
-                    sharding_rule: str | None = None) -> list[str]:  # fmt: skip
+                    sharding_rule: str | None = None) -> list[Name]:  # fmt: skip
         """Calls what is registered with XLA as `target`.
 
         `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on.
@@ -92,7 +92,7 @@ class Control(Writer):
             attrs["backend_config"] = '""'
             attrs["mhlo.backend_config"] = attribute(backend_config or {})
         else:
-            attrs["backend_config"] = spell.string(backend_config or "")
+            attrs["backend_config"] = spell.string(str(backend_config or ""))
             if api_version != 1:
                 attrs["api_version"] = f"{api_version} : i32"
         if has_side_effect:
@@ -108,7 +108,7 @@ class Control(Writer):
         text = f"stablehlo.custom_call {spell.symbol(target)}({', '.join(operands)}) {spell.dictionary(attrs)}"
         return self.results(text, ins, outs)
 
-    def annotate_placement(self, x: str, aval: ShapedArray, memory_kind: str) -> str:
+    def annotate_placement(self, x: Name, aval: ShapedArray, memory_kind: str) -> Name:
         """The value, in a memory of that kind."""
         frontend = {"_xla_buffer_placement": memory_kind}
         return self.custom_call(
@@ -125,19 +125,19 @@ class Control(Writer):
         name = f"top_k_{direction.lower()}_{spell.element(dtype)}_comparator"
         return self.shared(name, None, (unit, unit, index, index), (flag,), before, "")
 
-    def optimization_barrier(self, operands: Names, avals: Avals) -> list[str]:
+    def optimization_barrier(self, operands: Names, avals: Avals) -> list[Name]:
         if not operands:
             return []
         left, results = self.fresh(len(operands))
         self.line(f"{left} = stablehlo.optimization_barrier {', '.join(operands)} : {types_of(avals)}")
         return results
 
-    def create_token(self) -> str:
+    def create_token(self) -> Name:
         left, _ = self.fresh()
         self.line(f"{left} = stablehlo.create_token : !stablehlo.token")
         return left
 
-    def after_all(self, tokens: Names) -> str:
+    def after_all(self, tokens: Names) -> Name:
         """A token that waits for others."""
         left, _ = self.fresh()
         self.line(f"{left} = stablehlo.after_all {', '.join(tokens)} : !stablehlo.token")

@@ -6,7 +6,7 @@ from minijax.hlo import spell
 from minijax.hlo.spell import physical, suffix_of, type_of
 from minijax.hlo.verbs.reduction import Reduction
 from minijax.hlo.verbs.shape import Shape
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import Name, ShapedArray
 
 _BOOL = np.dtype(bool)
 
@@ -14,20 +14,20 @@ _BOOL = np.dtype(bool)
 class Elementwise(Reduction, Shape):
     """Conversions, comparisons and choices; `Writer.unary` and its like write all others."""
 
-    def convert(self, x: str, aval: ShapedArray, out: ShapedArray) -> str:
+    def convert(self, x: Name, aval: ShapedArray, out: ShapedArray) -> Name:
         return self.map_to("convert", x, aval, out)
 
-    def bitcast_convert(self, x: str, aval: ShapedArray, out: ShapedArray) -> str:
+    def bitcast_convert(self, x: Name, aval: ShapedArray, out: ShapedArray) -> Name:
         return self.map_to("bitcast_convert", x, aval, out)
 
-    def reduce_precision(self, x: str, aval: ShapedArray, exponent_bits: int, mantissa_bits: int) -> str:
+    def reduce_precision(self, x: Name, aval: ShapedArray, exponent_bits: int, mantissa_bits: int) -> Name:
         return self.unary("reduce_precision", x, aval, f", format = e{exponent_bits}m{mantissa_bits}")
 
-    def complex(self, real: str, imag: str, part: ShapedArray, out: ShapedArray) -> str:
+    def complex(self, real: Name, imag: Name, part: ShapedArray, out: ShapedArray) -> Name:
         """Complex numbers of their parts, which are of type `part`."""
         return self.result(f"stablehlo.complex {real}, {imag}", (part, part), out)
 
-    def compare(self, direction: str, x: str, y: str, aval: ShapedArray, kind: str | None = None) -> str:
+    def compare(self, direction: str, x: Name, y: Name, aval: ShapedArray, kind: str | None = None) -> Name:
         """`direction` is EQ, NE, LT, ...; `kind` FLOAT, TOTALORDER, SIGNED, UNSIGNED, or by dtype."""
         real = physical(aval)
         out = ShapedArray(real.shape, _BOOL)
@@ -45,7 +45,7 @@ class Elementwise(Reduction, Shape):
         start = self.constant(both, unit)
         return self.reduce([f"%{n}"], [start], [out], [whole], tuple(axes), "and" if both else "or")[0]
 
-    def select(self, pred: str, on_true: str, on_false: str, pred_aval: ShapedArray, aval: ShapedArray) -> str:
+    def select(self, pred: Name, on_true: Name, on_false: Name, pred_aval: ShapedArray, aval: ShapedArray) -> Name:
         """`pred` has the shape of the cases, or none."""
         if suffix_of(aval):
             wide = ShapedArray(physical(aval).shape, _BOOL)
@@ -58,7 +58,7 @@ class Elementwise(Reduction, Shape):
         )
         return f"%{n}"
 
-    def clamp(self, low: str, x: str, high: str, aval: ShapedArray) -> str:
+    def clamp(self, low: Name, x: Name, high: Name, aval: ShapedArray) -> Name:
         n = self._n = self._n + 1
         self.lines.append(f"{self._in}%{n} = stablehlo.clamp {low}, {x}, {high} : {type_of(aval)}")
         return f"%{n}"

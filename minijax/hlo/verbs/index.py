@@ -7,7 +7,7 @@ import numpy as np
 from minijax.hlo.spell import attribute, int_array, int_list, physical, suffix_of
 from minijax.hlo.verbs.elementwise import Elementwise
 from minijax.hlo.writer import Avals, Build, Names
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import Name, ShapedArray
 
 _BOOL = np.dtype(bool)
 _INT32 = np.dtype(np.int32)
@@ -16,8 +16,8 @@ _INT32 = np.dtype(np.int32)
 class Index(Elementwise):
     """Slices, gathers and scatters; and padding, whose filler may be an array in memory."""
 
-    def pad(self, x: str, value: str, aval: ShapedArray, out: ShapedArray, low: Sequence[int],
-            high: Sequence[int], interior: Sequence[int]) -> str:  # fmt: skip
+    def pad(self, x: Name, value: Name, aval: ShapedArray, out: ShapedArray, low: Sequence[int],
+            high: Sequence[int], interior: Sequence[int]) -> Name:  # fmt: skip
         """Pads with the scalar `value`."""
         if suffix_of(aval):
             return self._pad_extended(x, value, aval, out, low, high, interior)
@@ -49,7 +49,7 @@ class Index(Elementwise):
         zeros = [self.constant(0, index) for _ in suffix]
         return (*starts, *zeros), (*index_avals, *([index] * len(suffix)))
 
-    def dynamic_slice(self, x: str, starts: Names, aval: ShapedArray, index_avals: Avals, out: ShapedArray) -> str:
+    def dynamic_slice(self, x: Name, starts: Names, aval: ShapedArray, index_avals: Avals, out: ShapedArray) -> Name:
         starts, index_avals = self._with_suffix_starts(starts, index_avals, aval)
         sizes = int_list(physical(out).shape)
         return self.result(
@@ -57,18 +57,18 @@ class Index(Elementwise):
         )
 
     def dynamic_update_slice(
-        self, x: str, update: str, starts: Names, aval: ShapedArray, update_aval: ShapedArray, index_avals: Avals
-    ) -> str:
+        self, x: Name, update: Name, starts: Names, aval: ShapedArray, update_aval: ShapedArray, index_avals: Avals
+    ) -> Name:
         starts, index_avals = self._with_suffix_starts(starts, index_avals, aval)
         return self.result(
             f"stablehlo.dynamic_update_slice {', '.join((x, update, *starts))}", (aval, update_aval, *index_avals), aval
         )
 
-    def gather(self, x: str, indices: str, aval: ShapedArray, indices_aval: ShapedArray, out: ShapedArray, *,
+    def gather(self, x: Name, indices: Name, aval: ShapedArray, indices_aval: ShapedArray, out: ShapedArray, *,
                offset_dims: Sequence[int], collapsed_slice_dims: Sequence[int],
                start_index_map: Sequence[int], slice_sizes: Sequence[int],
                operand_batching_dims: Sequence[int] = (), start_indices_batching_dims: Sequence[int] = (),
-               indices_are_sorted: bool = False) -> str:  # fmt: skip
+               indices_are_sorted: bool = False) -> Name:  # fmt: skip
         """The last axis of `indices` holds the index vectors."""
         if suffix := suffix_of(aval):
             offset_dims = (*offset_dims, *range(out.ndim, out.ndim + len(suffix)))
@@ -87,11 +87,11 @@ class Index(Elementwise):
         )
         return self.op("gather", (x, indices), (aval, indices_aval), (out,), attrs)[0]
 
-    def scatter(self, operands: Names, indices: str, updates: Names, avals: Avals, indices_aval: ShapedArray,
+    def scatter(self, operands: Names, indices: Name, updates: Names, avals: Avals, indices_aval: ShapedArray,
                 update_avals: Avals, reducer: Build | str | None, *, update_window_dims: Sequence[int],
                 inserted_window_dims: Sequence[int], scatter_dims_to_operand_dims: Sequence[int],
                 input_batching_dims: Sequence[int] = (), scatter_indices_batching_dims: Sequence[int] = (),
-                indices_are_sorted: bool = False, unique_indices: bool = False) -> list[str]:  # fmt: skip
+                indices_are_sorted: bool = False, unique_indices: bool = False) -> list[Name]:  # fmt: skip
         """`reducer(*old, *updates)` names the new elements; None keeps the updates."""
         if suffix := suffix_of(avals[0]):
             rank = update_avals[0].ndim

@@ -8,7 +8,7 @@ from minijax.hlo.shardy import batched_rule
 from minijax.hlo.spell import attribute, int_list
 from minijax.hlo.verbs.control import Control
 from minijax.hlo.writer import Avals, Names
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import Name, ShapedArray
 
 
 class Linalg(Control):
@@ -16,8 +16,8 @@ class Linalg(Control):
 
     def dot_general(
         self,
-        x: str,
-        y: str,
+        x: Name,
+        y: Name,
         lhs: ShapedArray,
         rhs: ShapedArray,
         out: ShapedArray,
@@ -25,7 +25,7 @@ class Linalg(Control):
         batching: tuple[Sequence[int], Sequence[int]] = ((), ()),
         precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT"),
         algorithm: tuple | None = None,
-    ) -> str:
+    ) -> Name:
         """`algorithm`: dtypes of lhs, rhs and accumulation, component counts, operations, imprecise."""
         text = f", contracting_dims = {_by(contracting)}"
         if batching[0]:
@@ -43,19 +43,19 @@ class Linalg(Control):
         out: ShapedArray,
         axes: Mapping[str, Sequence[int]],
         precision: tuple[str, str],
-    ) -> str:
+    ) -> Name:
         """`axes` are those of the attribute `chlo.ragged_dot`, by name; of lhs, rhs and group sizes."""
         named = ", ".join([f"{name} = {int_list(tuple(found))}" for name, found in axes.items() if found])
         how = ", ".join([f"#chlo<precision {p}>" for p in precision])
         attrs = f"precision_config = [{how}], ragged_dot_dimension_numbers = #chlo.ragged_dot<{named}>"
         return self.op("chlo.ragged_dot", operands, ins, (out,), attrs)[0]
 
-    def convolution(self, x: str, kernel: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, *,
+    def convolution(self, x: Name, kernel: Name, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, *,
                     lhs_spec: Sequence[int], rhs_spec: Sequence[int], out_spec: Sequence[int],
                     strides: Sequence[int], padding: Sequence[tuple[int, int]], lhs_dilation: Sequence[int],
                     rhs_dilation: Sequence[int], feature_group_count: int = 1, batch_group_count: int = 1,
                     reverse: Sequence[bool] | None = None,
-                    precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT")) -> str:  # fmt: skip
+                    precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT")) -> Name:  # fmt: skip
         """Specs are those of `ConvDimensionNumbers`: axes of (batch or out, feature or in, *spatial)."""
         flags = ", ".join(map(attribute, reverse or [False] * len(strides)))
         pads = ", ".join([f"[{a}, {b}]" for a, b in padding])
@@ -76,16 +76,16 @@ class Linalg(Control):
         )
         return self.result(text, (lhs, rhs), out)
 
-    def fft(self, x: str, aval: ShapedArray, out: ShapedArray, kind: str, lengths: Sequence[int]) -> str:
+    def fft(self, x: Name, aval: ShapedArray, out: ShapedArray, kind: str, lengths: Sequence[int]) -> Name:
         """`kind` is FFT, IFFT, RFFT or IRFFT."""
         return self.map_to("fft", x, aval, out, f", type = {kind}, length = {int_list(tuple(lengths))}")
 
-    def cholesky(self, x: str, aval: ShapedArray, lower: bool = True) -> str:
+    def cholesky(self, x: Name, aval: ShapedArray, lower: bool = True) -> Name:
         return self.unary("cholesky", x, aval, f", lower = {attribute(lower)}")
 
-    def triangular_solve(self, a: str, b: str, a_aval: ShapedArray, b_aval: ShapedArray, *, left_side: bool,
+    def triangular_solve(self, a: Name, b: Name, a_aval: ShapedArray, b_aval: ShapedArray, *, left_side: bool,
                          lower: bool, transpose: str = "NO_TRANSPOSE",
-                         unit_diagonal: bool = False) -> str:  # fmt: skip
+                         unit_diagonal: bool = False) -> Name:  # fmt: skip
         """`transpose` is NO_TRANSPOSE, TRANSPOSE or ADJOINT."""
         attrs = (
             f"left_side = {attribute(left_side)}, lower = {attribute(lower)}, "
@@ -95,14 +95,14 @@ class Linalg(Control):
 
     def batched_call(self, target: str, operands: Names, ins: Avals, outs: Avals, config: Mapping[str, Any],
                      aliases: Mapping[int, int] | None = None, batch: int | None = None,
-                     by_column: bool = True) -> list[str]:  # fmt: skip
+                     by_column: bool = True) -> list[Name]:  # fmt: skip
         """Calls a target on batches of matrices, which lie column by column or row by row."""
-        batch = ins[0].ndim - 2 if batch is None else batch
-        layouts = [[_layout(a, batch if by_column else a.ndim) for a in side] for side in (ins, outs)]
+        n = ins[0].ndim - 2 if batch is None else batch
+        layouts = [[_layout(a, n if by_column else a.ndim) for a in side] for side in (ins, outs)]
         return self.custom_call(
             target, operands, ins, outs, backend_config=config, aliases=aliases,
             operand_layouts=layouts[0], result_layouts=layouts[1],
-            frontend={"num_batch_dims": str(batch)}, sharding_rule=batched_rule(ins, outs, batch),
+            frontend={"num_batch_dims": str(n)}, sharding_rule=batched_rule(ins, outs, n),
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.hlo.spell import int_list, physical, results_of, suffix_of, type_of
 from minijax.hlo.writer import Avals, Names, Writer
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import Name, ShapedArray
 
 _INT64 = np.dtype(np.int64)
 _TWO_BITS = frozenset((dtypes.int2, dtypes.uint2))
@@ -19,7 +19,7 @@ class Shape(Writer):
 
     # ---- filled arrays ----------------------------------------------------------------------------
 
-    def full(self, value: Any, aval: ShapedArray) -> str:
+    def full(self, value: Any, aval: ShapedArray) -> Name:
         """An array with one value everywhere."""
         aval = physical(aval)
         if not aval.shape:
@@ -27,17 +27,17 @@ class Shape(Writer):
         single = ShapedArray((), aval.dtype)
         return self.broadcast_in_dim(self.constant(value, single), single, aval, ())
 
-    def zeros(self, aval: ShapedArray) -> str:
+    def zeros(self, aval: ShapedArray) -> Name:
         return self.full(0, aval)
 
-    def iota(self, dim: int, aval: ShapedArray) -> str:
+    def iota(self, dim: int, aval: ShapedArray) -> Name:
         n = self._n = self._n + 1
         self.lines.append(f"{self._in}%{n} = stablehlo.iota dim = {dim} : {type_of(aval)}")
         return f"%{n}"
 
     def rng_bit_generator(
-        self, key: str, key_aval: ShapedArray, out: ShapedArray, algorithm: str = "DEFAULT"
-    ) -> list[str]:
+        self, key: Name, key_aval: ShapedArray, out: ShapedArray, algorithm: str = "DEFAULT"
+    ) -> list[Name]:
         """The new key and the bits; `algorithm` is DEFAULT, THREE_FRY or PHILOX."""
         left, right = self._stemmed("output_state"), self._stemmed("output")
         self.line(
@@ -46,7 +46,7 @@ class Shape(Writer):
         )
         return [left, right]
 
-    def rng_uniform(self, low: str, high: str, aval: ShapedArray, out: ShapedArray) -> str:
+    def rng_uniform(self, low: Name, high: Name, aval: ShapedArray, out: ShapedArray) -> Name:
         """Numbers of XLA's stateful generator, from `low` up to `high`, which are scalars."""
         sizes = ShapedArray((out.ndim,), _INT64)
         dims = self.constant(np.array(out.shape, np.int64), sizes)
@@ -54,7 +54,7 @@ class Shape(Writer):
 
     # ---- shape ------------------------------------------------------------------------------------
 
-    def broadcast_in_dim(self, x: str, aval: ShapedArray, out: ShapedArray, dims: Sequence[int]) -> str:
+    def broadcast_in_dim(self, x: Name, aval: ShapedArray, out: ShapedArray, dims: Sequence[int]) -> Name:
         """Axis i of `x` becomes axis `dims[i]` of the result."""
         if suffix := suffix_of(aval):
             dims = (*dims, *range(out.ndim, out.ndim + len(suffix)))
@@ -65,32 +65,32 @@ class Shape(Writer):
         )
         return f"%{n}"
 
-    def broadcast_to(self, x: str, aval: ShapedArray, shape: tuple[int, ...]) -> str:
+    def broadcast_to(self, x: Name, aval: ShapedArray, shape: tuple[int, ...]) -> Name:
         """As NumPy broadcasts: the axes of `x` are the last ones, those of size 1 grow."""
         out = ShapedArray(shape, aval.dtype)
         return self.broadcast_in_dim(x, aval, out, range(len(shape) - aval.ndim, len(shape)))
 
-    def reshape(self, x: str, aval: ShapedArray, out: ShapedArray) -> str:
+    def reshape(self, x: Name, aval: ShapedArray, out: ShapedArray) -> Name:
         return self.map_to("reshape", x, aval, out)
 
-    def transpose(self, x: str, aval: ShapedArray, out: ShapedArray, permutation: Sequence[int]) -> str:
+    def transpose(self, x: Name, aval: ShapedArray, out: ShapedArray, permutation: Sequence[int]) -> Name:
         if suffix := suffix_of(aval):
             permutation = (*permutation, *range(aval.ndim, aval.ndim + len(suffix)))
         return self.map_to("transpose", x, aval, out, f", dims = {int_list(tuple(permutation))}")
 
-    def slice(self, x: str, aval: ShapedArray, out: ShapedArray, start: Sequence[int], limit: Sequence[int],
-              strides: Sequence[int] | None = None) -> str:  # fmt: skip
+    def slice(self, x: Name, aval: ShapedArray, out: ShapedArray, start: Sequence[int], limit: Sequence[int],
+              strides: Sequence[int] | None = None) -> Name:  # fmt: skip
         strides = strides or (1,) * aval.ndim
         parts = [f"{a}:{b}" if s == 1 else f"{a}:{b}:{s}" for a, b, s in zip(start, limit, strides, strict=True)]
         parts += [f"0:{d}" for d in suffix_of(aval)]
         return self.map_to("slice", x, aval, out, f" [{', '.join(parts)}]")
 
-    def concatenate(self, operands: Names, ins: Avals, out: ShapedArray, dim: int) -> str:
+    def concatenate(self, operands: Names, ins: Avals, out: ShapedArray, dim: int) -> Name:
         if out.dtype in _TWO_BITS and self.platform == "cpu":  # which XLA crashes on
             wide = [ShapedArray(a.shape, dtypes.int8) for a in (*ins, out)]
             operands = [self.map_to("convert", x, a, w) for x, a, w in zip(operands, ins, wide, strict=False)]
             return self.map_to("convert", self.concatenate(operands, wide[:-1], wide[-1], dim), wide[-1], out)
         return self.result(f"stablehlo.concatenate {', '.join(operands)}, dim = {dim}", ins, out)
 
-    def reverse(self, x: str, aval: ShapedArray, dims: Sequence[int]) -> str:
+    def reverse(self, x: Name, aval: ShapedArray, dims: Sequence[int]) -> Name:
         return self.unary("reverse", x, aval, f", dims = {int_list(tuple(dims))}")
