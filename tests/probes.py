@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from minijax.base import cache, config
+from minijax.base.thread import NEVER, thread
 from minijax.ir import context, state
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,11 +28,11 @@ def together(work: Callable[[int], Any], count: int = 8) -> list:
             results[i] = error
 
     threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-    assert not any(thread.is_alive() for thread in threads), "deadlock"
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(PATIENCE)
+    assert not any(t.is_alive() for t in threads), "deadlock"
     return results
 
 
@@ -62,11 +63,10 @@ def left_behind(recursion_limit: int) -> list:
 
 def reset() -> None:
     """Makes the calling thread's state what it is when nothing runs."""
-    state.thread.trace, state.thread.axes = None, ()
-    context._local.eqn_context = context.EMPTY
-    config._thread.overrides.clear()
-    config._thread.saved.clear()
-    config._thread.current = config._thread.ready = config.NEVER
+    thread.trace, thread.axes, thread.context = None, (), context.EMPTY
+    thread.overrides.clear()
+    thread.saved.clear()
+    thread.current = thread.ready = NEVER
 
 
 def run_python(program: str, *args: Any, timeout: float = 600) -> str:

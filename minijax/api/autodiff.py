@@ -11,8 +11,8 @@ from minijax.api.jit import jit
 from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
-from minijax.control.jitted import argument_names, function_name, signature_of, source_of
 from minijax.ir import state
+from minijax.ir.body import argument_names, function_name, signature_of, source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.shardings import UNSPECIFIED

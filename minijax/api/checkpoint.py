@@ -8,9 +8,10 @@ from typing import Any
 
 from minijax.api.jit import resolve
 from minijax.base import source
-from minijax.control.call import JitOptions
 from minijax.control.checkpoint import name_p, opened, remat_p
-from minijax.control.jitted import Jitted, signature_of
+from minijax.dispatch.call import JitOptions
+from minijax.dispatch.jitted import Jitted
+from minijax.ir.body import signature_of
 from minijax.ir.trace import checked_values
 from minijax.ops.dot import dot_general_p
 from minijax.transforms.split import Offloadable, Recompute, Saveable

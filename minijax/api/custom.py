@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from minijax.base import dtypes, errors, source, tree
 from minijax.control.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
-from minijax.control.jitted import function_name, signature_of, source_of
 from minijax.control.remat_opt import optimized_forward
 from minijax.ir import state
+from minijax.ir.body import function_name, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, space_of, typeof

@@ -6,8 +6,8 @@ from typing import Any
 from minijax.api.custom import _Custom
 from minijax.base import source, tree
 from minijax.control.custom_vmap import custom_vmap_call_p, user_rule
-from minijax.control.jitted import function_name, source_of
 from minijax.control.mapping import map as map_slices
+from minijax.ir.body import function_name, source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import constants_to_inputs, trace_to_jaxpr
 from minijax.ir.types import typeof

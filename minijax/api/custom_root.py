@@ -6,7 +6,7 @@ from typing import Any
 from minijax.api.autodiff import jvp, linearize
 from minijax.api.custom import custom_jvp
 from minijax.base import source, tree
-from minijax.control.jitted import source_of
+from minijax.ir.body import source_of
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import typeof

@@ -8,7 +8,7 @@ import numpy as np
 from minijax.api.custom import CustomVJPPrimal
 from minijax.base import dtypes, source, tree as trees
 from minijax.control.custom import symbolic
-from minijax.control.jitted import source_of
+from minijax.ir.body import source_of
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, typeof

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
-from minijax.base.config import NEVER, this_thread
+from minijax.base.thread import set_trace, thread, under_trace
 from minijax.ir import context, state
 from minijax.ir.effects import Effect
 from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn, Var
@@ -176,18 +176,17 @@ class set_current_trace(state.set_current_trace):  # noqa: N801
         super().__init__(trace)
 
 
-class take_current_trace:  # noqa: N801
+class take_current_trace(under_trace):  # noqa: N801
     """Gives the current trace, and has none for a while."""
 
-    __slots__ = ("_saved",)
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(None)
 
     def __enter__(self) -> Trace:
-        self._saved = state.thread.trace
-        state.thread.trace, this_thread.ready = None, NEVER
+        super().__enter__()
         return self._saved or the_eval_trace
-
-    def __exit__(self, *exception: object) -> None:
-        state.thread.trace, this_thread.ready = self._saved, NEVER
 
 
 def find_top_trace(_: Any) -> Trace:
@@ -249,13 +248,14 @@ class TracingContext:
         return state.current_trace()
 
     def is_top_level(self) -> bool:
-        return state.is_eager() and not state.thread.axes
+        return state.is_eager() and not thread.axes
 
     def set_trace(self, trace: Trace | None) -> None:
-        state.thread.trace, this_thread.ready = None if trace is the_eval_trace else trace, NEVER
+        set_trace(None if trace is the_eval_trace else trace)
 
     def reset(self) -> None:
-        state.thread.trace, this_thread.ready, state.thread.axes = None, NEVER, ()
+        set_trace(None)
+        thread.axes = ()
 
 
 trace_ctx = TracingContext()

@@ -11,9 +11,11 @@ from typing import Any
 from minijax.api.shapes import abstract, described
 from minijax.api.stages import JitWrapped
 from minijax.base import monitoring, source, tree
-from minijax.control.call import JitOptions
-from minijax.control.jitted import (
-    Resolved,
+from minijax.dispatch.call import JitOptions
+from minijax.dispatch.jitted import Resolved
+from minijax.dispatch.laid_out import shardings_of
+from minijax.ir import state
+from minijax.ir.body import (
     argument_names,
     check_results,
     function_name,
@@ -22,8 +24,6 @@ from minijax.control.jitted import (
     signature_of,
     source_of,
 )
-from minijax.control.laid_out import shardings_of
-from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
 

@@ -8,10 +8,11 @@ from minijax.api.shard_map import mapped_over
 from minijax.api.stages import JitWrapped, Lowered
 from minijax.base import cache, source, tree
 from minijax.base.dims import canonical_axis
-from minijax.control.call import JitOptions
-from minijax.control.jitted import Resolved, Static, function_name, signature_of
-from minijax.control.laid_out import shardings_of
+from minijax.dispatch.call import JitOptions
+from minijax.dispatch.jitted import Resolved, Static
+from minijax.dispatch.laid_out import shardings_of
 from minijax.ir import state
+from minijax.ir.body import function_name, signature_of
 from minijax.ir.meshes import Mesh, P
 from minijax.ir.shardings import NamedSharding
 from minijax.ir.trace import jaxpr_as_fun

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.base import source, tree
 from minijax.control.checkpoint import name_p
-from minijax.control.jitted import argument_names, signature_of, source_of
+from minijax.ir.body import argument_names, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal, Var
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import typeof

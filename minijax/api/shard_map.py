@@ -5,9 +5,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
-from minijax.control.jitted import function_name, signature_of, source_of
+from minijax.base.thread import entering_manual
 from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p, varying_names
 from minijax.ir import meshes
+from minijax.ir.body import function_name, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.ir.trace import close_over, constants_to_inputs, trace_to_jaxpr
@@ -179,7 +180,7 @@ def _traced(told: _Mapped, avals: Sequence, specs: tuple, treedef: Any) -> tuple
         return [_checked_result(told, r, s) for r, s in zip(results, out_specs, strict=True)]
 
     local = [local_aval(a, s, told.mesh, told.check_vma) for a, s in zip(avals, specs, strict=True)]
-    with inside(told.mesh, told.check_vma), meshes.entering_manual(told.mesh):
+    with inside(told.mesh, told.check_vma), entering_manual(told.mesh):
         jaxpr, consts = trace_to_jaxpr(flat, local, DebugInfo("shard_map", source_of(told.fun)))
     closed, captured = close_over(jaxpr, consts)
     return constants_to_inputs(closed.jaxpr), [*closed.consts, *captured], *found

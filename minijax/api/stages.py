@@ -4,9 +4,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
-from minijax.base import cache, source, tree
-from minijax.control.call import specified
-from minijax.control.jitted import Jitted, Traced as TracedCall, argument_names, leaf_types, shortcut
+from minijax.base import config, source, tree
+from minijax.dispatch.call import specified
+from minijax.dispatch.executable import Executable, compile_lowered
+from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
+from minijax.dispatch.lowering import lower_program, lowering_logged
+from minijax.dispatch.operands import parse
+from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
+from minijax.ir.body import argument_names, leaf_types
 from minijax.ir.meshes import PartitionSpec
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
@@ -15,8 +20,6 @@ from minijax.run import client
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import hlo_text, module_cost
 from minijax.run.spread import is_placed
-from minijax.transforms.evaluate import Runner, SpreadRunner, compile_lowered, lower_program, operand, told_of
-from minijax.transforms.placement import Placement, ProgramOptions, choose_placement
 
 
 class ArgInfo(NamedTuple):
@@ -96,7 +99,9 @@ class Lowered(Stage):
 
     def __init__(self, traced: Traced, platform: str, options: ProgramOptions, placement: Placement):
         self._traced, self._platform, self._options = traced, platform, options
-        self._program = told_of(lower_program, traced._call.closed, options, placement, platform)
+        closed = traced._call.closed
+        with lowering_logged(closed, options, placement):
+            self._program = lower_program(closed, options, placement, platform)
         self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
         self.in_avals = traced.in_avals
         self._donated, self._out_avals = traced._donated, traced._out_avals
@@ -142,46 +147,46 @@ class Lowered(Stage):
 class Compiled(Stage):
     """An executable: call it with arguments of exactly the types it was compiled for."""
 
-    def __init__(self, lowered: Lowered, runner: Runner | SpreadRunner):
-        self._lowered, self._runner = lowered, runner
+    def __init__(self, lowered: Lowered, executable: Executable):
+        self._lowered, self._executable = lowered, executable
         self.in_tree, self.out_tree = lowered.in_tree, lowered.out_tree
         self.in_avals = lowered.in_avals
         self._flat_avals = lowered._traced._flat_avals
         self._donated, self._out_avals = lowered._donated, lowered._out_avals
         self._static_names = {k for k, _ in lowered._traced._static if isinstance(k, str)}
-        self._recalled = cache.BoundedDict(64)  # by the signatures of arguments that are arrays
+        self._programs = Memory().programs
 
     def as_text(self) -> str:
         """The optimized HLO."""
-        return self._runner.program.as_text()
+        return self._executable.loaded.as_text()
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the costs of one run."""
-        return self._runner.program.cost_analysis()
+        return self._executable.loaded.cost_analysis()
 
     def memory_analysis(self) -> Any:
         """The sizes of arguments, results, temporaries and code."""
-        return self._runner.program.memory_analysis()
+        return self._executable.loaded.memory_analysis()
 
     def runtime_executable(self) -> Any:
         """The jaxlib executable."""
-        return self._runner.program.executable
+        return self._executable.loaded.executable
 
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes, dtypes and shardings."""
-        laid = zip(self._out_avals, self._runner.out_shardings, strict=True)
+        laid = zip(self._out_avals, self._executable.out_shardings, strict=True)
         return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in laid])
 
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
-        laid = dict(zip(self._runner.kept, self._runner.in_shardings, strict=True))
+        laid = dict(zip(self._executable.used, self._executable.in_shardings, strict=True))
         return self.in_tree.unflatten([laid.get(i) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_shardings(self) -> Any:
-        return self.out_tree.unflatten(self._runner.out_shardings)
+        return self.out_tree.unflatten(self._executable.out_shardings)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the executable. Raises TypeError for arguments of another tree or of other types."""
@@ -189,41 +194,16 @@ class Compiled(Stage):
 
     def __call__(self, *args, **kwargs):
         try:
-            if len(args) == 1 and not kwargs:
-                short_key = args[0]._sig
-            else:
-                short_key = None if kwargs else (*[x._sig for x in args],)
-        except AttributeError:
-            short_key = None
-        run = short_key and self._recalled.get(short_key)
-        return run(args) if run else self._checked_call(short_key, args, kwargs)
-
-    def _checked_call(self, short_key, args, kwargs):
-        arrays, treedef = tree.flatten((args, kwargs))
-        try:
-            sigs = [x._sig for x in arrays]
-        except AttributeError:
-            arrays = self._as_arrays(arrays, treedef)
-            sigs = [x._sig for x in arrays]
-        key = (None, *sigs) if treedef == self.in_tree else None
-        run = key and self._recalled.get(key)
-        if run:
-            return run(arrays)
-        self._check(arrays, treedef)
-        self._check_shardings(arrays)
-        if self._runner.takes(arrays):
-            n = len(arrays)
-            run = self._recalled[key] = shortcut(self._runner, arrays, self.out_tree, range(n))
-            if short_key and len(args) == n:
-                self._recalled[short_key] = run
-        return self.out_tree.unflatten(self._runner(arrays))
-
-    def _as_arrays(self, leaves: Sequence, treedef: Any) -> list[ArrayImpl]:
-        try:
-            return list(map(operand, leaves))
+            key, operands = parse(config.state(), args, kwargs)
         except Exception:
-            self._check(leaves, treedef)
+            self._check(*tree.flatten((args, kwargs)))
             raise
+        run = self._programs.get(key)
+        if run is None:
+            self._check(*tree.flatten((args, kwargs)))
+            self._check_shardings(operands)
+            run = self._programs.once(key, self._executable.caller, operands, self.out_tree.unflatten)
+        return run(operands)
 
     def _check(self, leaves: Sequence, treedef: Any) -> None:
         if treedef != self.in_tree:
@@ -249,7 +229,7 @@ class Compiled(Stage):
         wrong = [
             f"Argument {i} of {self._lowered._traced.fun_name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {wanted}"
-            for i, wanted in zip(self._runner.kept, self._runner.in_shardings, strict=True)
+            for i, wanted in zip(self._executable.used, self._executable.in_shardings, strict=True)
             if arrays[i].committed and not is_placed(arrays[i]._sig, wanted)
         ]
         if wrong:

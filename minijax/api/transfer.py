@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, tree
+from minijax.dispatch.placement import check_fits
 from minijax.ir import context, meshes, state
 from minijax.ir.meshes import PartitionSpec
 from minijax.ir.shardings import NamedSharding, Sharding
@@ -16,7 +17,6 @@ from minijax.ir.types import MemorySpace, is_value, typeof
 from minijax.ops.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
 from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl, Format
-from minijax.transforms.placement import check_fits
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import dims, source, tree
-from minijax.control.jitted import argument_names, check_aliases, function_name, result_paths, signature_of
 from minijax.ir import state
+from minijax.ir.body import argument_names, check_aliases, function_name, result_paths, signature_of
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import typeof

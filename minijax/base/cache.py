@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import config
+
 _registry: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _extra_clearers: list[Callable[[], None]] = []
 
@@ -64,6 +66,21 @@ class BoundedDict:
             self._items.clear()
 
 
+class Keyed(BoundedDict):
+    """A cache whose keys begin with a state of the options, under which what is missing is computed."""
+
+    __slots__ = ()
+
+    def once(self, name: tuple, compute: Callable[..., Any], *args: Any) -> Any:
+        """The value of that key, `compute(*args)` if there is none; in one thread, if several miss together."""
+
+        def computed():
+            self[name] = value = compute(*args)
+            return value
+
+        return self._pending.once(name, lambda: self._items.get(name, _MISS), computed, name[0])
+
+
 _MISS = object()
 
 
@@ -85,18 +102,24 @@ def cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
     return _finish(cached, function, items)
 
 
-def weak_cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
+def weak_cache(
+    function: Callable | None = None, *, maxsize: int = 4096, under: Callable[[], tuple] | None = None
+) -> Any:
     """Decorator: as `cache`, with the first argument held weakly; its results die with it.
 
-    The first argument is compared by `==`; one that takes no weak reference is held strongly.
+    The first argument is compared by `==`; one that takes no weak reference is held strongly. `under` says what
+    else results depend on, first of all the state of the options, under which they are computed.
     """
     if function is None:
-        return functools.partial(weak_cache, maxsize=maxsize)
+        return functools.partial(weak_cache, maxsize=maxsize, under=under)
     by_owner = _WeakOwners(maxsize)
     pending = _Pending()
 
     def cached(owner, *args, **kwargs):
         name = (args, tuple(sorted(kwargs.items()))) if kwargs else args
+        surroundings = under and under()
+        if surroundings:
+            name = (surroundings, name)
         items = by_owner.of(owner)
         found = items.get(name, _MISS)
         if found is not _MISS:
@@ -111,7 +134,7 @@ def weak_cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
             by_owner.store(items, name, _without(owner, result))
             return result
 
-        return pending.once((owner, name), find, compute)
+        return pending.once((owner, name), find, compute, surroundings and surroundings[0])
 
     return _finish(cached, function, by_owner)
 
@@ -221,8 +244,10 @@ class _Pending:
     def __init__(self):
         self._running: dict[Hashable, _Running] = {}
 
-    def once(self, name: Hashable, find: Callable[[], Any], compute: Callable[[], Any]) -> Any:
-        """What `find` finds, or what `compute` gives and stores."""
+    def once(self, name: Hashable, find: Callable[[], Any], compute: Callable[[], Any], options: Any = None) -> Any:
+        """What `find` finds, or what `compute` gives and stores, under the options of the key if it has any."""
+        if options is not None:
+            compute = functools.partial(config.run_as_of, options, compute)
         mine = _Running()
         with mine.lock:
             while True:

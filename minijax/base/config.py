@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base.lazy import defer
+from minijax.base.thread import NEVER, thread as _thread
 
 absl_app = defer("absl.app")
 absl_flags = defer("absl.flags")
@@ -81,19 +82,6 @@ class State:
         return f"State({', '.join(f'{n}={v!r}' for n, v in self.__dict__.items() if n != '_traced')})"
 
 
-NEVER: tuple[State | None, object] = (None, None)  # an epoch that is not now
-
-
-class _Thread(threading.local):
-    def __init__(self):
-        self.overrides: dict[Option, Any] = {}
-        self.saved: list[tuple[Override, list[Any]]] = []
-        self.current = NEVER
-        self.ready = NEVER  # `current` where no trace is on, for calls to be found by
-        self.pinned: dict[Option, Any] | None = None  # see `run_as_of`
-
-
-_thread = this_thread = _Thread()
 _lock = threading.RLock()
 _numbers = itertools.count()
 epoch = [object()]  # replaced by every global change, so that each thread notices
@@ -110,10 +98,11 @@ def state() -> State:
 
 
 def make_ready() -> State:
-    """As `state`, which calls are found by from now on: for a thread in which no trace is on."""
-    found = state()
-    _thread.ready = _thread.current
-    return found
+    """As `state`; calls are looked up by it from now on, unless jit is disabled. For a thread with no trace on."""
+    options = state()
+    if not options.disable_jit:
+        _thread.ready = _thread.current
+    return options
 
 
 def _refresh() -> State:

@@ -8,7 +8,7 @@ from minijax.base import dtypes
 from minijax.base.native import approx_top_k_reduction_output_size
 from minijax.composed.along import along
 from minijax.composed.linalg.matrices import from_front
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops import moving

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import lazy
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.ops import index, moving
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode

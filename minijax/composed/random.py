@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dtypes
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
+from minijax.dispatch.operands import operand
 from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.spell import physical
 from minijax.ir import state
@@ -22,7 +23,6 @@ from minijax.ops.families import SameShape, broadcast_shapes_of_op, literal
 from minijax.ops.random_bits import threefry2x32_p, threefry_2x32
 from minijax.run.keys import key_array
 from minijax.transforms.batch import batch_flat, place
-from minijax.transforms.evaluate import operand
 
 UINT32, UINT64 = np.dtype("uint32"), np.dtype("uint64")
 _WORD = 32

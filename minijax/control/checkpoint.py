@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.base import cache, tree
-from minijax.control.call import names_in, split_call, split_tangents
+from minijax.dispatch.call import names_in, split_call, split_tangents
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn

@@ -6,8 +6,8 @@ from typing import Any
 
 from minijax.base import source, tree
 from minijax.base.errors import UnexpectedTracerError
-from minijax.control.call import names_in
-from minijax.control.cond import trace_body
+from minijax.dispatch.call import names_in
+from minijax.ir.body import trace_body
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof

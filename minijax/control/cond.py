@@ -1,31 +1,31 @@
 """`cond` and `switch`: one of several functions, chosen by a number."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import accumulate
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, repeat
+from typing import Any
 
 import numpy as np
 
 from minijax.base import cache, config, dtypes, source, tree
-from minijax.base.util import picked
-from minijax.control.call import names_in, split_tangents
-from minijax.control.jitted import argument_names, check_results, result_paths, signature_of, source_of
+from minijax.base.mask import Mask
+from minijax.control.agreement import check_branches, varying_alike
+from minijax.dispatch.call import names_in, split_tangents
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Var
-from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.trace import JaxprTrace, Tracer, close_over, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, token_type, typeof, varying_axes
+from minijax.ir.body import merge_captured, trace_body, with_leading
+from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from minijax.ir.primitive import is_linear
+from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
+from minijax.ir.types import token_type, typeof, varying_axes
 from minijax.ops.convert import convert, stop_gradient_p
 from minijax.ops.elementwise import clamp, eq, ne, select_n
 from minijax.ops.families import literal
 from minijax.ops.moving import axis_to_front, broadcast_in_dim, held, move_axis
 from minijax.ops.shape import empty_of
-from minijax.ops.zeros import Zero, instantiate, made_varying
+from minijax.ops.zeros import Zero, instantiate
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.hoist import Hoisted, hoist_jaxpr, reordered
+from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.prune import prune_closed
@@ -78,12 +78,10 @@ class Cond(TakesRefs):
         return values_of(operands), made, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, *, branches, **how):
-        nonzeros = tuple(type(t) is not Zero for t in tangents[1:])
-        nothing = (False,) * len(branches[0].outvars)
-        out = either(jvp_jaxpr(b, nonzeros, nothing)[1] for b in branches)
+        nonzeros = Mask(type(t) is not Zero for t in tangents[1:])
+        out = either(jvp_jaxpr(b, nonzeros, _none(branches))[1] for b in branches)
         pushed = tuple(jvp_jaxpr(b, nonzeros, out)[0] for b in branches)
-        given = [t for t in tangents[1:] if type(t) is not Zero]
-        results = self.bind_all([*primals, *given], dict(branches=pushed, **how))
+        results = self.bind_all([*primals, *nonzeros.marked(tangents[1:])], dict(branches=pushed, **how))
         return split_tangents(results[: len(out)], results[len(out) :], out)
 
     def linearize(self, nonzeros, primals, *, branches, **how):
@@ -91,11 +89,11 @@ class Cond(TakesRefs):
         out = either(linearize_jaxpr(b, nonzeros).out_nonzeros for b in branches)
         splits = [linearize_jaxpr(b, nonzeros, out) for b in branches]
         primal, linear = tuple(s.primal for s in splits), tuple(s.tangent for s in splits)
-        known, later = share_saved(primal, linear, len(out))
-        results = self.bind_all(primals, dict(branches=known, **how))
+        primal, linear = share_residuals(primal, linear, len(out))
+        results = self.bind_all(primals, dict(branches=primal, **how))
 
         def push(*tangents):
-            return self.bind_all([primals[0], *results[len(out) :], *tangents], dict(branches=later, **how))
+            return self.bind_all([primals[0], *results[len(out) :], *tangents], dict(branches=linear, **how))
 
         return results[: len(out)], out, push
 
@@ -103,14 +101,13 @@ class Cond(TakesRefs):
         if is_late[0]:
             return late.process(self, operands, dict(branches=branches, **how))
         index, *rest = operands
-        waits = tuple(is_late[1:])
-        parts, out = _halves(branches, waits)
-        n = out.count(False)
-        early, later = share_saved(tuple(p.early for p in parts), tuple(p.late for p in parts), n)
-        outs = self.bind_all([index, *picked(rest, waits, False)], dict(branches=early, **how))
-        given = [index, *outs[n:], *picked(rest, waits)]
-        done, awaited = iter(outs), iter(late.process(self, given, dict(branches=later, **how)))
-        return [next(awaited if wait else done) for wait in out]
+        known_in, unknown_in = Mask(is_late[1:]).partition(rest)
+        known, unknown, unknown_out = _partial_eval(branches, Mask(is_late[1:]))
+        n = unknown_out.count(False)
+        known, unknown = share_residuals(known, unknown, n)
+        outs = self.bind_all([index, *known_in], dict(branches=known, **how))
+        unknown_outs = late.process(self, [index, *outs[n:], *unknown_in], dict(branches=unknown, **how))
+        return unknown_out.merge(outs[:n], unknown_outs)
 
     def split(self, eqn, unknown_in, policy):
         if not any(unknown_in):
@@ -119,26 +116,22 @@ class Cond(TakesRefs):
         if unknown_in[0]:
             return EqnParts([], [eqn], eqn.outvars)
         index, *rest = eqn.invars
-        waits = tuple(unknown_in[1:])
-        parts, out = _halves(eqn.params["branches"], waits)
-        early, n = tuple(p.early for p in parts), out.count(False)
-        known, unknown, saved, late = picked(eqn.outvars, out, False), picked(eqn.outvars, out), [], eqn
-        if policy is save_all:
-            early, later = share_saved(early, tuple(p.late for p in parts), n)
-            saved = [Var(aval) for aval in early[0].out_avals[n:]]
-            late = _resumed(eqn, later, [index, *saved, *picked(rest, waits)], unknown)
-        else:
-            early = tuple(first_results(closed, n) for closed in early)
-        first = _resumed(eqn, early, [index, *picked(rest, waits, False)], [*known, *saved])
-        return EqnParts([first], [late], unknown, [*known, *saved] if policy is save_all else [])
+        known_in, unknown_in = (mask := Mask(unknown_in[1:])).partition(rest)
+        known, unknown, unknown_out = _partial_eval(eqn.params["branches"], mask)
+        known_outs, unknown_outs = unknown_out.partition(eqn.outvars)
+        if policy is not save_all:
+            known = tuple(first_results(closed, len(known_outs)) for closed in known)
+            return EqnParts([_with_branches(eqn, known, [index, *known_in], known_outs)], [eqn], unknown_outs)
+        known, unknown = share_residuals(known, unknown, len(known_outs))
+        saved = [*known_outs, *(Var(aval) for aval in known[0].out_avals[len(known_outs) :])]
+        late = _with_branches(eqn, unknown, [index, *saved[len(known_outs) :], *unknown_in], unknown_outs)
+        return EqnParts([_with_branches(eqn, known, [index, *known_in], saved)], [late], unknown_outs, saved)
 
     def transpose(self, cts, index, *operands, branches, **how):
-        linear = tuple(map(is_linear, operands))
-        cts = [instantiate(ct) for ct in cts]
+        linear = Mask(map(is_linear, operands))
         closed = tuple(transpose_jaxpr(b, linear, (True,) * len(cts), True)[0] for b in branches)
-        known = picked(operands, linear, False)
-        results = iter(self.bind_all([index, *known, *cts], dict(branches=closed, **how)))
-        return [None, *(next(results) if lin else None for lin in linear)]
+        operands = [index, *linear.unmarked(operands), *map(instantiate, cts)]
+        return [None, *linear.merge(repeat(None), self.bind_all(operands, dict(branches=closed, **how)))]
 
     def batch(self, axis, operands, dims, *, branches, **how):
         if dims[0] is not None:
@@ -158,31 +151,31 @@ class Cond(TakesRefs):
         results = []
         for i, branch in enumerate(branches):
             here = eq(index, literal(index, i))
-            given = [_own_rows(here, x) for x in operands]
+            own = [_own_rows(here, x) for x in operands]
             closed, _ = batch_jaxpr(branch, axis, ins, outs)
-            results.append(eval_jaxpr(closed.jaxpr, closed.consts, *given))
+            results.append(eval_jaxpr(closed.jaxpr, closed.consts, *own))
         return [select_n(_as_wide(index, cases[0]), *cases) for cases in zip(*results, strict=True)], outs
 
     def names_axis(self, params):
         return tuple(dict.fromkeys(name for b in params["branches"] for name in names_in(b)))
 
     def dce(self, used, eqn):
-        branches, used = eqn.params["branches"], tuple(used)
+        branches, used = eqn.params["branches"], Mask(used)
         reads = either(prune_closed(b, used)[1] for b in branches)
         pruned = tuple(prune_closed(b, used, reads)[0] for b in branches)
-        invars = [eqn.invars[0], *picked(eqn.invars[1:], reads)]
-        return [True, *reads], _resumed(eqn, pruned, invars, picked(eqn.outvars, used))
+        invars = [eqn.invars[0], *reads.marked(eqn.invars[1:])]
+        return [True, *reads], _with_branches(eqn, pruned, invars, used.marked(eqn.outvars))
 
     def lift(self, eqn, fixed, lift):
         index, *rest = eqn.invars
-        found = [lift(b, fixed[1:]) for b in eqn.params["branches"]]
-        passed = [v for _, own in found for v in own]
-        slots, ends = tuple(v.aval for v in passed), accumulate(len(own) for _, own in found)
+        lifted = [lift(b, fixed[1:]) for b in eqn.params["branches"]]
+        consts = [v for _, own in lifted for v in own]
+        types, ends = tuple(v.aval for v in consts), accumulate(len(own) for _, own in lifted)
         branches = tuple(
-            widened(closed, tuple(range(end - len(own), end)), slots)
-            for (closed, own), end in zip(found, ends, strict=True)
+            with_leading(closed, tuple(range(end - len(own), end)), types)
+            for (closed, own), end in zip(lifted, ends, strict=True)
         )
-        return eqn.replace(params={**eqn.params, "branches": branches}, invars=[index, *passed, *rest])
+        return eqn.replace(params={**eqn.params, "branches": branches}, invars=[index, *consts, *rest])
 
 
 def place_of(platform: str, places: Sequence) -> int:
@@ -196,43 +189,29 @@ def place_of(platform: str, places: Sequence) -> int:
     return found[0]
 
 
-class PlatformIndex(Primitive):
-    """The number of the group of platforms that a program is lowered for."""
-
-    name = "platform_index"
-
-    def infer(self, *, platforms):
-        return [ShapedArray((), np.dtype(np.int32))]
-
-    def lower(self, e, ins, outs, *, platforms):
-        (out,) = outs
-        index = e.constant(place_of(e.platform, platforms), out)
-        return e.case_(index, [lambda: [e.constant(0, out)]] * len(platforms), outs)
-
-    def batch(self, axis, operands, dims, **params):
-        return [self.bind(**params)], [None]
+cond_p = Cond()
 
 
-cond_p, platform_index_p = Cond(), PlatformIndex()
-
-
-def either(flags: Any) -> tuple[bool, ...]:
+def either(flags: Iterable[Sequence[bool]]) -> Mask:
     """For each place, whether any of the sequences of flags is set there."""
-    return tuple(any(column) for column in zip(*flags, strict=True))
+    return Mask(any(column) for column in zip(*flags, strict=True))
 
 
-def _resumed(eqn: JaxprEqn, branches: Branches, invars: list, outvars: list) -> JaxprEqn:
-    """The equation with other branches."""
+def _none(branches: Branches) -> tuple[bool, ...]:
+    return (False,) * len(branches[0].outvars)
+
+
+def _with_branches(eqn: JaxprEqn, branches: Branches, invars: list, outvars: list) -> JaxprEqn:
     joined = effects.join(*(b.effects for b in branches))
     params = {**eqn.params, "branches": branches}
     return eqn.replace(params=params, invars=invars, outvars=outvars, effects=joined)
 
 
-def _halves(branches: Branches, waits: tuple[bool, ...]) -> tuple[list[Hoisted], tuple[bool, ...]]:
-    """The branches split for operands that are late; which results are late in any of them."""
-    nothing = (False,) * len(branches[0].outvars)
-    out = either(hoist_jaxpr(b, waits, nothing).out_late for b in branches)
-    return [hoist_jaxpr(b, waits, out) for b in branches], out
+def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branches, Mask]:
+    """What each branch computes of known operands, what is left, and which results are unknown in any of them."""
+    unknown_out = either(hoist_jaxpr(b, unknown_in, _none(branches)).out_late for b in branches)
+    parts = [hoist_jaxpr(b, unknown_in, unknown_out) for b in branches]
+    return tuple(p.early for p in parts), tuple(p.late for p in parts), unknown_out
 
 
 def first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
@@ -251,132 +230,41 @@ def _own_rows(here: Any, x: Any) -> Any:
     return select_n(_as_wide(here, x), still, x)
 
 
-# ---- values that branches hand on -------------------------------------------------------------------
+# ---- residuals --------------------------------------------------------------------------------------
 
 
-def share_saved(early: Branches, late: Branches, kept: int) -> tuple[Branches, Branches]:
-    """Early parts that return, after `kept` results, the same saved values, and late parts that take them."""
-    return _share_saved(early[0], early[1:], late, kept)
+def share_residuals(known: Branches, unknown: Branches, count: int) -> tuple[Branches, Branches]:
+    """Known parts that return, after `count` results, residuals of the same types, and parts that take them."""
+    return _share_residuals(known[0], known[1:], unknown, count)
 
 
 @cache.weak_cache
-def _share_saved(first: ClosedJaxpr, others: Branches, late: Branches, kept: int) -> tuple[Branches, Branches]:
-    early = (first, *others)
-    slots: list[Any] = []
-    places = []
-    for closed in early:
-        places.append([])
-        for aval in closed.out_avals[kept:]:
-            free = (i for i, slot in enumerate(slots) if slot == aval and i not in places[-1])
-            place = next(free, len(slots))
-            slots += [aval] if place == len(slots) else []
-            places[-1].append(place)
-    filled = tuple(_filled(c, kept, at, slots) for c, at in zip(early, places, strict=True))
-    return filled, tuple(widened(c, tuple(at), tuple(slots)) for c, at in zip(late, places, strict=True))
+def _share_residuals(first: ClosedJaxpr, others: Branches, unknown: Branches, count: int) -> tuple[Branches, Branches]:
+    known = (first, *others)
+    types: list[Any] = []
+    places: list[tuple[int, ...]] = []
+    for closed in known:
+        own: list[int] = []
+        for aval in closed.out_avals[count:]:
+            free = (i for i, other in enumerate(types) if other == aval and i not in own)
+            place = next(free, len(types))
+            types += [aval] if place == len(types) else []
+            own.append(place)
+        places.append(tuple(own))
+    filled = tuple(_with_residuals(c, count, own, types) for c, own in zip(known, places, strict=True))
+    return filled, tuple(with_leading(c, own, tuple(types)) for c, own in zip(unknown, places, strict=True))
 
 
-def _filled(closed: ClosedJaxpr, kept: int, places: Sequence[int], slots: Sequence) -> ClosedJaxpr:
-    """Puts the saved values into their slots; the other slots get arrays that nobody reads."""
+def _with_residuals(closed: ClosedJaxpr, count: int, places: Sequence[int], types: Sequence) -> ClosedJaxpr:
+    """The results after the first `count` at their places among residuals; the others are arrays nobody reads."""
     jaxpr = closed.jaxpr
     trace = JaxprTrace(None, jaxpr.debug_info)
     with state.set_current_trace(trace):
-        saved = [trace.atom(empty_of(aval)) for aval in slots]
-    for place, v in zip(places, jaxpr.outvars[kept:], strict=True):
-        saved[place] = v
-    outvars, info = [*jaxpr.outvars[:kept], *saved], jaxpr.debug_info._replace(result_paths=None)
+        residuals = [trace.atom(empty_of(aval)) for aval in types]
+    for place, v in zip(places, jaxpr.outvars[count:], strict=True):
+        residuals[place] = v
+    outvars, info = [*jaxpr.outvars[:count], *residuals], jaxpr.debug_info._replace(result_paths=None)
     return ClosedJaxpr(jaxpr.replace(outvars=outvars, eqns=[*jaxpr.eqns, *trace.eqns], debug_info=info), closed.consts)
-
-
-@cache.weak_cache
-def widened(closed: ClosedJaxpr, places: tuple[int, ...], slots: tuple) -> ClosedJaxpr:
-    """The jaxpr whose leading inputs are taken from `places` among inputs of the types `slots`."""
-    jaxpr, n = closed.jaxpr, len(places)
-    leading = [Var(aval) for aval in slots]
-    for place, v in zip(places, jaxpr.invars[:n], strict=True):
-        leading[place] = v
-    info = jaxpr.debug_info
-    if info.arg_names is not None:
-        info = info._replace(arg_names=("",) * len(slots) + info.arg_names[n:])
-    return ClosedJaxpr(jaxpr.replace(invars=[*leading, *jaxpr.invars[n:]], debug_info=info), closed.consts)
-
-
-# ---- tracing ----------------------------------------------------------------------------------------
-
-
-class Body(NamedTuple):
-    """A function traced for the use of control flow; the values that it captured are leading inputs."""
-
-    closed: ClosedJaxpr
-    captured: list
-    names: tuple[str, ...]
-    out_tree: Any
-
-    jaxpr = property(lambda self: self.closed.jaxpr)
-    in_avals = property(lambda self: self.closed.in_avals[len(self.captured) :])
-
-
-@cache.weak_cache
-def _bodies_of(fun: Callable) -> cache.BoundedDict:
-    return cache.BoundedDict(256)
-
-
-def trace_body(fun: Callable, avals: Sequence, treedef: Any, traced_for: str) -> Body:
-    """Traces a function of positional arguments; remembered with it, as long as what it captured is alive."""
-    try:
-        known = _bodies_of(fun)
-    except TypeError:
-        known = {}
-    key = tuple(avals), treedef, traced_for, state.trace_key()
-    found = known.get(key)
-    if found is None or not all(x._trace.alive for x in found.captured if isinstance(x, Tracer)):
-        found = known[key] = config.run_as_of(key[3][0], _trace_body, fun, key[0], treedef, traced_for)
-    return found
-
-
-def _trace_body(fun: Callable, avals: tuple, treedef: Any, traced_for: str) -> Body:
-    outs: list[Any] = []
-
-    def flat(*leaves):
-        results, out_tree = tree.flatten(fun(*treedef.unflatten(leaves)))
-        outs[:] = [out_tree]
-        check_results(source_of(fun), results, out_tree)
-        return results
-
-    arguments = tree.treedef_tuple((treedef, tree.tree_structure({})))
-    names = argument_names(signature_of(fun), arguments, ())
-    jaxpr, captured = trace_to_jaxpr(flat, avals, DebugInfo(traced_for, source_of(fun), names))
-    opened = constants_to_inputs(jaxpr)
-    opened.debug_info = opened.debug_info._replace(result_paths=result_paths(outs[0]))
-    banned = effects.control_flow_allowed_effects.filter_not_in(opened.effects)
-    if banned:
-        raise NotImplementedError(f"Effects not supported in `{traced_for}`: {banned}")
-    return Body(ClosedJaxpr(opened), captured, names, outs[0])
-
-
-def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
-    """The jaxprs of bodies over the union of what they captured, and its values in order of first use."""
-    values: dict[Any, Any] = {}
-    keys = [_identities(body.captured) for body in bodies]
-    for body, own in zip(bodies, keys, strict=True):
-        for key, x in zip(own, body.captured, strict=True):
-            values.setdefault(key, x)
-    place = {key: i for i, key in enumerate(values)}
-    slots = tuple(typeof(x) for x in values.values())
-    merged = [
-        widened(body.closed, tuple(place[key] for key in own), slots) for body, own in zip(bodies, keys, strict=True)
-    ]
-    return merged, list(values.values())
-
-
-def _identities(captured: Sequence) -> list:
-    """What tells the captured values of one trace apart; each trace has its own copy of a NumPy array."""
-    seen: Counter = Counter()
-    keys = []
-    for x in captured:
-        key = (x.dtype, x.shape, x.tobytes()) if isinstance(x, np.ndarray) else id(x)
-        keys.append((key, seen[key]))
-        seen[key] += 1
-    return keys
 
 
 # ---- the public functions ---------------------------------------------------------------------------
@@ -422,7 +310,7 @@ def _cond(pred: Any, true_fun: Callable, false_fun: Callable, operands: tuple) -
     else:
         index = convert(pred if aval.dtype == np.bool_ else ne(pred, literal(pred, 0)), np.dtype(np.int32))
     names = {"true_fun": true_fun, "false_fun": false_fun}
-    return _bind("cond", index, names, operands, backwards=True)
+    return bind_branches("cond", index, names, operands, backwards=True)
 
 
 def _scalar_type(x: Any, scalar: str, kind: str) -> Any:
@@ -466,72 +354,30 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
         index = np.asarray(index).astype(np.int32)[()]
     index = clamp(np.int32(0), convert(index, np.dtype(np.int32)), np.int32(last))
     names = {f"branch {i}": branch for i, branch in enumerate(branches)}
-    return _bind("switch", index, names, operands)
+    return bind_branches("switch", index, names, operands)
 
 
-@source.boundary
-def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
-    """The results of the function for the platform that the program is lowered for, named by it: `cpu=f`.
-
-    Raises ValueError for `gpu`, TypeError where there is no function or their results differ in type, and
-    NotImplementedError when lowered for a platform that has none.
-    """
-    if "gpu" in per_platform:
-        raise ValueError("platform_dependent: Use 'cuda' or 'rocm' for lax.platform_dependent.")
-    functions = [*per_platform.values(), *([] if default is None else [default])]
-    if not functions:
-        raise TypeError("platform_dependent: there is no function; give one for a platform, or a default")
-    # Platforms that share a function share a branch.
-    places: dict[Any, tuple | None] = {}
-    for platform, function in per_platform.items():
-        places[function] = (*(places.get(function) or ()), platform)
-    groups = [*places.items(), *([] if default is None else [(default, None)])]
-    platforms = tuple(names for _, names in groups)
-    names = {f"branch {i}": function for i, (function, _) in enumerate(groups)}
-    index = platform_index_p.bind(platforms=platforms)
-    return _bind("switch", index, names, args, branches_platforms=platforms)
-
-
-def _bind(
+def bind_branches(
     name: str, index: Any, functions: dict[str, Callable], operands: tuple, backwards: bool = False, **how: Any
 ) -> Any:
     """Traces the functions and binds `cond` to them, without the results that all take from one input."""
     leaves, treedef = tree.flatten(operands)
     avals = [typeof(x) for x in leaves]
     bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
-    for other, body in list(zip(functions, bodies, strict=True))[1:]:
-        _check_alike(name, functions, next(iter(functions)), bodies[0], other, body)
+    check_branches(name, functions, bodies)
     if state.thread.manual:
-        bodies = _varying_alike(bodies, varying_axes(typeof(index)))
+        bodies = varying_alike(bodies, varying_axes(typeof(index)))
     merged, captured = merge_captured(bodies)
     closed = tuple(reversed(merged)) if backwards else tuple(merged)
-    given = [*captured, *leaves]
-    sources = [_handed_on(column, closed) for column in zip(*(c.outvars for c in closed), strict=True)]
-    kept = tuple(source is None for source in sources)
-    results = iter(cond_p.bind(index, *given, branches=tuple(_without(c, kept) for c in closed), **how))
-    return bodies[0].out_tree.unflatten([next(results) if i is None else held(given[i]) for i in sources])
+    inputs = [*captured, *leaves]
+    sources = [_forwarded(column, closed) for column in zip(*(c.outvars for c in closed), strict=True)]
+    computed = Mask(source is None for source in sources)
+    results = cond_p.bind(index, *inputs, branches=tuple(_without(c, computed) for c in closed), **how)
+    forwarded = (held(inputs[i]) for i in sources if i is not None)
+    return bodies[0].out_tree.unflatten(computed.merge(forwarded, results))
 
 
-def _varying_alike(bodies: Sequence[Body], index_axes: frozenset) -> list[Body]:
-    """The branches, whose results vary over the mesh axes that one of them, or the index, varies over."""
-    columns = zip(*(b.closed.out_avals for b in bodies), strict=True)
-    wanted = [column[0].varying_over(index_axes.union(*map(varying_axes, column))) for column in columns]
-    return [
-        body if body.closed.out_avals == wanted else body._replace(closed=_varied(body.closed, wanted))
-        for body in bodies
-    ]
-
-
-def _varied(closed: ClosedJaxpr, wanted: Sequence) -> ClosedJaxpr:
-    def fun(*xs):
-        results = eval_jaxpr(closed.jaxpr, closed.consts, *xs)
-        return [made_varying(x, aval) for x, aval in zip(results, wanted, strict=True)]
-
-    jaxpr, consts = trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
-    return close_over(jaxpr, consts)[0]
-
-
-def _handed_on(column: Sequence, closed: Branches) -> int | None:
+def _forwarded(column: Sequence, closed: Branches) -> int | None:
     """The number of the input that is a result of every branch."""
     if column[0] not in closed[0].invars:
         return None
@@ -540,56 +386,10 @@ def _handed_on(column: Sequence, closed: Branches) -> int | None:
 
 
 @cache.weak_cache
-def _without(closed: ClosedJaxpr, kept: tuple[bool, ...]) -> ClosedJaxpr:
-    if all(kept):
+def _without(closed: ClosedJaxpr, computed: Mask) -> ClosedJaxpr:
+    """The jaxpr with the results that are computed only."""
+    if all(computed):
         return closed
     info = closed.debug_info
-    info = info._replace(result_paths=tuple(picked(info.result_paths, kept)))
-    return closed.replace(jaxpr=closed.jaxpr.replace(outvars=picked(closed.outvars, kept), debug_info=info))
-
-
-def _check_alike(name: str, functions: dict, one: str, first: Body, two: str, second: Body) -> None:
-    """Raises TypeError if two branches return different structures or types."""
-    who = "".join(f"\n{f} is {source_of(functions[f])}" for f in (one, two))
-    if first.out_tree != second.out_tree:
-        found = [
-            f"{one} output{_at(path)} is a {a} but {two} output{_at(path)} is a {b}, so {why}"
-            for path, a, b, why in tree.equality_errors_pytreedef(first.out_tree, second.out_tree)
-        ] or [f"{one} output has structure {first.out_tree}, {two} output has structure {second.out_tree}"]
-        raise TypeError(
-            f"{name} branch outputs must have the same pytree structure, but they differ:\n{who}\n\n"
-            f"{listed(found, False)}\n\nRevise {one} and/or {two} so that they have the same pytree "
-            f"structure."
-        )
-    paths = [path for path, _ in tree.tree_leaves_with_path(first.out_tree.unflatten(first.closed.out_avals))]
-    found = [
-        f"the output of {one}{_at(path)} has type {a.str_short()} but the corresponding output of {two} has "
-        f"type {b.str_short()}, so {' and '.join(differences(a, b))}"
-        for path, a, b in zip(paths, first.closed.out_avals, second.closed.out_avals, strict=True)
-        if differences(a, b)
-    ]
-    if found:
-        raise TypeError(
-            f"{name} branches must have equal output types but they differ.\n{who}\n\n{listed(found)}\n\n"
-            f"Revise {one} and/or {two} so that all output types match."
-        )
-
-
-def _at(path: tuple) -> str:
-    return f" at path {tree.keystr(path)}" if path else ""
-
-
-def differences(a: Any, b: Any) -> list[str]:
-    """How two types differ, weak types apart."""
-    return [
-        f"the {field.replace('_', ' ')}s do not match"
-        for field in ("dtype", "shape", "memory_space")
-        if getattr(a, field, None) != getattr(b, field, None)
-    ]
-
-
-def listed(reasons: Sequence[str], capital: bool = True) -> str:
-    """Reasons as a sentence, or as a list of them."""
-    if len(reasons) == 1:
-        return f"{reasons[0][0].upper() if capital else reasons[0][0]}{reasons[0][1:]}."
-    return ";\n".join(f"  * {reason}" for reason in reasons) + "."
+    info = info._replace(result_paths=tuple(computed.marked(info.result_paths)))
+    return closed.replace(jaxpr=closed.jaxpr.replace(outvars=computed.marked(closed.outvars), debug_info=info))

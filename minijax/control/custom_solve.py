@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from minijax.base import source, tree
-from minijax.control.call import names_in
-from minijax.control.jitted import source_of
 from minijax.control.scan import grown
+from minijax.dispatch.call import names_in
 from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.body import source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Linear, Primitive
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import source, tree
-from minijax.control.jitted import source_of
 from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.body import source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr

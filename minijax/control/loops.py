@@ -1,21 +1,23 @@
 """`while_loop` and `fori_loop`: a function repeated while a predicate holds, or a number of times."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, config, dtypes, source, tree
-from minijax.control.call import names_in
-from minijax.control.cond import Body, concrete, first_results, trace_body
-from minijax.control.jitted import standing_for
-from minijax.control.scan import check_carry, grown, scan
+from minijax.base import config, source, tree
+from minijax.base.mask import Mask
+from minijax.control.agreement import trace_loop
+from minijax.control.cond import concrete, first_results
+from minijax.control.scan import grown, scan
+from minijax.dispatch.call import names_in, split_tangents
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
 from minijax.ir import context, effects, state
+from minijax.ir.body import Body, standing_for, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.refs import is_ref
-from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, lt
@@ -33,17 +35,24 @@ _FLAG = ShapedArray((), np.dtype(np.bool_))
 
 
 class Parts(NamedTuple):
-    """A while loop: its predicate and body, each with a number of constants before the carry."""
+    """A while loop: its body and predicate, each with a number of constants before the carry."""
 
-    cond: ClosedJaxpr
     body: ClosedJaxpr
+    cond: ClosedJaxpr
     cond_consts: int
     body_consts: int
 
-    def split(self, items: Sequence) -> tuple[list, list, list]:
+    def split(self, items: Sequence) -> tuple[Sequence, Sequence, Sequence]:
         """Operands, or what belongs to them: the constants of the predicate, those of the body, the carry."""
         n = self.cond_consts + self.body_consts
-        return list(items[: self.cond_consts]), list(items[self.cond_consts : n]), list(items[n:])
+        return items[: self.cond_consts], items[self.cond_consts : n], items[n:]
+
+    def with_tangents(self, primals: Sequence, tangents: Sequence, nonzeros: Sequence[bool]) -> list:
+        """Operands of the loop that carries tangents too; those are of the operands that `nonzeros` marks."""
+        of_cond, of_body, carry = self.split(primals)
+        k = sum(self.split(nonzeros)[1])
+        # (operands, tangents) -> (predicate's constants, body's constants, their tangents, carry, its tangents)
+        return [*of_cond, *of_body, *tangents[:k], *carry, *tangents[k:]]
 
     def params(self) -> dict[str, Any]:
         return dict(
@@ -52,7 +61,17 @@ class Parts(NamedTuple):
 
 
 def parts_of(params: dict) -> Parts:
-    return Parts(params["cond_jaxpr"], params["body_jaxpr"], params["cond_nconsts"], params["body_nconsts"])
+    return Parts(params["body_jaxpr"], params["cond_jaxpr"], params["cond_nconsts"], params["body_nconsts"])
+
+
+def _remembered(function: Callable) -> Callable:
+    """Decorator: remembers what becomes of a loop, by thread state too, as long as its body lives."""
+
+    @state.traced_cache
+    def of_parts(body, cond, cond_consts, body_consts, *args):
+        return function(Parts(body, cond, cond_consts, body_consts), *args)
+
+    return functools.wraps(function)(lambda loop, *args: of_parts(*loop, *args))
 
 
 class While(TakesRefs):
@@ -72,65 +91,62 @@ class While(TakesRefs):
         return _lower(e, ins, operands, parts_of(params))
 
     def discharge(self, operands, refs, **params):
-        loop = parts_of(params)
+        loop, k = parts_of(params), len(refs)
         places = tuple([refs.index(x) if is_ref(x) else None for x in operands])
-        made = _without_refs(loop.body, loop.cond, loop.cond_consts, loop.body_consts, places, len(refs))
-        k = len(refs)
-        cond, body, carry = ([x for x in group if not is_ref(x)] for group in loop.split(operands))
-        flat = [*cond, *body, *values_of(refs), *carry]
-        return flat, made.params(), lambda results: (results[k:], results[:k])
+        of_cond, of_body, carry = ([x for x in group if not is_ref(x)] for group in loop.split(operands))
+        # (predicate's constants, body's constants, carry) -> (the same without references, their values, carry)
+        values = [*of_cond, *of_body, *values_of(refs), *carry]
+        return values, _without_refs(loop, places, k).params(), lambda results: (results[k:], results[:k])
 
     def jvp(self, primals, tangents, **params):
         loop = parts_of(params)
-        pushed, flags = _pushed(loop, tuple(type(t) is not Zero for t in tangents))
-        zeros = {i: instantiate(tangents[i]) for i in _wanted(tangents, flags)}
-        results = self.bind_all(_with_tangents(loop, primals, tangents, flags, zeros), pushed.params())
-        return _results(results, loop, flags)
+        pushed, nonzeros = _pushed(loop, Mask(type(t) is not Zero for t in tangents))
+        moving = [instantiate(t) for t in nonzeros.marked(tangents)]
+        results = self.bind_all(loop.with_tangents(primals, moving, nonzeros), pushed.params())
+        carry = loop.split(nonzeros)[2]
+        return split_tangents(results[: len(carry)], results[len(carry) :], carry)
 
     def linearize(self, nonzeros, primals, **params):
-        loop = parts_of(params)
-        pushed, flags = _pushed(loop, tuple(nonzeros))
-        unknown = [None if nz else Zero(typeof(p).to_tangent_aval()) for p, nz in zip(primals, nonzeros, strict=True)]
-        zeros = {i: instantiate(unknown[i]) for i in _wanted(unknown, flags)}
-        _, of_body, of_carry = loop.split(flags)
-        late = [f for group in loop.split(flags) for f in [*[False] * len(group), *[True] * sum(group)]]
-        known, _ = _known(pushed, tuple(late))
+        loop, inputs = parts_of(params), Mask(nonzeros)
+        pushed, nonzeros = _pushed(loop, inputs)
+        from_outside, read = Mask(nonzeros.marked(inputs)), Mask(inputs.marked(nonzeros))
+        avals = [typeof(p).to_tangent_aval() for p in nonzeros.marked(primals)]
+        zeros = [instantiate(Zero(a)) for a in from_outside.unmarked(avals)]
+        unknown = loop.with_tangents((False,) * len(primals), (True,) * sum(nonzeros), nonzeros)
+        known, _ = _known(pushed, Mask(unknown))
         outs = self.bind_all(primals, known.params())
 
         def push(*tangents):
-            rest = iter(tangents)
-            given = [next(rest) if t is None else t for t in unknown]
-            results = self.bind_all(_with_tangents(loop, primals, given, flags, zeros), pushed.params())
-            return results[len(outs) :]
+            moving = from_outside.merge(zeros, read.marked(tangents))
+            return self.bind_all(loop.with_tangents(primals, moving, nonzeros), pushed.params())[len(outs) :]
 
-        return outs, tuple(of_carry), push
+        return outs, loop.split(nonzeros)[2], push
 
     def hoist(self, late, operands, is_late, **params):
-        known, flags = _known(parts_of(params), tuple(is_late))
+        loop = parts_of(params)
+        known, unknown = _known(loop, Mask(is_late))
         if known is None:
             return late.process(self, operands, params)
-        early = [x for x, wait in zip(operands, flags, strict=True) if not wait]
-        outs, awaited = iter(self.bind_all(early, known.params())), late.process(self, operands, params)
-        carry = parts_of(params).split(flags)[2]
-        return [x if wait else next(outs) for x, wait in zip(awaited, carry, strict=True)]
+        outs = self.bind_all(unknown.unmarked(operands), known.params())
+        carry = Mask(loop.split(unknown)[2])
+        return carry.merge(outs, carry.marked(late.process(self, operands, params)))
 
     def split(self, eqn, unknown_in, policy):
+        loop = parts_of(eqn.params)
         save = policy is not None and policy(self, *(v.aval for v in eqn.invars), **eqn.params)
         if not any(unknown_in):
             return EqnParts([eqn], [], [], eqn.outvars) if save else EqnParts([eqn], [eqn])
-        known, flags = _known(parts_of(eqn.params), tuple(unknown_in))
+        known, unknown = _known(loop, Mask(unknown_in))
         if known is None:
             return EqnParts([], [eqn], eqn.outvars)
-        carry = parts_of(eqn.params).split(flags)[2]
-        outs = [v for v, wait in zip(eqn.outvars, carry, strict=True) if not wait]
+        known_outs, unknown_outs = Mask(loop.split(unknown)[2]).partition(eqn.outvars)
         first = eqn.replace(
             params=known.params(),
-            outvars=outs,
+            outvars=known_outs,
             effects=effects.join(known.cond.effects, known.body.effects),
-            invars=[v for v, wait in zip(eqn.invars, flags, strict=True) if not wait],
+            invars=unknown.unmarked(eqn.invars),
         )
-        unknown = [v for v, wait in zip(eqn.outvars, carry, strict=True) if wait]
-        return EqnParts([first], [eqn], unknown, outs if save else [])
+        return EqnParts([first], [eqn], unknown_outs, known_outs if save else [])
 
     def transpose(self, cts, *operands, **params):
         raise ValueError(
@@ -170,45 +186,12 @@ class While(TakesRefs):
         of_cond, of_body, carry = loop.split(fixed)
         cond, to_cond = lift(loop.cond, (*of_cond, *(False,) * len(carry)))
         body, to_body = lift(loop.body, (*of_body, *(False,) * len(carry)))
-        made = Parts(cond, body, loop.cond_consts + len(to_cond), loop.body_consts + len(to_body))
+        lifted = Parts(body, cond, loop.cond_consts + len(to_cond), loop.body_consts + len(to_body))
         n = loop.cond_consts
-        return eqn.replace(params=made.params(), invars=[*to_cond, *eqn.invars[:n], *to_body, *eqn.invars[n:]])
+        return eqn.replace(params=lifted.params(), invars=[*to_cond, *eqn.invars[:n], *to_body, *eqn.invars[n:]])
 
 
 while_p = While()
-
-
-@state.traced_cache
-def _without_refs(
-    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, places: tuple, count: int
-) -> Parts:
-    """The loop that carries the values of references; `places` number them among the operands."""
-    of_cond, of_body, _ = Parts(cond, body, cond_consts, body_consts).split(places)
-    pairs = [*zip(of_cond, cond.in_avals, strict=False), *zip(of_body, body.in_avals, strict=False)]
-    kinds = {i: a.inner_aval for i, a in pairs if i is not None}
-    values = [kinds[i] for i in range(count)]
-    test, step = _over_values(cond, of_cond, values), _over_values(body, of_body, values)
-    predicate = reordered(test, tuple(range(len(test.invars))), (count,))
-    return Parts(predicate, step, of_cond.count(None), of_body.count(None))
-
-
-def _over_values(closed: ClosedJaxpr, places: Sequence, kinds: Sequence) -> ClosedJaxpr:
-    """The jaxpr (constants, the values of all references, carry) -> (those values, results)."""
-    flat, plain, n = discharge_jaxpr(closed), places.count(None), len(closed.outvars)
-
-    def run(*args):
-        given, values = iter(args[:plain]), list(args[plain : plain + len(kinds)])
-        consts = [next(given) if i is None else values[i] for i in places]
-        results = eval_jaxpr(flat.jaxpr, flat.consts, *consts, *args[plain + len(kinds) :])
-        for i, value in zip([i for i in places if i is not None], results[n:], strict=True):
-            values[i] = value
-        return [*values, *results[:n]]
-
-    own = [a for i, a in zip(places, closed.in_avals, strict=False) if i is None]
-    info = closed.debug_info._replace(arg_names=None, result_paths=None)
-    jaxpr, consts = trace_to_jaxpr(run, [*own, *kinds, *closed.in_avals[len(places) :]], info)
-    return close_over(jaxpr, consts)[0]
-
 
 # ---- rules ------------------------------------------------------------------------------------------
 
@@ -256,77 +239,62 @@ def _kept_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval: 
     return e.select(e.broadcast_in_dim(flag, flags, wide, tuple(range(flags.ndim))), new, old, wide, aval)
 
 
-def _pushed(loop: Parts, nonzeros: tuple[bool, ...]) -> tuple[Parts, tuple[bool, ...]]:
+@_remembered
+def _pushed(loop: Parts, nonzeros: Mask) -> tuple[Parts, Mask]:
     """The loop with tangents behind the body's constants and behind the carry; which operands have one."""
-    return _pushed_loop(loop.body, loop.cond, loop.cond_consts, loop.body_consts, nonzeros)
-
-
-@cache.weak_cache
-def _pushed_loop(
-    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, nonzeros: tuple[bool, ...]
-) -> tuple[Parts, tuple[bool, ...]]:
-    loop = Parts(cond, body, cond_consts, body_consts)
     _, consts, carry = loop.split(nonzeros)
-
-    def step(carry):
-        return jvp_jaxpr(body, (*consts, *carry), carry)
-
-    pushed, carry = grown(step, carry)
+    pushed, carry = grown(lambda carry: jvp_jaxpr(loop.body, (*consts, *carry), carry), carry)
     n, m, k = len(consts), len(carry), sum(consts)
+    # (consts, carry, tangents of both) -> (consts, their tangents, carry, its tangents)
     order = (*range(n), *range(n + m, n + m + k), *range(n, n + m), *range(n + m + k, len(pushed.invars)))
-    tangents = [Var(a.to_tangent_aval()) for a, nz in zip(body.out_avals, carry, strict=True) if nz]
-    info = cond.debug_info._replace(arg_names=None)
-    wider = cond.replace(jaxpr=cond.jaxpr.replace(invars=[*cond.invars, *tangents], debug_info=info))
-    made = Parts(wider, reordered(pushed, order), cond_consts, body_consts + k)
-    return made, (*(False,) * cond_consts, *consts, *carry)
+    tangents = [Var(a.to_tangent_aval()) for a in Mask(carry).marked(loop.body.out_avals)]
+    info = loop.cond.debug_info._replace(arg_names=None)
+    test = loop.cond.jaxpr.replace(invars=[*loop.cond.invars, *tangents], debug_info=info)
+    with_tangents = Parts(reordered(pushed, order), loop.cond.replace(jaxpr=test), loop.cond_consts, n + k)
+    return with_tangents, Mask((*(False,) * loop.cond_consts, *consts, *carry))
 
 
-def _wanted(tangents: Sequence, flags: Sequence[bool]) -> list[int]:
-    """The operands that must have a tangent and have none."""
-    return [i for i, (t, flag) in enumerate(zip(tangents, flags, strict=True)) if flag and type(t) is Zero]
-
-
-def _with_tangents(loop: Parts, primals: Sequence, tangents: Sequence, flags: Sequence[bool], zeros: dict) -> list:
-    """The operands of the loop with tangents."""
-    given = [zeros.get(i, t) for i, t in enumerate(tangents)]
-    groups = zip(loop.split(primals), loop.split(given), loop.split(flags), strict=True)
-    return [
-        x
-        for values, pushed, wanted in groups
-        for x in (*values, *(t for t, flag in zip(pushed, wanted, strict=True) if flag))
-    ]
-
-
-def _results(results: Sequence, loop: Parts, flags: Sequence[bool]) -> tuple[list, list]:
-    carry = loop.split(flags)[2]
-    primals, rest = list(results[: len(carry)]), iter(results[len(carry) :])
-    return primals, [
-        next(rest) if nz else Zero(typeof(p).to_tangent_aval()) for p, nz in zip(primals, carry, strict=True)
-    ]
-
-
-@cache.weak_cache
-def _known_loop(
-    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, late: tuple[bool, ...]
-) -> tuple[Parts | None, tuple[bool, ...]]:
-    loop = Parts(cond, body, cond_consts, body_consts)
-    of_cond, of_body, carry = loop.split(late)
+@_remembered
+def _known(loop: Parts, unknown: Mask) -> tuple[Parts | None, Mask]:
+    """The loop of what no unknown operand reaches, None if one reaches the predicate; which are unknown."""
+    of_cond, of_body, carry = loop.split(unknown)
 
     def step(carry):
-        parts = hoist_jaxpr(body, (*of_body, *carry), carry)
+        parts = hoist_jaxpr(loop.body, (*of_body, *carry), carry)
         return parts, parts.out_late
 
-    parts, carry = grown(step, carry)
-    test = hoist_jaxpr(cond, (*of_cond, *carry), (False,))
+    body, carry = grown(step, carry)
+    test = hoist_jaxpr(loop.cond, (*of_cond, *carry), (False,))
     if test.out_late[0]:
-        return None, late
-    early, flag = (first_results(p.early, n) for p, n in ((parts, carry.count(False)), (test, 1)))
-    return Parts(flag, early, of_cond.count(False), of_body.count(False)), (*of_cond, *of_body, *carry)
+        return None, unknown
+    known = first_results(body.early, carry.count(False)), first_results(test.early, 1)
+    return Parts(*known, of_cond.count(False), of_body.count(False)), Mask((*of_cond, *of_body, *carry))
 
 
-def _known(loop: Parts, late: tuple[bool, ...]) -> tuple[Parts | None, tuple[bool, ...]]:
-    """The loop of what no late operand reaches, None if one reaches the predicate; which are late."""
-    return _known_loop(loop.body, loop.cond, loop.cond_consts, loop.body_consts, late)
+@_remembered
+def _without_refs(loop: Parts, places: tuple, count: int) -> Parts:
+    """The loop that carries the values of references; `places` number them among the operands."""
+    of_cond, of_body, _ = loop.split(places)
+    pairs = [*zip(of_cond, loop.cond.in_avals, strict=False), *zip(of_body, loop.body.in_avals, strict=False)]
+    types = {i: a.inner_aval for i, a in pairs if i is not None}
+    values = [types[i] for i in range(count)]
+    test, body = _over_values(loop.cond, of_cond, values), _over_values(loop.body, of_body, values)
+    predicate = reordered(test, tuple(range(len(test.invars))), (count,))
+    return Parts(body, predicate, of_cond.count(None), of_body.count(None))
+
+
+def _over_values(closed: ClosedJaxpr, places: Sequence, types: Sequence) -> ClosedJaxpr:
+    """The jaxpr (constants, the values of all references, carry) -> (those values, results)."""
+    are_refs = Mask(i is not None for i in places)
+    plain, n = are_refs.unmarked(closed.in_avals[: len(places)]), len(closed.outvars)
+    k = len(plain)
+    leading = are_refs.merge(range(k), [k + i for i in are_refs.marked(places)])
+    flat = with_leading(discharge_jaxpr(closed), tuple(leading), (*plain, *types))
+    values = flat.invars[k : k + len(types)]
+    for i, v in zip(are_refs.marked(places), flat.outvars[n:], strict=True):
+        values[i] = v
+    info = flat.debug_info._replace(arg_names=None, result_paths=None)
+    return flat.replace(jaxpr=flat.jaxpr.replace(outvars=[*values, *flat.outvars[:n]], debug_info=info))
 
 
 # ---- the public functions ---------------------------------------------------------------------------
@@ -351,65 +319,49 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
         if known is not None:
             return val
     treedef = tree.tree_structure((init_val,))
-    body = trace_body(body_fun, [typeof(x) for x in leaves], treedef, "while_loop")
-    promoted = _promoted(leaves, body)
-    if any(a is not b for a, b in zip(promoted, leaves, strict=True)):
-        leaves = promoted
-        body = trace_body(body_fun, [typeof(x) for x in leaves], treedef, "while_loop")
-    check_carry("while_loop", body._replace(out_tree=tree.treedef_tuple([body.out_tree])), init_tree)
+    body, leaves = trace_loop(body_fun, leaves, (), treedef, "while_loop", init_tree, lambda body: body.out_tree)
     test = trace_body(cond_fun, body.in_avals, treedef, "while_loop")
     _check_predicate(test)
     return init_tree.unflatten(_bind(test, body, leaves))
 
 
-def _promoted(leaves: Sequence, body: Body) -> list:
-    """A weakly typed initial value with the dtype that the body's result asks for."""
-    made = []
-    if len(body.closed.outvars) != len(leaves):
-        return list(leaves)
-    for x, have, out in zip(leaves, body.in_avals, body.closed.out_avals, strict=True):
-        if have.weak_type and have.dtype != out.dtype:
-            dtype = dtypes.promote((have.dtype, True), (out.dtype, out.weak_type))[0]
-            x = x if dtype == have.dtype else convert(x, dtype)
-        made.append(x)
-    return made
-
-
 def _check_predicate(test: Body) -> None:
-    found = test.closed.out_avals
+    avals = test.closed.out_avals
     if not tree.treedef_is_strict_leaf(test.out_tree):
         raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {test.out_tree}.")
-    if len(found) != 1 or found[0].shape or found[0].dtype != np.bool_:
-        raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) {found}.")
+    if len(avals) != 1 or avals[0].shape or avals[0].dtype != np.bool_:
+        raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) {avals}.")
 
 
 def _bind(test: Body, body: Body, leaves: Sequence) -> list:
     """Binds the loop; what the body hands on, and the predicate does not read, are constants of the body."""
-    loop = Parts(test.closed, body.closed, len(test.captured), len(body.captured))
-    inner, stays = _settled(loop.body, loop.cond, loop.cond_consts, loop.body_consts)
-    fixed = [x for x, stay in zip(leaves, stays, strict=True) if stay]
-    carry = [x for x, stay in zip(leaves, stays, strict=True) if not stay]
-    results = iter(while_p.bind(*test.captured, *fixed, *body.captured, *carry, **inner.params()))
-    return [held(x) if stay else next(results) for x, stay in zip(leaves, stays, strict=True)]
+    loop = Parts(body.closed, test.closed, len(test.captured), len(body.captured))
+    stays = _staying(loop)
+    moving, still = stays.partition(leaves)
+    if still:
+        loop = _without_staying(loop, stays)
+    results = while_p.bind(*test.captured, *still, *body.captured, *moving, **loop.params())
+    return stays.merge(results, map(held, still))
 
 
-@cache.weak_cache
-def _settled(
-    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int
-) -> tuple[Parts, tuple[bool, ...]]:
-    """The loop without the carry that stays, and which of it does."""
-    pruned, _ = prune_closed(cond, (True,), True)
-    reads = prune_closed(cond, (True,))[1][cond_consts:]
-    carry = body.invars[body_consts:]
-    stays = tuple(a is b and not read for a, b, read in zip(carry, body.outvars, reads, strict=True))
-    kept = [i for i, stay in enumerate(stays) if not stay]
-    if len(kept) == len(stays):
-        return Parts(cond, body, cond_consts, body_consts), stays
-    fixed = [body_consts + i for i, stay in enumerate(stays) if stay]
-    moving = [body_consts + i for i in kept]
-    inner = reordered(body, (*fixed, *range(body_consts), *moving), tuple(kept))
-    test = reordered(pruned, (*range(cond_consts), *(cond_consts + i for i in kept)))
-    return Parts(test, inner, cond_consts, body_consts + len(fixed)), stays
+@_remembered
+def _staying(loop: Parts) -> Mask:
+    """Which carry the body hands on and the predicate does not read."""
+    reads = prune_closed(loop.cond, (True,))[1][loop.cond_consts :]
+    pairs = zip(loop.body.invars[loop.body_consts :], loop.body.outvars, strict=True)
+    return Mask(a is b and not read for (a, b), read in zip(pairs, reads, strict=True))
+
+
+@_remembered
+def _without_staying(loop: Parts, stays: Mask) -> Parts:
+    """The loop whose body has the carry that stays as leading constants."""
+    moving, still = stays.partition(range(len(stays)))
+    n, m = loop.cond_consts, loop.body_consts
+    # (consts, carry) -> (staying carry, consts, moving carry)
+    body = reordered(loop.body, (*(m + i for i in still), *range(m), *(m + i for i in moving)), tuple(moving))
+    pruned, _ = prune_closed(loop.cond, (True,), True)
+    test = reordered(pruned, (*range(n), *(n + i for i in moving)))
+    return Parts(body, test, n, m + len(still))
 
 
 @source.boundary

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, source, tree
-from minijax.control.jitted import standing_for
 from minijax.control.scan import scan
+from minijax.ir.body import standing_for
 from minijax.ir.primitive import Axis
 from minijax.ir.types import typeof
 from minijax.ops.elementwise import add, bitwise_or

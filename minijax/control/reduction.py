@@ -8,9 +8,9 @@ import numpy as np
 
 from minijax.base import source, tree
 from minijax.base.util import picked
-from minijax.control.cond import trace_body
 from minijax.control.scan import grown
 from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.body import trace_body
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import Tracer, eval_jaxpr

@@ -4,8 +4,8 @@ residual is read: so `checkpoint` runs the rule only going back.
 
 from collections.abc import Callable
 
-from minijax.control.jitted import source_of
 from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.body import source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun, trace_to_jaxpr

@@ -7,23 +7,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, source, tree
+from minijax.base.mask import Mask
 from minijax.base.util import merged, picked
-from minijax.control.call import names_in
-from minijax.control.jitted import argument_names, check_results, result_paths, signature_of, source_of
+from minijax.control.agreement import trace_loop
+from minijax.dispatch.call import names_in
+from minijax.dispatch.operands import operand
 from minijax.hlo.emitter import ordered_in
-from minijax.ir import effects, state
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir import state
+from minijax.ir.body import Body
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import is_linear
 from minijax.ir.refs import is_ref
-from minijax.ir.trace import Tracer, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
-from minijax.ops.convert import convert
+from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import ShapedArray, Zero, token_type, typeof
 from minijax.ops.moving import axis_to_front, expand_dims, move_axis
 from minijax.ops.shape import concatenate, index_in_dim
 from minijax.ops.zeros import instantiate, zeros_like_aval
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.evaluate import operand
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
@@ -566,17 +567,9 @@ def scan(
         raise ValueError(f"scan: `unroll` must be a `bool` or a non-negative `int`. Got {unroll}.")
     if _disable_jit.value:
         return _python_loop(f, init, xs_tree, slices, length, reverse)
-    x_avals = [a.update(shape=a.shape[1:]) for a in avals[len(carry) :]]
-    traced = _trace(f, (*avals[: len(carry)], *x_avals), treedef)
-    promoted = _promote(carry, traced)
-    if any(a is not b for a, b in zip(promoted, carry, strict=True)):
-        carry = promoted
-        traced = _trace(f, (*map(typeof, carry), *x_avals), treedef)
-    check_carry("scan", traced, init_tree)
-    banned = effects.control_flow_allowed_effects.filter_not_in(traced.jaxpr.effects)
-    if banned:
-        raise NotImplementedError(f"Effects not supported in `scan`: {banned}")
-    return _bind(traced, carry, slices, length=length, reverse=bool(reverse), unroll=int(unroll))
+    rows = [a.update(shape=a.shape[1:]) for a in avals[len(carry) :]]
+    body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
+    return _bind(body, carry, slices, length=length, reverse=bool(reverse), unroll=int(unroll))
 
 
 def _length(slices: Sequence, length: int | None) -> int:
@@ -612,131 +605,25 @@ def _python_loop(f, init, xs_tree, slices, length, reverse):
     return carry, tree.tree_map(lambda *ys: concatenate([expand_dims(y, (0,)) for y in ys], 0), *made)
 
 
-class TracedLoop(NamedTuple):
-    """A loop's body, its captured values as leading inputs."""
-
-    jaxpr: Jaxpr
-    captured: list
-    names: tuple[str, ...]
-    out_tree: Any
-
-    in_avals = property(lambda self: self.jaxpr.in_avals[len(self.captured) :])
-
-
-@cache.weak_cache
-def _traces_of(f: Callable) -> cache.BoundedDict:
-    return cache.BoundedDict(256)
-
-
-def _trace(f: Callable, avals: tuple, treedef: Any) -> TracedLoop:
-    """The body traced; remembered with the function, as long as what it captured is alive."""
-    try:
-        known = _traces_of(f)
-    except TypeError:
-        known = {}
-    key = avals, treedef, state.trace_key()
-    found = known.get(key)
-    if found is None or not all(x._trace.alive for x in found.captured if isinstance(x, Tracer)):
-        found = known[key] = config.run_as_of(key[2][0], _trace_anew, f, avals, treedef)
-    return found
-
-
-def _trace_anew(f: Callable, avals: tuple, treedef: Any) -> TracedLoop:
-    outs: list[Any] = []
-
-    def flat(*leaves):
-        results, out_tree = tree.flatten(f(*treedef.unflatten(leaves)))
-        outs[:] = [out_tree]
-        check_results(source_of(f), results, out_tree)
-        return results
-
-    arguments = tree.treedef_tuple((treedef, tree.tree_structure({})))
-    names = argument_names(signature_of(f), arguments, ())
-    jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("scan", source_of(f), names))
-    jaxpr.debug_info = jaxpr.debug_info._replace(result_paths=result_paths(outs[0]))
-    pair = outs[0].children()
+def _carry_tree(body: Body) -> Any:
+    pair = body.out_tree.children()
     if len(pair) != 2:
-        raise TypeError(f"scan body output must be a pair, got {outs[0].unflatten(jaxpr.out_avals)}.")
-    return TracedLoop(constants_to_inputs(jaxpr), consts, names, outs[0])
+        raise TypeError(f"scan body output must be a pair, got {body.out_tree.unflatten(body.closed.out_avals)}.")
+    return pair[0]
 
 
-def _promote(carry: Sequence, traced: TracedLoop) -> list:
-    """A weakly typed initial carry with the dtype that the body's result asks for."""
-    if traced.out_tree.children()[0].num_leaves != len(carry):
-        return list(carry)
-    promoted = []
-    for x, have, out in zip(carry, traced.in_avals, traced.jaxpr.out_avals, strict=False):
-        if have.weak_type and have.dtype != out.dtype and have.shape == out.shape:
-            dtype = dtypes.promote((have.dtype, True), (out.dtype, out.weak_type))[0]
-            x = x if dtype == have.dtype else convert(x, dtype)
-        promoted.append(x)
-    return promoted
-
-
-def check_carry(name: str, traced: TracedLoop, init_tree: Any) -> None:
-    """Raises TypeError if a body returns a carry of another structure or other types than it takes."""
-    start = f"{name} body function carry input and carry output must have"
-    carry_tree = traced.out_tree.children()[0]
-    root = traced.names[0].partition("[")[0] if init_tree.num_leaves else "carry"
-    if carry_tree != init_tree:
-        found = [
-            f"the input carry {root}{tree.keystr(path)} is a {one} but the corresponding component of the "
-            f"carry output is a {two}, so {why}"
-            for path, one, two, why in tree.equality_errors_pytreedef(init_tree, carry_tree)
-        ] or [f"the input tree is {init_tree}, the output tree is {carry_tree}"]
-        raise TypeError(
-            f"{start} the same pytree structure, but they differ:\n\n{_listed(found)}\n\nRevise the function "
-            "so that the carry output has the same pytree structure as the carry input."
-        )
-    pairs = zip(traced.names, traced.in_avals, traced.jaxpr.out_avals[: init_tree.num_leaves], strict=False)
-    found = [
-        f"the input carry {'component ' * (path != root)}{path} has type {have.str_short()} but the "
-        f"corresponding output carry component has type {out.str_short()}, so the "
-        f"{_what_differs(have, out)} do not match{_advice(path, have, out)}"
-        for path, have, out in pairs
-        if have.strip_weak_type() is not out.strip_weak_type()
-    ]
-    if found:
-        raise TypeError(
-            f"{start} equal types, but they differ:\n\n{_listed(found)}\n\nRevise the function so that all "
-            "output types match the corresponding input types."
-        )
-
-
-def _what_differs(have: ShapedArray, out: ShapedArray) -> str:
-    if (have.shape, have.dtype) == (out.shape, out.dtype):
-        return "memory spaces" if varying_axes(have) == varying_axes(out) else "manual axis types"
-    return "dtypes" if have.shape == out.shape else "shapes"
-
-
-def _advice(path: str, have: ShapedArray, out: ShapedArray) -> str:
-    missing = tuple(sorted(map(str, varying_axes(out) - varying_axes(have))))
-    if not missing:
-        return ""
-    return (
-        f". This might be fixed by applying `jax.lax.pcast(..., {missing}, to='varying')` to the initial "
-        f"carry value corresponding to the input carry {path}"
-    )
-
-
-def _listed(reasons: Sequence[str]) -> str:
-    if len(reasons) == 1:
-        return f"{reasons[0][0].upper()}{reasons[0][1:]}."
-    return ";\n".join(f"  * {reason}" for reason in reasons) + "."
-
-
-def _bind(traced: TracedLoop, carry: Sequence, slices: Sequence, **loop: Any) -> Any:
+def _bind(body: Body, carry: Sequence, slices: Sequence, **loop: Any) -> Any:
     """Binds the loop without what it only hands on: carry that stays is a constant, a slice is a result."""
-    closed, stays, copies = _forwarded(traced.jaxpr, Slots(len(traced.captured), len(carry)))
-    consts = [*picked(carry, stays), *traced.captured]
-    moving = picked(carry, stays, False)
+    closed, stays, copies = _forwarded(body.jaxpr, Slots(len(body.captured), len(carry)))
+    moving, still = stays.partition(carry)
+    consts = [*still, *body.captured]
     results = scan_p.bind(
         *consts, *moving, *slices, jaxpr=closed, num_consts=len(consts), num_carry=len(moving), **loop
     )
     carried, ys = Slots(0, len(moving)).results(results)
     rest = iter(ys)
     ys = [next(rest) if i is None else _as_result(slices[i]) for i in copies]
-    return traced.out_tree.unflatten([*merged(stays, picked(carry, stays), carried), *ys])
+    return body.out_tree.unflatten([*stays.merge(carried, still), *ys])
 
 
 def _as_result(x: Any) -> Any:
@@ -744,19 +631,21 @@ def _as_result(x: Any) -> Any:
 
 
 @cache.weak_cache
-def _forwarded(jaxpr: Jaxpr, slots: Slots) -> tuple[ClosedJaxpr, tuple[bool, ...], tuple]:
+def _forwarded(jaxpr: Jaxpr, slots: Slots) -> tuple[ClosedJaxpr, Mask, tuple]:
     """The body without carry and results that are inputs; which carry stays, which slice each result is."""
     consts, carry, xs = slots.operands(jaxpr.invars)
     carry_out, ys = slots.results(jaxpr.outvars)
-    stays = tuple(a is b for a, b in zip(carry, carry_out, strict=True))
+    stays = Mask(a is b for a, b in zip(carry, carry_out, strict=True))
     slices = {v: i for i, v in enumerate(xs)}
     copies = tuple(slices.get(v) for v in ys)
-    kept = [*(not s for s in stays), *(i is None for i in copies)]
-    invars = [*picked(carry, stays), *consts, *picked(carry, stays, False), *xs]
+    moving, still = stays.partition(carry)
+    # (consts, carry, xs) -> (still carry, consts, moving carry, xs)
+    invars = [*still, *consts, *moving, *xs]
+    computed = Mask((*~stays, *(i is None for i in copies)))
     info = jaxpr.debug_info
     names = dict(zip(jaxpr.invars, info.arg_names or (), strict=False))
     info = info._replace(
-        arg_names=tuple(names.get(v, "") for v in invars), result_paths=tuple(picked(info.result_paths or (), kept))
+        arg_names=tuple(names.get(v, "") for v in invars), result_paths=tuple(computed.marked(info.result_paths))
     )
-    body = jaxpr.replace(invars=invars, outvars=picked(jaxpr.outvars, kept), debug_info=info)
+    body = jaxpr.replace(invars=invars, outvars=computed.marked(jaxpr.outvars), debug_info=info)
     return ClosedJaxpr(body), stays, copies

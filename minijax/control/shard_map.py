@@ -6,8 +6,10 @@ from math import prod
 from typing import Any, NamedTuple
 
 from minijax.base import cache, config
-from minijax.control.call import chosen, forwarded, names_in, split_tangents
 from minijax.control.checkpoint import closed_of, opened
+from minijax.dispatch.call import chosen, forwarded, names_in, split_tangents
+from minijax.dispatch.operations import one_equation, run_closed
+from minijax.dispatch.placement import ProgramOptions
 from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.writer import Region
 from minijax.ir import state
@@ -23,11 +25,9 @@ from minijax.ops.families import literal
 from minijax.ops.moving import expand_dims
 from minijax.ops.shape import squeeze
 from minijax.transforms.batch import batch_jaxpr
-from minijax.transforms.evaluate import one_equation, run_closed
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.placement import ProgramOptions
 from minijax.transforms.prune import prune_jaxpr
 from minijax.transforms.split import EqnParts, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr

@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     {
-        "minijax.transforms.evaluate": "apply_primitive",
+        "minijax.dispatch.operations": "apply_primitive",
         "minijax.api.introspection": "canonicalize_dtype_handlers",
         "jaxlib._jax": "Backend=Client",
     },

@@ -1,23 +1,8 @@
 """The thread state that equations carry: the name stack and what surrounds an operation."""
 
-import threading
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from minijax.base.config import NEVER, this_thread
-from minijax.ir import state
-
-
-class EqnContext(NamedTuple):
-    """Thread state that an equation was recorded under and is replayed under."""
-
-    name_stack: tuple[str, ...] = ()
-    compute_type: str | None = None
-    xla_metadata: Any = None
-    cur_abstract_mesh: Any = None
-
-
-EMPTY = EqnContext()
+from minijax.base.thread import EMPTY as EMPTY, EqnContext, entered, run_under as run_under, thread
 
 
 class NameStack(tuple):
@@ -52,49 +37,12 @@ class SourceInfo(NamedTuple):
         return self._replace(**fields)
 
 
-class _Local(threading.local):
-    eqn_context = EMPTY
-
-
-_local = _Local()
-
-
 def current_context() -> EqnContext:
     """The context that an equation recorded now gets."""
-    return _local.eqn_context
-
-
-class entered:
-    """Makes `context` the thread's for a while."""
-
-    __slots__ = ("_context", "_saved")
-
-    def __init__(self, context: EqnContext):
-        self._context = context
-
-    def __enter__(self) -> None:
-        self._saved = _local.eqn_context
-        _local.eqn_context = self._context
-
-    def __exit__(self, *exception: object) -> None:
-        _local.eqn_context = self._saved
+    return thread.context
 
 
 def extended_name_stack(*names: str) -> entered:
     """Appends scopes to the name stack for a while."""
-    now = _local.eqn_context
+    now = thread.context
     return entered(now._replace(name_stack=(*now.name_stack, *names)))
-
-
-def run_under(trace: Any, fun: Callable[..., Any], *args: Any) -> Any:
-    """Calls `fun` with `trace` as the current trace, which ends with it, and puts the thread's state back."""
-    thread = state.thread
-    saved = thread.trace, thread.axes, thread.manual, thread.origin, _local.eqn_context
-    try:
-        thread.trace, this_thread.ready = trace, NEVER
-        return fun(*args)
-    finally:
-        # Without calls, for an interrupt may come at any call.
-        thread.trace, thread.axes, thread.manual, thread.origin, _local.eqn_context = saved
-        this_thread.ready = NEVER
-        trace.alive = False

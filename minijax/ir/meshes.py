@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import config
+from minijax.base.thread import thread
 
 
 class AxisType(enum.Enum):
@@ -219,11 +220,6 @@ def _axis_types(axis_types: Any, axis_names: tuple, what: str) -> tuple[AxisType
     return axis_types
 
 
-class _Local(threading.local):
-    manual: Any = None
-
-
-_local = _Local()
 _context_mesh = config.make_user_context(None)
 _entered_meshes = config.make_user_context(())
 
@@ -292,22 +288,7 @@ def context_mesh() -> "Mesh | None":
 
 def manual_mesh() -> "Mesh | None":
     """The mesh of the `shard_map` whose function is being traced, or None."""
-    return _local.manual
-
-
-class entering_manual:  # noqa: N801
-    """Makes `mesh` the manual one for a while."""
-
-    __slots__ = ("_mesh", "_saved")
-
-    def __init__(self, mesh: "Mesh"):
-        self._mesh = mesh
-
-    def __enter__(self) -> None:
-        self._saved, _local.manual = _local.manual, self._mesh
-
-    def __exit__(self, *exception: object) -> None:
-        _local.manual = self._saved
+    return thread.mesh
 
 
 def empty_mesh() -> "Mesh":

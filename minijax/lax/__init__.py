@@ -32,7 +32,7 @@ _FACE = Face(
         composite
     """,
         "minijax.control.cond": """
-        cond cond_p platform_dependent switch
+        cond cond_p switch
     """,
         "minijax.control.custom_solve": """
         custom_linear_solve linear_solve_p=custom_linear_solve_p
@@ -42,6 +42,9 @@ _FACE = Face(
     """,
         "minijax.control.mapping": """
         associative_scan map
+    """,
+        "minijax.control.platforms": """
+        platform_dependent
     """,
         "minijax.control.reduction": """
         reduce reduce_p reduce_window reduce_window_p

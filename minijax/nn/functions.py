@@ -9,7 +9,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
 from minijax.base import config, dims, dtypes
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.logsumexp import logsumexp
 from minijax.numpy.promote import promote_args_inexact

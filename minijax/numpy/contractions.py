@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
-from minijax.control.fused import fused
-from minijax.control.jitted import jitted
+from minijax.dispatch.fused import fused
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import reductions
 from minijax.numpy.creation import asarray, zeros_like

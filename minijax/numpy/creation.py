@@ -9,8 +9,8 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
-from minijax.control.fused import fused
-from minijax.control.jitted import jitted
+from minijax.dispatch.fused import fused
+from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import ufuncs

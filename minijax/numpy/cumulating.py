@@ -7,8 +7,8 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.composed import cumulative
-from minijax.control.fused import fused
-from minijax.control.jitted import jitted
+from minijax.dispatch.fused import fused
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.promote import arrays, as_type
 from minijax.numpy.reductions import check_out, static_axis

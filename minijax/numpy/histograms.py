@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value, values, zeros

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import creation, indexing, padding, reductions, shaping, taking, ufuncs
 from minijax.numpy.creation import arraylike, concrete, value

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, lazy
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
+from minijax.dispatch.operands import operand
+from minijax.dispatch.operations import compile_function, programs
 from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
@@ -16,7 +18,6 @@ from minijax.ops import scatter as lax_scatter, shape as lax_shape
 from minijax.ops.sharding import laid_out
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
-from minijax.transforms.evaluate import compile_function, operand
 
 _ufuncs = lazy.defer("minijax.numpy.ufuncs")
 _LARGEST_INT32 = np.iinfo(np.int32).max
@@ -76,10 +77,6 @@ class _Known(NamedTuple):
     starts: tuple[ArrayImpl, ...]
 
 
-_known = cache.BoundedDict(16384)
-_programs = cache.BoundedDict(4096)
-
-
 def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, given: tuple) -> Any:
     """The index taken, or the update `name` with `given` made, by one program; None where that cannot be."""
     parts = _split(index, x._sig.shape)
@@ -87,13 +84,13 @@ def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, given
         return None
     kinds, ints, arrays = parts
     how = options if options.fill_value is None else cache.key(options)
-    key = (x._sig, config.state(), how, name, *[a._sig for a in given], *kinds)
-    known = _known.get(key)
+    key = (config.state(), x._sig, how, name, *[a._sig for a in given], *kinds)
+    known = programs.get(key)
     if known is None:
-        known = config.run_as_of(key[1], _learned, x, index, options, name, given, ints, arrays)
+        known = programs.once(key, _learned, x, index, options, name, given, ints, arrays)
         if known is None:
+            programs.pop(key)
             return None
-        _known[key] = known
     run, sizes, starts = known
     leaves = [x, *given, *arrays]
     for i, n in zip(ints, sizes, strict=True):
@@ -161,8 +158,8 @@ def _learned(
     ind, sizes, starts = found
     leaves = [x, *given, *arrays, *[transfer.scalar_operand(0)] * len(sizes)]
     leaves += [transfer.scalar_operand(i) for i in starts]
-    key = (ind, cache.key(options), name, config.state(), *[a._sig for a in leaves])
-    run = _programs.once(key, lambda: compile_function(_flat(ind, options, name), leaves, name or "getitem"))
+    key = (config.state(), ind, cache.key(options), name, *[a._sig for a in leaves])
+    run = programs.once(key, compile_function, _flat(ind, options, name), leaves, name or "getitem")
     return _Known(run, tuple(sizes), tuple(leaves[len(leaves) - len(starts) :]))
 
 

@@ -16,7 +16,7 @@ from minijax.composed.cumulative import cumprod
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed
 from minijax.composed.linalg.qr import geqrf_p
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg

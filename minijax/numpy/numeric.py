@@ -6,8 +6,8 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.control.custom import bind_custom_jvp
-from minijax.control.jitted import jitted
 from minijax.control.loops import while_loop
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.promote import arrays, as_type, is_complex, is_unsigned, like, promote_args_inexact, promote_dtypes
 from minijax.numpy.selecting import where

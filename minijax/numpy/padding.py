@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import lazy
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import shaping
 from minijax.numpy.creation import asarray, broadcast_shape_to, concrete, linspace, value

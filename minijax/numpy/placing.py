@@ -8,7 +8,7 @@ import numpy as np
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.control.cond import switch
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.numpy import creation, index_makers, indexing, reductions, shaping, sorting, taking, ufuncs
 from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.cumulating import cumsum

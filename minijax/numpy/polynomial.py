@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import dtypes, errors
 from minijax.control import scan
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import contractions, linalg, products, reductions, shaping, taking, ufuncs

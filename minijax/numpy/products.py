@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax.base import dtypes
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.promote import arrays, as_type, check_no_float0
 from minijax.ops.dot import Precision, dot_general

@@ -109,7 +109,7 @@ _plans = cache.BoundedDict(16384)  # what became of operands of these types: Non
 
 def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
     """What the plan for these operands depends on; None if one is not an array, a tracer or a scalar."""
-    key = [promote, config.state()]
+    key = [config.state(), promote]
     for x in args:
         kind = type(x)
         if kind in _SCALARS:
@@ -130,12 +130,13 @@ def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
         return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
     if key is None:
         return _made_to_agree(name, promote, args)
-    found = config.run_as_of(key[1], _made_to_agree, name, promote, args)
-    avals = [typeof(x) for x in found]
-    if len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2:
-        pairs = zip(args, found, avals, strict=True)
+    operands = _made_to_agree(name, promote, args)
+    avals = [typeof(x) for x in operands]
+    one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
+    if one_rank and config.state() is key[0]:
+        pairs = zip(args, operands, avals, strict=True)
         _plans[key] = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
-    return found
+    return operands
 
 
 def _made_to_agree(name, promote, args):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, ufuncs
 from minijax.numpy.cumulating import cumsum

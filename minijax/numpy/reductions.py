@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
-from minijax.control.fused import fused
-from minijax.control.jitted import jitted
+from minijax.dispatch.fused import fused
+from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import ufuncs

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, lazy
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.promote import arrays, check_arraylike, is_complex, like, promote_dtypes
 from minijax.ops import elementwise as lax

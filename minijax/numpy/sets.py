@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.cumulating import cumsum

@@ -9,8 +9,8 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.control.fused import fused
-from minijax.control.jitted import jitted
+from minijax.dispatch.fused import fused
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing
 from minijax.numpy.creation import arraylike, asarray, broadcast_shape_to, concrete, host_ints, value, values

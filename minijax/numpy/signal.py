@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import pi
 from typing import Any
 
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import shaping, ufuncs
 from minijax.numpy.creation import arange, concrete, ones

@@ -8,8 +8,8 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.control.jitted import jitted
 from minijax.control.scan import scan
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, shaping
 from minijax.numpy.creation import ones, zeros_like

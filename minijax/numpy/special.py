@@ -7,7 +7,7 @@ from typing import Any
 from minijax.api.autodiff import jvp
 from minijax.composed import cumulative
 from minijax.control.custom import bind_custom_jvp
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.promote import is_complex, like, promote_args_inexact
 from minijax.numpy.selecting import where

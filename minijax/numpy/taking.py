@@ -9,8 +9,8 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.composed.along import along
-from minijax.control.cond import platform_dependent
-from minijax.control.jitted import jitted
+from minijax.control.platforms import platform_dependent
+from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import creation, index_plans, indexing, shaping

@@ -9,9 +9,9 @@ import numpy as np
 from minijax.api.jit import eval_shape
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.control.jitted import jitted
 from minijax.control.loops import fori_loop
 from minijax.control.scan import scan
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import ShapedArray, typeof
 from minijax.numpy import cumulating, reductions, special, ufuncs
 from minijax.numpy.creation import asarray, astype, zeros

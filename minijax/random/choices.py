@@ -8,7 +8,7 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.base import dims, dtypes
 from minijax.composed.random import random_bits_p
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof
 from minijax.ops import elementwise as ops, shape as shaping
 from minijax.ops.convert import convert

@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import config, dims, dtypes
 from minijax.composed.random import random_bits_p, random_split_p
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.selecting import where
 from minijax.numpy.ufuncs import clip

@@ -1,8 +1,8 @@
-"""StableHLO text to programs: compiling once, running, and asking about what was compiled."""
+"""StableHLO text to loaded programs: each is compiled once, and can be asked about."""
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from jaxlib import _jax, xla_client as xc
 from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
-from minijax.run import bindings, client, host, watch
-from minijax.run.array import ArrayImpl, Signature, collect_garbage, signature
+from minijax.run import bindings, client
+from minijax.run.array import Signature
 
 hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
@@ -156,10 +156,10 @@ class _Source:
 
 # Weak, since an executable takes 200 KB or more; some dead ones are kept, for programs that make functions
 # anew again and again.
-_programs = WeakValues(kept=64)
+_loaded = WeakValues(kept=64)
 
 
-def _load(source: _Source) -> "Program":
+def _load(source: _Source) -> "Loaded":
     text, source.text = source.text, None  # the cache keeps the source, and need not keep the text
     ensure_custom_calls(text)
     devices = source.devices
@@ -168,7 +168,7 @@ def _load(source: _Source) -> "Program":
     executable = devices[0].client.compile_and_load(module, client.device_list(devices), source.options)
     with _count_lock:
         _compile_total[0] += 1
-    return Program(executable, devices, source.name)
+    return Loaded(executable, devices, source.name)
 
 
 def compile_text(
@@ -179,7 +179,7 @@ def compile_text(
     devices: Sequence[Any] | None = None,
     options: dict[str, Any] | None = None,
     replicas: int = 1,
-) -> "Program":
+) -> "Loaded":
     """Compiles a module, or finds the executable of an equal one.
 
     Raises JaxRuntimeError if XLA rejects the program or an option.
@@ -188,24 +188,24 @@ def compile_text(
         devices = (client.default_device() if device is None else device,)
     devices = tuple(devices)
     source = _Source(text, devices, options, replicas, name)
-    return _programs.once(source, lambda: _load(source))
+    return _loaded.once(source, lambda: _load(source))
 
 
 def is_compiled(text: str, devices: tuple) -> bool:
     """Whether the executable of an equal module is at hand."""
-    return _Source(text, devices) in _programs
+    return _Source(text, devices) in _loaded
 
 
-def load_serialized(data: bytes, devices: Sequence[Any], name: str = "", text: str = "") -> "Program":
-    """The program that `Program.serialize` wrote; `text`, if known, tells which libraries it calls."""
+def load_serialized(data: bytes, devices: Sequence[Any], name: str = "", text: str = "") -> "Loaded":
+    """The program that `Loaded.serialize` wrote; `text`, if known, tells which libraries it calls."""
     ensure_custom_calls(text)
     devices = tuple(devices)
     executable = devices[0].client.deserialize_executable(data, client.device_list(devices), make_options(devices))
-    return Program(executable, devices, name)
+    return Loaded(executable, devices, name)
 
 
-class Program:
-    """A loaded executable and the devices it runs on."""
+class Loaded:
+    """A program that XLA has compiled and loaded, the devices that it runs on, and its name."""
 
     __slots__ = ("executable", "devices", "name", "__weakref__")
 
@@ -213,61 +213,13 @@ class Program:
         self.executable, self.devices, self.name = executable, devices, name
 
     def __repr__(self):
-        return f"Program({self.name!r}, devices={list(self.devices)})"
+        return f"Loaded({self.name!r}, devices={list(self.devices)})"
 
-    # -- running
-
-    def execute(self, raws: Sequence[Any]) -> list[Any]:
-        """Runs on raw arrays and returns raw arrays, typed as the executable says; single device only."""
-        handlers = [
-            _jax.array_result_handler(
-                host.WideType(tuple(shape.dimensions()), shape.numpy_dtype()),
-                client.native_sharding(client.single_device_sharding(self.devices[0]), len(shape.dimensions())),
-                committed=False,
-                _skip_checks=True,
-            )
-            for shape in self._output_shapes()
-        ]
-        return self.executable.execute_sharded(list(raws)).consume_with_handlers(handlers)
-
-    def _output_shapes(self):
-        shape = xc.XlaComputation(self.executable.hlo_modules()[0].as_serialized_hlo_module_proto()).program_shape()
-        result = shape.result_shape()
-        return result.tuple_shapes() if result.is_tuple() else [result]
-
-    def bind_outputs(
-        self, avals: Sequence[Any], shardings: Sequence[Any], committed: bool | Sequence[bool] = False, label: str = ""
-    ) -> Callable[[list], list[ArrayImpl]]:
-        """A function from raw inputs to arrays of the given types and shardings; messages name `label`."""
-        flags = [committed] * len(avals) if isinstance(committed, bool) else committed
-        signatures = [signature(*fields) for fields in zip(avals, shardings, flags, strict=True)]
-        run = watch.watched(_bind(self.executable.execute_sharded, signatures), label or self.name)
-        run.program = self  # as long as somebody can run it, the cache finds it
-        return run
-
-    def bind_call(
-        self,
-        avals: Sequence[Any],
-        shardings: Sequence[Any],
-        committed: bool,
-        places: Sequence[int],
-        rebuild: Callable | None,
-    ) -> Callable[[Sequence], Any]:
-        """A function of values, the inputs those at `places`, to what `rebuild` makes of the results.
-
-        Without that there is one result.
-        """
-        signatures = [signature(*laid, committed) for laid in zip(avals, shardings, strict=True)]
-        execute = self.executable.execute_sharded
-        if rebuild:
-            call = _bind_rebuilt(execute, signatures, places, rebuild)
-        else:
-            call = _bind_call(execute, *signatures, places)
-            call.result = signatures[0] if len(places) == 1 else None
-        call.program = self
-        return call
-
-    # -- views
+    def check_alive(self, raws: Sequence[Any]) -> None:
+        """Raises RuntimeError, as jax does, if an input was deleted or donated."""
+        for raw in raws:
+            if raw.is_deleted():
+                raise RuntimeError(f"Array has been deleted with shape={_short_type(raw.aval)}.") from None
 
     def as_text(self) -> str:
         """The optimized HLO."""
@@ -286,107 +238,7 @@ class Program:
         return self.devices[0].client.serialize_executable(self.executable)
 
 
-def result_handler(sig: Signature) -> Any:
-    """What makes jaxlib wrap an output as a raw array of this signature."""
-    return _jax.array_result_handler(sig, sig.native, committed=sig.committed, _skip_checks=True)
-
-
-def _bind_call(execute, sig, places):
-    # Written out for one and two inputs: to call a function takes as long as all else that is done here.
-    handlers, wrap = [result_handler(sig)], sig.wrap
-    i, j = (*places, 0, 0)[:2]
-
-    def of_none(values):
-        collect_garbage()
-        return wrap(execute([]).consume_with_handlers(handlers)[0], sig)
-
-    def of_one(values):
-        collect_garbage()
-        raws = [values[i]._raw]
-        try:
-            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
-        except JaxRuntimeError:
-            check_alive(raws)
-            raise
-
-    def of_two(values):
-        collect_garbage()
-        raws = [values[i]._raw, values[j]._raw]
-        try:
-            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
-        except JaxRuntimeError:
-            check_alive(raws)
-            raise
-
-    def of_several(values):
-        collect_garbage()
-        raws = [values[k]._raw for k in places]
-        try:
-            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
-        except JaxRuntimeError:
-            check_alive(raws)
-            raise
-
-    return {0: of_none, 1: of_one, 2: of_two}.get(len(places), of_several)
-
-
-def _bind_rebuilt(execute, signatures, places, rebuild):
-    handlers, raws_of = [result_handler(sig) for sig in signatures], raws_at(places)
-    wrap = _wrapper(signatures)
-
-    def call(values):
-        collect_garbage()
-        raws = raws_of(values)
-        try:
-            return rebuild(map(wrap, execute(raws).consume_with_handlers(handlers), signatures))
-        except JaxRuntimeError:
-            check_alive(raws)
-            raise
-
-    return call
-
-
-def raws_at(places: Sequence[int]) -> Callable[[Sequence], list]:
-    """A function of values that gives the raw arrays of those at `places`."""
-    if len(places) == 1:
-        (i,) = places
-        return lambda values: [values[i]._raw]
-    if len(places) == 2:
-        i, j = places
-        return lambda values: [values[i]._raw, values[j]._raw]
-    return lambda values: [values[i]._raw for i in places]
-
-
-def _wrapper(signatures):
-    if all(sig.wrap is ArrayImpl for sig in signatures):
-        return ArrayImpl
-    return lambda raw, sig: sig.wrap(raw, sig)
-
-
-def _bind(execute, signatures):
-    handlers = [result_handler(sig) for sig in signatures]
-    wrap = _wrapper(signatures)
-
-    def run(raws):
-        collect_garbage()
-        try:
-            outputs = execute(raws).consume_with_handlers(handlers)
-        except JaxRuntimeError:
-            check_alive(raws)
-            raise
-        return list(map(wrap, outputs, signatures))
-
-    return run
-
-
-def check_alive(raws: Sequence[Any]) -> None:
-    """Raises RuntimeError, as jax does, if one of these was deleted or donated."""
-    for raw in raws:
-        if raw.is_deleted():
-            raise RuntimeError(f"Array has been deleted with shape={_short_type(raw.aval)}.") from None
-
-
-def _short_type(kind):
+def _short_type(kind: Any) -> str:
     return kind.aval.str_short() if type(kind) is Signature else f"{kind.dtype}{list(kind.shape)}"
 
 

@@ -13,8 +13,8 @@ from minijax.ir.shardings import Sharding
 from minijax.ir.types import ShapedArray
 from minijax.run import client
 from minijax.run.array import Signature, signature
-from minijax.run.compile import Program, compile_text, result_handler
-from minijax.run.spread import launcher
+from minijax.run.compile import Loaded, compile_text
+from minijax.run.launch import launcher
 
 
 def moved(raw: Any, old: Signature, new: Signature) -> Any:
@@ -70,20 +70,18 @@ def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list]
         ]
 
     e.main([aval], outs, body)
-    program = compile_text(e.text("jit__cut", {}), name="jit__cut", device=device)
     alone = client.single_device_sharding(device)
-    handlers = [result_handler(signature(out, alone, True)) for out in outs]
-    return lambda raws: program.executable.execute_sharded(raws).consume_with_handlers(handlers)
+    loaded = compile_text(e.text("jit__cut", {}), name="jit__cut", device=device)
+    return launcher(loaded, [signature(out, alone, True) for out in outs])
 
 
 @cache(maxsize=1024)
 def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
-    program = _identity(old.aval, old.sharding, new.sharding)
-    launch, handlers = launcher(program), [result_handler(new)]
-    return lambda raw: launch(program.executable.execute_sharded, [raw], handlers)[0]
+    launch = launcher(_identity(old.aval, old.sharding, new.sharding), [new])
+    return lambda raw: launch([raw])[0]
 
 
-def _identity(aval: Any, before: Sharding, after: Sharding) -> Program:
+def _identity(aval: Any, before: Sharding, after: Sharding) -> Loaded:
     v, devices = Var(aval), after._device_assignment
     made = lower_jaxpr(
         ClosedJaxpr(Jaxpr([], [v], [v], [])),

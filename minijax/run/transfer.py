@@ -3,7 +3,6 @@
 import ctypes
 import math
 import struct
-from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +10,7 @@ import numpy as np
 from jaxlib import _jax, xla_client as xc
 
 from minijax.base import config, dtypes
-from minijax.base.cache import BoundedDict
+from minijax.base.cache import Keyed
 from minijax.ir import types
 from minijax.ir.shardings import Sharding
 from minijax.ir.types import ShapedArray
@@ -61,19 +60,20 @@ def to_device(
     return ArrayImpl(put_host(_as_dtype(x, aval), sig), sig)
 
 
-_of_numpy = BoundedDict(4096)
+_of_numpy = Keyed(4096)
 
 
 def from_numpy(x: np.ndarray) -> ArrayImpl:
     """As `to_device(x)`, for what is a NumPy array."""
-    key = x.shape, x.dtype, config.state()
+    key = config.state(), x.shape, x.dtype
     sig = _of_numpy.get(key)
     if sig is None:
         dtypes.check_array_dtype(x.dtype)
-        sig = config.run_as_of(key[2], lambda: _target(types.typeof(x), None, None, None))
-        guards.check("host-to-device", sig.aval, sig.sharding)
-        if not guards.is_guarded():
-            _of_numpy[key] = sig
+        if guards.is_guarded():
+            sig = _target(types.typeof(x), None, None, None)
+            guards.check("host-to-device", sig.aval, sig.sharding)
+        else:
+            sig = _of_numpy.once(key, lambda: _target(types.typeof(x), None, None, None))
     if sig.device is None:
         return ArrayImpl(put_host(_as_dtype(x, sig.aval), sig), sig)
     value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
@@ -81,14 +81,6 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
         _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, _COPY_DURING_CALL, True),
         sig,
     )
-
-
-def placer(sig: Signature) -> Callable[[np.ndarray], ArrayImpl] | None:
-    """What puts NumPy arrays of a signature's type on its device; None if transfers are watched."""
-    if guards.is_guarded() or sig.device is None:
-        return None
-    put, native, devices, committed = _jax.batched_device_put, sig.native, [sig.device], sig.committed
-    return lambda x: ArrayImpl(put(sig, native, [x], devices, committed, False, _COPY_DURING_CALL, True), sig)
 
 
 def no_numbers(x: np.ndarray) -> ArrayImpl:
@@ -197,16 +189,17 @@ def scalar_operand(x: Any) -> ArrayImpl:
         key = _bits(x.real), _bits(x.imag)
     else:
         key = x.tobytes() if isinstance(x, np.generic) else x
-    name = kind, key, config.state()
-    found = _scalars.get(name)
-    if found is None or found._raw.is_deleted():
-        found = config.run_as_of(name[2], lambda: to_device(x, committed=False))
-        if not guards.is_guarded():
-            _scalars[name] = found
-    return found
+    name = config.state(), kind, key
+    scalar = _scalars.get(name)
+    if scalar is None or scalar._raw.is_deleted():
+        if guards.is_guarded():
+            return to_device(x, committed=False)
+        _scalars.pop(name)
+        scalar = _scalars.once(name, lambda: to_device(x, committed=False))
+    return scalar
 
 
-_scalars = BoundedDict(4096)
+_scalars = Keyed(4096)
 
 
 # ---- to the host ------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from jaxlib import xla_client
 
 from minijax.base import cache
 from minijax.ir.types import ShapedArray
-from minijax.run import bindings, client, compile, transfer
+from minijax.run import bindings, client, compile, launch, transfer
+from minijax.run.array import signature
 
 VECTOR = "tensor<4xf32>"
 
@@ -22,7 +23,7 @@ def module(op, name="jit_f", location=""):
 
 def run(program, *values):
     arrays = [transfer.to_device(value) for value in values]
-    bound = program.bind_outputs([arrays[0].aval], [arrays[0].sharding])
+    bound = launch.bind(program, [signature(arrays[0].aval, arrays[0].sharding, False)])
     return bound([x._raw for x in arrays])[0]
 
 
@@ -151,22 +152,23 @@ def test_several_outputs_none_and_types_without_numpy_kin():
     x = transfer.to_device(np.arange(4, dtype=np.float32))
     bf16 = np.dtype(transfer.ml_dtypes.bfloat16)
     avals = [x.aval, ShapedArray((4,), bf16, True), ShapedArray((2, 0), np.int32)]
-    outputs = program.bind_outputs(avals, [x.sharding] * 3, [False, True, False])([x._raw])
+    sigs = [signature(aval, x.sharding, flag) for aval, flag in zip(avals, (False, True, False), strict=True)]
+    outputs = launch.bind(program, sigs)([x._raw])
     assert [repr(y) for y in outputs] == [
         "Array([0., 1., 2., 3.], dtype=float32)",
         "Array([0, 1, 2, 3], dtype=bfloat16, weak_type=True)",
         "Array([], shape=(2, 0), dtype=int32)",
     ]
     assert [y.committed for y in outputs] == [False, True, False]
-    assert [raw.aval.shape for raw in program.execute([x._raw])] == [(4,), (4,), (2, 0)]
+    assert [raw.aval.shape for raw in launch.launcher(program, sigs)([x._raw])] == [(4,), (4,), (2, 0)]
     nothing = compile.compile_text("func.func public @main() { return }")
-    assert nothing.bind_outputs([], [])([]) == []
+    assert launch.bind(nothing, [])([]) == []
 
 
 def test_deleted_and_donated_inputs_are_named():
     text = module("add").replace(f"%a: {VECTOR}", f"%a: {VECTOR} {{tf.aliasing_output = 0 : i32}}")
     program, x = compile.compile_text(text), transfer.to_device(np.ones(4, np.float32))
-    bound = program.bind_outputs([x.aval], [x.sharding])
+    bound = launch.bind(program, [signature(x.aval, x.sharding, False)])
     assert bound([x._raw])[0].tolist() == [2] * 4
     assert x.is_deleted()
     with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[4\]"):

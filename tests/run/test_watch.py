@@ -194,4 +194,6 @@ def test_modes_that_are_off_leave_the_launch_of_a_program_alone():
     f(x)
     with minijax.debug_nans(True):
         f(x)
-    assert all("watch" not in run.__code__.co_filename for run in map(f.memory.calls.get, f.memory.calls.names()))
+    programs = f.memory.programs
+    by_mode = {key[0].debug_nans: "watch" in programs.get(key).__code__.co_filename for key in programs.names()}
+    assert by_mode == {False: False, True: True}

@@ -9,7 +9,7 @@ from minijax.composed.linalg.matrices import dot, from_front, over_batch, take_r
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.composed.linalg.triangular import triangular_solve
 from minijax.control.custom_solve import linear_solve
-from minijax.control.jitted import jitted
+from minijax.dispatch.jitted import jitted
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import trace_to_jaxpr

@@ -35,7 +35,7 @@ _FACE = Face(
     """,
         "minijax.control.custom_solve": "linear_solve_p=custom_linear_solve_p",
         "minijax.ops.device": "device_put_p",
-        "minijax.control.call": "call_p closed_call_p jit_p",
+        "minijax.dispatch.call": "call_p closed_call_p jit_p",
         "minijax.control.checkpoint": "name_p remat_p",
         "minijax.control.custom": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
         "minijax.ops.random_bits": "threefry2x32_p",

@@ -6,7 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.base import cache
-from minijax.run import compile
+from minijax.run import launch
 from minijax.run.compile import compile_count
 
 X, M, INTS = np.arange(4, dtype=np.float32) + 1, np.ones((1, 8), np.float32), np.arange(3)
@@ -58,14 +58,8 @@ def runs(monkeypatch):
     """A list that grows by an element with each program that is run."""
     seen = []
 
-    def counting(bind):
-        def bound(execute, *rest):
-            return bind(lambda raws: seen.append(1) or execute(raws), *rest)
-
-        return bound
-
-    monkeypatch.setattr(compile, "_bind_call", counting(compile._bind_call))
-    monkeypatch.setattr(compile, "_bind", counting(compile._bind))
+    collect_garbage = launch.collect_garbage  # which precedes each launch
+    monkeypatch.setattr(launch, "collect_garbage", lambda: seen.append(1) or collect_garbage())
     cache.clear_caches()
     yield seen
     cache.clear_caches()

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from minijax.base import cache, config
 from minijax.base.linear_util import WrappedFun, wrap_init
+from minijax.dispatch.operations import run_closed
+from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.meshes import axes_of
@@ -16,11 +18,9 @@ from minijax.ir.types import Zero, typeof
 from minijax.ops.sharding import widened
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.evaluate import run_closed
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.placement import ProgramOptions
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.split import EqnParts, Policy, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr

@@ -36,24 +36,24 @@ class Placement(NamedTuple):
     names_memory: bool = False  # it uses other memories than that of the devices
 
     @property
-    def is_spread(self) -> bool:
+    def is_sharded(self) -> bool:
         """Whether the text says how arguments and results lie."""
         return len(self.devices) > 1 or self.names_memory
 
-    def alone(self) -> Sharding:
-        """The whole on each device."""
+    def replicated(self) -> Sharding:
+        """The sharding that has the whole array on each device."""
         if self.mesh is not None:
             return NamedSharding(self.mesh, P())
         return client.single_device_sharding(self.devices[0])
 
-    def argument_shardings(self, kept: Sequence[int]) -> list[Sharding]:
+    def argument_shardings(self, used: Sequence[int]) -> list[Sharding]:
         """The shardings of the arguments of a program on one device."""
         given = self.in_shardings
-        return [given[i] if given and given[i] is not None else self.alone() for i in kept]
+        return [given[i] if given and given[i] is not None else self.replicated() for i in used]
 
     def result_shardings(self, count: int) -> list[Sharding]:
         """The shardings of the results of a program on one device."""
-        return [self.alone() if s is None else s for s in self.out_shardings or (None,) * count]
+        return [self.replicated() if s is None else s for s in self.out_shardings or (None,) * count]
 
     def memory_kinds(self, avals: Sequence[AbstractValue]) -> list[str] | None:
         """The memory of each result; None if all are in that of the devices."""

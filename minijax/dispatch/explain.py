@@ -9,7 +9,7 @@ from minijax.base import monitoring, source
 def explain_miss(
     fun: Callable, defined: str, key: tuple, known: Iterable[tuple], names: Callable[[Any, tuple], tuple[str, ...]]
 ) -> None:
-    """Logs how a call's key (types, tree, static arguments, thread state) differs from the closest known one.
+    """Logs how a call's key (thread state, types, tree, static arguments) differs from the closest known one.
 
     `names(treedef, static)` are the names of the leaves.
     """
@@ -27,7 +27,8 @@ def explain_miss(
 
 
 def _differences(key: tuple, other: tuple, names: Callable) -> list[str]:
-    (avals, treedef, static, state), (old_avals, old_treedef, old_static, old_state) = key, other
+    *state, avals, treedef, static = key
+    *old_state, old_avals, old_treedef, old_static = other
     lines = []
     if treedef != old_treedef:
         lines += ["different input pytree:", f"* now {treedef} and before {old_treedef}"]

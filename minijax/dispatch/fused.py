@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import cache, config, dtypes, errors, tree
-from minijax.control.jitted import KEYS_OF_THEMSELVES, shortcut
-from minijax.ir import state
+from minijax.base import config, dtypes, errors, tree
+from minijax.base.thread import thread
+from minijax.dispatch.executable import executable_for
+from minijax.dispatch.operands import KEYS_OF_THEMSELVES
+from minijax.dispatch.operations import programs
+from minijax.dispatch.placement import ProgramOptions
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.run import watch
 from minijax.run.array import ArrayImpl, array_types
-from minijax.transforms.evaluate import arrays_on, compile_program
-from minijax.transforms.placement import ProgramOptions, choose_placement
 
-_programs = cache.BoundedDict(8192)
 _disable_jit = config.option("disable_jit")
 
 
@@ -30,28 +30,28 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
     """
 
     def wrap(function: Callable) -> Callable:
-        recall, thread, this_thread, epoch = _programs.get, state.thread, config.this_thread, config.epoch
+        recall, epoch = programs.get, config.epoch
 
         @functools.wraps(function)
         def call(*args, **kwargs):
-            options, since = this_thread.ready
+            options, since = thread.ready
             if since is not epoch[0]:
                 if thread.trace is not None:
                     return function(*args, **kwargs)
                 options = config.make_ready()
             if data and not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
                 arrays: Sequence = args
-                key = (function, options, args[0]._sig)
+                key = (options, function, args[0]._sig)
                 run = recall(key)
             else:
                 arrays = []
                 try:
-                    key = (function, options, *_key(args, kwargs, data, arrays))
+                    key = (options, function, *_key(args, kwargs, data, arrays))
                     run = recall(key)
                 except (TypeError, AttributeError):
                     run = _DIRECT
             if run is None:
-                run = _programs.once(key, lambda: _program(function, args, kwargs, data, arrays, whole) or _DIRECT)
+                run = programs.once(key, _program, function, args, kwargs, data, arrays, whole)
             return function(*args, **kwargs) if run is _DIRECT else run(arrays)
 
         return call
@@ -98,17 +98,17 @@ def _plain(x: Any) -> Any:
 
 def _program(
     function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool
-) -> Callable | None:
-    """The function as a program of its arrays; None where it must be called itself."""
-    if watch.is_on() or whole and _disable_jit.value:
-        return None
-    trees: list[Any] = []
+) -> Callable | object:
+    """The function as a program of its arrays; `_DIRECT` where it must be called itself."""
+    if watch.is_on() or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
+        return _DIRECT
+    out_trees: list[Any] = []
 
     def flat(*tracers):
         rest = iter(tracers)
-        given = [next(rest) if type(x) in array_types else type(x)([next(rest) for _ in x]) for x in args[:data]]
-        leaves, out_tree = tree.flatten(function(*given, *args[data:], **kwargs))
-        trees.append(out_tree)
+        values = [next(rest) if type(x) in array_types else type(x)([next(rest) for _ in x]) for x in args[:data]]
+        leaves, out_tree = tree.flatten(function(*values, *args[data:], **kwargs))
+        out_trees.append(out_tree)
         return leaves
 
     try:
@@ -116,18 +116,16 @@ def _program(
             avals = [x._sig.aval for x in arrays]
             jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("jit", function.__name__))
     except Exception:
-        return None  # called again, it raises or warns for the user
+        return _DIRECT  # called again, it raises or warns for the user
     if consts or not (whole or _is_movement(jaxpr)):
-        return None
+        return _DIRECT
     # A single operation is the program that it is by itself.
     name = jaxpr.eqns[0].primitive.name if len(jaxpr.eqns) == 1 else function.__name__
-    options = ProgramOptions(name)
-    closed = ClosedJaxpr(jaxpr, consts)
-    placement = choose_placement([x._sig for x in arrays], options, closed)
-    if placement.is_spread or not arrays_on(arrays, placement.devices[0]):
-        return None
-    runner = compile_program(closed, options, placement)
-    return shortcut(runner, arrays, trees[0], range(len(arrays)))
+    executable = executable_for(ClosedJaxpr(jaxpr, consts), ProgramOptions(name), arrays)
+    if not executable.takes(arrays):
+        return _DIRECT
+    is_one = tree.treedef_is_strict_leaf(out_trees[0])
+    return executable.caller(arrays, None if is_one else out_trees[0].unflatten)
 
 
 _MOVES = frozenset(

@@ -6,10 +6,10 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
+from minijax.dispatch.executable import executable_for
+from minijax.dispatch.lift import inlined, lift_constants
+from minijax.dispatch.placement import ProgramOptions
 from minijax.run.compile import compile_count
-from minijax.transforms.evaluate import compile_program
-from minijax.transforms.lift import inlined, lift_constants
-from minijax.transforms.placement import ProgramOptions, choose_placement
 
 X = np.linspace(-2, 3, 24, dtype=np.float32).reshape(4, 6)
 N = np.arange(-4, 20, dtype=np.int32).reshape(4, 6)
@@ -176,8 +176,7 @@ def test_constants_that_stand_alone_are_lifted_and_results_keep_their_bits(name)
     closed = jax.make_jaxpr(ALONE[name])(x)
     assert lift_constants(closed, False).values
     options = ProgramOptions("program", keep_unused=True)
-    placement = choose_placement([x._sig], options, closed)
-    plain, lifted = (compile_program(closed, options, placement, lift) for lift in (False, True))
+    plain, lifted = (executable_for(closed, options, [x], lift) for lift in (False, True))
     assert lifted.hidden and not plain.hidden
     for a, b in zip(plain([x]), lifted([x]), strict=True):
         assert a.tobytes() == b.tobytes()

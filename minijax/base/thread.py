@@ -1,0 +1,140 @@
+"""What a thread is doing: the trace that its operations are handed to, the axes that have names, its options."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+
+class EqnContext(NamedTuple):
+    """Thread state that an equation was recorded under and is replayed under."""
+
+    name_stack: tuple[str, ...] = ()
+    compute_type: str | None = None
+    xla_metadata: Any = None
+    cur_abstract_mesh: Any = None
+
+
+EMPTY = EqnContext()
+NEVER: tuple[Any, object] = (None, None)  # options with an epoch that is not now
+
+
+class _Thread(threading.local):
+    trace: Any = None  # None: operations are run at once
+    axes: tuple = ()  # (name, size) of each named axis, the innermost last
+    manual: tuple = ()  # inside `shard_map` with check_vma: the names of the mesh axes, in their order
+    mesh: Any = None  # that of the `shard_map` whose function is being traced
+    origin: Any = None  # where the operations are from that a jaxpr's equations make again
+    context: EqnContext = EMPTY
+
+    # Of the options, which base/config.py alone sets.
+    current: tuple[Any, object] = NEVER  # their interned values, and the epoch that these are of
+    ready: tuple[Any, object] = NEVER  # `current` where no trace is on, for calls to be looked up by
+    pinned: dict | None = None  # see `config.run_as_of`
+
+    def __init__(self):
+        self.overrides: dict = {}
+        self.saved: list[tuple[Any, list]] = []
+
+
+thread = _Thread()
+
+
+def set_trace(trace: Any) -> None:
+    """Hands this thread's operations to `trace`; None: they are run at once."""
+    thread.trace, thread.ready = trace, NEVER
+
+
+def run_under(trace: Any, fun: Callable[..., Any], *args: Any) -> Any:
+    """Calls `fun` with `trace` as the current trace, which ends with it, and puts the thread's state back."""
+    saved = thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin, thread.context
+    try:
+        thread.trace, thread.ready = trace, NEVER
+        return fun(*args)
+    finally:
+        # Without calls, for an interrupt may come at any call.
+        thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin, thread.context = saved
+        thread.ready = NEVER
+        trace.alive = False
+
+
+# These are classes since an interrupt may leave a generator half-way, to go on when it is collected.
+class under_trace:
+    """Hands operations to `trace` for a while."""
+
+    __slots__ = ("_trace", "_saved")
+
+    def __init__(self, trace: Any):
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._saved = thread.trace
+        thread.trace, thread.ready = self._trace, NEVER
+
+    def __exit__(self, *exception: object) -> None:
+        thread.trace, thread.ready = self._saved, NEVER
+
+
+class named_axis:
+    """Makes a named axis known for a while."""
+
+    __slots__ = ("_axis", "_saved")
+
+    def __init__(self, name: Any, size: int):
+        self._axis = (name, size)
+
+    def __enter__(self) -> None:
+        self._saved = thread.axes
+        # Programs nested in a batched one share what is remembered of them, as jax's do.
+        if self._saved[-2:] != (self._axis, self._axis):
+            thread.axes = (*self._saved, self._axis)
+
+    def __exit__(self, *exception: object) -> None:
+        thread.axes = self._saved
+
+
+class manual_axes:
+    """Makes the axes of a mesh known for a while; if `checked`, types say over which ones a value varies."""
+
+    __slots__ = ("_sizes", "_names", "_saved")
+
+    def __init__(self, sizes: Sequence[tuple[Any, int]], checked: bool):
+        self._sizes = sizes
+        self._names = tuple([name for name, _ in sizes]) if checked else ()
+
+    def __enter__(self) -> None:
+        self._saved = thread.axes, thread.manual
+        thread.axes, thread.manual = (*thread.axes, *self._sizes), self._names
+
+    def __exit__(self, *exception: object) -> None:
+        thread.axes, thread.manual = self._saved
+
+
+class entering_manual:
+    """Makes `mesh` the manual one for a while."""
+
+    __slots__ = ("_mesh", "_saved")
+
+    def __init__(self, mesh: Any):
+        self._mesh = mesh
+
+    def __enter__(self) -> None:
+        self._saved, thread.mesh = thread.mesh, self._mesh
+
+    def __exit__(self, *exception: object) -> None:
+        thread.mesh = self._saved
+
+
+class entered:
+    """Makes `context` the thread's for a while."""
+
+    __slots__ = ("_context", "_saved")
+
+    def __init__(self, context: EqnContext):
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._saved = thread.context
+        thread.context = self._context
+
+    def __exit__(self, *exception: object) -> None:
+        thread.context = self._saved

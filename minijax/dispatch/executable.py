@@ -1,0 +1,181 @@
+"""Executables: loaded programs with their placement."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache, errors, monitoring
+from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
+from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
+from minijax.hlo import module
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.shardings import GSPMDSharding, NamedSharding
+from minijax.run import client, compile, guards, launch, spread, transfer, watch
+from minijax.run.array import ArrayImpl, copied, signature
+
+
+class Programs(cache.Keyed):
+    """What runs calls: functions of operands, by keys that begin with the options' state."""
+
+    __slots__ = ()
+
+
+class Executable:
+    """A loaded program with its placement: call it with arrays, in the order of the jaxpr's inputs."""
+
+    __slots__ = (
+        *"loaded device used hidden in_shardings out_shardings aliased donated".split(),
+        *"_signatures _run _placed".split(),
+    )
+
+    # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
+    def __init__(self, lowered: Lowered, loaded: compile.Loaded):
+        placement, avals = lowered.placement, lowered.closed.out_avals
+        self.loaded, self.used = loaded, lowered.used
+        self.device = None if placement.is_sharded else loaded.devices[0]
+        if placement.is_sharded:
+            self.in_shardings, self.out_shardings = _settled_shardings(lowered, loaded)
+        else:
+            self.in_shardings = placement.argument_shardings(self.used)
+            self.out_shardings = placement.result_shardings(len(avals))
+        # The user may donate or delete an array that a function captured: the program has its own.
+        self.hidden = [_copied_constant(c, self.device)._raw for c in lowered.hidden]
+        is_committed = placement.committed or placement.is_sharded
+        laid = zip(avals, self.out_shardings, strict=True)
+        self._signatures = [signature(aval, s, is_committed) for aval, s in laid]
+        self._run = watch.watched(launch.bind(loaded, self._signatures), lowered.label)
+        self.aliased = lowered.module.aliases  # of the inputs, by number, those whose memory a result takes
+        self.donated = [*self.aliased, *lowered.module.donors]
+        # For each input, the signatures of arrays that need not be moved.
+        self._placed: list[set] = [set() for _ in self.used]
+        _warn_of_unused_donations(lowered)
+
+    def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+        raws = []
+        for n, (i, placed) in enumerate(zip(self.used, self._placed, strict=True)):
+            x = operands[i]
+            if x._sig not in placed:
+                x = self._as_placed(x, n)
+            raws.append(x._raw)
+        if self.donated and self.device is None:
+            launch.check_donated(raws, self.donated)
+        results = self._run([*raws, *self.hidden] if self.hidden else raws)
+        for n in self.aliased:
+            x = operands[self.used[n]]
+            if x._raw is raws[n] and not x.is_deleted():
+                x.delete()
+        return results
+
+    def _as_placed(self, x: ArrayImpl, n: int) -> ArrayImpl:
+        if not self._lies(x, n):
+            return transfer.to_device(x, self.device or self.in_shardings[n])
+        self._placed[n].add(x._sig)
+        return x
+
+    def _lies(self, x: ArrayImpl, n: int) -> bool:
+        """Whether an array lies as the program expects its input `n`."""
+        if self.device is not None:
+            return x._sig.device is self.device
+        return spread.is_placed(x._sig, self.in_shardings[n])
+
+    def takes(self, operands: Sequence[ArrayImpl]) -> bool:
+        """Whether operands with these signatures are run as they lie."""
+        return all(self._lies(operands[i], n) for n, i in enumerate(self.used))
+
+    def caller(self, operands: Sequence[ArrayImpl], finish: Callable | None = None) -> Callable[[Sequence], Any]:
+        """The shortest way from operands with the signatures of these to what `finish` makes of the results.
+
+        Without `finish` there is one result, which is given.
+        """
+        donates_shards = self.donated and self.device is None
+        if donates_shards or not self.takes(operands):
+            of_results = finish or operator.itemgetter(0)
+            return lambda operands: of_results(self(operands))
+        if self.hidden or self.device is None or watch.is_on():
+            run, hidden, raws_of = self._run, self.hidden, launch.raws_at(self.used)
+            of_results = finish or operator.itemgetter(0)
+            call = lambda operands: of_results(run(raws_of(operands) + hidden))  # noqa: E731
+        else:
+            call = launch.bind_call(self.loaded, self._signatures, self.used, finish)
+        return self._donating(call) if self.aliased else call
+
+    def _donating(self, call: Callable[[Sequence], Any]) -> Callable[[Sequence], Any]:
+        places = [self.used[n] for n in self.aliased]
+
+        def call_and_delete(operands):
+            result = call(operands)
+            for i in places:
+                if not operands[i].is_deleted():
+                    operands[i].delete()
+            return result
+
+        return call_and_delete
+
+
+def _warn_of_unused_donations(lowered: Lowered) -> None:
+    text = lowered.module
+    unused = [n for n, d in enumerate(lowered.donated) if d and n not in text.aliases and n not in text.donors]
+    if not unused:
+        return
+    parts: Sequence = lowered.closed.in_avals
+    if lowered.placement.is_sharded:
+        shardings = [lowered.placement.in_shardings[i] for i in lowered.used]
+        parts = list(map(module.on_one_device, parts, shardings))
+    kinds = ", ".join(parts[n].str_short() for n in unused)
+    errors.warn(f"Some donated buffers were not usable: {kinds}.")
+
+
+def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
+    """A captured value in memory of the program's own."""
+    if device is None:
+        return copied(transfer.to_device(constant, constant._sig.sharding))
+    if type(constant) is np.ndarray and not constant.ndim and device is client.default_device():
+        return transfer.scalar_operand(constant[()])
+    return transfer.to_device(constant, device, copy=True)
+
+
+def _settled_shardings(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, list]:
+    """Those of the arguments that are read and of the results: as asked for, or as XLA chose."""
+    placement, ins, outs = lowered.placement, lowered.closed.in_avals, lowered.closed.out_avals
+    chosen_ins, chosen_outs = spread.chosen_shardings(loaded, len(ins), len(outs))
+    in_shardings = [placement.in_shardings[i] for i in lowered.used]
+    out_shardings = _settled(placement.out_shardings, chosen_outs, outs, placement)
+    if kinds := placement.memory_kinds(outs):
+        out_shardings = [s.with_memory_kind(kind) for s, kind in zip(out_shardings, kinds, strict=True)]
+    return _settled(in_shardings, chosen_ins, ins, placement), out_shardings
+
+
+def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: Placement) -> list:
+    if len(placement.devices) == 1:
+        return [placement.replicated() if s is None else s for s in shardings]
+    return [
+        s if isinstance(s, NamedSharding | GSPMDSharding) else spread.named_sharding(placement.mesh, hlo, aval.ndim)
+        for s, hlo, aval in zip(shardings, chosen, avals, strict=False)
+    ]
+
+
+def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
+    """The executable of a program's text."""
+    text = lowered.module
+    with monitoring.timed(monitoring.COMPILING, lowered.label):
+        monitoring.record_event(monitoring.CACHE_REQUEST)
+        loaded = compile.compile_text(
+            text.text, name=text.name, devices=lowered.placement.devices, options=dict(options.compiler_options)
+        )
+    with guards.asked_for(free=True):
+        return Executable(lowered, loaded)
+
+
+def executable_for(
+    closed: ClosedJaxpr, options: ProgramOptions, operands: Sequence[ArrayImpl], lift: bool = False
+) -> Executable:
+    """A jaxpr, lowered and compiled for operands that lie as these do; `lift`: see `lower_to_share`."""
+    if options.donated and watch.is_checking():
+        options = options._replace(donated=())  # what gave a NaN is run again
+    placement = choose_placement([x._sig for x in operands], options, closed)
+    lift = lift and not (placement.is_sharded or closed.effects)
+    with lowering_logged(closed, options, placement):
+        lowered = lower_to_share(closed, options, placement, lift)
+    return compile_lowered(lowered, options)

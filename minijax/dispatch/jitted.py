@@ -1,0 +1,385 @@
+"""The engine of jitted functions: arguments, traces, programs, each remembered."""
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minijax.base import cache, config, source, tree
+from minijax.base.thread import thread
+from minijax.dispatch.call import JitOptions, call_params, jit_p, specified
+from minijax.dispatch.executable import Programs, executable_for
+from minijax.dispatch.explain import explain_miss
+from minijax.dispatch.laid_out import spread_over
+from minijax.dispatch.operands import KEYS_OF_THEMSELVES, operands_of, parse
+from minijax.dispatch.placement import ProgramOptions
+from minijax.ir import state
+from minijax.ir.body import (
+    Captured,
+    Flat,
+    argument_names,
+    check_aliases,
+    function_name,
+    is_alive,
+    leaf_types,
+    signature_of,
+    source_of,
+    trace_flat,
+)
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.refs import Ref
+from minijax.ir.shardings import UNSPECIFIED
+from minijax.ir.trace import JaxprTrace, forbid_tracing
+from minijax.ir.types import typeof
+from minijax.run import client, watch
+from minijax.run.array import ArrayImpl
+
+_disable_jit = config.option("disable_jit")
+_epoch = config.epoch
+
+
+class Static:
+    """A static argument in a cache key: equal by type and value."""
+
+    __slots__ = ("value", "key")
+
+    def __init__(self, value: Any):
+        hash(value)  # a key can be made of lists too
+        self.value = value
+        self.key = cache.key(value)
+
+    def __eq__(self, other):
+        if self is other:
+            return True
+        try:
+            return type(other) is Static and self.key == other.key
+        except Exception as error:
+            raise ValueError(
+                "static arguments should be comparable using __eq__. Comparing two of the types "
+                f"{type(self.value)} and {type(other.value)} raised {error!r}"
+            ) from error
+
+    def __hash__(self):
+        return hash((type(self.value), self.key))
+
+
+class Traced(NamedTuple):
+    """A function's jaxpr for one kind of arguments."""
+
+    closed: ClosedJaxpr
+    captured: list  # values of the leading inputs: what the function captured, if any of it is traced
+    out_tree: Any
+    info: DebugInfo
+    params: dict[str, Any]  # of the equation that a call makes; filled in by the first
+
+
+class Memory:
+    """What is remembered of one callable and one set of options: its traces and its programs."""
+
+    __slots__ = ("traces", "programs", "__weakref__")
+
+    def __init__(self):
+        self.traces = cache.Keyed(4096)
+        self.programs = Programs(4096)
+
+    def clear(self) -> None:
+        self.traces.cache_clear()
+        self.programs.cache_clear()
+
+
+@cache.weak_cache
+def _shared_memory(fun: Callable, options: tuple) -> Memory:
+    return Memory()
+
+
+def _memory_of(fun: Callable, options: tuple) -> Memory:
+    try:
+        return _shared_memory(fun, options)
+    except TypeError:
+        return Memory()
+
+
+_NO_KEY = ()  # of calls with references, which are operations each time
+
+
+class Resolved(NamedTuple):
+    """Which arguments are static or donated, by position and by name."""
+
+    static_nums: tuple[int, ...] = ()
+    static_names: tuple[str, ...] = ()
+    donate_nums: tuple[int, ...] = ()
+    donate_names: tuple[str, ...] = ()
+
+
+class Jitted:
+    """A function whose calls are traced once per kind of arguments, compiled, and run."""
+
+    __slots__ = (
+        *"fun name options resolved memory signature purpose".split(),
+        *"has_static recall __dict__ __weakref__".split(),
+    )
+
+    def __init__(
+        self,
+        fun: Callable,
+        options: JitOptions,
+        resolved: Resolved,
+        name: str | None = None,
+        signature: inspect.Signature | None = None,
+        purpose: str = "jit",
+    ):
+        self.fun = fun
+        self.purpose = purpose
+        self.name = name or function_name(fun)
+        self.options = options
+        self.resolved = resolved
+        self.signature = signature
+        self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
+        self.has_static = bool(resolved.static_nums or resolved.static_names)
+        self.recall = self.memory.programs.get
+        functools.update_wrapper(self, fun, updated=())
+
+    def __repr__(self):
+        return f"<PjitFunction of {self.fun!r}>"
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return types.MethodType(self, instance)
+
+    # ---- calling ------------------------------------------------------------------------------------
+
+    def __call__(self, *args, **kwargs):
+        try:
+            options, since = thread.ready
+            if since is not _epoch[0]:
+                if thread.trace is not None:
+                    return self._call_under_trace(args, kwargs)
+                options = config.make_ready()
+                if options.disable_jit:
+                    return self.fun(*args, **kwargs)
+            # Most calls are of one array or of two: to have `parse` make their key takes as long as all the rest.
+            operands = args
+            if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
+                key = options, args[0]._sig
+            elif not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
+                key = options, args[0]._sig, args[1]._sig
+            else:
+                key, operands = self._parse(options, args, kwargs)
+            run = self.recall(key)
+            return run(operands) if run is not None else self._first_call(key, operands, args, kwargs)
+        except Exception as error:
+            source.hide_frames(error)
+            raise
+
+    def _call_under_trace(self, args, kwargs):
+        inlined = self.options.inline and type(thread.trace) is JaxprTrace
+        if inlined:
+            thread.trace.capture(args)
+        if inlined or _disable_jit.value:
+            return self.fun(*args, **kwargs)
+        return self._call_traced(*self.flatten(args, kwargs))
+
+    def _parse(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
+        """A call's key and operands."""
+        try:
+            if self.has_static:
+                return self._parse_static(options, args, kwargs)
+            return parse(options, args, kwargs)
+        except TypeError:
+            leaves, treedef, static = self.flatten(args, kwargs)
+            if any(isinstance(x, Ref) for x in leaves):
+                return _NO_KEY, ()
+            self.traced(leaves, treedef, static)  # which complains of what is no value
+            raise
+
+    def _parse_static(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
+        """As `parse`; without flattening where static values are plain and all others are arrays."""
+        static_nums = _in_range(self.resolved.static_nums, len(args))
+        key, operands = [options], []
+        for i, x in enumerate(args):
+            kind = type(x)
+            if i in static_nums and kind in KEYS_OF_THEMSELVES:
+                key += (kind, x)
+            elif kind is ArrayImpl and i not in static_nums:
+                key.append(x._sig)
+                operands.append(x)
+            else:
+                break
+        else:
+            if not kwargs:
+                return tuple(key), operands
+        leaves, treedef, static = self.flatten(args, kwargs)
+        operands, sigs = operands_of(leaves)
+        return (options, treedef, static, *sigs), operands
+
+    def _first_call(self, key: tuple, operands: Sequence, args: tuple, kwargs: dict) -> Any:
+        leaves, treedef, static = self.flatten(args, kwargs)
+        if key is _NO_KEY:
+            return self._call_traced(leaves, treedef, static)
+        return self.memory.programs.once(key, self._compile, operands, treedef, static)(operands)
+
+    def _compile(self, operands: Sequence, treedef: Any, static: tuple) -> Callable[[Sequence], Any]:
+        """What runs calls with such arguments, from their operands."""
+        traced = self.traced(operands, treedef, static)
+        if traced.captured or traced.closed.effects:
+            return lambda operands: self._call_traced(operands, treedef, static)
+        options = self.program_options(treedef, static, traced.out_tree)
+        executable = executable_for(traced.closed, options, operands)
+        is_one = tree.treedef_is_strict_leaf(traced.out_tree)
+        run = executable.caller(operands, None if is_one else traced.out_tree.unflatten)
+        return watch.explained(run, lambda operands: self._call_plainly(treedef.unflatten(operands), static))
+
+    def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:
+        """The leaves of the dynamic arguments, their tree, and the static arguments as a key."""
+        nums, names = self.resolved.static_nums, self.resolved.static_names
+        if not nums and not (names and kwargs):
+            leaves, treedef = tree.flatten((args, kwargs))
+            return leaves, treedef, ()
+        at = _in_range(nums, len(args))
+        static = [(i, self._static(args[i], i)) for i in at]
+        static += [(k, self._static(kwargs[k], k)) for k in sorted(names) if k in kwargs]
+        dynamic = tuple(a for i, a in enumerate(args) if i not in at)
+        leaves, treedef = tree.flatten((dynamic, {k: v for k, v in kwargs.items() if k not in names}))
+        return leaves, treedef, tuple(static)
+
+    def _static(self, value: Any, where: int | str) -> Static:
+        try:
+            return Static(value)
+        except TypeError as error:
+            raise ValueError(
+                f"Non-hashable static arguments are not supported: {self.name} was called with the static "
+                f"argument {where!r}, {value!r} of type {type(value)}, which has no hash ({error}). Use a "
+                "tuple or a frozen value, or make the argument dynamic."
+            ) from None
+
+    def _call_traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Any:
+        """The call as an operation."""
+        check_aliases(self.fun, self.purpose, leaves, lambda: argument_names(self.signature, treedef, static))
+        traced = self.traced(leaves, treedef, static)
+        if not traced.params:
+            traced.params.update(self.params(traced, treedef, static))
+        return traced.out_tree.unflatten(jit_p.bind_all([*traced.captured, *leaves], traced.params))
+
+    def params(self, traced: Traced, treedef: Any, static: tuple) -> dict:
+        """The parameters of the equation that a call makes."""
+        donated = [False] * len(traced.captured) + self.donated(treedef, static)
+        o = self.options
+        if o.in_shardings is None and o.out_shardings is None:
+            return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options)
+        ins, outs = self.shardings(treedef, traced.out_tree)
+        ins = (*(UNSPECIFIED,) * (len(traced.captured) if ins else 0), *ins)
+        return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options, ins, outs)
+
+    def shardings(self, treedef: Any, out_tree: Any) -> tuple[tuple, tuple]:
+        """How the leaves of the dynamic arguments and of the results are to lie; () where all is open."""
+        given = self.options
+        args, kwargs = treedef.children()
+        if given.in_shardings is not None and kwargs.num_leaves:
+            raise ValueError("pjit does not support kwargs when in_shardings is specified.")
+        return (
+            spread_over("in_shardings", given.in_shardings, args),
+            spread_over("out_shardings", given.out_shardings, out_tree),
+        )
+
+    def program_options(self, treedef: Any, static: tuple, out_tree: Any) -> ProgramOptions:
+        o = self.options
+        device = o.device
+        if device is None and o.backend is not None:
+            device = client.local_devices(backend=o.backend)[0]
+        donated = self.donated(treedef, static)
+        ins, outs = self.shardings(treedef, out_tree)
+        return ProgramOptions(
+            self.name,
+            tuple(donated) if any(donated) else (),
+            o.keep_unused,
+            device,
+            o.compiler_options,
+            specified(ins),
+            specified(outs),
+        )
+
+    # ---- tracing ------------------------------------------------------------------------------------
+
+    def donated(self, treedef: Any, static: tuple) -> list[bool]:
+        """Which leaves of the dynamic arguments are donated."""
+        nums, names = self.resolved.donate_nums, self.resolved.donate_names
+        if not nums and not names:
+            return [False] * treedef.num_leaves
+        args, kwargs = treedef.children()
+        fixed = {i for i, _ in static if isinstance(i, int)}
+        count = args.num_nodes and len(args.children()) + len(fixed)
+        places = [i for i in range(count) if i not in fixed]
+        flags = []
+        for i, child in zip(places, args.children(), strict=True):
+            flags += [i in nums] * child.num_leaves  # jax ignores negative ones
+        for k, child in zip(kwargs.node_data()[1], kwargs.children(), strict=True):
+            flags += [k in names] * child.num_leaves
+        return flags
+
+    def traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Traced:
+        """The function's jaxpr for these arguments; traced at the first call."""
+        names = functools.partial(argument_names, self.signature, treedef, static)
+        avals = leaf_types(self.fun, leaves, typeof, names)
+        return self.traced_for(avals, treedef, static)
+
+    def traced_for(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
+        key = (*state.trace_key(), avals, treedef, static)
+        traces = self.memory.traces
+        traced = traces.get(key)
+        if traced is not None and is_alive(traced.captured):
+            return traced
+        traces.pop(key)
+        if config.explain_cache_misses.value:
+            names = functools.partial(argument_names, self.signature)
+            explain_miss(self.fun, source_of(self.fun), key, traces.names(), names)
+        return traces.once(key, self._trace, avals, treedef, static)
+
+    def _trace(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
+        info = self.debug_info(treedef, static)
+        forbid_tracing(info.func_src_info)
+        flat = Flat(self.fun, treedef, lambda dynamic: self.rebuild(dynamic, static))
+        body = trace_flat(flat, avals, info, Captured.BY_KIND, self.name)
+        return Traced(body.closed, body.captured, body.out_tree, info, {})
+
+    def _call_plainly(self, dynamic: tuple, static: tuple) -> Any:
+        args, kwargs = self.rebuild(dynamic, static)
+        return self.fun(*args, **kwargs)
+
+    def rebuild(self, dynamic: tuple, static: tuple) -> tuple[list, dict]:
+        """Arguments with the static ones back in their places."""
+        args, kwargs = list(dynamic[0]), dynamic[1]
+        for where, s in static:
+            if isinstance(where, int):
+                args.insert(where, s.value)
+            else:
+                kwargs = {**kwargs, where: s.value}
+        return args, kwargs
+
+    def debug_info(self, treedef: Any, static: tuple) -> DebugInfo:
+        return DebugInfo(self.purpose, source_of(self.fun), argument_names(self.signature, treedef, static))
+
+
+@cache.cache
+def _in_range(nums: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Which of `count` arguments are meant, from the front and in order."""
+    return tuple(sorted({i + count if i < 0 else i for i in nums if -count <= i < count}))
+
+
+def jitted(
+    name: str | None = None, *, static: Sequence[str] = (), inline: bool = False, keep_unused: bool = False
+) -> Callable[[Callable], Jitted]:
+    """Decorator for library functions that jax jits: `static` names the static parameters."""
+
+    def wrap(fun: Callable) -> Jitted:
+        signature = signature_of(fun)
+        nums = tuple(
+            i
+            for i, p in enumerate(signature.parameters.values())
+            if p.name in static and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        )
+        options = JitOptions(keep_unused=keep_unused, inline=inline)
+        return Jitted(fun, options, Resolved(nums, tuple(static)), name, signature)
+
+    return wrap

@@ -1,0 +1,143 @@
+"""Jaxprs as programs' texts; those that differ in constants alone share one."""
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+from minijax.base import cache, config, monitoring, stack
+from minijax.dispatch.lift import lift_constants
+from minijax.dispatch.operands import operand
+from minijax.dispatch.placement import Placement, ProgramOptions
+from minijax.hlo import module
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Var
+from minijax.ir.shardings import UNSPECIFIED
+from minijax.ir.types import ShapedArray
+from minijax.run import client, compile, guards, transfer
+from minijax.transforms.discharge import discharged
+from minijax.transforms.prune import prune_closed
+
+_SMALL_CONSTANT = 32
+
+
+class Lowered(NamedTuple):
+    """A program's text, which arguments it takes, and the constants that follow them."""
+
+    module: module.Module
+    closed: ClosedJaxpr
+    used: tuple[int, ...]
+    hidden: list
+    donated: tuple[bool, ...]
+    placement: Placement
+    label: str
+
+
+@stack.deep
+def lower_program(
+    closed: ClosedJaxpr,
+    options: ProgramOptions,
+    placement: Placement,
+    platform: str = "",
+    locate: Callable | None = None,
+    lifted: Collection[Var] = (),
+) -> Lowered:
+    """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`; `locate`: see hlo.module.
+
+    Large constants, and those that are `lifted`, are arguments.
+    """
+    closed = discharged(closed)
+    pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)
+    used = tuple(i for i, is_read in enumerate(reads) if is_read)
+    donated = tuple(options.donated[i] for i in used) if options.donated else ()
+    constants = zip(pruned.jaxpr.constvars, pruned.consts, strict=True)
+    as_arguments = {v: c for v, c in constants if v in lifted or _is_large(v.aval)}
+    hidden = list(as_arguments.values())
+    info = pruned.debug_info
+    laid: dict[str, Any] = {}
+    if placement.is_sharded:
+        hidden = on_mesh(hidden, placement)
+        ins = [placement.in_shardings[i] for i in used] + [c._sig.sharding for c in hidden]
+        laid = dict(
+            in_shardings=ins,
+            out_shardings=placement.out_shardings,
+            num_partitions=len(placement.devices),
+            memory_kinds=placement.memory_kinds(pruned.out_avals),
+        )
+    text = module.lower_jaxpr(
+        pruned,
+        name=f"jit_{options.name}",
+        platform=platform or client.lowering_platform(placement.devices[0]),
+        donated=donated,
+        hoisted=list(as_arguments),
+        arg_names=info.arg_names,
+        result_names=_result_names(info, pruned),
+        locate=locate,
+        **laid,
+    )
+    return Lowered(text, pruned, used, hidden, donated, placement, f"jit({options.name})")
+
+
+def _is_large(aval: Any) -> bool:
+    return isinstance(aval, ShapedArray) and aval.shape and aval.size * aval.dtype.itemsize > _SMALL_CONSTANT
+
+
+def _result_names(info: DebugInfo, closed: ClosedJaxpr) -> Sequence[str] | None:
+    paths = info.result_paths
+    return paths if paths is not None and len(paths) == len(closed.outvars) else None
+
+
+def on_mesh(constants: Sequence, placement: Placement) -> list:
+    """Captured values on the devices of a program; a sharded array that is there stays as it lies."""
+    everywhere = placement.replicated()
+    with guards.asked_for(free=True):
+        arrays = [operand(c) for c in constants]
+        return [
+            x if x._sig.sharding._device_assignment == placement.devices else transfer.to_device(x, everywhere)
+            for x in arrays
+        ]
+
+
+def lowering_logged(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement) -> AbstractContextManager:
+    """What a program is lowered in: the log says what is compiled, listeners hear how long it took."""
+    name = f"jit({options.name})"
+    laid = placement.in_shardings if placement.is_sharded else [UNSPECIFIED] * len(closed.in_avals)
+    monitoring.log_program(name, closed.in_avals, laid)
+    return monitoring.timed(monitoring.LOWERING, name)
+
+
+# ---- texts that several programs share --------------------------------------------------------------
+
+_LARGEST_SHARED = 1 << 16  # the length of a text that is cheap to write twice
+_shared_texts = cache.BoundedDict(8192)
+
+
+def lower_to_share(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, lift: bool) -> Lowered:
+    """The program as it is to be compiled.
+
+    Constants are operands if `lift`, or if an earlier program differs from this one in constants alone.
+    """
+    if lift:
+        constants = lift_constants(closed, False)
+        lowered = lower_program(constants.closed, options, placement, lifted=constants.values)
+        is_small = len(lowered.module.text) <= _LARGEST_SHARED
+        return lowered if is_small or not constants.values else lower_program(closed, options, placement)
+    plain = lower_program(closed, options, placement)
+    if not _is_worth_sharing(plain, options):
+        return plain
+    constants = lift_constants(closed, True)
+    if not constants.values:
+        return plain
+    lowered = lower_program(constants.closed, options, placement, lifted=constants.values)
+    key = compile.digest(lowered.module.text), placement, config.state()
+    if key in _shared_texts:
+        return lowered
+    _shared_texts[key] = None
+    return plain
+
+
+def _is_worth_sharing(lowered: Lowered, options: ProgramOptions) -> bool:
+    text, placement = lowered.module.text, lowered.placement
+    return (
+        len(text) <= _LARGEST_SHARED
+        and not (lowered.closed.effects or placement.is_sharded or options.compiler_options)
+        and not compile.is_compiled(text, placement.devices)
+    )

@@ -1,0 +1,131 @@
+"""Jaxprs and single operations run at once, each as a program that is remembered."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.base import cache, config, errors, monitoring
+from minijax.dispatch.executable import Executable, Programs, executable_for
+from minijax.dispatch.operands import operand, operands_of
+from minijax.dispatch.placement import ProgramOptions
+from minijax.ir import context, effects, state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
+from minijax.ir.primitive import programs_in
+from minijax.ir.trace import EvalTrace, Tracer, escaped_message, eval_jaxpr, forbid_tracing, trace_to_jaxpr
+from minijax.run import watch
+from minijax.run.array import ArrayImpl
+
+programs = Programs(1 << 15)  # of operations and of fused functions
+
+
+@cache.weak_cache
+def _programs_of(owner: Any) -> Programs:
+    """The programs of a jaxpr, and of operations whose parameters hold it, or a function; they die with it."""
+    return Programs(256)
+
+
+def run_closed(
+    closed: ClosedJaxpr,
+    operands: Sequence,
+    how: tuple,
+    options_of: Callable[..., ProgramOptions] = ProgramOptions,
+    operation: str = "",
+) -> list[ArrayImpl]:
+    """Compiles a jaxpr, with the options of `how`, once per kind of operands, and runs it.
+
+    `operation`: the primitive that the jaxpr consists of, if it is one.
+    """
+    arrays, sigs = operands_of(operands)
+    key = (config.state(), *how, *sigs)
+    store = _programs_of(closed)
+    run = store.get(key)
+    if run is None:
+        run = store.once(key, _compile_closed, closed, arrays, options_of(*how), operation)
+    return run(arrays)
+
+
+def _compile_closed(closed: ClosedJaxpr, arrays: Sequence, options: ProgramOptions, operation: str) -> Callable:
+    run = _to_list(executable_for(closed, options, arrays), arrays)
+    if operation:
+        return watch.named(run, operation)
+    return watch.explained(run, lambda arrays: eval_jaxpr(closed.jaxpr, closed.consts, *arrays))
+
+
+def _to_list(executable: Executable, arrays: Sequence) -> Callable[[Sequence[ArrayImpl]], list]:
+    """The shortest way from arrays with these signatures to all results."""
+    if len(executable.out_shardings) != 1:
+        return executable.caller(arrays, list)
+    run = executable.caller(arrays)
+    return lambda arrays: [run(arrays)]
+
+
+# ---- single operations ------------------------------------------------------------------------------
+
+
+def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
+    """The jaxpr of a single operation."""
+    invars = [Var(a) for a in avals]
+    out_avals, effs = primitive.typed(avals, params)
+    outvars = [Var(a) for a in out_avals]
+    eqn = JaxprEqn(invars, outvars, primitive, params, effs, None, context.EMPTY)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effects.join(effs), DebugInfo("jit", primitive.name)))
+
+
+def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = False) -> list:
+    """Runs one operation at once, as a program of its own if `compiled`."""
+    if primitive.impl is not None and not compiled:
+        for x in operands:
+            if isinstance(x, Tracer):
+                raise errors.UnexpectedTracerError(escaped_message(x))
+        if "impl" in primitive.__dict__:
+            return primitive.evaluate(operands, params)
+        return primitive.impl(*operands, **params)
+    for x in operands:
+        if type(x) is not ArrayImpl:
+            operands = [operand(x) for x in operands]
+            break
+    if params:
+        # With the names: rules bind the same parameters in other orders.
+        values = cache.key(tuple(params.values()))
+        key = (config.state(), primitive, *params, values, *[x._sig for x in operands])
+    else:
+        key = (config.state(), primitive, *[x._sig for x in operands])
+    run = programs.get(key)
+    return run(operands) if run is not None else _first_run(primitive, operands, params, key)
+
+
+def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+    """Compiles and runs one operation, whatever its own way to be run."""
+    results = evaluate(prim, args, params, compiled=True)
+    return results if prim.multiple_results else results[0]
+
+
+def _first_run(primitive: Any, operands: Sequence, params: dict, key: tuple) -> list:
+    store, owner = programs, next(programs_in(params.values()), None)
+    if owner is not None:
+        values = cache.key(_without(owner, tuple(params.values())))
+        store, key = _programs_of(owner), (key[0], primitive, *params, values, *[x._sig for x in operands])
+    return store.once(key, _compile_operation, primitive, operands, params)(operands)
+
+
+def _without(owner: Any, values: tuple) -> tuple:
+    return tuple([None if v is owner else _without(owner, v) if isinstance(v, tuple) else v for v in values])
+
+
+def _compile_operation(primitive: Any, arrays: Sequence, params: dict) -> Callable[[Sequence], list]:
+    forbid_tracing(primitive.name)
+    with state.set_current_trace(None):
+        with monitoring.timed(monitoring.TRACING, primitive.name):
+            closed = one_equation(primitive, [x._sig.aval for x in arrays], params)
+        options = ProgramOptions(primitive.name, keep_unused=True)
+        executable = executable_for(closed, options, arrays, lift=primitive.lift is not None)
+        return watch.named(_to_list(executable, arrays), primitive.name)
+
+
+def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> Callable[[Sequence], Any]:
+    """What runs a flat function of one result, as one program, on arrays with the signatures of these."""
+    jaxpr, consts = trace_to_jaxpr(fun, [x._sig.aval for x in arrays], DebugInfo("jit", name))
+    executable = executable_for(ClosedJaxpr(jaxpr, consts), ProgramOptions(name, keep_unused=True), arrays)
+    return watch.named(executable.caller(arrays), name)
+
+
+EvalTrace.process = staticmethod(evaluate)

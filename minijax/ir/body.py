@@ -1,0 +1,309 @@
+"""Functions of trees as jaxprs: traced, with what they captured, and remembered; what their parts are called."""
+
+import contextlib
+import enum
+import functools
+import inspect
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import cache, monitoring, tree
+from minijax.ir import effects, state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from minijax.ir.refs import Ref
+from minijax.ir.trace import Tracer, constants_to_inputs, is_live, trace_to_jaxpr
+from minijax.ir.types import AbstractValue, is_value, typeof
+
+
+class Flat:
+    """A function of trees as a function of their leaves; `out_tree` is the tree of its latest results.
+
+    `arguments` makes (positional, by keyword) of the tree of the leaves, which are all positional without it.
+    """
+
+    def __init__(self, fun: Callable, in_tree: Any, arguments: Callable[[Any], tuple] | None = None):
+        self.fun, self.in_tree, self.arguments = fun, in_tree, arguments
+        self.out_tree: Any = None
+
+    def __call__(self, *leaves):
+        return self.flattened(self.call(leaves))
+
+    def call(self, leaves: Sequence) -> Any:
+        """The function's result, a tree."""
+        values = self.in_tree.unflatten(leaves)
+        if self.arguments is None:
+            return self.fun(*values)
+        args, kwargs = self.arguments(values)
+        return self.fun(*args, **kwargs)
+
+    def flattened(self, result: Any) -> list:
+        """The leaves of a result, its tree noted."""
+        leaves, self.out_tree = tree.flatten(result)
+        return leaves
+
+
+class Captured(enum.Enum):
+    """What becomes of the values that a traced function captured."""
+
+    INPUTS = "leading inputs"
+    CONSTS = "constants"
+    BY_KIND = "leading inputs if one is a tracer or a reference, constants otherwise"
+
+
+class Body(NamedTuple):
+    """A function of trees as a jaxpr; `captured` are the values of its leading inputs."""
+
+    closed: ClosedJaxpr
+    captured: list
+    out_tree: Any
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        return self.closed.jaxpr
+
+    @property
+    def in_avals(self) -> list[AbstractValue]:
+        """The types of the function's own arguments."""
+        return self.closed.in_avals[len(self.captured) :]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the leaves of the function's own arguments are called."""
+        return (self.closed.debug_info.arg_names or ())[len(self.captured) :]
+
+
+def is_alive(captured: Sequence) -> bool:
+    """Whether the traces of captured values still run."""
+    return all(x._trace.alive for x in captured if isinstance(x, Tracer))
+
+
+@cache.weak_cache
+def _bodies_of(fun: Callable) -> cache.Keyed:
+    return cache.Keyed(256)
+
+
+def trace_body(
+    fun: Callable, avals: Sequence[AbstractValue], treedef: Any, purpose: str, captured: Captured = Captured.INPUTS
+) -> Body:
+    """The body that control flow makes of a function of positional arguments, whose tree is `treedef`.
+
+    Remembered with the function while what it captured is alive. Raises TypeError for a result that is no
+    value, NotImplementedError for effects that control flow cannot have.
+    """
+    try:
+        bodies = _bodies_of(fun)
+    except TypeError:
+        bodies = cache.Keyed(1)
+    key = (*state.trace_key(), tuple(avals), treedef, purpose, captured)
+    body = bodies.get(key)
+    if body is None or not is_alive(body.captured):
+        bodies.pop(key)
+        body = bodies.once(key, _trace_body, fun, tuple(avals), treedef, purpose, captured)
+    return body
+
+
+def _trace_body(fun: Callable, avals: tuple, treedef: Any, purpose: str, captured: Captured) -> Body:
+    body = trace_flat(Flat(fun, treedef), avals, debug_info(fun, purpose, treedef), captured)
+    banned = effects.control_flow_allowed_effects.filter_not_in(body.closed.effects)
+    if banned:
+        raise NotImplementedError(f"Effects not supported in `{purpose}`: {banned}")
+    return body
+
+
+def trace_flat(
+    flat: Flat,
+    avals: Sequence[AbstractValue],
+    info: DebugInfo,
+    captured: Captured = Captured.INPUTS,
+    name: str | None = None,
+) -> Body:
+    """The body of a function of leaves; with a `name` listeners hear how long it took.
+
+    Raises TypeError for a result that is no value, ValueError for a reference.
+    """
+
+    def checked(*leaves):
+        results = flat(*leaves)
+        check_results(name or info.func_src_info, results, flat.out_tree)
+        return results
+
+    with monitoring.timed(monitoring.TRACING, name) if name else contextlib.nullcontext():
+        jaxpr, consts = trace_to_jaxpr(checked, avals, info)
+    jaxpr.debug_info = info._replace(result_paths=result_paths(flat.out_tree))
+    if captured is Captured.CONSTS or (captured is Captured.BY_KIND and not any(map(is_live, consts))):
+        return Body(ClosedJaxpr(jaxpr, consts), [], flat.out_tree)
+    return Body(ClosedJaxpr(constants_to_inputs(jaxpr)), consts, flat.out_tree)
+
+
+def debug_info(fun: Callable, purpose: str, treedef: Any) -> DebugInfo:
+    """Where a function of positional arguments comes from, and what their leaves are called."""
+    both = tree.treedef_tuple((treedef, _NO_KEYWORDS))
+    return DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), both, ()))
+
+
+_NO_KEYWORDS = tree.tree_structure({})
+
+
+# ---- captured values --------------------------------------------------------------------------------
+
+
+def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
+    """The jaxprs of bodies over the union of what they captured, and its values in order of first use."""
+    keys = [_identities(body.captured) for body in bodies]
+    values: dict[Any, Any] = {}
+    for body, own in zip(bodies, keys, strict=True):
+        for key, x in zip(own, body.captured, strict=True):
+            values.setdefault(key, x)
+    place = {key: i for i, key in enumerate(values)}
+    types = tuple(typeof(x) for x in values.values())
+    closed = [
+        with_leading(body.closed, tuple(place[key] for key in own), types)
+        for body, own in zip(bodies, keys, strict=True)
+    ]
+    return closed, list(values.values())
+
+
+def _identities(captured: Sequence) -> list:
+    """What tells the captured values of one trace apart; each trace has its own copy of a NumPy array."""
+    seen: Counter = Counter()
+    keys = []
+    for x in captured:
+        key = (x.dtype, x.shape, x.tobytes()) if isinstance(x, np.ndarray) else id(x)
+        keys.append((key, seen[key]))
+        seen[key] += 1
+    return keys
+
+
+@cache.weak_cache
+def with_leading(closed: ClosedJaxpr, places: tuple[int, ...], types: tuple) -> ClosedJaxpr:
+    """The jaxpr whose leading inputs are taken from `places` among inputs of these types."""
+    jaxpr, n = closed.jaxpr, len(places)
+    leading = [Var(aval) for aval in types]
+    for place, v in zip(places, jaxpr.invars[:n], strict=True):
+        leading[place] = v
+    info = jaxpr.debug_info
+    if info.arg_names is not None:
+        info = info._replace(arg_names=("",) * len(types) + info.arg_names[n:])
+    return ClosedJaxpr(jaxpr.replace(invars=[*leading, *jaxpr.invars[n:]], debug_info=info), closed.consts)
+
+
+# ---- what messages and programs call it -------------------------------------------------------------
+
+
+def signature_of(fun: Callable) -> inspect.Signature | None:
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
+
+
+def function_name(fun: Callable) -> str:
+    """The name that a function's programs and equations bear."""
+    if isinstance(fun, functools.partial):
+        return function_name(fun.func)
+    return getattr(fun, "__name__", None) or "unnamed function"
+
+
+def standing_for(inner: Callable, fun: Callable) -> Callable:
+    """`inner`, which messages call by the name and the line of the user's `fun` that it calls."""
+    inner.__signature__ = inspect.signature(inner)  # pyright: ignore[reportFunctionMemberAccess]
+    return functools.update_wrapper(inner, fun, updated=())
+
+
+def source_of(fun: Callable) -> str:
+    """The function's name, file and line."""
+    inner = fun
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    inner = inspect.unwrap(inner) if callable(inner) else inner
+    code = getattr(inner, "__code__", None)
+    name = function_name(fun)
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
+
+
+def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable[[], Sequence[str]]) -> None:
+    """Raises ValueError if a reference is among the arguments twice."""
+    seen: dict[int, int] = {}
+    for i, x in enumerate(leaves):
+        if isinstance(x, Ref) and (first := seen.setdefault(id(getattr(x, "val", x)), i)) != i:
+            raise ValueError(
+                "only one reference to a mutable array may be passed as an argument to a function, but "
+                f"when tracing {source_of(fun)} for {purpose} the mutable array reference of type "
+                f"{x.aval} appeared at both {names()[first]} and {names()[i]}."
+            )
+
+
+def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]) -> tuple:
+    """What `type_of` says of a function's arguments. Raises TypeError for one that is no value."""
+    avals: list[Any] = []
+    try:
+        avals.extend(map(type_of, leaves))
+    except TypeError:
+        i = len(avals)
+        raise TypeError(
+            f"Error interpreting argument to {fun} as an abstract array: the value at path {names()[i]} is "
+            f"of type {type(leaves[i])}, which is not a valid JAX type. This typically means that a "
+            "jit-wrapped function was called with a non-array argument, and this argument was not marked as "
+            "static using the static_argnums or static_argnames parameters of jax.jit."
+        ) from None
+    return tuple(avals)
+
+
+def argument_names(signature: inspect.Signature | None, treedef: Any, static: tuple) -> tuple[str, ...]:
+    """A name for each leaf: the parameter's, and the path inside the argument."""
+    args, kwargs = treedef.children()
+    fixed = {i for i, _ in static if isinstance(i, int)}
+    count = len(args.children()) + len(fixed)
+    named = _positional_names(signature, count)
+    owners = [named[i] for i in range(count) if i not in fixed]
+    children = [*args.children(), *kwargs.children()]
+    owners += [str(k) for k in kwargs.node_data()[1]]
+    return tuple([o + path for o, child in zip(owners, children, strict=True) for path in _leaf_paths(child)])
+
+
+def _leaf_paths(treedef: Any) -> list[str]:
+    """How each leaf is reached; its number where the user's class cannot be made of placeholders."""
+    count = treedef.num_leaves
+    if count == treedef.num_nodes:
+        return [""]
+    try:
+        paths = tree.tree_leaves_with_path(treedef.unflatten(list(range(count))))
+    except Exception:
+        paths = []
+    return [tree.keystr(path) for path, _ in paths] if len(paths) == count else [f"[{i}]" for i in range(count)]
+
+
+def _positional_names(signature: inspect.Signature | None, count: int) -> list[str]:
+    if signature is None:
+        return [f"args[{i}]" for i in range(count)]
+    names: list[str] = []
+    for p in signature.parameters.values():
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            names.append(p.name)
+        elif p.kind is p.VAR_POSITIONAL:
+            names += [f"{p.name}[{i}]" for i in range(max(0, count - len(names)))]
+    return (names + [f"args[{i}]" for i in range(len(names), count)])[:count]
+
+
+@cache.cache
+def result_paths(out_tree: Any) -> tuple[str, ...]:
+    """How the text of a program names each result."""
+    return tuple(["result" + path for path in _leaf_paths(out_tree)])
+
+
+def check_results(name: str, leaves: Sequence, out_tree: Any) -> None:
+    """Raises TypeError for a result that is no value."""
+    for i, x in enumerate(leaves):
+        if isinstance(x, Ref):
+            raise ValueError(
+                f"function {name} traced for jit returned a mutable array reference of type {x.aval}, but "
+                f"mutable array references cannot be returned: output component {result_paths(out_tree)[i]}."
+            )
+        if not is_value(x):
+            raise TypeError(
+                f"function {name} traced for jit returned a value of type {type(x)} at output component "
+                f"{result_paths(out_tree)[i]}, which is not a valid JAX type"
+            )

@@ -1,0 +1,141 @@
+"""Launching loaded programs: raw arrays in, arrays out."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxlib import _jax
+
+from minijax.run.array import ArrayImpl, Signature, collect_garbage
+from minijax.run.compile import JaxRuntimeError, Loaded
+
+_COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-", "reduce-scatter")
+_turn = threading.Lock()
+_last: list[Any] = [None]
+
+
+def result_handler(sig: Signature) -> Any:
+    """What makes jaxlib wrap an output as a raw array of this signature."""
+    return _jax.array_result_handler(sig, sig.native, committed=sig.committed, _skip_checks=True)
+
+
+def launcher(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[Sequence], list]:
+    """A function from raw inputs, which lie as the program expects them, to raw outputs with these signatures."""
+    execute, handlers = loaded.executable.execute_sharded, [result_handler(sig) for sig in signatures]
+
+    # They hold the program, which the cache finds as long as somebody can run it.
+    def launch(raws):
+        collect_garbage()
+        try:
+            return execute(raws).consume_with_handlers(handlers)
+        except JaxRuntimeError:
+            loaded.check_alive(raws)
+            raise
+
+    def launch_on_several(raws):
+        # jaxlib would end the process for an argument that is gone.
+        loaded.check_alive(raws)
+        collect_garbage()
+        return execute(raws).consume_with_handlers(handlers)
+
+    def launch_in_turn(raws):
+        # On CPU the members of two collective programs can starve each other of threads, and XLA then aborts
+        # the process: one such program runs at a time.
+        loaded.check_alive(raws)
+        with _turn:
+            if _last[0] is not None:
+                with contextlib.suppress(JaxRuntimeError):
+                    _last[0].block_until_ready()
+            collect_garbage()
+            results = execute(raws, with_tokens=True)
+            _last[0] = results.consume_token()
+        return results.consume_with_handlers(handlers)
+
+    if len(loaded.devices) == 1:
+        return launch
+    if loaded.devices[0].platform != "cpu":
+        return launch_on_several
+    text = loaded.as_text()
+    return launch_in_turn if any(f" {name}" in text for name in _COLLECTIVES) else launch_on_several
+
+
+def bind(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[Sequence], list[ArrayImpl]]:
+    """A function from raw inputs to arrays of these signatures."""
+    launch, wrap = launcher(loaded, signatures), _wrapper(signatures)
+    return lambda raws: list(map(wrap, launch(raws), signatures))
+
+
+def bind_call(
+    loaded: Loaded, signatures: Sequence[Signature], places: Sequence[int], finish: Callable | None
+) -> Callable[[Sequence], Any]:
+    """A function of arrays that runs a program of one device on those at `places`; `finish` gets the results.
+
+    Without `finish` there is one result, which is given.
+    """
+    execute, handlers = loaded.executable.execute_sharded, [result_handler(sig) for sig in signatures]
+    raws_of, wrap, sig = raws_at(places), _wrapper(signatures), signatures[0] if signatures else None
+
+    # One array in and one out is most of what eager programs do: to call a function takes 1 % of such a call.
+    def of_one(arrays):
+        collect_garbage()
+        raws = [arrays[0]._raw]
+        try:
+            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
+        except JaxRuntimeError:
+            loaded.check_alive(raws)
+            raise
+
+    def to_one(arrays):
+        collect_garbage()
+        raws = raws_of(arrays)
+        try:
+            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
+        except JaxRuntimeError:
+            loaded.check_alive(raws)
+            raise
+
+    def to_several(arrays):
+        collect_garbage()
+        raws = raws_of(arrays)
+        try:
+            return finish(map(wrap, execute(raws).consume_with_handlers(handlers), signatures))
+        except JaxRuntimeError:
+            loaded.check_alive(raws)
+            raise
+
+    if finish is not None:
+        return to_several
+    return of_one if tuple(places) == (0,) else to_one
+
+
+def raws_at(places: Sequence[int]) -> Callable[[Sequence], list]:
+    """A function of arrays that gives the raw arrays of those at `places`."""
+    if len(places) == 1:
+        (i,) = places
+        return lambda arrays: [arrays[i]._raw]
+    if len(places) == 2:
+        i, j = places
+        return lambda arrays: [arrays[i]._raw, arrays[j]._raw]
+    return lambda arrays: [arrays[i]._raw for i in places]
+
+
+def _wrapper(signatures: Sequence[Signature]) -> Callable[[Any, Signature], Any]:
+    if all(sig.wrap is ArrayImpl for sig in signatures):
+        return ArrayImpl
+    return lambda raw, sig: sig.wrap(raw, sig)
+
+
+def check_donated(raws: Sequence[Any], donated: Sequence[int]) -> None:
+    """Raises JaxRuntimeError if a program is given an array twice and may take its memory."""
+    ids = [id(raw) for raw in raws]
+    if len(set(ids)) == len(ids):
+        return
+    for n in donated:
+        if ids.count(ids[n]) > 1:
+            again = next(k for k, same in enumerate(ids) if same == ids[n] and k != n)
+            raise JaxRuntimeError(
+                "INVALID_ARGUMENT: Attempt to use a buffer that was previously donated in the same call to "
+                f"Execute() (flattened argument {again}, first use: {n}). Toy example for this bug: "
+                "`f(donate(a), a)`."
+            )

@@ -1,0 +1,69 @@
+"""The engine is one: few caches of programs, one type of executable, one way into each; counted in the source."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TREES = {
+    str(path.relative_to(ROOT / "minijax")): ast.parse(path.read_text()) for path in (ROOT / "minijax").rglob("*.py")
+}
+
+
+def called(node: ast.Call) -> str:
+    return getattr(node.func, "id", getattr(node.func, "attr", ""))
+
+
+def calls_of(name: str) -> list[str]:
+    """The files that call a function or make an object of this name, once for each place."""
+    nodes = [(path, node) for path, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    passed = [(path, node) for path, node in nodes if any(getattr(a, "attr", "") == name for a in node.args)]
+    return sorted(path for path, node in [(p, n) for p, n in nodes if called(n) == name] + passed)
+
+
+def assigned() -> Iterator[tuple[str, str]]:
+    """File and name of each attribute of the thread's state that is set."""
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            for target in [x for t in targets for x in ast.walk(t)]:
+                if isinstance(target, ast.Attribute) and getattr(target.value, "id", "") in ("thread", "_thread"):
+                    yield path, target.attr
+
+
+def test_programs_are_remembered_in_four_caches():
+    caches = calls_of("Programs") + calls_of("WeakValues")
+    assert caches == [
+        "dispatch/jitted.py",  # of a jitted function, or of a compiled one
+        "dispatch/operations.py",  # of operations and fused functions
+        "dispatch/operations.py",  # of jaxprs, with which they die
+        "run/compile.py",  # what XLA made of equal texts
+    ]
+
+
+def test_options_are_pinned_in_one_place():
+    assert calls_of("run_as_of") == ["base/cache.py"]
+
+
+def test_there_is_one_type_of_executable():
+    assert calls_of("bind_call") == calls_of("Executable") == ["dispatch/executable.py"]
+    texts = {path: (ROOT / "minijax" / path).read_text() for path in TREES}
+    # `run/host.py` widens, on the device, numbers that NumPy has not.
+    assert sorted(path for path, text in texts.items() if "execute_sharded" in text) == ["run/host.py", "run/launch.py"]
+
+
+def test_no_switch_of_the_process_is_set():
+    texts = {path: (ROOT / "minijax" / path).read_text() for path in TREES}
+    assert [path for path, text in texts.items() if "jax_jit" in text or "global_state" in text] == []
+
+
+def test_the_thread_is_told_of_its_trace_in_one_place():
+    setters = set(assigned())
+    assert {path for path, name in setters if name in ("trace", "axes", "manual", "mesh", "context")} == {
+        "base/thread.py",
+        "api/introspection.py",  # `trace_ctx.reset()`
+    }
+    assert {path for path, name in setters if name in ("ready", "current", "pinned", "overrides")} == {
+        "base/thread.py",
+        "base/config.py",
+    }
