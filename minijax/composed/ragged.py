@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes
 from minijax.composed.cumulative import cumsum
-from minijax.composed.matrices import over_batch
+from minijax.composed.linalg.matrices import over_batch
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive, is_linear

@@ -52,7 +52,7 @@ _FACE = Face(
         "minijax.control.scan": """
         scan scan_p
     """,
-        "minijax.numpy.approx_top_k": """
+        "minijax.composed.approx_top_k": """
         approx_max_k approx_min_k approx_top_k_p
     """,
         "minijax.ops.collective": """

@@ -12,9 +12,10 @@ import numpy as np
 from minijax.api.custom import custom_jvp
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.composed import lu
 from minijax.composed.cumulative import cumprod
-from minijax.composed.qr import geqrf_p
+from minijax.composed.linalg import lu
+from minijax.composed.linalg.matrices import adjoint, transposed
+from minijax.composed.linalg.qr import geqrf_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
@@ -26,7 +27,6 @@ from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert, stop_gradient
 from minijax.ops.families import literal
-from minijax.ops.linalg import adjoint, transposed
 from minijax.ops.sort import sort
 
 Axis = int | Sequence[int] | None

@@ -390,6 +390,13 @@ def _group_size(axis_name: Any, groups: Groups) -> int:
     return len(groups[0])
 
 
+def _in_groups(axis_name: Any, groups: Any, tiled: bool) -> dict:
+    """The parameters that gathers and scatters have alike."""
+    groups = _check_groups(axis_name, groups)
+    size = _group_size(axis_name, groups)
+    return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
+
+
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
     groups = _check_groups(axis_name, groups)
     axes = names_of(axis_name)
@@ -468,21 +475,13 @@ def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
     """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`."""
-    groups = _check_groups(axis_name, axis_index_groups)
-    size = _group_size(axis_name, groups)
+    how = _in_groups(axis_name, axis_index_groups, tiled)
     if to != "varying":
         raise ValueError(f"all_gather: to={to!r} only accepts inputs that are varying in a shard_map")
 
     def one(leaf):
         at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
-        return all_gather_p.bind(
-            _varied(leaf, axis_name),
-            all_gather_dimension=at,
-            axis_index_groups=groups,
-            axis_name=names_of(axis_name),
-            axis_size=size,
-            tiled=tiled,
-        )
+        return all_gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, **how)
 
     return tree.tree_map(one, x)
 
@@ -491,19 +490,11 @@ def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """The sum over a named axis, of which each member keeps its part of one dimension."""
-    groups = _check_groups(axis_name, axis_index_groups)
-    size = _group_size(axis_name, groups)
+    how = _in_groups(axis_name, axis_index_groups, tiled)
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
-        return reduce_scatter_p.bind(
-            _varied(leaf, axis_name),
-            scatter_dimension=at,
-            axis_index_groups=groups,
-            axis_name=names_of(axis_name),
-            axis_size=size,
-            tiled=tiled,
-        )
+        return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, **how)
 
     return tree.tree_map(one, x)
 
@@ -532,14 +523,9 @@ def all_to_all(
         if apart:
             concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
             leaf = moving.expand_dims(leaf, (concat,))
-        out = all_to_all_p.bind(
-            _varied(leaf, axis_name),
-            axis_name=axis_name,
-            split_axis=split,
-            concat_axis=concat,
-            axis_index_groups=groups,
-            tiled=tiled,
-        )
+        how = dict(axis_index_groups=groups, tiled=tiled)
+        leaf = _varied(leaf, axis_name)
+        out = all_to_all_p.bind(leaf, axis_name=axis_name, split_axis=split, concat_axis=concat, **how)
         return squeeze(out, (split,)) if apart else out
 
     return tree.tree_map(one, x)

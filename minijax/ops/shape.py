@@ -14,7 +14,7 @@ from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.device import placed_like
-from minijax.ops.elementwise import select, sub
+from minijax.ops.elementwise import add, eq, select, sub
 from minijax.ops.families import NUMBER, check_kinds, check_same_dtypes, literal
 from minijax.ops.sharding import laid_out
 from minijax.ops.zeros import instantiate
@@ -22,6 +22,7 @@ from minijax.run import transfer
 from minijax.run.array import Array
 
 _Shape = tuple[int, ...]
+_INT32 = np.dtype(np.int32)
 
 
 def inserted(items: Sequence, at: int, item: Any) -> tuple:
@@ -714,3 +715,15 @@ def empty_of(aval: ShapedArray) -> Any:
     """An array of the type `aval` that nobody will read."""
     value = empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space)
     return moving.broadcast_to_shape(value, aval.shape)
+
+
+def diagonal_mask(rows: int, columns: int, offset: int, compare: Any, dtype: Any = _INT32) -> Any:
+    """A matrix of flags: whether row + offset and column, of an integer dtype, compare."""
+    shifted = add(broadcasted_iota(dtype, (rows, columns), 0), np.asarray(offset, dtype)[()])
+    return compare(shifted, broadcasted_iota(dtype, (rows, columns), 1))
+
+
+def eye(rows: int, columns: int, dtype: Any, ndim: int = 2) -> Any:
+    """A unit matrix, behind batch axes of size 1."""
+    unit = convert(diagonal_mask(rows, columns, 0, eq), dtype)
+    return moving.expand_dims(unit, tuple(range(ndim - 2)))

@@ -1,21 +1,70 @@
-"""Indexing, stretching and multiplying batches of matrices."""
+"""Masking, indexing, stretching and multiplying batches of matrices."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from minijax.base import dtypes
 from minijax.ir.primitive import Axis
 from minijax.ir.types import typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
-from minijax.ops.dot import Precision, dot_general
-from minijax.ops.elementwise import add, lt, select
+from minijax.ops.dot import Precision, batch_matmul, dot_general
+from minijax.ops.elementwise import add, bitwise_or, conj, div, ge, lt, select
 from minijax.ops.families import literal
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
 from minijax.ops.scatter import gather
-from minijax.ops.shape import concatenate, iota
+from minijax.ops.shape import concatenate, diagonal_mask, iota
 from minijax.transforms.batch import batch_flat, place
+
+
+def is_complex(x: Any) -> bool:
+    return np.issubdtype(typeof(x).dtype, np.complexfloating)
+
+
+def _masked(x: Any, offset: int, upper: bool) -> Any:
+    shape = typeof(x).shape
+    mask = diagonal_mask(*shape[-2:], offset, ge, dtypes.default_int_dtype())
+    if len(shape) > 2:
+        mask = moving.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
+    zeros = moving.full(shape, literal(x, 0), typeof(x).weak_type)
+    return select(mask, zeros, x) if upper else select(mask, x, zeros)
+
+
+def tril(x: Any, k: int = 0) -> Any:
+    """`x` with zeros above the diagonal `k`."""
+    return _masked(x, k, False)
+
+
+def triu(x: Any, k: int = 0) -> Any:
+    """`x` with zeros below the diagonal `k`."""
+    return _masked(x, k - 1, True)
+
+
+def transposed(x: Any) -> Any:
+    """The transposes of matrices."""
+    n = typeof(x).ndim
+    return moving.transpose(x, (*range(n - 2), n - 1, n - 2))
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transposes of matrices."""
+    x = transposed(x)
+    return conj(x) if is_complex(x) else x
+
+
+def matmul(x: Any, y: Any) -> Any:
+    return batch_matmul(x, y, Precision.HIGHEST)
+
+
+def symmetrized(x: Any) -> Any:
+    """The Hermitian part of matrices."""
+    is_bool = typeof(x).dtype == np.bool_
+    total = (bitwise_or if is_bool else add)(x, adjoint(x))
+    dtype = dtypes.to_inexact_dtype(typeof(x).dtype)
+    total = total if dtype == typeof(x).dtype else convert(total, dtype, weak_type=is_bool)
+    return div(total, 2.0 if is_bool else literal(total, 2))
 
 
 def along(x: Any, d: int) -> Any:

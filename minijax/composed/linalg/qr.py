@@ -3,8 +3,10 @@
 from typing import Any
 
 from minijax.base import dtypes
-from minijax.composed.lu import lu, lu_solve
-from minijax.composed.matrices import dot, from_front, over_batch, typed
+from minijax.composed.linalg.lu import lu, lu_solve
+from minijax.composed.linalg.matrices import adjoint, dot, from_front, is_complex, over_batch, tril, triu, typed
+from minijax.composed.linalg.routines import INT32, Linalg
+from minijax.composed.linalg.triangular import triangular_solve
 from minijax.control.loops import fori_loop
 from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
@@ -13,9 +15,8 @@ from minijax.ops.elementwise import add, conj, mul, real, sub
 from minijax.ops.families import emit, literal
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.ops.linalg import INT32, Linalg, adjoint, external, eye, is_complex, triangular_solve, tril, triu
 from minijax.ops.scatter import gather
-from minijax.ops.shape import concatenate, pad, slice as slice_
+from minijax.ops.shape import concatenate, eye, pad, slice as slice_
 
 # ---- reflectors -------------------------------------------------------------------------------------
 
@@ -43,9 +44,7 @@ class HouseholderProduct(Linalg):
     def lower(self, e, ins, outs, a, taus):
         if e.platform == "tpu":
             return e.custom_call("ProductOfElementaryHouseholderReflectors", [a, taus], ins, outs, api_version=1)
-        return external(
-            e, self.name, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}), aliases={0: 0}
-        )
+        return self.routine(e, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}), aliases={0: 0})
 
 
 class Ormqr(Linalg):
@@ -67,7 +66,7 @@ class Ormqr(Linalg):
         if e.platform == "tpu":
             return emit(e, _reflected, ins, [a, taus, c], left=left, transpose=transpose)
         config = {"left": left, "transpose": transpose}
-        return external(e, self.name, [a, taus, c], ins, outs, cpu=("ormqr", config),
+        return self.routine(e, [a, taus, c], ins, outs, cpu=("ormqr", config),
                         gpu=("solver_ormqr_ffi", config), aliases={2: 0})  # fmt: skip
 
 
@@ -130,7 +129,7 @@ class Geqrf(Linalg):
     def lower(self, e, ins, outs, x):
         if e.platform == "tpu":
             return e.custom_call("Qr", [x], ins, outs, api_version=1)
-        return external(e, self.name, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), aliases={0: 0})
+        return self.routine(e, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), aliases={0: 0})
 
 
 class Geqp3(Linalg):
@@ -148,15 +147,8 @@ class Geqp3(Linalg):
 
     def lower(self, e, ins, outs, x, free, *, use_magma):
         magma = {None: "auto", True: "on", False: "off"}[use_magma]
-        packed, pivots, taus = external(
-            e,
-            self.name,
-            [x, free],
-            ins,
-            outs,
-            aliases={0: 0, 1: 1},
-            cpu=("geqp3", {}),
-            gpu=("hybrid_geqp3", {"magma": magma}),
+        packed, pivots, taus = self.routine(
+            e, [x, free], ins, outs, aliases={0: 0, 1: 1}, cpu=("geqp3", {}), gpu=("hybrid_geqp3", {"magma": magma})
         )
         return [packed, e.binary("subtract", pivots, e.full(1, outs[1]), outs[1]), taus]
 

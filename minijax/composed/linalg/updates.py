@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from minijax.composed.linalg.matrices import matmul, transposed, tril
+from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.control.cond import cond
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, typeof
@@ -9,7 +11,6 @@ from minijax.ops import moving
 from minijax.ops.elementwise import abs as abs_, add, div, eq, gt, mul, neg, select, sqrt, sub
 from minijax.ops.families import FLOAT, emit, literal
 from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.linalg import INT32, Linalg, matmul, transposed, tril
 from minijax.ops.scatter import scatter
 from minijax.ops.shape import slice as slice_, squeeze
 
