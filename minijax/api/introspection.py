@@ -167,7 +167,7 @@ class TraceTag:
         return isinstance(other, TraceTag)
 
 
-class set_current_trace(state.set_current_trace):  # noqa: N801
+class set_current_trace(state.set_current_trace):
     """Hands operations to `trace` for a while."""
 
     __slots__ = ()
@@ -176,7 +176,7 @@ class set_current_trace(state.set_current_trace):  # noqa: N801
         super().__init__(trace)
 
 
-class take_current_trace:  # noqa: N801
+class take_current_trace:
     """Gives the current trace, and has none for a while."""
 
     __slots__ = ("_saved",)
@@ -261,7 +261,7 @@ class TracingContext:
 trace_ctx = TracingContext()
 
 
-class eval_context(state.set_current_trace):  # noqa: N801
+class eval_context(state.set_current_trace):
     """Runs operations at once for a while, whatever is being traced."""
 
     __slots__ = ()

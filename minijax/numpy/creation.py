@@ -69,7 +69,7 @@ def array(
     *args: Any,
     copy: bool = True,
     order: str | None = "K",
-    ndmin: int = 0,  # noqa: A002
+    ndmin: int = 0,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:

@@ -95,7 +95,7 @@ def eigvals(a: Any) -> Any:
 
 
 @jitted("eigh", static=("UPLO", "symmetrize_input"))
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:  # noqa: N803
+def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """As `numpy.linalg.eigh`, of the Hermitian part unless `symmetrize_input` is False."""
     (a,) = _inexact("eigh", a)
     if UPLO not in (None, "L", "U"):
@@ -105,7 +105,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 @jitted("eigvalsh", static=("UPLO", "symmetrize_input"))
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:  # noqa: N803
+def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
     """As `numpy.linalg.eigvalsh`, of the Hermitian part unless `symmetrize_input` is False."""
     return eigh(*_inexact("eigvalsh", a), UPLO, symmetrize_input).eigenvalues
 
@@ -531,7 +531,7 @@ def _cumprod(a: Any) -> Any:
 
 
 @jitted("matrix_rank", static=("hermitian",))
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:  # noqa: N803
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
     """As `numpy.linalg.matrix_rank`, but that `tol` is another name of `rtol`, and both are absolute."""
     (a,) = _inexact("matrix_rank", M)
     if tol is not None:
@@ -579,7 +579,7 @@ def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
 
 
 @jitted("norm", static=("ord", "axis", "keepdims"))
-def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:  # noqa: A002
+def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """As `numpy.linalg.norm`. Raises ValueError for other than one or two axes with an order, and for other
     orders.
     """
@@ -602,7 +602,7 @@ def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool
     )
 
 
-def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Any:  # noqa: A002
+def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Any:
     """As `numpy.linalg.vector_norm`; norms of integers but the Euclidean one are integers."""
     (x,) = arrays("jnp.linalg.vector_norm", x)
     if isinstance(ord, str):
@@ -624,7 +624,7 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: in
     return ufuncs.power(reductions.sum(ufuncs.power(size, power), **how), literal(size, 1 / power))
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:  # noqa: A002
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:
     """As `numpy.linalg.matrix_norm`."""
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
 

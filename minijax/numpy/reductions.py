@@ -163,7 +163,7 @@ def _reduce(
 
 
 @fused(whole=True)
-def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,  # noqa: A001
+def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
     """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
     check_out("sum", out)
@@ -180,12 +180,7 @@ def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
 
 @fused(whole=True)
 def max(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,  # noqa: A001
-    where: Any = None,
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
     """As `numpy.max`."""
     check_out("max", out)
@@ -194,12 +189,7 @@ def max(
 
 @fused(whole=True)
 def min(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,  # noqa: A001
-    where: Any = None,
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
     """As `numpy.min`."""
     check_out("min", out)
@@ -207,14 +197,14 @@ def min(
 
 
 @fused(whole=True)
-def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
+def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """As `numpy.all`."""
     check_out("all", out)
     return _reduce(a, ALL, static_axis(axis), None, keepdims, None, where, False)
 
 
 @fused(whole=True)
-def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
+def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """As `numpy.any`."""
     check_out("any", out)
     return _reduce(a, ANY, static_axis(axis), None, keepdims, None, where, False)

@@ -129,7 +129,7 @@ def unique(
     equal_nan: bool = True,
     size: int | None = None,
     fill_value: Any = None,
-    sorted: bool = True,  # noqa: A002
+    sorted: bool = True,
 ) -> Any:
     """As `numpy.unique`, always sorted; traced, it needs the `size` of the results, which it cuts off or
     fills up, with the first value unless `fill_value` is given.

@@ -153,7 +153,7 @@ def dtypes_of(*args: Any) -> np.ndarray:
 
 
 @jitted()
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:  # noqa: A001
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     """As `numpy.divmod`."""
     x1, x2 = promote_args_numeric("divmod", x1, x2)
     if is_inexact(x1):
@@ -343,7 +343,7 @@ def rint(x: Any, /) -> Any:
 
 
 @jitted(static=("decimals", "out"))
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """As `numpy.round`; integers cannot be rounded to tens."""
     (a,) = arrays("round", a)
     if out is not None:
@@ -465,7 +465,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 @jitted()
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """As `numpy.clip`; where `min` exceeds `max` the result is `max`."""
     if arr is None:
         raise ValueError("No input was provided to the clip function.")

@@ -29,7 +29,7 @@ from minijax.ops.moving import reshape
 from minijax.ops.shape import slice_in_dim
 
 
-class ufunc:  # noqa: N801
+class ufunc:
     """A function of scalars as one of arrays, as `numpy.ufunc`; `at` gives the updated array.
 
     `call`, `reduce`, `accumulate`, `at` and `reduceat`, where given, stand for what `func` would do.
@@ -234,10 +234,10 @@ class ufunc:  # noqa: N801
         return fori_loop(0, count, step, found)
 
     @jitted("outer", static=("self",))
-    def outer(self, A: Any, B: Any, /) -> Any:  # noqa: N803
+    def outer(self, A: Any, B: Any, /) -> Any:
         """The function of each element of `A` and each of `B`."""
         self._check("outer")
-        A, B = arrays(f"{self.__name__}.outer", A, B)  # noqa: N806
+        A, B = arrays(f"{self.__name__}.outer", A, B)
         found = vmap(vmap(self._call, (None, 0)), (0, None))(ravel(A), ravel(B))
         return reshape(found, (*typeof(A).shape, *typeof(B).shape))
 

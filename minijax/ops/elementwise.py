@@ -690,10 +690,8 @@ select_n_p, clamp_p = SelectN(), Clamp()
 # ---- the functions of jax.lax -----------------------------------------------------------------------
 
 
-add, sub, div, rem, pow, max, min = map(  # noqa: A001
-    binary, (add_p, sub_p, div_p, rem_p, pow_p, max_p, min_p)
-)
-neg, abs, sign, square, floor, ceil = map(unary, (neg_p, abs_p, sign_p, square_p, floor_p, ceil_p))  # noqa: A001
+add, sub, div, rem, pow, max, min = map(binary, (add_p, sub_p, div_p, rem_p, pow_p, max_p, min_p))
+neg, abs, sign, square, floor, ceil = map(unary, (neg_p, abs_p, sign_p, square_p, floor_p, ceil_p))
 exp, exp2, expm1, log, log1p = map(accurate, (exp_p, exp2_p, expm1_p, log_p, log1p_p))
 sqrt, rsqrt, cbrt, logistic = map(accurate, (sqrt_p, rsqrt_p, cbrt_p, logistic_p))
 sin, cos, tan, tanh = map(accurate, (sin_p, cos_p, tan_p, tanh_p))
@@ -702,7 +700,7 @@ asinh, acosh, atanh = map(unary, (asinh_p, acosh_p, atanh_p))
 erf, erfc, erf_inv, lgamma, digamma = map(unary, (erf_p, erfc_p, erf_inv_p, lgamma_p, digamma_p))
 real, imag, is_finite = map(unary, (real_p, imag_p, is_finite_p))
 population_count, clz, bitwise_not = unary(population_count_p), unary(clz_p), unary(not_p, "bitwise_not")
-atan2, complex = binary(atan2_p), binary(complex_p)  # noqa: A001
+atan2, complex = binary(atan2_p), binary(complex_p)
 bitwise_and, bitwise_or, bitwise_xor = (binary(p, f"bitwise_{p.name}") for p in (and_p, or_p, xor_p))
 shift_left, shift_right_logical, shift_right_arithmetic = map(
     binary, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p)
@@ -766,7 +764,7 @@ class RoundingMethod(enum.IntEnum):
     __repr__ = __str__
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:  # noqa: A001
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
     """`x` rounded to an integer, in the same dtype."""
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 

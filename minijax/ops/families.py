@@ -270,7 +270,7 @@ class Accurate(Elementwise):
         return [(name, value) for name, value in eqn.params.items() if value is not None]
 
 
-def ZERO(*_):  # noqa: N802
+def ZERO(*_):
     """The rule of an op whose derivative is zero."""
 
 
