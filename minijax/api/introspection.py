@@ -101,7 +101,7 @@ def min_dim(d1: Any, d2: Any) -> Any:
 
 array_types = {np.ndarray, *dtypes.ml_scalar_types}
 array_types |= {t for t in np.sctypeDict.values() if issubclass(t, (np.number, np.bool_))}
-literalable_types = {bool, int, float, complex} | array_types
+literalable_types = {*dtypes.PYTHON_SCALARS, *array_types}
 
 
 class ValueTable(MutableMapping):

@@ -24,7 +24,7 @@ from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, r
 from minijax.numpy.taking import take
 from minijax.numpy.vectorizing import vectorize
 from minijax.ops import elementwise as lax, reduce as lax_reduce
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import reshape
 from minijax.ops.shape import slice_in_dim
 
@@ -152,7 +152,7 @@ class ufunc:
 
         def step(carry, _):
             i, so_far = carry
-            is_first, first = lax.eq(i, literal(i, 0)), astype(getitem(a, 0), dtype)
+            is_first, first = lax.eq(i, scalar_like(i, 0)), astype(getitem(a, 0), dtype)
             so_far = choose(is_first, first, self._call(astype(so_far, dtype), astype(getitem(a, i), dtype)))
             return (i + 1, so_far), so_far
 

@@ -14,7 +14,7 @@ from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.dot import Precision, batch_matmul
 from minijax.ops.elementwise import add, bitwise_or, conj, div, eq, ge, neg, select
-from minijax.ops.families import INEXACT, Kinds, check_same_dtypes, literal
+from minijax.ops.families import INEXACT, Kinds, check_same_dtypes, is_complex, scalar_like as literal
 from minijax.ops.shape import broadcasted_iota, squeeze
 from minijax.ops.zeros import add_tangents
 
@@ -24,10 +24,6 @@ GPU = {"cuda": "cu", "rocm": "hip"}
 _OF_COMPLEX = {"or": "un", "sy": "he"}
 
 # ---- masks and products -----------------------------------------------------------------------------
-
-
-def is_complex(x: Any) -> bool:
-    return np.issubdtype(typeof(x).dtype, np.complexfloating)
 
 
 def diagonal_mask(rows: int, columns: int, offset: int, compare: Any, dtype: Any = INT32) -> Any:
