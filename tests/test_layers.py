@@ -2,6 +2,7 @@
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,14 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 
 def under(module: str, *packages: str) -> bool:
     return any(module == package or module.startswith(package + ".") for package in packages)
+
+
+def strings(tree: ast.AST) -> Iterator[ast.Constant]:
+    """The strings of the code, parts of formatted ones too; no docstrings."""
+    idle = docstring_lines(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.lineno not in idle:
+            yield node
 
 
 def docstring_lines(tree: ast.AST) -> set[int]:
@@ -180,7 +189,43 @@ def long_functions(trees: Sources) -> list[str]:
     return found
 
 
-RULES = [climbing, cycles, late_imports, foreign_imports, bodies_in_faces, long_functions]
+# Operations and attributes of the dialects, and MLIR's types, attributes and functions; not a dialect's name alone.
+_DIALECTS = "stablehlo|mhlo|chlo|sdy"
+_SPELLED = re.compile(
+    rf"\b(?:{_DIALECTS})\.\w|[#!](?:{_DIALECTS})\b|\b(?:tensor|dense|array|complex)<|\bfunc\.\w| : u?i\d+\b"
+)
+_OPERATION = re.compile(r"chlo\.\w+")
+
+
+def spelled_elsewhere(trees: Sources) -> list[str]:
+    """Strings of StableHLO outside `hlo/`. The name of an operation alone, as rows of elementwise ones have it, may stand."""
+    return [
+        f"{module}:{node.lineno} spells {node.value!r}"
+        for module, tree in trees.items()
+        if under(module, "minijax") and not under(module, "minijax.hlo")
+        for node in strings(tree)
+        if _SPELLED.search(node.value) and not _OPERATION.fullmatch(node.value)
+    ]
+
+
+def primitives_in_libraries(trees: Sources) -> list[str]:
+    """Names such as `sin_p` that a library gives to what it makes: operations stand below."""
+    return [
+        f"{module}:{node.lineno} makes {name.id}"
+        for module, tree in trees.items()
+        if under(module, *(f"minijax.{library}" for library in LIBRARIES))
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name) and name.id.endswith("_p")
+    ]
+
+
+RULES = [
+    climbing, cycles, late_imports, foreign_imports, bodies_in_faces, long_functions, spelled_elsewhere,
+    primitives_in_libraries,
+]  # fmt: skip
 
 # The package keeps the rules
 
@@ -233,6 +278,13 @@ PLANTED = [
     (bodies_in_faces, {"minijax.lax": "def f(): pass"}),
     (bodies_in_faces, {"minijax.interpreters.ad": "class A:\n    def f(self): pass"}),
     (long_functions, {"minijax.ir.a": "def f():\n" + "    x = 1\n" * 60}),
+    (spelled_elsewhere, {"minijax.ops.a": "def lower(e, x):\n    return e.result(f'stablehlo.rng {x}', (), x)"}),
+    (spelled_elsewhere, {"minijax.ops.a": "attributes = {'mhlo.frontend_attributes': '{}'}"}),
+    (primitives_in_libraries, {"minijax.numpy.a": "sin_p, cos_p = Sin(), Cos()"}),
+    (spelled_elsewhere, {"minijax.ops.a": "rule = '#sdy<custom>'"}),
+    (spelled_elsewhere, {"minijax.ops.a": "attributes = {'api_version': '4 : i32'}"}),
+    (spelled_elsewhere, {"minijax.run.a": "text = f'({x}: tensor<{n}xf32>)'"}),
+    (spelled_elsewhere, {"minijax.run.a": "text = 'func.func public @main()'"}),
 ]
 
 
@@ -244,11 +296,13 @@ def test_a_rule_rejects_what_breaks_it(rule, sources):
 KEPT = {
     "minijax": "from minijax.base.alias import install\ndef __getattr__(name): return name",
     "minijax.lax": "from minijax.ops.sin import sin",
-    "minijax.numpy": "from minijax import lax",
+    "minijax.numpy": "from minijax import lax\nstep = 1",
     "minijax.ops": "",
-    "minijax.ops.sin": "from minijax.ir.trace import bind\nfrom . import cos",
+    "minijax.ops.sin": "from minijax.ir.trace import bind\nfrom . import cos\nsin_p = 1",
     "minijax.ops.cos": "import numpy as np\nfrom minijax.base.lazy import defer\nlu = defer('scipy')",
     "minijax.run.client": "import jaxlib",
+    "minijax.hlo.writer": "text = 'stablehlo.add : tensor<f32>'",
+    "minijax.ops.erf": '"""Lowered to `stablehlo.erf`."""\nnames = \'chlo.erf\', \'stablehlo\'',
     "minijax.base.native": "from jaxlib import xla_client",
     "minijax.ir.trace": 'def f():\n    """' + "x\n" * 70 + '"""',
 }

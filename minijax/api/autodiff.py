@@ -22,7 +22,7 @@ from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, space_of
 from minijax.ops import moving
 from minijax.ops.convert import convert, convert_element_type_p
 from minijax.ops.elementwise import add, eq
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import held
 from minijax.ops.shape import broadcasted_iota, split
 from minijax.ops.zeros import instantiate, made_varying, zeros_like_aval
@@ -455,7 +455,7 @@ def _basis(value: Any) -> Any:
     dtype = dtypes.result_type(*leaves) if leaves else np.dtype(np.float32)
     ndim = sum(sizes)
     rows, columns = (broadcasted_iota(dtypes.default_int_dtype(), (ndim, ndim), i) for i in (0, 1))
-    identity = convert(eq(add(rows, literal(rows, 0)), columns), dtype)
+    identity = convert(eq(add(rows, scalar_like(rows, 0)), columns), dtype)
     parts = []
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))

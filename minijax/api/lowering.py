@@ -5,7 +5,6 @@ The latter run in a module of their own, whose text becomes part of the program'
 
 import dataclasses
 import functools
-import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +15,7 @@ from minijax.base import cache, native
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, constant_writers, jaxpr_body, ordered_in
 from minijax.hlo.module import lower_jaxpr
+from minijax.hlo.splice import splice
 from minijax.ir import context
 from minijax.ir.effects import ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
@@ -193,7 +193,7 @@ def _lower(prim, rules, e, ins, outs, *operands, **params):
     return e.call_shared(prim.name, key, operands, ins, outs, functools.partial(write, ordered=()))
 
 
-class lower_fun:  # noqa: N801
+class lower_fun:
     """The lowering rule that traces `fun(*operands, **params)`; it returns a list if `multiple_results`."""
 
     def __init__(self, fun: Callable, multiple_results: bool = True):
@@ -415,45 +415,6 @@ def _check_types(prim, values, outs):
     have, want = [str(v.type) for v in values], list(map(spell.type_of, outs))
     if have != want:
         raise ValueError(f"the lowering rule of {prim} returned values of types {have}; the types are {want}")
-
-
-_SYMBOL = r'@(?:[\w$.\-]+|"[^"]*")'
-_TOKEN = re.compile(rf'{_SYMBOL}|"(?:[^"\\]|\\.)*"|%[\w$.\-]+')
-_DEFINED = re.compile(rf"^  func\.func (?:\w+ )?({_SYMBOL})")
-
-
-def splice(e: Emitter, text: str, operands: Sequence[str]) -> list[str]:
-    """Writes the body of a module's function `rule`, and the other functions beside; its results' names."""
-    functions = _functions(text)
-    body = functions.pop("@rule")
-    symbols = {name: e.unique_symbol(name[1:].strip('"')) for name in functions}
-    prefix = f"%r{e.fresh()[0][1:]}_"
-    arguments = {f"%arg{i}": x for i, x in enumerate(operands)}
-
-    def local(match):
-        token = match[0]
-        if token[0] == "%":
-            return arguments.get(token) or prefix + token[1:]
-        return symbols.get(token, token)
-
-    for lines in functions.values():
-        e.functions.append([_TOKEN.sub(lambda m: symbols.get(m[0], m[0]), line) for line in lines])
-    for line in body[1:-2]:
-        e.line(re.sub(r"^(\s*(?:%\S+ = )?)call @", r"\1func.call @", _TOKEN.sub(local, line[4:])))
-    returned = _TOKEN.sub(local, body[-2]).partition("return")[2].partition(" : ")[0]
-    return [name.strip() for name in returned.split(",") if name.strip()]
-
-
-def _functions(text):
-    """The lines of each function of a printed module, by its symbol."""
-    functions, lines = {}, []
-    for line in text.splitlines():
-        if match := _DEFINED.match(line):
-            lines = functions[match[1]] = []
-        lines.append(line)
-        if line == "  }":
-            lines = []
-    return functions
 
 
 # ---- MLIR values, types and attributes ---------------------------------------------------------------

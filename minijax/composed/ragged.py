@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes
 from minijax.composed.cumulative import cumsum
-from minijax.composed.matrices import over_batch
+from minijax.composed.linalg.matrices import over_batch
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive, is_linear
@@ -164,7 +164,7 @@ class RaggedDotGeneral(Primitive):
         (out,) = self.bind_all(primals, params)
         (x, y, sizes), (tx, ty, _) = primals, tangents
         if type(tx) is Zero and type(ty) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         terms = [
             moving.full(typeof(out).shape, np.zeros((), typeof(out).dtype)[()])
             if type(t) is Zero

@@ -19,7 +19,7 @@ from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
 from minijax.ir.types import token_type, typeof, varying_axes
 from minijax.ops.convert import convert, stop_gradient_p
 from minijax.ops.elementwise import clamp, eq, ne, select_n
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import axis_to_front, broadcast_in_dim, held, move_axis
 from minijax.ops.shape import empty_of
 from minijax.ops.zeros import instantiate, nonzero_mask
@@ -148,7 +148,7 @@ class Cond(TakesRefs):
         ins = (0,) * len(operands)
         results = []
         for i, branch in enumerate(branches):
-            here = eq(index, literal(index, i))
+            here = eq(index, scalar_like(index, i))
             given = [_own_rows(here, x) for x in operands]
             closed, _ = batch_jaxpr(branch, axis, ins, True)
             results.append(eval_jaxpr(closed.jaxpr, closed.consts, *given))
@@ -307,7 +307,7 @@ def _cond(pred: Any, true_fun: Callable, false_fun: Callable, operands: tuple) -
     if isinstance(pred, (bool, int, float, np.generic, np.ndarray)):
         index = np.int32(bool(pred))
     else:
-        index = convert(pred if aval.dtype == np.bool_ else ne(pred, literal(pred, 0)), np.dtype(np.int32))
+        index = convert(pred if aval.dtype == np.bool_ else ne(pred, scalar_like(pred, 0)), np.dtype(np.int32))
     names = {"true_fun": true_fun, "false_fun": false_fun}
     return bind_branches("cond", index, names, operands, backwards=True)
 

@@ -16,7 +16,7 @@ from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import Tracer, eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import elementwise as ops, reduce as reductions, window as windows
-from minijax.ops.families import INT_BOOL, alike
+from minijax.ops.families import INT_BOOL, const_like
 from minijax.ops.moving import axis_to_front, broadcast_to_shape
 from minijax.ops.reduce import combined_aval, merged_to_front
 from minijax.ops.shape import pad, slice_in_dim, squeeze
@@ -178,7 +178,7 @@ class ReduceWindow(Reducing):
         k = sum(moves)
         # (accumulated, elements, tangents of both) -> (accumulated, their tangents, elements, theirs)
         order = (*range(n), *range(2 * n, 2 * n + k), *range(n, 2 * n), *range(2 * n + k, 2 * n + 2 * k))
-        pushing = [*map(instantiate, moves.marked(ts))], [alike(x, 0) for x in moves.marked(inits)]
+        pushing = [*map(instantiate, moves.marked(ts))], [const_like(x, 0) for x in moves.marked(inits)]
         results = self.bind(*xs, *pushing[0], *inits, *pushing[1], jaxpr=reordered(pushed, order), **params)
         return split_tangents(results[:n], results[n:], moves)
 

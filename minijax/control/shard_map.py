@@ -22,7 +22,7 @@ from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops.collective import psum_p
 from minijax.ops.elementwise import div
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import expand_dims
 from minijax.ops.shape import squeeze
 from minijax.ops.zeros import nonzero_mask
@@ -354,7 +354,7 @@ def _summed(closed: ClosedJaxpr, specs: tuple, mesh: Any) -> ClosedJaxpr:
 def _shared(ct: Any, spec: P, mesh: Any) -> Any:
     """The part of a cotangent that one of the devices that hold the same result answers for."""
     copies = prod(size for name, size in mesh.shape_tuple if name not in named_in(spec))
-    return ct if copies == 1 else div(ct, literal(ct, copies))
+    return ct if copies == 1 else div(ct, scalar_like(ct, copies))
 
 
 @state.traced_cache

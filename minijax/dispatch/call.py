@@ -77,6 +77,9 @@ class Jit(TakesRefs):
     names_alike = "jaxpr"
     inlinable = True
 
+    def label(self, params):
+        return f"jit({params['name']})"
+
     def typed(self, avals, params):
         jaxpr = params["jaxpr"].jaxpr
         return [v.aval for v in jaxpr.outvars], jaxpr.effects

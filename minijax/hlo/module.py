@@ -9,7 +9,7 @@ from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.spell import type_of
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
-from minijax.ir.types import AbstractValue, token_type
+from minijax.ir.types import Aval, token_type
 
 
 class Module(NamedTuple):
@@ -23,9 +23,7 @@ class Module(NamedTuple):
     donors: tuple[int, ...] = ()  # donated arguments whose buffer any result may take
 
 
-def match_donated(
-    donated: Sequence[bool], ins: Sequence[AbstractValue], outs: Sequence[AbstractValue]
-) -> dict[int, int]:
+def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[Aval]) -> dict[int, int]:
     """Gives each result the first donated argument of its shape and dtype that is still free."""
     free: dict[tuple, list[int]] = {}
     for i, (aval, given) in enumerate(zip(ins, donated, strict=False)):
@@ -33,7 +31,8 @@ def match_donated(
             free.setdefault((aval.shape, aval.dtype, aval.memory_space), []).append(i)
     aliases = {}
     for out, aval in enumerate(outs):
-        if waiting := free and free.get((aval.shape, aval.dtype, aval.memory_space)):
+        waiting = free.get((aval.shape, aval.dtype, aval.memory_space)) if free else None
+        if waiting:
             aliases[waiting.pop(0)] = out
     return aliases
 
@@ -129,7 +128,7 @@ def donations(
     return {i: wanted[n] for i, n in aliases.items()}, tuple(donors)
 
 
-def on_one_device(aval: AbstractValue, sharding: Any) -> AbstractValue:
+def on_one_device(aval: Aval, sharding: Any) -> Aval:
     """The type of each device's part."""
     if sharding is None:
         return aval

@@ -6,7 +6,7 @@ from typing import Any
 from minijax.hlo.spell import string, suffix_of
 from minijax.ir.meshes import UNCONSTRAINED, axes_of
 from minijax.ir.shardings import GSPMDSharding, NamedSharding
-from minijax.ir.types import AbstractValue
+from minijax.ir.types import Aval
 
 Axes = tuple[tuple[Any, int], ...]
 
@@ -29,7 +29,7 @@ class Meshes:
             self._preamble.append(f"sdy.mesh {found} = <[{short}]{ids}> {{stablehlo.mesh = {{axes = [{long}]}}}}")
         return found
 
-    def placed(self, sharding: Any, aval: AbstractValue) -> str:
+    def placed(self, sharding: Any, aval: Aval) -> str:
         """`@mesh, [{"x"}, {}]`: how a value of this type lies; replicated for what is on no mesh."""
         ndim, closed = aval.ndim, [()] * len(suffix_of(aval))
         if isinstance(sharding, NamedSharding):
@@ -46,9 +46,26 @@ class Meshes:
             return f"{symbol}, {_dims([*entries, *closed])}"
         return f"{self.symbol(())}, {_dims([()] * (ndim + len(closed)))}"
 
-    def attribute(self, sharding: Any, aval: AbstractValue) -> str:
+    def attribute(self, sharding: Any, aval: Aval) -> str:
         """The attribute that an argument or result bears."""
         return f"#sdy.sharding<{self.placed(sharding, aval)}>"
+
+
+def batched_rule(ins: Sequence[Aval], outs: Sequence[Aval], batch: int) -> str:
+    """How an operation may be split: along its first `batch` axes alone. Each axis has a factor of its own."""
+    sizes = list(ins[0].shape[:batch])
+
+    def factor(i: int) -> str:
+        return chr(ord("i") + i) if i < 18 else f"z_{i - 17}"
+
+    def axes(aval: Aval) -> str:
+        first = len(sizes)
+        sizes.extend(aval.shape[batch:])
+        return f"[{', '.join(map(factor, [*range(min(batch, aval.ndim)), *range(first, len(sizes))]))}]"
+
+    sides = [f"({', '.join([axes(a) for a in side])})" for side in (ins, outs)]
+    listed = ", ".join([f"{factor(i)}={size}" for i, size in enumerate(sizes)])
+    return f"#sdy.op_sharding_rule<{'->'.join(sides)} {{{listed}}}, custom>"
 
 
 def _dims(entries: Sequence) -> str:

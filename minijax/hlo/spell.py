@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base.cache import BoundedDict
-from minijax.ir.types import AbstractToken, AbstractValue, ShapedArray
+from minijax.ir.types import AbstractToken, Aval, ShapedArray
 
 _ELEMENTS = {"bool": "i1", "bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64",
              "complex64": "complex<f32>", "complex128": "complex<f64>"}  # fmt: skip
@@ -36,7 +36,7 @@ def _spell_element(dtype: np.dtype) -> str:
     raise TypeError(f"no StableHLO element type for dtype {dtype}")
 
 
-def suffix_of(aval: AbstractValue) -> tuple[int, ...]:
+def suffix_of(aval: Aval) -> tuple[int, ...]:
     """The trailing dimensions that an extended dtype has in memory; () for any other."""
     return getattr(aval.dtype, "physical_suffix", ())
 
@@ -49,7 +49,7 @@ def physical(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(aval.shape + tuple(dtype.physical_suffix), np.dtype(dtype.physical_dtype))
 
 
-def type_of(aval: AbstractValue) -> str:
+def type_of(aval: Aval) -> str:
     """The type text of a value, `tensor<3xf32>`; remembered on array types."""
     try:
         text = aval._hlo
@@ -65,12 +65,12 @@ def type_of(aval: AbstractValue) -> str:
     return text
 
 
-def types_of(avals: Sequence[AbstractValue]) -> str:
+def types_of(avals: Sequence[Aval]) -> str:
     """Operand types separated by commas."""
     return ", ".join([type_of(a) for a in avals])
 
 
-def results_of(avals: Sequence[AbstractValue]) -> str:
+def results_of(avals: Sequence[Aval]) -> str:
     """Result types: bare if there is one, else in parentheses."""
     return type_of(avals[0]) if len(avals) == 1 else f"({types_of(avals)})"
 
@@ -96,6 +96,11 @@ def int_array(items: Sequence[int]) -> str:
 def int_matrix(rows: Any) -> str:
     """Pairs or groups as `dense<[[0, 1]]> : tensor<1x2xi64>`."""
     return dense(np.asarray(rows, np.int64))
+
+
+def int_pairs(pairs: Any) -> str:
+    """As `int_matrix`, for pairs of which there may be none."""
+    return int_matrix(np.asarray(pairs, np.int64).reshape(-1, 2))
 
 
 # ---- literals -----------------------------------------------------------------------------------------
@@ -209,7 +214,7 @@ def attribute(value: Any) -> str:
     """A Python or NumPy value as an attribute: `5 : i64`, `true`, `"s"`, `[...]`, `{k = ...}`."""
     match value:
         case bool() | np.bool_():
-            return "true" if value else "false"
+            return "true" if bool(value) else "false"
         case str():
             return string(value)
         case int():

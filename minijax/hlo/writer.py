@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from minijax.hlo import spell
 from minijax.hlo.spell import constant, results_of, symbol, type_of, types_of
-from minijax.ir.types import AbstractValue, ShapedArray
+from minijax.ir.types import Aval, Name, ShapedArray
 
-Names = Sequence[str]
-Avals = Sequence[AbstractValue]
+Names = Sequence[Name]
+Avals = Sequence[Aval]
 Build = Callable[..., Names]  # names of block arguments -> names of the block's results
 
 
@@ -66,7 +66,7 @@ class Writer:
             return f"%{n}", [f"%{n}"]
         return f"%{n}:{count}", [f"%{n}#{i}" for i in range(count)]
 
-    def _stemmed(self, stem: str) -> str:
+    def _stemmed(self, stem: str) -> Name:
         """`%cst`, `%cst_0`, ...: names of constants and loop variables, as MLIR makes them."""
         function = self._function
         if stem not in function.used:
@@ -75,7 +75,7 @@ class Writer:
         function.clashes += 1
         return f"%{stem}_{function.clashes}"
 
-    def block_args(self, count: int) -> list[str]:
+    def block_args(self, count: int) -> list[Name]:
         """Names of the arguments of a function or block."""
         start = self._function.args + 1
         self._function.args += count
@@ -103,6 +103,15 @@ class Writer:
         lines.append(f"    return {', '.join(results)} : {types_of(outs)}" if results else "    return")
         lines.append("  }")
         self._enter(outer)
+
+    def typed_function(self, head: str, ins: Avals, outs: Avals, body: Callable) -> None:
+        """As `function`, with `head` (`private @f`) before the types, and no attributes."""
+        first = lambda names: f"  func.func {head}({self._typed(names, ins)}) -> {results_of(outs)} {{"  # noqa: E731
+        self.function(first, len(ins), body, outs)
+
+    def main(self, ins: Avals, outs: Avals, body: Callable) -> None:
+        """Writes the function that runs: `body(argument names)` names its results."""
+        self.typed_function("public @main", ins, outs, body)
 
     def line(self, text: str) -> None:
         """Appends an operation written by hand; `fresh` names its results."""
@@ -159,13 +168,13 @@ class Writer:
 
     # ---- the general forms ------------------------------------------------------------------------
 
-    def unary(self, name: str, x: str, aval: ShapedArray, attrs: str = "") -> str:
+    def unary(self, name: str, x: Name, aval: ShapedArray, attrs: str = "") -> Name:
         """An elementwise operation whose operand and result have one type."""
         n = self._n = self._n + 1
         self.lines.append(f"{self._in}%{n} = stablehlo.{name} {x}{attrs} : {aval._hlo or type_of(aval)}")
         return f"%{n}"
 
-    def map_to(self, name: str, x: str, aval: ShapedArray, out: ShapedArray, attrs: str = "") -> str:
+    def map_to(self, name: str, x: Name, aval: ShapedArray, out: ShapedArray, attrs: str = "") -> Name:
         """An operation on one operand whose result has another type, such as `is_finite`."""
         n = self._n = self._n + 1
         self.lines.append(
@@ -174,13 +183,13 @@ class Writer:
         )
         return f"%{n}"
 
-    def binary(self, name: str, x: str, y: str, aval: ShapedArray) -> str:
+    def binary(self, name: str, x: Name, y: Name, aval: ShapedArray) -> Name:
         """An elementwise operation on two operands of the result's type."""
         n = self._n = self._n + 1
         self.lines.append(f"{self._in}%{n} = stablehlo.{name} {x}, {y} : {aval._hlo or type_of(aval)}")
         return f"%{n}"
 
-    def chlo(self, name: str, operands: Names, ins: Avals, out: ShapedArray) -> str:
+    def chlo(self, name: str, operands: Names, ins: Avals, out: ShapedArray) -> Name:
         """An elementwise operation of the `chlo` dialect, such as `erf`."""
         n = self._n = self._n + 1
         self.lines.append(f"{self._in}%{n} = chlo.{name} {', '.join(operands)} : {types_of(ins)} -> {type_of(out)}")
@@ -188,7 +197,7 @@ class Writer:
 
     def op(
         self, name: str, operands: Names, ins: Avals, outs: Avals, attrs: str = "", regions: Sequence[Region] = ()
-    ) -> list[str]:
+    ) -> list[Name]:
         """Any operation in the generic form; a name without a dialect is StableHLO's."""
         full = name if "." in name else f"stablehlo.{name}"
         left, results = self.fresh(len(outs)) if outs else ("", [])
@@ -206,13 +215,13 @@ class Writer:
         self.lines.append(f"{self._in}}}){tail}")
         return results
 
-    def result(self, text: str, ins: Avals, out: AbstractValue) -> str:
+    def result(self, text: str, ins: Avals, out: Aval) -> Name:
         """An operation written as `text`, without its types, that has one result."""
         n = self._n = self._n + 1
         self.lines.append(f"{self._in}%{n} = {text} : ({types_of(ins)}) -> {type_of(out)}")
         return f"%{n}"
 
-    def results(self, text: str, ins: Avals, outs: Avals) -> list[str]:
+    def results(self, text: str, ins: Avals, outs: Avals) -> list[Name]:
         """As `result`, for any number of results."""
         left, names = self.fresh(len(outs)) if outs else ("", [])
         self.line(f"{left}{' = ' if outs else ''}{text} : ({types_of(ins)}) -> {results_of(outs)}")
@@ -220,7 +229,7 @@ class Writer:
 
     # ---- constants --------------------------------------------------------------------------------
 
-    def constant(self, value: Any, aval: ShapedArray) -> str:
+    def constant(self, value: Any, aval: ShapedArray) -> Name:
         """A value written into the program; of an extended dtype, its physical value."""
         stem, text = constant(value, aval)
         name = self._stemmed(stem)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 from minijax.base.lazy import defer
 from minijax.ir.context import EqnContext, NameStack, SourceInfo, entered
-from minijax.ir.types import AbstractValue
+from minijax.ir.types import Aval
 
 _show = defer("minijax.ir.show")
 
@@ -16,7 +16,7 @@ class Var:
 
     __slots__ = ("aval", "__weakref__")
 
-    def __init__(self, aval: AbstractValue):
+    def __init__(self, aval: Aval):
         self.aval = aval
 
     def __repr__(self):
@@ -32,12 +32,13 @@ class DropVar(Var):
         return "_"
 
 
+@final
 class Literal:
     """A constant written in place of a variable."""
 
     __slots__ = ("val", "aval")
 
-    def __init__(self, val: Any, aval: AbstractValue):
+    def __init__(self, val: Any, aval: Aval):
         self.val = val
         self.aval = aval
 
@@ -95,7 +96,7 @@ class JaxprEqn:
         source_info=None,
         ctx: EqnContext | None = None,
     ) -> "JaxprEqn":
-        given = invars, outvars, primitive, params, effects, source_info, ctx
+        given: tuple[Any, ...] = invars, outvars, primitive, params, effects, source_info, ctx
         own = (getattr(self, name) for name in JaxprEqn.__slots__)
         return JaxprEqn(*[mine if new is None else new for new, mine in zip(given, own, strict=True)])
 

@@ -427,7 +427,7 @@ class Mesh(_AxesOfMesh):
     def __hash__(self):
         return self._hash
 
-    axis_sizes = property(lambda self: self.devices.shape)
+    axis_sizes: Any = property(lambda self: self.devices.shape)
     empty = property(lambda self: self.devices.ndim == 0 and self.devices.item() is None)
     size = property(lambda self: len(self._flat_devices_tuple))
     is_scalar = property(lambda self: self.devices.ndim == 0)

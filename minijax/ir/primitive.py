@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import AbstractValue, Device, ShapedArray, Zero, is_value, space_of, typeof, varying_axes
+from minijax.ir.types import Aval, Ct, Device, Name, ShapedArray, Val, Zero, is_value, space_of, typeof, varying_axes
 
 _MAX_MEMO = 4096
 
@@ -40,7 +40,7 @@ class Linear:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: AbstractValue):
+    def __init__(self, aval: Aval):
         self.aval = aval
 
     def __repr__(self):
@@ -48,7 +48,7 @@ class Linear:
         return f"UndefinedPrimal({weak}{self.aval.str_short()})"
 
 
-def is_linear(x: Any) -> bool:
+def is_linear(x: Val) -> bool:
     return type(x) is Linear
 
 
@@ -61,8 +61,8 @@ def cotangents(operands: Sequence, results: Iterable, found: Iterable[bool]) -> 
 class Primitive:
     """One operation and what every transformation must know about it.
 
-    The leading arguments of the rules are named below; parameters follow by keyword. `Primitive(name)` has
-    no rules; those that it is given, in jax's form, take the places of the methods.
+    The leading arguments of the rules are named below; parameters follow by keyword. A rule that is None may be
+    absent. `Primitive(name)` has no rules; those that it is given, in jax's form, take the places of the methods.
     """
 
     name: str = "primitive"
@@ -83,6 +83,10 @@ class Primitive:
         raise no_rule(self, "Evaluation rule")
 
     def __repr__(self):
+        return self.name
+
+    def label(self, params: dict) -> str:
+        """What profiles call it."""
         return self.name
 
     def has(self, rule: str) -> bool:
@@ -111,7 +115,7 @@ class Primitive:
         self._memo = {}
         return effectful_abstract_eval
 
-    def abstract_eval(self, *args: AbstractValue, **params: Any) -> tuple[Any, frozenset]:
+    def abstract_eval(self, *args: Aval, **params: Any) -> tuple[Any, frozenset]:
         """The result's type, or types, and the effects."""
         avals, effects = self.typed(args, params)
         return (avals if self.multiple_results else avals[0]), effects
@@ -154,7 +158,7 @@ class Primitive:
             operands = state.unite[0](operands)
         return trace.process(self, operands, params)
 
-    def typed(self, avals: Sequence[AbstractValue], params: dict) -> tuple[list[AbstractValue], frozenset]:
+    def typed(self, avals: Sequence[Aval], params: dict) -> tuple[list[Aval], frozenset]:
         """Result types and effects, remembered per operand types and parameters."""
         try:
             key = (*avals, *params.items())
@@ -201,36 +205,41 @@ class Primitive:
         """The thread state that the jaxprs among the parameters are to be looked at in."""
         return nullcontext()
 
-    # avals -> result avals
-    def infer(self, *avals: Any, **params: Any) -> list:
+    def infer(self, *avals: Aval, **params: Any) -> list[Aval]:
+        """The types of the results."""
         raise no_rule(self, "Abstract evaluation")
 
-    # avals -> the equation's effects
-    def effects(self, *avals: Any, **params: Any) -> frozenset:
+    def effects(self, *avals: Aval, **params: Any) -> frozenset:
+        """What the operation does besides giving results."""
         return NO_EFFECTS
 
-    # concrete operands -> results; None: compile the operation by itself
-    impl = None
+    impl: Any = None
+    """(*values) -> results, computed at once. None: the operation is compiled as a program of its own."""
 
-    # emitter, operand avals, result avals, *operand names -> result names
-    def lower(self, e: Any, ins: Sequence, outs: Sequence, *operands: str, **params: Any) -> Sequence[str]:
+    def lower(
+        self, e: Any, ins: Sequence[Aval], outs: Sequence[Aval], *operands: Name, **params: Any
+    ) -> Sequence[Name]:
+        """The names of the results, which verbs of the Emitter `e` write; `ins` and `outs` are types."""
         raise NotImplementedError(
             f"MLIR translation rule for primitive '{self.name}' not found for platform {e.platform}"
         )
 
-    # primals, tangents (Zero where known) -> results, result tangents
-    def jvp(self, primals: Sequence, tangents: Sequence, **params: Any) -> tuple[list, list]:
+    def jvp(self, primals: Sequence[Val], tangents: Sequence[Ct], **params: Any) -> tuple[list[Val], list[Ct]]:
+        """The results and their tangents; `Zero` stands for tangents known to be zero."""
         raise no_rule(self, "Differentiation rule")
 
-    # nonzeros, primals -> results, result nonzeros, function of the nonzero tangents; None: from jvp
-    linearize = None
+    linearize: Any = None
+    """(which tangents are not zero, primals) -> results, which of theirs are not, a function of those tangents.
+    None: `jvp` is followed."""
 
-    # cotangents (Zero where known), *operands (Linear where wanted) -> cotangents or None
-    def transpose(self, cts: Sequence, *operands: Any, **params: Any) -> Sequence:
+    def transpose(self, cts: Sequence[Ct], *operands: Val, **params: Any) -> Sequence[Ct | None]:
+        """The cotangents of operands that are `Linear`, and None for the others."""
         raise no_rule(self, "Transpose rule (for reverse-mode differentiation)")
 
-    # Axis, operands, dims (None: not mapped) -> results, dims
-    def batch(self, axis: Axis, operands: Sequence, dims: Sequence, **params: Any) -> tuple[list, list]:
+    def batch(
+        self, axis: Axis, operands: Sequence[Val], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Sequence[Val], Sequence[int | None]]:
+        """The results and where they have the mapped axis; `dims` says it of the operands, None: nowhere."""
         raise no_rule(self, "Batching rule")
 
     def names_axis(self, params: dict) -> tuple:
@@ -241,24 +250,22 @@ class Primitive:
         """The shardings that the parameters prescribe, which tell on what devices a program runs."""
         return ()
 
-    # which results are read (some, unless there are effects) -> which operands are, and the smaller
-    # equation or None
     def dce(self, used: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+        """Which operands are read if these results are (some, but for effects), and the smaller equation, if any."""
         return [True] * len(eqn.invars), eqn
 
-    # partial evaluation inside a jaxpr (unknown operands): None, all known or all unknown
-    split = None
+    split: Any = None
+    """(equation, which operands are unknown, policy) -> its known and late part. None: known if all operands are."""
 
-    # trace of the late part, operands, which are late -> results; None: the whole equation is late
-    hoist = None
+    hoist: Any = None
+    """(trace of the late part, operands, which are late) -> results. None: all is late."""
 
-    # equation, which operands are constants, lift -> the equation with more operands, the constants of its
-    # jaxprs: lift(jaxpr, which inputs are constants) -> the jaxpr with more inputs in front, what to pass
-    lift = None
+    lift: Any = None
+    """(equation, which operands are constants, lift) -> the equation with its jaxprs' constants as operands, where
+    lift(jaxpr, which inputs are constants) gives the jaxpr with more inputs in front, and what to pass."""
 
-    # literals, params -> the result as a literal, where an inlined equation need not be written; None:
-    # write it
-    fold = None
+    fold: Any = None
+    """(*literals) -> the result as a literal, or None, where an equation is inlined. None: it is always written."""
 
     def show_params(self, eqn: JaxprEqn) -> list[tuple[str, Any]] | None:
         """The parameters that the printed equation names; None: all of them."""

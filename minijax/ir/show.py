@@ -322,7 +322,7 @@ def _layout(tokens: list) -> str:
             lines.append(("".join(parts), notes))
             parts, notes, column = [" " * indent], [], indent
         elif type(token) is str or type(token) is _Break:
-            text = token if type(token) is str else token.flat
+            text = token.flat if isinstance(token, _Break) else token
             parts.append(text)
             column += len(text)
         elif token is _OPEN:

@@ -15,7 +15,7 @@ from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.refs import is_ref
-from minijax.ir.types import AbstractValue, ShapedArray, checked_type, register_value_type, typeof, value_kinds
+from minijax.ir.types import Aval, ShapedArray, checked_type, register_value_type, typeof, value_kinds
 
 
 class Trace:
@@ -28,7 +28,7 @@ class Trace:
     __slots__ = ("parent", "alive", "__weakref__")
 
     def __init__(self, parent: "Trace | None" = None):
-        self.parent = parent
+        self.parent: Any = parent  # None for a trace that runs operations itself
         self.alive = True
 
     def process(self, primitive, operands: Sequence, params: dict) -> list:
@@ -78,10 +78,10 @@ class Tracer:
     """A value that a trace watches."""
 
     __slots__ = ("_trace", "aval", "__weakref__")
-    __hash__ = None
+    __hash__: Any = None
     __array_priority__ = 1000
 
-    def __init__(self, trace: Trace, aval: AbstractValue):
+    def __init__(self, trace: Trace, aval: Aval):
         self._trace = trace
         self.aval = aval
 
@@ -191,7 +191,7 @@ class JaxprTrace(Trace):
         self.originals: list[Any] = []
         self.debug_info = debug_info
 
-    def new_arg(self, aval: AbstractValue, name: str | None = None) -> JaxprTracer:
+    def new_arg(self, aval: Aval, name: str | None = None) -> JaxprTracer:
         var = Var(aval)
         self.invars.append(var)
         return JaxprTracer(self, var, name)
@@ -324,7 +324,7 @@ class JaxprTrace(Trace):
 _PYTHON_SCALARS = (bool, int, float, complex)
 
 
-def as_literal(x: Any, aval: AbstractValue) -> Literal | None:
+def as_literal(x: Any, aval: Aval) -> Literal | None:
     """`x` as a literal if it is a scalar whose value costs nothing to read.
 
     Raises OverflowError for an int that its type cannot hold.
@@ -389,7 +389,7 @@ the_eval_trace = EvalTrace(None)
 state.eval_trace[0] = the_eval_trace
 
 
-def checked_for_leaks(watched: "weakref.ref[Trace]", outcome: Any) -> Any:
+def checked_for_leaks(watched: "weakref.ref[Any]", outcome: Any) -> Any:
     """`outcome`; raises Exception if something outside still holds a tracer of the finished trace.
 
     Looks only under `jax.checking_leaks()`.
@@ -411,9 +411,7 @@ def forbid_tracing(function: str) -> None:
         raise RuntimeError(f"re-tracing function {function} for `jit`, but 'no_tracing' is set")
 
 
-def trace_to_jaxpr(
-    fun: Callable[..., Iterable], avals: Sequence[AbstractValue], debug_info: DebugInfo
-) -> tuple[Jaxpr, list]:
+def trace_to_jaxpr(fun: Callable[..., Iterable], avals: Sequence[Aval], debug_info: DebugInfo) -> tuple[Jaxpr, list]:
     """Records a flat function; the jaxpr and the values of its constvars, tracers among them."""
     return checked_for_leaks(*_record(fun, avals, debug_info))
 

@@ -69,6 +69,16 @@ class ShapedArray(AbstractValue):
 
     __slots__ = ("shape", "dtype", "weak_type", "_sharding", "manual_axis_type", "memory_space",
                  "ndim", "size", "_text", "_hlo", "_tangent", "__weakref__")  # fmt: skip
+    shape: tuple[int, ...]
+    dtype: Any
+    ndim: int
+    size: int
+    weak_type: bool
+    manual_axis_type: ManualAxisType
+    memory_space: MemorySpace
+    _text: str
+    _hlo: str
+    _tangent: "ShapedArray"
 
     def __new__(cls, shape, dtype, weak_type=False, *, sharding=None, manual_axis_type=NOT_MANUAL, memory_space=Device):
         key = (shape, dtype, weak_type, sharding, manual_axis_type, memory_space)
@@ -84,14 +94,7 @@ class ShapedArray(AbstractValue):
         raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}")
 
     def __reduce__(self):
-        return _remake, (
-            self.shape,
-            self.dtype,
-            self.weak_type,
-            self._sharding,
-            self.manual_axis_type,
-            self.memory_space,
-        )
+        return _remake, tuple([getattr(self, name) for name in ShapedArray.__slots__[:6]])
 
     def __copy__(self):
         return self
@@ -113,7 +116,7 @@ class ShapedArray(AbstractValue):
 
     def update(self, **fields) -> "ShapedArray":
         """This type with some fields changed."""
-        values = dict(
+        values: dict[str, Any] = dict(
             shape=self.shape,
             dtype=self.dtype,
             weak_type=self.weak_type,
@@ -231,7 +234,7 @@ class Zero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: AbstractValue):
+    def __init__(self, aval: "Aval"):
         self.aval = aval
 
     def __repr__(self):
@@ -242,12 +245,19 @@ class Zero:
         return Zero(typeof(value).to_tangent_aval())
 
 
-def varying_axes(aval: AbstractValue) -> frozenset:
+# The words of rules' signatures.
+Val = Any  # a value: an array, a tracer, a number of Python's or NumPy's
+Name = str  # of a value in the text of a module: `%3`
+Aval = ShapedArray | Any  # a type: of an array, but for those of tokens, references and users' values
+Ct = Zero | Any  # a tangent or cotangent: a value, or Zero where it is known to be zero
+
+
+def varying_axes(aval: Aval) -> frozenset:
     """The mesh axes over which a value inside `shard_map` varies."""
     return aval.manual_axis_type.varying if type(aval) is ShapedArray else NOT_MANUAL.varying
 
 
-def space_of(aval: AbstractValue) -> MemorySpace:
+def space_of(aval: Aval) -> MemorySpace:
     """In which memory a value lies."""
     return aval.memory_space if type(aval) is ShapedArray else Device
 
@@ -259,8 +269,8 @@ def is_zero(x: Any) -> bool:
 class ValueKind(NamedTuple):
     """How the core reads a Python type of values: its type, and its canonical form."""
 
-    typeof: Callable[[Any], AbstractValue]
-    canonicalise: Callable[[Any], Any]
+    typeof: Callable[[Val], Aval]
+    canonicalise: Callable[[Val], Val]
 
 
 value_kinds: dict[type, ValueKind] = {}
@@ -275,7 +285,7 @@ def register_value_type(cls: type, typeof: Callable, canonicalise: Callable = _i
     value_kinds[cls] = ValueKind(typeof, canonicalise)
 
 
-def typeof(x: Any) -> AbstractValue:
+def typeof(x: Val) -> Aval:
     """The type of a value: an array, tracer, key array, NumPy array or Python scalar.
 
     Raises TypeError if `x` is none of these.
@@ -284,7 +294,7 @@ def typeof(x: Any) -> AbstractValue:
     return kind[0](x) if kind is not None else _typeof_by_base(x)
 
 
-def checked_type(x: Any) -> AbstractValue:
+def checked_type(x: Val) -> Aval:
     """As `typeof`, and raises OverflowError for an int that its type cannot hold."""
     aval = typeof(x)
     if type(x) is int and x.bit_length() > 31:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.composed.index import dynamic_index_in_dim
-from minijax.composed.matrices import typed
+from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.control.fori import fori_loop
 from minijax.control.loops import while_loop
 from minijax.dispatch.jitted import jitted
@@ -18,8 +18,8 @@ from minijax.numpy.linalg import norm
 from minijax.numpy.products import matmul_highest
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
+from minijax.ops.families import is_complex
 from minijax.ops.index import dynamic_slice, dynamic_update_slice
-from minijax.ops.linalg import adjoint, is_complex, transposed
 from minijax.ops.shape import broadcasted_iota, pad
 
 _LARGEST_CHOLESKY_WEIGHT = 100.0

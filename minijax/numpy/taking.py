@@ -3,11 +3,12 @@
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
+from minijax.composed.along import along
 from minijax.control.platforms import platform_dependent
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
@@ -117,51 +118,14 @@ def take_along_axis(
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
     indices = convert(indices, np.dtype(np.int32))
     indices = index_plans.from_front(indices, a.shape[axis]) if wraps else indices
-    plan = _along(a.shape, indices.shape, axis)
+    plan = along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
     return lax_scatter.gather(a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value)
 
 
-class _Along(NamedTuple):
-    numbers: GatherDimensionNumbers
-    slice_sizes: tuple[int, ...]
-    index_shape: tuple[int, ...]
-
-
-def _along(shape: tuple, index_shape: tuple, axis: int) -> _Along:
-    """The gather of one index per row: axes shared by array and indices are batched."""
-    offsets, collapsed, batched, index_batched, kept, sizes = [], [axis], [], [], [], []
-    for i, (n, m) in enumerate(zip(shape, index_shape, strict=True)):
-        if i == axis or n == 1 != m:
-            if i != axis:
-                collapsed.append(i)
-            kept.append(m)
-            sizes.append(1)
-        elif m != 1:
-            if n != m:
-                raise ValueError(f"take_along_axis: Incompatible shapes for broadcasting: {shape} and {index_shape}")
-            batched.append(i)
-            index_batched.append(len(kept))
-            kept.append(m)
-            sizes.append(min(n, 1))
-        else:
-            offsets.append(i)
-            sizes.append(n)
-    numbers = GatherDimensionNumbers(
-        tuple(offsets), tuple(sorted(collapsed)), (axis,), tuple(batched), tuple(index_batched)
-    )
-    return _Along(numbers, tuple(sizes), tuple(kept))
-
-
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))
 def put_along_axis(
-    arr: Any,
-    indices: Any,
-    values: Any,
-    axis: int | None,
-    inplace: bool = True,
-    *,  # noqa: F811
-    mode: str | None = None,
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Any:
     """As `numpy.put_along_axis`, but gives a copy: `inplace` must be False."""
     if inplace:

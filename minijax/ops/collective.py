@@ -18,7 +18,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, div, eq, mul, select
-from minijax.ops.families import alike, literal
+from minijax.ops.families import const_like, scalar_like
 from minijax.ops.index import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.ops.moving import move_axis, reduced_aval
 from minijax.ops.reduce import lowest
@@ -215,7 +215,7 @@ class ReduceScatter(LinearNamed):
         if d is None and typeof(x).dtype == np.bool_:
             x = mul(convert(x, np.dtype(np.int32), True), axis.size)
         else:
-            x = mul(x, literal(x, axis.size)) if d is None else moving.sum_axis(x, d)
+            x = mul(x, scalar_like(x, axis.size)) if d is None else moving.sum_axis(x, d)
         return [_divide(x, at, axis.size) if tiled else x], [at]
 
 
@@ -352,7 +352,7 @@ def _divide(x: Any, at: int, parts: int) -> Any:
     return moving.reshape(x, (*s[:at], parts, s[at] // parts, *s[at + 1 :]))
 
 
-psum_p = PSum("psum", "add", lambda x, n: mul(literal(x, n), x))
+psum_p = PSum("psum", "add", lambda x, n: mul(scalar_like(x, n), x))
 pmax_p = PExtremum("pmax", "maximum", lambda x, n: x)
 pmin_p = PExtremum("pmin", "minimum", lambda x, n: x)
 all_gather_p = AllGather()
@@ -388,6 +388,13 @@ def _group_size(axis_name: Any, groups: Groups) -> int:
     if len({len(group) for group in groups}) > 1:
         raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
     return len(groups[0])
+
+
+def _in_groups(axis_name: Any, groups: Any, tiled: bool) -> dict:
+    """The parameters that gathers and scatters have const_like."""
+    groups = _check_groups(axis_name, groups)
+    size = _group_size(axis_name, groups)
+    return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
 
 
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
@@ -432,10 +439,10 @@ def _psum_traced(x, axis_name, groups):
 
 def _multiple(leaf: Any, size: int) -> Any:
     if isinstance(leaf, Array):
-        return leaf if size == 1 else mul(literal(leaf, size), leaf)
+        return leaf if size == 1 else mul(scalar_like(leaf, size), leaf)
     if isinstance(leaf, bool):
         return np.int32(leaf * size)
-    return leaf * (literal(leaf, size) if isinstance(leaf, (np.ndarray, np.generic)) else size)
+    return leaf * (scalar_like(leaf, size) if isinstance(leaf, (np.ndarray, np.generic)) else size)
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
@@ -449,7 +456,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
         if isinstance(total, (np.ndarray, np.generic)):
             return np.asarray(total / size, dtype)
         total = convert(total, dtype, typeof(total).weak_type)
-        return div(total, alike(total, size))
+        return div(total, const_like(total, size))
 
     return tree.tree_map(mean, psum(x, axis_name, axis_index_groups=axis_index_groups))
 
@@ -468,21 +475,13 @@ def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
     """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`."""
-    groups = _check_groups(axis_name, axis_index_groups)
-    size = _group_size(axis_name, groups)
+    how = _in_groups(axis_name, axis_index_groups, tiled)
     if to != "varying":
         raise ValueError(f"all_gather: to={to!r} only accepts inputs that are varying in a shard_map")
 
     def one(leaf):
         at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
-        return all_gather_p.bind(
-            _varied(leaf, axis_name),
-            all_gather_dimension=at,
-            axis_index_groups=groups,
-            axis_name=names_of(axis_name),
-            axis_size=size,
-            tiled=tiled,
-        )
+        return all_gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, **how)
 
     return tree.tree_map(one, x)
 
@@ -491,19 +490,11 @@ def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """The sum over a named axis, of which each member keeps its part of one dimension."""
-    groups = _check_groups(axis_name, axis_index_groups)
-    size = _group_size(axis_name, groups)
+    how = _in_groups(axis_name, axis_index_groups, tiled)
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
-        return reduce_scatter_p.bind(
-            _varied(leaf, axis_name),
-            scatter_dimension=at,
-            axis_index_groups=groups,
-            axis_name=names_of(axis_name),
-            axis_size=size,
-            tiled=tiled,
-        )
+        return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, **how)
 
     return tree.tree_map(one, x)
 
@@ -532,14 +523,9 @@ def all_to_all(
         if apart:
             concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
             leaf = moving.expand_dims(leaf, (concat,))
-        out = all_to_all_p.bind(
-            _varied(leaf, axis_name),
-            axis_name=axis_name,
-            split_axis=split,
-            concat_axis=concat,
-            axis_index_groups=groups,
-            tiled=tiled,
-        )
+        how = dict(axis_index_groups=groups, tiled=tiled)
+        leaf = _varied(leaf, axis_name)
+        out = all_to_all_p.bind(leaf, axis_name=axis_name, split_axis=split, concat_axis=concat, **how)
         return squeeze(out, (split,)) if apart else out
 
     return tree.tree_map(one, x)

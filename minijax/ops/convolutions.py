@@ -19,8 +19,7 @@ from minijax.ops.conv import (
     sliding_shape,
 )
 from minijax.ops.dot import Precision, PrecisionLike, canonical_precision, dot_general
-from minijax.ops.linalg import eye
-from minijax.ops.shape import rev
+from minijax.ops.shape import eye, rev
 from minijax.ops.window import padtype_to_pads
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.base.lazy import defer
-from minijax.hlo import spell
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
 from minijax.ops import moving
@@ -47,10 +46,7 @@ class RaggedAllToAll(Named):
 
     def lower(self, e, ins, outs, *operands, axis_name, axis_index_groups):
         groups = device_groups(e, self, axis_name, axis_index_groups)
-        config = {"channel_id": "1 : i64", "replica_groups": spell.int_matrix(groups)}
-        attrs = {"api_version": "4 : i32", "backend_config": spell.dictionary(config)}
-        call = f"stablehlo.custom_call @{self.name}({', '.join(operands)}) {spell.dictionary(attrs)}"
-        return e.results(call, ins, outs)
+        return e.ragged_all_to_all(operands, ins, outs, groups)
 
     def jvp(self, primals, tangents, **params):
         out = self.bind(*primals, **params)
@@ -111,8 +107,7 @@ class _PointToPoint(Named):
         if any(len(set(side)) < len(perm) for side in zip(*perm, strict=True)):
             raise ValueError(f"{self.name} sources and destinations must be unique, got {perm}.")
         rows = device_groups(e, self, axis_name)
-        pairs = spell.int_matrix(np.array([(row[a], row[b]) for row in rows for a, b in perm]).reshape(-1, 2))
-        return f"channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = {pairs}"
+        return [(row[a], row[b]) for row in rows for a, b in perm]
 
 
 class PSend(_PointToPoint):
@@ -124,8 +119,8 @@ class PSend(_PointToPoint):
         return [token_type]
 
     def lower(self, e, ins, outs, x, *, axis_name, perm):
-        attrs = self.pairs(e, axis_name, perm)
-        return e.op("send", (x, e.create_token()), (*ins, token_type), outs, attrs)
+        pairs = self.pairs(e, axis_name, perm)
+        return [e.send(x, e.create_token(), ins[0], pairs)]
 
 
 class PRecv(_PointToPoint):
@@ -138,7 +133,7 @@ class PRecv(_PointToPoint):
         return [out_shape]
 
     def lower(self, e, ins, outs, token, *, out_shape, axis_name, perm):
-        return e.op("recv", (token,), ins, (*outs, token_type), self.pairs(e, axis_name, perm))[:1]
+        return e.recv(token, outs[0], self.pairs(e, axis_name, perm))[:1]
 
 
 ragged_all_to_all_p, psend_p, precv_p = RaggedAllToAll(), PSend(), PRecv()

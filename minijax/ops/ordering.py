@@ -126,9 +126,7 @@ class Tokens(Primitive):
     def lower(self, e, ins, outs, *tokens):
         if self is create_token_p:
             return [e.create_token()]
-        left, names = e.fresh()
-        e.line(f"{left} = stablehlo.after_all {', '.join(tokens)} : !stablehlo.token")
-        return names
+        return [e.after_all(tokens)]
 
 
 class Stage(Primitive):

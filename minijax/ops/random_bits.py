@@ -180,10 +180,7 @@ class RngUniform(Primitive):
             or (ins[0].dtype.name.startswith(("complex", "float8", "float4", "float6")))
         ):
             raise TypeError(f"rng_uniform: unsupported dtype {ins[0].dtype.name}")
-        sizes = ShapedArray((len(shape),), np.dtype(np.int64))
-        dims = e.constant(np.array(shape, np.int64), sizes)
-        text = f"stablehlo.rng {a}, {b}, {dims}, distribution = UNIFORM"
-        return [e.result(text, (*ins, sizes), outs[0])]
+        return [e.rng_uniform(a, b, ins[0], outs[0])]
 
 
 threefry2x32_p = Threefry2x32("threefry2x32", INT)

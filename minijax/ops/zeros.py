@@ -87,7 +87,7 @@ def add_zeros(x: Any, y: Any) -> Any:
 def add_tangents(terms: Sequence, like: Any) -> Any:
     """The sum of tangents of one value, a `Zero` if there are none."""
     if not terms:
-        return Zero(typeof(like).to_tangent_aval())
+        return Zero.from_primal_value(like)
     total = terms[0]
     for t in terms[1:]:
         total = add_zeros(total, t)

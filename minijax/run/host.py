@@ -9,20 +9,15 @@ import numpy as np
 from jaxlib import _jax, xla_client as xc
 
 from minijax.base.cache import cache
+from minijax.hlo.emitter import Emitter
+from minijax.ir.types import ShapedArray
 from minijax.run import client, guards
 
-# dtypes of less than a byte: how MLIR spells them, the wider type they are converted to, and its dtype.
+# dtypes of less than a byte, and those that they are converted to.
 _PACKED = {
-    np.dtype(getattr(ml_dtypes, name)): (hlo, wide_hlo, np.dtype(wide))
-    for name, hlo, wide_hlo, wide in (
-        ("int2", "i2", "i8", "int8"),
-        ("uint2", "ui2", "ui8", "uint8"),
-        ("int4", "i4", "i8", "int8"),
-        ("uint4", "ui4", "ui8", "uint8"),
-        ("int1", "i1", "i8", "int8"),
-        ("uint1", "ui1", "ui8", "uint8"),
-        ("float4_e2m1fn", "f4E2M1FN", "f32", "float32"),
-    )
+    np.dtype(getattr(ml_dtypes, name)): np.dtype(wide)
+    for wide, names in (("int8", "int1 int2 int4"), ("uint8", "uint1 uint2 uint4"), ("float32", "float4_e2m1fn"))
+    for name in names.split()
     if hasattr(ml_dtypes, name)
 }
 _BUILT_IN = 1  # what `dtype.isbuiltin` is for NumPy's own dtypes, which alone the buffer protocol knows
@@ -94,16 +89,12 @@ class WideType:
 
 @cache(maxsize=1024)
 def _unpacker(shape, dtype, device):
-    packed, wide, wide_dtype = _PACKED[dtype]
-    dims = "".join(f"{n}x" for n in shape)
-    source, result = f"tensor<{dims}{packed}>", f"tensor<{dims}{wide}>"
-    text = (
-        f"func.func public @main(%a: {source}) -> {result} {{\n"
-        f"%r = stablehlo.convert %a : ({source}) -> {result}\nreturn %r : {result}\n}}"
-    )
-    program = device.client.compile_and_load(text, [device], xc.CompileOptions())
+    packed, wide = ShapedArray(shape, dtype), ShapedArray(shape, _PACKED[dtype])
+    e = Emitter()
+    e.main([packed], [wide], lambda names: [e.convert(names[0], packed, wide)])
+    program = device.client.compile_and_load(e.text("unpack", {}), [device], xc.CompileOptions())
     native = client.native_sharding(client.single_device_sharding(device), len(shape))
-    handler = _jax.array_result_handler(WideType(shape, wide_dtype), native, committed=True, _skip_checks=True)
+    handler = _jax.array_result_handler(WideType(shape, wide.dtype), native, committed=True, _skip_checks=True)
     return program, handler
 
 

@@ -8,7 +8,6 @@ from jaxlib import _jax, xla_client as xc
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
 from minijax.hlo.module import lower_jaxpr
-from minijax.hlo.spell import results_of, type_of
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.shardings import Sharding
 from minijax.ir.types import ShapedArray
@@ -70,10 +69,7 @@ def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list]
             for p, out in zip(bounds, outs, strict=True)
         ]
 
-    def head(names):
-        return f"  func.func public @main({names[0]}: {type_of(aval)}) -> {results_of(outs)} {{"
-
-    e.function(head, 1, body, outs)
+    e.main([aval], outs, body)
     alone = client.single_device_sharding(device)
     loaded = compile_text(e.text("jit__cut", {}), name="jit__cut", device=device)
     return launcher(loaded, [signature(out, alone, True) for out in outs])

@@ -371,7 +371,7 @@ def test_custom_calls_random_bits_and_single_device_collectives(run):
     def spelled(e, s):
         e.custom_call("potrf", [s], [S], [S, info], backend_config={"uplo": np.uint8(76)},
                       operand_layouts=[(1, 2, 0)], result_layouts=[(1, 2, 0), (0,)], aliases={0: 0},
-                      has_side_effect=True, extra={"mhlo.frontend_attributes": '{a = "b"}'})  # fmt: skip
+                      has_side_effect=True, frontend={"a": "b"})  # fmt: skip
         return e.lines.pop()
 
     lines = []

@@ -37,6 +37,9 @@ class Elementwise(Primitive):
 class Call(Primitive):
     name, multiple_results = "jit", True
 
+    def label(self, params):
+        return f"jit({params['name']})"
+
     def lower(self, e, ins, outs, *operands, jaxpr, name):
         return e.call_jaxpr(jaxpr, name, operands)
 

@@ -6,7 +6,7 @@ from compare import Case, sweep, transformed
 from matrices import case, matrix, same_on_platforms, same_refusals, with_doubles
 
 import minijax
-from minijax.composed.tridiagonal import _eliminated
+from minijax.composed.linalg.tridiagonal import _eliminated
 
 pytestmark = pytest.mark.oracle
 

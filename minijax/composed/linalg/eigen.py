@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.composed.lu import solve
-from minijax.composed.matrices import along, diagonal, typed
+from minijax.composed.linalg.lu import solve
+from minijax.composed.linalg.matrices import (
+    adjoint,
+    along,
+    diagonal,
+    is_complex,
+    matmul,
+    symmetrized,
+    transposed,
+    typed,
+)
+from minijax.composed.linalg.routines import INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
@@ -27,21 +37,9 @@ from minijax.ops.elementwise import (
     real,
     sub,
 )
-from minijax.ops.linalg import (
-    INT32,
-    Linalg,
-    adjoint,
-    external,
-    eye,
-    is_complex,
-    matmul,
-    symmetrized,
-    transposed,
-    where_found,
-)
 from minijax.ops.moving import sum_axes, sum_axis
 from minijax.ops.reduce import argmax
-from minijax.ops.shape import broadcasted_iota
+from minijax.ops.shape import broadcasted_iota, eye
 
 # ---- general eigenvalues ----------------------------------------------------------------------------
 
@@ -78,18 +76,12 @@ class Eig(Linalg):
         infos, vectors = ShapedArray(batch, INT32), ShapedArray((*batch, n, n), outs[0].dtype)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 + is_real)
         sides = {"left": compute_left_eigenvectors, "right": compute_right_eigenvectors}
-        *parts, left, right, info = external(
-            e,
-            self.name,
-            [x],
-            ins,
-            [*values, vectors, vectors, infos],
-            cpu=("geev", {f"compute_{side}": "V" if wanted else "N" for side, wanted in sides.items()}),
-            gpu=(f"hybrid_eig_{'real' if is_real else 'comp'}", sides | {"magma": _MAGMA[implementation]}),
-        )
-        w = e.result(f"stablehlo.complex {', '.join(parts)}", values, outs[0]) if is_real else parts[0]
+        cpu = ("geev", {f"compute_{side}": "V" if wanted else "N" for side, wanted in sides.items()})
+        gpu = (f"hybrid_eig_{'real' if is_real else 'comp'}", sides | {"magma": _MAGMA[implementation]})
+        *parts, left, right, info = self.routine(e, [x], ins, [*values, vectors, vectors, infos], cpu=cpu, gpu=gpu)
+        w = e.complex(*parts, values[0], outs[0]) if is_real else parts[0]
         found = [w, *(v for v, wanted in zip((left, right), sides.values(), strict=True) if wanted)]
-        return where_found(e, (info, infos), found, outs)
+        return where_succeeded(e, (info, infos), found, outs)
 
     def jvp(self, primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors,
             enable_eigvec_derivs, implementation):  # fmt: skip
@@ -169,13 +161,9 @@ def eig(
             stacklevel=2,
         )
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.CUSOLVER
-    return eig_p.bind(
-        x,
-        compute_left_eigenvectors=compute_left_eigenvectors,
-        compute_right_eigenvectors=compute_right_eigenvectors,
-        enable_eigvec_derivs=enable_eigvec_derivs,
-        implementation=implementation,
-    )
+    left, right = compute_left_eigenvectors, compute_right_eigenvectors
+    how = dict(enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
+    return eig_p.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=right, **how)
 
 
 # ---- Hermitian eigenvalues --------------------------------------------------------------------------
@@ -214,18 +202,9 @@ class Eigh(Linalg):
             raise NotImplementedError("eigh: the QDWH implementation is only supported on TPU")
         if e.platform == "cpu" and algorithm is EighImplementation.JACOBI:
             raise NotImplementedError("eigh: the Jacobi implementation is not supported on CPU")
-        infos = ShapedArray(ins[0].shape[:-2], INT32)
-        *found, info = external(
-            e,
-            self.name,
-            [x],
-            ins,
-            [*outs, infos],
-            aliases={0: 0},
-            cpu=("syevd", {"mode": "V", "uplo": "L" if lower else "U"}),
-            gpu=("solver_syevd_ffi", {"algorithm": np.uint8(_SOLVERS[algorithm]), "lower": lower}),
-        )
-        return where_found(e, (info, infos), found, outs)
+        cpu = ("syevd", {"mode": "V", "uplo": "L" if lower else "U"})
+        gpu = ("solver_syevd_ffi", {"algorithm": np.uint8(_SOLVERS[algorithm]), "lower": lower})
+        return self.checked_routine(e, [x], ins, outs, aliases={0: 0}, cpu=cpu, gpu=gpu)
 
     def _on_tpu(self, e, ins, outs, x, lower, sort, whole, algorithm):
         n = ins[0].shape[-1]
@@ -263,15 +242,9 @@ def eigh(
     implementation: EighImplementation | None = None,
 ) -> tuple:
     """Eigenvectors, as columns, and rising eigenvalues of Hermitian matrices; NaN without convergence."""
-    return tuple(
-        eigh_p.bind(
-            symmetrized(x) if symmetrize_input else x,
-            lower=lower,
-            sort_eigenvalues=sort_eigenvalues,
-            subset_by_index=subset_by_index,
-            algorithm=implementation,
-        )
-    )
+    x = symmetrized(x) if symmetrize_input else x
+    how = dict(lower=lower, sort_eigenvalues=sort_eigenvalues, subset_by_index=subset_by_index)
+    return tuple(eigh_p.bind(x, **how, algorithm=implementation))
 
 
 # ---- reduced forms ----------------------------------------------------------------------------------
@@ -288,17 +261,8 @@ class Hessenberg(Linalg):
         return [(x.shape[-2:], x.dtype), ((max(x.shape[-1] - 1, 0),), x.dtype)]
 
     def lower(self, e, ins, outs, x):
-        infos, n = ShapedArray(ins[0].shape[:-2], INT32), ins[0].shape[-1]
-        *found, info = external(
-            e,
-            self.name,
-            [x],
-            ins,
-            [*outs, infos],
-            aliases={0: 0},
-            cpu=("gehrd", {"low": np.int32(1), "high": np.int32(n)}),
-        )
-        return where_found(e, (info, infos), found, outs)
+        cpu = ("gehrd", {"low": np.int32(1), "high": np.int32(ins[0].shape[-1])})
+        return self.checked_routine(e, [x], ins, outs, aliases={0: 0}, cpu=cpu)
 
 
 class Schur(Linalg):
@@ -317,16 +281,9 @@ class Schur(Linalg):
         aval, (*batch, n, _) = ins[0], ins[0].shape
         infos = ShapedArray(tuple(batch), INT32)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 if aval.dtype.kind == "c" else 2)
-        *found, info = external(
-            e,
-            self.name,
-            [x],
-            ins,
-            [aval, aval, *values, infos, infos],
-            aliases={0: 0},
-            cpu=("gees", {"mode": "V" if compute_schur_vectors else "N", "sort": "N"}),
-        )
-        return where_found(e, (info, infos), found[: len(outs)], outs)
+        cpu = ("gees", {"mode": "V" if compute_schur_vectors else "N", "sort": "N"})
+        results = [aval, aval, *values, infos]
+        return self.checked_routine(e, [x], ins, results, len(outs), aliases={0: 0}, cpu=cpu)
 
 
 class Tridiagonal(Linalg):
@@ -343,18 +300,8 @@ class Tridiagonal(Linalg):
         return [(x.shape[-2:], x.dtype), ((n,), real_dtype), ((n - 1,), real_dtype), ((n - 1,), x.dtype)]
 
     def lower(self, e, ins, outs, x, *, lower):
-        infos = ShapedArray(ins[0].shape[:-2], INT32)
-        *found, info = external(
-            e,
-            self.name,
-            [x],
-            ins,
-            [*outs, infos],
-            aliases={0: 0},
-            cpu=("sytrd", {"uplo": "L" if lower else "U"}),
-            gpu=("solver_sytrd_ffi", {"lower": lower}),
-        )
-        return where_found(e, (info, infos), found, outs)
+        cpu, gpu = ("sytrd", {"uplo": "L" if lower else "U"}), ("solver_sytrd_ffi", {"lower": lower})
+        return self.checked_routine(e, [x], ins, outs, aliases={0: 0}, cpu=cpu, gpu=gpu)
 
 
 hessenberg_p, schur_p, tridiagonal_p = Hessenberg(), Schur(), Tridiagonal()

@@ -6,12 +6,24 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.native import approx_top_k_reduction_output_size
-from minijax.hlo import spell
+from minijax.composed.along import along
+from minijax.composed.linalg.matrices import from_front
+from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.numpy.taking import take_along_axis
+from minijax.ops import moving
+from minijax.ops.indexing import GatherScatterMode
+from minijax.ops.scatter import gather
 
 _INDEX = np.dtype(np.int32)
+
+
+@jitted("take_along_axis", static=("axis",))
+def _elements(x: Any, places: Any, axis: int) -> Any:
+    """The elements at places along an axis."""
+    plan = along(typeof(x).shape, typeof(places).shape, axis)
+    vectors = moving.reshape_to(from_front(places, typeof(x).shape[axis]), (*plan.index_shape, 1))
+    return gather(x, vectors, plan.numbers, plan.slice_sizes, mode=GatherScatterMode.FILL_OR_DROP)
 
 
 class ApproxTopK(Primitive):
@@ -35,12 +47,9 @@ class ApproxTopK(Primitive):
             raise ValueError(f"approx_top_k: k must be smaller than the size of reduction_dim {size}, got {k}")
         if not dtypes.issubdtype(x.dtype, np.floating):
             raise ValueError(f"approx_top_k: operand must be a floating type, got {x.dtype}")
+        how = k, recall_target, aggregate_to_topk, reduction_input_size_override
         sizes[reduction_dimension] = (
-            k
-            if aggregate_to_topk
-            else approx_top_k_reduction_output_size(
-                size, x.ndim, k, recall_target, aggregate_to_topk, reduction_input_size_override
-            )[0]
+            k if aggregate_to_topk else approx_top_k_reduction_output_size(size, x.ndim, *how)[0]
         )
         return [x.update(shape=tuple(sizes)), ShapedArray(tuple(sizes), _INDEX, x.weak_type)]
 
@@ -48,14 +57,8 @@ class ApproxTopK(Primitive):
               reduction_input_size_override):  # fmt: skip
         (aval,) = ins
         axis = reduction_dimension % aval.ndim
-        unit, index, flag = (ShapedArray((), d) for d in (aval.dtype, _INDEX, np.dtype(bool)))
-        direction = "GT" if is_max_k else "LT"
-
-        def better(a, b, *places):
-            return [e.result(f"stablehlo.compare {direction}, {a}, {b}", (unit, unit), flag)]
-
-        name = f"top_k_{direction.lower()}_{spell.element(aval.dtype)}_comparator"
-        comparator = e.shared(name, None, (unit, unit, index, index), (flag,), better, "")
+        unit, index = (ShapedArray((), d) for d in (aval.dtype, _INDEX))
+        comparator = e.top_k_comparator("GT" if is_max_k else "LT", aval.dtype)
         places = ShapedArray(aval.shape, _INDEX)
         numbers, nowhere = e.iota(axis, places), e.constant(-1, index)
         worst = e.constant(-np.inf if is_max_k else np.inf, unit)
@@ -68,14 +71,8 @@ class ApproxTopK(Primitive):
         }
         if e.platform != "tpu":
             config["is_fallback"] = True
-        return e.custom_call(
-            "ApproxTopK",
-            (x, numbers, worst, nowhere),
-            (aval, places, unit, index),
-            outs,
-            backend_config=config,
-            called=(comparator,),
-        )
+        operands, types = (x, numbers, worst, nowhere), (aval, places, unit, index)
+        return e.custom_call("ApproxTopK", operands, types, outs, backend_config=config, called=(comparator,))
 
     def jvp(self, primals, tangents, **params):
         values, places = self.bind(*primals, **params)
@@ -83,7 +80,7 @@ class ApproxTopK(Primitive):
         (t,) = tangents
         if type(t) is Zero:
             return [values, places], [Zero(typeof(values).to_tangent_aval()), none]
-        return [values, places], [take_along_axis(t, places, params["reduction_dimension"]), none]
+        return [values, places], [_elements(t, places, params["reduction_dimension"] % typeof(t).ndim), none]
 
     def batch(self, axis, operands, dims, *, reduction_dimension, **params):
         (d,) = dims
@@ -94,45 +91,24 @@ class ApproxTopK(Primitive):
 approx_top_k_p = ApproxTopK()
 
 
-def approx_max_k(
-    operand: Any,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> list:
+def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> list:  # fmt: skip
     """The `k` largest elements of floats along an axis, and their places; on TPUs some may be missed.
 
     `recall_target` is the share that is found there, by the algorithm of arXiv:2206.14286; elsewhere all are.
     Without `aggregate_to_topk` there may be more than `k`, not in order.
     """
-    return approx_top_k_p.bind(
-        operand,
-        k=k,
-        reduction_dimension=reduction_dimension,
-        recall_target=recall_target,
-        is_max_k=True,
-        reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=aggregate_to_topk,
-    )
+    how = k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk
+    return _approx(operand, True, *how)
 
 
-def approx_min_k(
-    operand: Any,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> list:
+def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> list:  # fmt: skip
     """The `k` smallest elements of floats along an axis, and their places, as `approx_max_k`."""
-    return approx_top_k_p.bind(
-        operand,
-        k=k,
-        reduction_dimension=reduction_dimension,
-        recall_target=recall_target,
-        is_max_k=False,
-        reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=aggregate_to_topk,
-    )
+    how = k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk
+    return _approx(operand, False, *how)
+
+
+def _approx(x, is_max_k, k, dimension, recall_target, size_override, aggregate):
+    params = dict(k=k, reduction_dimension=dimension, recall_target=recall_target, is_max_k=is_max_k)
+    return approx_top_k_p.bind(x, **params, reduction_input_size_override=size_override, aggregate_to_topk=aggregate)

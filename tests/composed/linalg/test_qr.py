@@ -8,7 +8,7 @@ from compare import Case, sweep, transformed
 from matrices import case, matrix, same_on_platforms, same_refusals, with_doubles
 
 import minijax
-from minijax.composed.qr import _reflected
+from minijax.composed.linalg.qr import _reflected
 
 pytestmark = pytest.mark.oracle
 

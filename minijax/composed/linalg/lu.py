@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache
-from minijax.composed.matrices import dot, from_front, over_batch, take_rows
+from minijax.composed.linalg.matrices import dot, from_front, over_batch, take_rows, tril, triu
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
+from minijax.composed.linalg.triangular import triangular_solve
 from minijax.control.custom_solve import linear_solve
 from minijax.dispatch.jitted import jitted
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
@@ -16,12 +18,11 @@ from minijax.ops import moving
 from minijax.ops.convert import stop_gradient
 from minijax.ops.dot import Precision, dot_general
 from minijax.ops.elementwise import add
-from minijax.ops.families import Kinds, literal
+from minijax.ops.families import Kinds, scalar_like
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.linalg import INT32, Linalg, external, eye, triangular_solve, tril, triu, where_found
 from minijax.ops.scatter import scatter
-from minijax.ops.shape import iota, pad, slice as slice_, squeeze
+from minijax.ops.shape import eye, iota, pad, slice as slice_, squeeze
 from minijax.ops.sort import sort_key_val
 from minijax.transforms.batch import batch_flat, place
 
@@ -42,35 +43,25 @@ class LUPivotsToPermutation(Linalg):
         return [((permutation_size,), INT32)]
 
     def lower(self, e, ins, outs, pivots, *, permutation_size):
-        return [_emit_permutation(e, pivots, ins[0], outs[0])]
+        (aval,), (out,) = ins, outs
+        if e.platform in GPU:
+            routine = "_lu_pivots_to_permutation", {}
+            return self.routine(e, [pivots], ins, outs, gpu=routine, batch=aval.ndim - 1)
+        start = e.iota(out.ndim - 1, out)
+        if not aval.shape[-1]:
+            return [start]
+        unit = ShapedArray((), INT32)
+        closed = _transposition(aval, out)
 
+        def again(pivots, step, i, permutation):
+            return [e.compare("LT", step, e.constant(aval.shape[-1], unit), unit)]
 
-def _emit_permutation(e: Any, pivots: str, aval: ShapedArray, out: ShapedArray) -> str:
-    if e.platform in ("cuda", "rocm"):
-        return external(
-            e,
-            "lu_pivots_to_permutation",
-            [pivots],
-            [aval],
-            [out],
-            gpu=("_lu_pivots_to_permutation", {}),
-            batch=aval.ndim - 1,
-        )[0]
-    start = e.iota(out.ndim - 1, out)
-    if not aval.shape[-1]:
-        return start
-    unit = ShapedArray((), INT32)
-    closed = _transposition(aval, out)
+        def body(pivots, step, i, permutation):
+            i, permutation = e.call_jaxpr(closed, "closed_call", [pivots, i, permutation])
+            return [pivots, e.binary("add", step, e.constant(1, unit), unit), i, permutation]
 
-    def again(pivots, step, i, permutation):
-        return [e.compare("LT", step, e.constant(aval.shape[-1], unit), unit)]
-
-    def body(pivots, step, i, permutation):
-        i, permutation = e.call_jaxpr(closed, "closed_call", [pivots, i, permutation])
-        return [pivots, e.binary("add", step, e.constant(1, unit), unit), i, permutation]
-
-    inits = [pivots, e.constant(0, unit), e.constant(0, unit), start]
-    return e.while_(inits, [aval, unit, unit, out], again, body)[3]
+        inits = [pivots, e.constant(0, unit), e.constant(0, unit), start]
+        return e.while_(inits, [aval, unit, unit, out], again, body)[3:]
 
 
 @cache.cache
@@ -90,7 +81,7 @@ def _transposition(pivots: ShapedArray, permutation: ShapedArray) -> ClosedJaxpr
 
     def step(pivots, i, permutation):
         inner = lambda p, q: exchange(p, i, q)  # noqa: E731
-        after = add(i, literal(i, 1))
+        after = add(i, scalar_like(i, 1))
         return [after, *over_batch(inner, typeof(pivots).shape[:-1])(pivots, permutation)]
 
     jaxpr, _ = trace_to_jaxpr(step, [pivots, ShapedArray((), INT32), permutation], DebugInfo("scan", "body"))
@@ -111,12 +102,16 @@ class LU(Linalg):
         if e.platform == "tpu":
             return e.custom_call("LuDecomposition", [x], ins, outs, api_version=2)
         infos = ShapedArray(ins[0].shape[:-2], INT32)
-        found, pivots, info = external(
-            e, self.name, [x], ins, [*outs[:2], infos], cpu=("getrf", {}), gpu=("solver_getrf_ffi", {}), aliases={0: 0}
+        found, pivots, info = self.routine(
+            e, [x], ins, [*outs[:2], infos], cpu=("getrf", {}), gpu=("solver_getrf_ffi", {}), aliases={0: 0}
         )
         pivots = e.binary("subtract", pivots, e.full(1, outs[1]), outs[1])
-        (found,) = where_found(e, (info, infos), [found], outs[:1], "GE")
-        return [found, pivots, _emit_permutation(e, pivots, outs[1], outs[2])]
+        (found,) = where_succeeded(e, (info, infos), [found], outs[:1], "GE")
+        _, types, permuted = [[out] for out in outs]
+        permutation = lu_pivots_to_permutation_p.lower(
+            e, types, permuted, pivots, permutation_size=permuted[0].shape[-1]
+        )
+        return [found, pivots, *permutation]
 
     def jvp(self, primals, tangents):
         factors, pivots, permutation = self.bind(*primals)
@@ -130,7 +125,7 @@ def _push_lu(da: Any, lu: Any, permutation: Any) -> list:
     """The tangent of both factors in one matrix."""
     dtype, (m, n) = typeof(lu).dtype, typeof(lu).shape
     k = min(m, n)
-    zero = literal(lu, 0)
+    zero = scalar_like(lu, 0)
     part = lambda rows, columns: lu if (rows, columns) == (m, n) else slice_(lu, (0, 0), (rows, columns))  # noqa: E731
     product = lambda x, y: dot(x, y, Precision.HIGHEST)  # noqa: E731
     lower = add(pad(tril(part(m, k), -1), zero, ((0, 0, 0), (0, m - k, 0))), eye(m, m, dtype))

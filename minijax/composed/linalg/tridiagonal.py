@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from minijax.composed.matrices import along
+from minijax.composed.linalg.matrices import along
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.control.scan import scan
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.elementwise import div, mul, neg, sub
-from minijax.ops.families import emit, literal
+from minijax.ops.families import emit, scalar_like
 from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.linalg import GPU, INT32, Linalg, external, foreign_call, where_found
 from minijax.ops.scatter import scatter_add
 from minijax.ops.shape import concatenate, slice as slice_, squeeze
 from minijax.ops.zeros import add_any, instantiate
@@ -41,16 +41,16 @@ class TridiagonalSolve(Linalg):
             if e.platform == "tpu":
                 raise NotImplementedError("tridiagonal_solve: perturb_singular=True is not supported on this platform.")
             target = f"{gpu}_tridiagonal_solve_perturbed" if gpu else "tridiagonal_solve_perturbed_ffi"
-            return foreign_call(e, target, operands, ins, outs, {}, batch=batch)
+            return e.batched_call(target, operands, ins, outs, {}, batch=batch)
         if e.platform == "tpu":
             return emit(e, _eliminated, ins, operands)
         if gpu:
-            return foreign_call(e, f"{gpu}sparse_gtsv2_ffi", operands, ins, outs, {}, {3: 0}, batch)
+            return e.batched_call(f"{gpu}sparse_gtsv2_ffi", operands, ins, outs, {}, {3: 0}, batch)
         infos = ShapedArray(ins[0].shape[:-1], INT32)
-        *_, x, info = external(
-            e, self.name, operands, ins, [*ins, infos], cpu=("gtsv", {}), batch=batch, aliases={i: i for i in range(4)}
+        *_, x, info = self.routine(
+            e, operands, ins, [*ins, infos], cpu=("gtsv", {}), batch=batch, aliases={i: i for i in range(4)}
         )
-        return where_found(e, (info, infos), [x], outs)
+        return where_succeeded(e, (info, infos), [x], outs)
 
     def jvp(self, primals, tangents, **how):
         *diagonals, b = primals
@@ -69,7 +69,7 @@ class TridiagonalSolve(Linalg):
         n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
         if not n:
             return [None, None, None, cts[0]]
-        outside = literal(d, 0)
+        outside = scalar_like(d, 0)
         lost = _part(du, axis, n - 1, n)
         lower = concatenate([moving.full(typeof(lost).shape, outside), _part(du, axis, 0, n - 1)], axis)
         kept = _part(dl, axis, 1, n)

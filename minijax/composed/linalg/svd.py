@@ -6,28 +6,17 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.composed.matrices import along, diagonal, dot, on_diagonal, typed
+from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot, on_diagonal, transposed, typed
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.dot import Precision
 from minijax.ops.elementwise import add, conj, div, eq, mul, real, sub
-from minijax.ops.families import emit, literal
+from minijax.ops.families import emit, is_complex, scalar_like
 from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.linalg import (
-    GPU,
-    INT32,
-    Linalg,
-    adjoint,
-    external,
-    eye,
-    foreign_call,
-    is_complex,
-    transposed,
-    where_found,
-)
 from minijax.ops.scatter import scatter
-from minijax.ops.shape import iota, slice as slice_
+from minijax.ops.shape import eye, iota, slice as slice_
 
 
 class SvdAlgorithm(enum.Enum):
@@ -80,7 +69,7 @@ class SVD(Linalg):
         on = _on_cpu if e.platform == "cpu" else _on_gpu
         info, found = on(e, x, ins[0], outs[0], full_matrices, compute_uv, algorithm)
         infos = ShapedArray(ins[0].shape[:-2], INT32)
-        return where_found(e, (info, infos), found[: len(outs)], outs)
+        return where_succeeded(e, (info, infos), found[: len(outs)], outs)
 
     def jvp(self, primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
         (a,), (da,) = primals, tangents
@@ -127,7 +116,7 @@ def _on_cpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
         raise NotImplementedError("The SVD Jacobi and Polar algorithms are not implemented on CPU.")
     found = _found(aval, values, (m, m if full_matrices else k), (n if full_matrices else k, n))
     routine = _ON_CPU[algorithm], {"mode": "N" if not compute_uv else "A" if full_matrices else "S"}
-    _, *results, info = external(e, "svd", [x], [aval], found, cpu=routine, aliases={0: 0})
+    _, *results, info = svd_p.routine(e, [x], [aval], found, cpu=routine, aliases={0: 0})
     return info, results
 
 
@@ -146,7 +135,7 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
         wide = full_matrices or algorithm is SvdAlgorithm.JACOBI and k <= 32
         config["full_matrices"] = wide
         found = _found(aval, values, (m, m if wide else k), (n, n if wide else k))
-        _, s, u, v, info = foreign_call(e, target, [x], [aval], found, config, {0: 0})
+        _, s, u, v, info = e.batched_call(target, [x], [aval], found, config, {0: 0})
         if not compute_uv:
             return info, [s]
         cut = k if wide and not full_matrices else None
@@ -156,8 +145,8 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
     )  # the routine wants no fewer rows than columns: it gets the transpose, row by row
     left, right = (m, m if full_matrices else k), (n if full_matrices else k, n)
     found = _found(aval, values, *((right, left) if turned else (left, right)) if compute_uv else ((), ()))
-    _, s, u, vt, info = foreign_call(
-        e, target, [x], [aval], found, config | {"transposed": turned}, {0: 0}, by_column=not turned
+    _, s, u, vt, info = e.batched_call(
+        target, [x], [aval], found, config | {"transposed": turned}, {0: 0}, by_column=not turned
     )
     return info, [s, vt, u] if turned else [s, u, vt]
 
@@ -181,15 +170,15 @@ def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) 
     """Tangents of the left and right singular vectors, as columns."""
     u, ut, v, vt = sides
     ndim, k = typeof(u).ndim, typeof(s).shape[-1]
-    one = literal(s, 1)
+    one = scalar_like(s, 1)
     squares = mul(add(row, transposed(row)), sub(row, transposed(row)))
     same = eye(k, k, typeof(s).dtype)
     same = moving.expand_dims(same, tuple(range(ndim - 2)))
     weights = sub(div(one, add(squares, same)), same)
     right, left = mul(typed(row, u), inner), mul(transposed(typed(row, u)), inner)
-    zero = convert(eq(s, literal(s, 0)), typeof(s).dtype)
+    zero = convert(eq(s, scalar_like(s, 0)), typeof(s).dtype)
     inverse = _diagonal_matrix(sub(div(one, add(s, zero)), zero))
-    turn = mul(mul(literal(inner, 0.5), sub(inner, adjoint(inner))), typed(inverse, u))
+    turn = mul(mul(scalar_like(inner, 0.5), sub(inner, adjoint(inner))), typed(inverse, u))
     du = _dot(u, add(mul(typed(weights, u), add(right, adjoint(right))), turn))
     dv = _dot(v, mul(typed(weights, u), add(left, adjoint(left))))
     m, n = typeof(da).shape[-2:]
@@ -206,7 +195,7 @@ def _diagonal_matrix(x: Any) -> Any:
     *batch, n = typeof(x).shape
     d = len(batch)
     at = iota(np.int32, n)
-    zeros = moving.full((*batch, n, n), literal(x, 0))
+    zeros = moving.full((*batch, n, n), scalar_like(x, 0))
     numbers = ScatterDimensionNumbers(tuple(range(d)), (d, d + 1), (d, d + 1))
     return scatter(zeros, on_diagonal(at, n), x, numbers)
 

@@ -3,19 +3,20 @@
 from typing import Any
 
 from minijax.base import dtypes
-from minijax.composed.lu import lu, lu_solve
-from minijax.composed.matrices import dot, from_front, over_batch, typed
+from minijax.composed.linalg.lu import lu, lu_solve
+from minijax.composed.linalg.matrices import adjoint, dot, from_front, over_batch, tril, triu, typed
+from minijax.composed.linalg.routines import INT32, Linalg
+from minijax.composed.linalg.triangular import triangular_solve
 from minijax.control.fori import fori_loop
 from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
 from minijax.ops.dot import Precision, dot_general
 from minijax.ops.elementwise import add, conj, mul, real, sub
-from minijax.ops.families import emit, literal
+from minijax.ops.families import emit, is_complex, scalar_like
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.ops.linalg import INT32, Linalg, adjoint, external, eye, is_complex, triangular_solve, tril, triu
 from minijax.ops.scatter import gather
-from minijax.ops.shape import concatenate, pad, slice as slice_
+from minijax.ops.shape import concatenate, eye, pad, slice as slice_
 
 # ---- reflectors -------------------------------------------------------------------------------------
 
@@ -43,9 +44,7 @@ class HouseholderProduct(Linalg):
     def lower(self, e, ins, outs, a, taus):
         if e.platform == "tpu":
             return e.custom_call("ProductOfElementaryHouseholderReflectors", [a, taus], ins, outs, api_version=1)
-        return external(
-            e, self.name, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}), aliases={0: 0}
-        )
+        return self.routine(e, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}), aliases={0: 0})
 
 
 class Ormqr(Linalg):
@@ -67,7 +66,7 @@ class Ormqr(Linalg):
         if e.platform == "tpu":
             return emit(e, _reflected, ins, [a, taus, c], left=left, transpose=transpose)
         config = {"left": left, "transpose": transpose}
-        return external(e, self.name, [a, taus, c], ins, outs, cpu=("ormqr", config),
+        return self.routine(e, [a, taus, c], ins, outs, cpu=("ormqr", config),
                         gpu=("solver_ormqr_ffi", config), aliases={2: 0})  # fmt: skip
 
 
@@ -130,7 +129,7 @@ class Geqrf(Linalg):
     def lower(self, e, ins, outs, x):
         if e.platform == "tpu":
             return e.custom_call("Qr", [x], ins, outs, api_version=1)
-        return external(e, self.name, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), aliases={0: 0})
+        return self.routine(e, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), aliases={0: 0})
 
 
 class Geqp3(Linalg):
@@ -148,15 +147,8 @@ class Geqp3(Linalg):
 
     def lower(self, e, ins, outs, x, free, *, use_magma):
         magma = {None: "auto", True: "on", False: "off"}[use_magma]
-        packed, pivots, taus = external(
-            e,
-            self.name,
-            [x, free],
-            ins,
-            outs,
-            aliases={0: 0, 1: 1},
-            cpu=("geqp3", {}),
-            gpu=("hybrid_geqp3", {"magma": magma}),
+        packed, pivots, taus = self.routine(
+            e, [x, free], ins, outs, aliases={0: 0, 1: 1}, cpu=("geqp3", {}), gpu=("hybrid_geqp3", {"magma": magma})
         )
         return [packed, e.binary("subtract", pivots, e.full(1, outs[1]), outs[1]), taus]
 
@@ -200,7 +192,7 @@ def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | Non
     k = m if full_matrices else min(m, n)
     if not m or not n:
         unit = moving.broadcast_to_shape(eye(m, k, dtype, typeof(x).ndim), (*batch, m, k))
-        empty = [unit, moving.full((*batch, k, n), literal(x, 0))]
+        empty = [unit, moving.full((*batch, k, n), scalar_like(x, 0))]
         return [*empty, moving.full((*batch, n), INT32.type(0))] if pivoting else empty
     if pivoting:
         free = moving.full((*batch, n), INT32.type(0))
@@ -211,7 +203,7 @@ def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | Non
         q = householder_product(_corner(packed, m, m), taus)
     elif full_matrices:
         growth = [(0, 0, 0)] * (len(batch) + 1) + [(0, m - n, 0)]
-        q = householder_product(pad(packed, literal(x, 0), growth), taus)
+        q = householder_product(pad(packed, scalar_like(x, 0), growth), taus)
     else:
         q = householder_product(packed, taus)
         packed = _corner(packed, n, n)
@@ -280,7 +272,7 @@ def _push_full(dx: Any, q: Any, r: Any) -> tuple:
     change = sub(d_lower, dot(yt, d_upper))
     d_more = sub(moved, dot(slope, adjoint(change)))
     dq = concatenate([dq, d_more], ndim - 1)
-    zeros = moving.full((*typeof(dx).shape[:-2], m - n, n), literal(dx, 0))
+    zeros = moving.full((*typeof(dx).shape[:-2], m - n, n), scalar_like(dx, 0))
     return dq, concatenate([dr, zeros], ndim - 2)
 
 

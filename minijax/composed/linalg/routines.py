@@ -1,0 +1,121 @@
+"""What operations on matrices share: their types, and the calls of LAPACK and of the libraries for GPUs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.ir.primitive import Axis, Primitive
+from minijax.ir.types import ShapedArray
+from minijax.ops import moving
+from minijax.ops.families import INEXACT, Kinds, check_same_dtypes
+
+INT32 = np.dtype(np.int32)
+LAPACK = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+GPU = {"cuda": "cu", "rocm": "hip"}
+_OF_COMPLEX = {"or": "un", "sy": "he"}
+
+
+Routine = tuple[str, Mapping[str, Any]]  # its name, and what configures it: characters are strings
+
+
+class Linalg(Primitive):
+    """An operation on the last axes of its operands (`ranks` of them); the others are batch axes."""
+
+    accepts: Kinds = INEXACT
+    ranks: tuple[int, ...] = (2,)
+    square = False
+
+    def infer(self, *avals, **params):
+        batch, weak = self.check(avals), all(a.weak_type for a in avals)
+        found = self.results(*avals, **params)
+        return [ShapedArray((*batch, *shape), dtype, weak) for shape, dtype in found]
+
+    def results(self, *avals: ShapedArray, **params: Any) -> list[tuple[tuple, Any]]:
+        """The shape, without batch axes, and the dtype of each result."""
+        raise NotImplementedError
+
+    def check(self, avals: Sequence[ShapedArray]) -> tuple:
+        """The batch axes, if the operands' types are right."""
+        for i, (a, rank) in enumerate(zip(avals, self.ranks, strict=True)):
+            if not self.accepts.accepts(a.dtype):
+                raise TypeError(
+                    f"{self.name} does not accept dtype {a.dtype.name} at position {i}. Accepted dtypes at "
+                    f"position {i} are subtypes of {self.accepts}."
+                )
+            if a.ndim < rank:
+                raise TypeError(f"Input {i} to {self.name} must have rank at least {rank}, but got shape={a.shape}")
+        if len(avals) > 1:
+            check_same_dtypes(self.name, *avals)
+        batch = [a.shape[: a.ndim - rank] for a, rank in zip(avals, self.ranks, strict=True)]
+        if any(len(b) != len(batch[0]) for b in batch):
+            raise TypeError(
+                f"All inputs to {self.name} must have the same number of batch dimensions, but got "
+                f"{[len(b) for b in batch]} batch dimensions for the inputs."
+            )
+        if any(b != batch[0] for b in batch):
+            raise ValueError(f"{self.name}: the batch dimensions of the inputs must be equal, got {batch}.")
+        if self.square and avals[0].shape[-1] != avals[0].shape[-2]:
+            which = "first input" if len(avals) > 1 else "input"
+            raise ValueError(f"The {which} to {self.name} must be a square matrix. Got shape {avals[0].shape}.")
+        return batch[0]
+
+    def routine(self, e: Any, operands: Sequence[str], ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *,
+                cpu: Routine | None = None, gpu: Routine | None = None, aliases: Mapping[int, int] | None = None,
+                batch: int | None = None) -> list[str]:  # fmt: skip
+        """Calls a routine of LAPACK, without the letter of the dtype, or of a library for GPUs, without its maker."""
+        if e.platform == "cpu" and cpu:
+            target, config = _lapack_name(cpu[0], ins[0].dtype), cpu[1]
+            config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in config.items()}
+        elif e.platform in GPU and gpu:
+            target, config = GPU[e.platform] + gpu[0], gpu[1]
+        else:
+            return Primitive.lower(self, e, ins, outs)
+        return e.batched_call(target, operands, ins, outs, config, aliases, batch)
+
+    def checked_routine(self, e: Any, operands: Sequence[str], ins: Sequence[ShapedArray],
+                        outs: Sequence[ShapedArray], count: int | None = None, **how: Any) -> list[str]:  # fmt: skip
+        """The first `count` results of a routine that also says where it succeeded; NaN elsewhere."""
+        infos = ShapedArray(ins[0].shape[:-2], INT32)
+        *results, info = self.routine(e, operands, ins, [*outs, infos], **how)
+        return where_succeeded(e, (info, infos), results[:count], outs[:count])
+
+    def batch(self, axis, operands, dims, **params):
+        results = self.bind_all(batch_in_front(axis, operands, dims), params)
+        return results, [0] * len(results)
+
+
+def batch_in_front(axis: Axis, operands: Sequence, dims: Sequence) -> list:
+    return [moving.axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
+
+
+def _lapack_name(routine: str, dtype: Any) -> str:
+    if dtype.name not in LAPACK:
+        raise NotImplementedError(f"{routine}: Unsupported dtype {dtype.name}.")
+    if dtype.kind == "c":
+        routine = _OF_COMPLEX.get(routine[:2], routine[:2]) + routine[2:]
+    return f"lapack_{LAPACK[dtype.name]}{routine}_ffi"
+
+
+def where_succeeded(
+    e: Any, info: tuple[str, ShapedArray], results: Sequence[str], outs: Sequence[ShapedArray], direction: str = "EQ"
+) -> list[str]:
+    """A routine's results where its `info` is zero (or not below it), NaN elsewhere."""
+    name, aval = info
+    unit = ShapedArray((), aval.dtype)
+    zero = e.broadcast_in_dim(e.constant(0, unit), unit, aval, ())
+    ok = e.compare(direction, name, zero, aval), ShapedArray(aval.shape, np.dtype(bool))
+    return [_nan_unless(e, ok, x, out) for x, out in zip(results, outs, strict=True)]
+
+
+def _nan_unless(e: Any, ok: tuple[str, ShapedArray], x: str, aval: ShapedArray) -> str:
+    """`x` where its matrix was factored, NaN elsewhere."""
+    flags, flags_aval = ok
+    batch = flags_aval.ndim
+    unit = ShapedArray((*flags_aval.shape, *(1,) * (aval.ndim - batch)), flags_aval.dtype)
+    wide = ShapedArray(aval.shape, flags_aval.dtype)
+    flags = e.broadcast_in_dim(flags, flags_aval, unit, tuple(range(batch)))
+    nan = e.full(complex(np.nan, np.nan) if aval.dtype.kind == "c" else np.nan, aval)
+    if unit != wide:
+        flags = e.broadcast_in_dim(flags, unit, wide, tuple(range(aval.ndim)))
+    return e.select(flags, x, nan, wide, aval)

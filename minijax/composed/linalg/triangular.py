@@ -1,0 +1,156 @@
+"""Cholesky's factor, and triangular systems."""
+
+from typing import Any
+
+from minijax.composed.linalg.matrices import matmul, symmetrized, transposed, tril, triu
+from minijax.composed.linalg.routines import LAPACK, Linalg
+from minijax.ir.primitive import is_linear
+from minijax.ir.types import Zero, typeof
+from minijax.ops import moving
+from minijax.ops.elementwise import add, conj, div, neg
+from minijax.ops.families import is_complex, scalar_like
+from minijax.ops.shape import eye, squeeze
+from minijax.ops.zeros import add_tangents
+
+# ---- Cholesky ---------------------------------------------------------------------------------------
+
+
+class Cholesky(Linalg):
+    """The lower factor of positive definite matrices; what stands above the diagonal is undefined."""
+
+    name = "cholesky"
+    square = True
+
+    def results(self, x):
+        return [(x.shape[-2:], x.dtype)]
+
+    def lower(self, e, ins, outs, x):
+        if e.platform == "tpu":
+            return [e.cholesky(x, ins[0])]
+        routines = dict(cpu=("potrf", {"uplo": "L"}), gpu=("solver_potrf_ffi", {"lower": True}))
+        return self.checked_routine(e, [x], ins, outs, aliases={0: 0}, **routines)
+
+    def jvp(self, primals, tangents):
+        factor = tril(self.bind(*primals))
+        if type(tangents[0]) is Zero:
+            return [factor], [Zero(typeof(factor).to_tangent_aval())]
+        right = triangular_solve(factor, tangents[0], left_side=False, transpose_a=True, conjugate_a=True, lower=True)
+        inner = triangular_solve(factor, right, left_side=True, transpose_a=False, lower=True)
+        n, ndim = typeof(factor).shape[-1], typeof(factor).ndim
+        lower = tril(inner)
+        halves = add(scalar_like(factor, 1), eye(n, n, typeof(factor).dtype))
+        halves = moving.expand_dims(halves, tuple(range(ndim - 2)))
+        return [factor], [matmul(factor, div(lower, halves))]
+
+
+# ---- triangular systems -----------------------------------------------------------------------------
+
+
+class TriangularSolve(Linalg):
+    """The solution x of a x = b, or of x a = b, for triangular a."""
+
+    name = "triangular_solve"
+    ranks = (2, 2)
+    square = True
+
+    def results(self, a, b, *, left_side, **params):
+        if a.shape[-1] != b.shape[-2 if left_side else -1]:
+            raise ValueError(f"Incompatible shapes for arguments to triangular_solve: {a.shape} and {b.shape}.")
+        return [(b.shape[-2:], b.dtype)]
+
+    def lower(self, e, ins, outs, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+        if conjugate_a and not transpose_a:
+            a = e.chlo("conj", [a], [ins[0]], ins[0])
+            conjugate_a = False
+        if e.platform == "cpu" and ins[0].dtype.name in LAPACK:
+            trans = "N" if not transpose_a else "C" if conjugate_a else "T"
+            config = {
+                "side": "L" if left_side else "R",
+                "uplo": "L" if lower else "U",
+                "trans_x": trans,
+                "diag": "U" if unit_diagonal else "N",
+            }
+            return self.routine(e, [a, b], ins, outs, cpu=("trsm", config), aliases={1: 0})
+        kind = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
+        return [
+            e.triangular_solve(
+                a, b, *ins, left_side=left_side, lower=lower, transpose=kind, unit_diagonal=unit_diagonal
+            )
+        ]
+
+    def jvp(self, primals, tangents, **params):
+        (a, b), (da, db) = primals, tangents
+        x = self.bind(a, b, **params)
+        terms = []
+        if type(da) is not Zero:
+            terms.append(_push_matrix(da, x, a, b, **params))
+        if type(db) is not Zero:
+            terms.append(self.bind(a, db, **params))
+        return [x], [add_tangents(terms, x)]
+
+    def transpose(self, cts, a, b, *, transpose_a, **params):
+        if not is_linear(b) or is_linear(a):
+            raise NotImplementedError("Transpose rule for 'triangular_solve' not implemented for the matrix")
+        if type(cts[0]) is Zero:
+            return [None, Zero(b.aval)]
+        return [None, self.bind(a, cts[0], transpose_a=not transpose_a, **params)]
+
+    def batch(self, axis, operands, dims, *, left_side, **params):
+        (a, b), (da, db) = operands, dims
+        if da is not None:
+            return super().batch(axis, operands, dims, left_side=left_side, **params)
+        # One matrix for all: the systems become columns (or rows) of one right-hand side.
+        ndim = typeof(b).ndim
+        at = ndim - 1 if left_side else ndim - 2
+        b = moving.move_axis(b, db, at)
+        shape = typeof(b).shape
+        joined = (*shape[:-2], shape[-2] * shape[-1]) if left_side else (*shape[:-3], shape[-3] * shape[-2], shape[-1])
+        x = self.bind(a, moving.reshape_to(b, joined), left_side=left_side, **params)
+        return [moving.reshape_to(x, shape)], [at]
+
+
+def _push_matrix(da, x, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+    """The tangent of the solution along that of the matrix; multiplies first where that is less work."""
+    rows, columns = typeof(b).shape[-2:]
+    k = 1 if unit_diagonal else 0
+    da = neg(tril(da, -k) if lower else triu(da, k))
+    da = transposed(da) if transpose_a else da
+    da = conj(da) if conjugate_a else da
+    how = dict(
+        left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a, unit_diagonal=unit_diagonal
+    )
+    solve = lambda y: triangular_solve_p.bind(a, y, **how)  # noqa: E731
+    if left_side:
+        return solve(matmul(da, x)) if rows > columns else matmul(solve(da), x)
+    return solve(matmul(x, da)) if rows < columns else matmul(x, solve(da))
+
+
+cholesky_p, triangular_solve_p = Cholesky(), TriangularSolve()
+
+
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+    """The lower triangular L with L Lᴴ = x, of positive definite matrices; NaN where x is not."""
+    return tril(cholesky_p.bind(symmetrized(x) if symmetrize_input else x))
+
+
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """Solves op(a) x = b (or x op(a) = b unless `left_side`) for triangular a; b may lack the axis of right
+    sides.
+    """
+    conjugate_a = conjugate_a and is_complex(a)
+    single = typeof(b).ndim == typeof(a).ndim - 1
+    at = typeof(b).ndim if left_side else typeof(b).ndim - 1
+    if single:
+        b = moving.expand_dims(b, (at,))
+    x = triangular_solve_p.bind(a, b, left_side=left_side, lower=lower, transpose_a=transpose_a,
+                                conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)  # fmt: skip
+    return squeeze(x, (at,)) if single else x

@@ -1,0 +1,152 @@
+"""Verbs of control flow, calls of functions and custom calls, and order."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.hlo import spell
+from minijax.hlo.spell import attribute, types_of
+from minijax.hlo.writer import Avals, Build, Names, Region, Writer
+from minijax.ir.types import Name, ShapedArray
+
+_BOOL = np.dtype(bool)
+_INT32 = np.dtype(np.int32)
+
+
+class Control(Writer):
+    """Loops, branches, functions that are written once, and calls of what XLA knows by name."""
+
+    manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
+    _called: dict[Any, tuple[str, int]]  # (jaxpr, name) -> symbol, height of calls below
+    _height: int
+
+    def while_(self, inits: Names, avals: Avals, cond: Build, body: Build) -> list[Name]:
+        """Repeats `body(*state) -> state` while `cond(*state) -> flag`."""
+        names = [self._stemmed("iterArg") for _ in inits]
+        state = ", ".join([f"{n} = {x}" for n, x in zip(names, inits, strict=True)])
+        left, results = self.fresh(len(inits))
+        equals = f"{left} = " if inits else ""
+        types = f" : {types_of(avals)}" if inits else ""
+        self.lines.append(f"{self._in}{equals}stablehlo.while({state}){types} cond {{")
+        self._inside(cond, names, (ShapedArray((), _BOOL),))
+        self.lines.append(f"{self._in}}} do {{")
+        self._inside(body, names, avals)
+        self.lines.append(f"{self._in}}}")
+        return results if inits else []
+
+    def case_(self, index: Name, branches: Sequence[Build], outs: Avals) -> list[Name]:
+        """Runs the branch that an int32 index names; branches take no arguments and may capture."""
+        regions = [Region((), outs, branch) for branch in branches]
+        return self.op("case", (index,), (ShapedArray((), _INT32),), outs, "", regions)
+
+    def call(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
+        """Calls the function with symbol `callee`."""
+        call = "call" if self._in == "    " else "func.call"
+        return self.results(f"{call} {callee}({', '.join(operands)})", ins, outs)
+
+    def composite(self, name: str, decomposition: str, operands: Names, ins: Avals, outs: Avals,
+                  attributes: Mapping[str, Any], version: int = 0) -> list[Name]:  # fmt: skip
+        """A named operation with a function, the symbol `decomposition`, that says what it means."""
+        attrs = {"decomposition": decomposition}
+        if attributes:
+            attrs["composite_attributes"] = attribute(attributes)
+        if version:
+            attrs["version"] = f"{version} : i32"
+        text = f"stablehlo.composite {spell.string(name)} {', '.join(operands)} {spell.dictionary(attrs)}"
+        return self.results(text, ins, outs)
+
+    def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
+        """Calls a private function, written by `build` at the first call with `key` and such types."""
+        self._height = max(self._height, 1)
+        return self.call(self.shared(name, key, ins, outs, build), operands, ins, outs)
+
+    def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build, visibility: str = "private ") -> str:
+        """The symbol of a function, written by `build` the first time with `key` and such types."""
+        key = (key, *ins, *outs), name, self.manual
+        if key not in self._called:
+            callee = self.unique_symbol(name)
+            scope, self.scope = self.scope, ""
+            self.typed_function(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
+            self.scope = scope
+            self._called[key] = callee, 1
+        return self._called[key][0]
+
+    def custom_call(self, target: str, operands: Names, ins: Avals, outs: Avals, *, api_version: int = 4,
+                    backend_config: Mapping[str, Any] | str | None = None, has_side_effect: bool = False,
+                    operand_layouts: Sequence[Sequence[int]] | None = None,
+                    result_layouts: Sequence[Sequence[int]] | None = None,
+                    aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
+                    frontend: Mapping[str, str] | None = None,
+                    sharding_rule: str | None = None) -> list[Name]:  # fmt: skip
+        """Calls what is registered with XLA as `target`.
+
+        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on.
+        """
+        attrs = {}
+        if frontend:
+            attrs["mhlo.frontend_attributes"] = attribute(frontend)
+        if sharding_rule is not None:
+            attrs["sdy.sharding_rule"] = sharding_rule
+        if api_version == 4:
+            attrs["backend_config"] = '""'
+            attrs["mhlo.backend_config"] = attribute(backend_config or {})
+        else:
+            attrs["backend_config"] = spell.string(str(backend_config or ""))
+            if api_version != 1:
+                attrs["api_version"] = f"{api_version} : i32"
+        if has_side_effect:
+            attrs["has_side_effect"] = "true"
+        if operand_layouts is not None and result_layouts is not None:
+            attrs["operand_layouts"] = f"[{', '.join(map(spell.layout, operand_layouts))}]"
+            attrs["result_layouts"] = f"[{', '.join(map(spell.layout, result_layouts))}]"
+        if aliases:
+            pairs = [_alias(i, out, len(outs)) for i, out in aliases.items()]
+            attrs["output_operand_aliases"] = f"[{', '.join(pairs)}]"
+        if called:
+            attrs["called_computations"] = f"[{', '.join(called)}]"
+        text = f"stablehlo.custom_call {spell.symbol(target)}({', '.join(operands)}) {spell.dictionary(attrs)}"
+        return self.results(text, ins, outs)
+
+    def annotate_placement(self, x: Name, aval: ShapedArray, memory_kind: str) -> Name:
+        """The value, in a memory of that kind."""
+        frontend = {"_xla_buffer_placement": memory_kind}
+        return self.custom_call(
+            "annotate_device_placement", [x], [aval], [aval], api_version=1, has_side_effect=True, frontend=frontend
+        )[0]
+
+    def top_k_comparator(self, direction: str, dtype: Any) -> str:
+        """The symbol of a function of (x, y, place of x, place of y): does x go before y, by GT or LT."""
+        unit, index, flag = (ShapedArray((), d) for d in (dtype, _INT32, _BOOL))
+
+        def before(x, y, *places):
+            return [self.result(f"stablehlo.compare {direction}, {x}, {y}", (unit, unit), flag)]
+
+        name = f"top_k_{direction.lower()}_{spell.element(dtype)}_comparator"
+        return self.shared(name, None, (unit, unit, index, index), (flag,), before, "")
+
+    def optimization_barrier(self, operands: Names, avals: Avals) -> list[Name]:
+        if not operands:
+            return []
+        left, results = self.fresh(len(operands))
+        self.line(f"{left} = stablehlo.optimization_barrier {', '.join(operands)} : {types_of(avals)}")
+        return results
+
+    def create_token(self) -> Name:
+        left, _ = self.fresh()
+        self.line(f"{left} = stablehlo.create_token : !stablehlo.token")
+        return left
+
+    def after_all(self, tokens: Names) -> Name:
+        """A token that waits for others."""
+        left, _ = self.fresh()
+        self.line(f"{left} = stablehlo.after_all {', '.join(tokens)} : !stablehlo.token")
+        return left
+
+
+def _alias(operand: int, result: int, results: int) -> str:
+    indices = f"[{result}]" if results > 1 else "[]"
+    return (
+        f"#stablehlo.output_operand_alias<output_tuple_indices = {indices}, operand_index = {operand}, "
+        "operand_tuple_indices = []>"
+    )

@@ -1,0 +1,64 @@
+"""Verbs of elementwise operations whose operands and results differ in type."""
+
+import numpy as np
+
+from minijax.hlo import spell
+from minijax.hlo.spell import physical, suffix_of, type_of
+from minijax.hlo.verbs.reduction import Reduction
+from minijax.hlo.verbs.shape import Shape
+from minijax.ir.types import Name, ShapedArray
+
+_BOOL = np.dtype(bool)
+
+
+class Elementwise(Reduction, Shape):
+    """Conversions, comparisons and choices; `Writer.unary` and its like write all others."""
+
+    def convert(self, x: Name, aval: ShapedArray, out: ShapedArray) -> Name:
+        return self.map_to("convert", x, aval, out)
+
+    def bitcast_convert(self, x: Name, aval: ShapedArray, out: ShapedArray) -> Name:
+        return self.map_to("bitcast_convert", x, aval, out)
+
+    def reduce_precision(self, x: Name, aval: ShapedArray, exponent_bits: int, mantissa_bits: int) -> Name:
+        return self.unary("reduce_precision", x, aval, f", format = e{exponent_bits}m{mantissa_bits}")
+
+    def complex(self, real: Name, imag: Name, part: ShapedArray, out: ShapedArray) -> Name:
+        """Complex numbers of their parts, which are of type `part`."""
+        return self.result(f"stablehlo.complex {real}, {imag}", (part, part), out)
+
+    def compare(self, direction: str, x: Name, y: Name, aval: ShapedArray, kind: str | None = None) -> Name:
+        """`direction` is EQ, NE, LT, ...; `kind` FLOAT, TOTALORDER, SIGNED, UNSIGNED, or by dtype."""
+        real = physical(aval)
+        out = ShapedArray(real.shape, _BOOL)
+        kind = kind or spell.comparison_of(real.dtype)
+        text = real._hlo or type_of(real)
+        n = self._n = self._n + 1
+        self.lines.append(
+            f"{self._in}%{n} = stablehlo.compare {direction}, {x}, {y}, {kind} : "
+            f"({text}, {text}) -> {out._hlo or type_of(out)}"
+        )
+        if real is aval:
+            return f"%{n}"
+        both, axes = direction == "EQ", range(aval.ndim, real.ndim)
+        unit, whole = ShapedArray((), _BOOL), ShapedArray(aval.shape, _BOOL)
+        start = self.constant(both, unit)
+        return self.reduce([f"%{n}"], [start], [out], [whole], tuple(axes), "and" if both else "or")[0]
+
+    def select(self, pred: Name, on_true: Name, on_false: Name, pred_aval: ShapedArray, aval: ShapedArray) -> Name:
+        """`pred` has the shape of the cases, or none."""
+        if suffix_of(aval):
+            wide = ShapedArray(physical(aval).shape, _BOOL)
+            pred = self.broadcast_in_dim(pred, pred_aval, wide, tuple(range(pred_aval.ndim)))
+            pred_aval = wide
+        n = self._n = self._n + 1
+        self.lines.append(
+            f"{self._in}%{n} = stablehlo.select {pred}, {on_true}, {on_false} : "
+            f"{pred_aval._hlo or type_of(pred_aval)}, {aval._hlo or type_of(aval)}"
+        )
+        return f"%{n}"
+
+    def clamp(self, low: Name, x: Name, high: Name, aval: ShapedArray) -> Name:
+        n = self._n = self._n + 1
+        self.lines.append(f"{self._in}%{n} = stablehlo.clamp {low}, {x}, {high} : {type_of(aval)}")
+        return f"%{n}"

@@ -1,0 +1,120 @@
+"""Verbs that read and write at computed places, and padding."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minijax.hlo.spell import attribute, int_array, int_list, physical, suffix_of
+from minijax.hlo.verbs.elementwise import Elementwise
+from minijax.hlo.writer import Avals, Build, Names
+from minijax.ir.types import Name, ShapedArray
+
+_BOOL = np.dtype(bool)
+_INT32 = np.dtype(np.int32)
+
+
+class Index(Elementwise):
+    """Slices, gathers and scatters; and padding, whose filler may be an array in memory."""
+
+    def pad(self, x: Name, value: Name, aval: ShapedArray, out: ShapedArray, low: Sequence[int],
+            high: Sequence[int], interior: Sequence[int]) -> Name:  # fmt: skip
+        """Pads with the scalar `value`."""
+        if suffix_of(aval):
+            return self._pad_extended(x, value, aval, out, low, high, interior)
+        single = ShapedArray((), aval.dtype)
+        edges = [int_list(tuple(e)) for e in (low, high, interior)]
+        text = f"stablehlo.pad {x}, {value}, low = {edges[0]}, high = {edges[1]}, interior = {edges[2]}"
+        return self.result(text, (aval, single), out)
+
+    def _pad_extended(self, x, value, aval, out, low, high, interior):
+        """The padding value is an array in memory: pads with zeros, then fills in where a mask says."""
+        nothing = (0,) * len(suffix_of(aval))
+        edges = [(*e, *nothing) for e in (low, high, interior)]
+        real, real_out = physical(aval), physical(out)
+        zero, unit = ShapedArray((), real.dtype), ShapedArray((), _BOOL)
+        inside = self.full(True, ShapedArray(aval.shape, _BOOL))
+        mask_out = ShapedArray(out.shape, _BOOL)
+        mask = self.pad(
+            inside, self.constant(False, unit), ShapedArray(aval.shape, _BOOL), mask_out, low, high, interior
+        )
+        padded = self.pad(x, self.constant(0, zero), real, real_out, *edges)
+        filler = self.broadcast_in_dim(value, ShapedArray((), aval.dtype), out, ())
+        return self.select(mask, padded, filler, mask_out, out)
+
+    def _with_suffix_starts(self, starts, index_avals, aval):
+        suffix = suffix_of(aval)
+        if not suffix:
+            return starts, index_avals
+        index = index_avals[0] if index_avals else ShapedArray((), _INT32)
+        zeros = [self.constant(0, index) for _ in suffix]
+        return (*starts, *zeros), (*index_avals, *([index] * len(suffix)))
+
+    def dynamic_slice(self, x: Name, starts: Names, aval: ShapedArray, index_avals: Avals, out: ShapedArray) -> Name:
+        starts, index_avals = self._with_suffix_starts(starts, index_avals, aval)
+        sizes = int_list(physical(out).shape)
+        return self.result(
+            f"stablehlo.dynamic_slice {', '.join((x, *starts))}, sizes = {sizes}", (aval, *index_avals), out
+        )
+
+    def dynamic_update_slice(
+        self, x: Name, update: Name, starts: Names, aval: ShapedArray, update_aval: ShapedArray, index_avals: Avals
+    ) -> Name:
+        starts, index_avals = self._with_suffix_starts(starts, index_avals, aval)
+        return self.result(
+            f"stablehlo.dynamic_update_slice {', '.join((x, update, *starts))}", (aval, update_aval, *index_avals), aval
+        )
+
+    def gather(self, x: Name, indices: Name, aval: ShapedArray, indices_aval: ShapedArray, out: ShapedArray, *,
+               offset_dims: Sequence[int], collapsed_slice_dims: Sequence[int],
+               start_index_map: Sequence[int], slice_sizes: Sequence[int],
+               operand_batching_dims: Sequence[int] = (), start_indices_batching_dims: Sequence[int] = (),
+               indices_are_sorted: bool = False) -> Name:  # fmt: skip
+        """The last axis of `indices` holds the index vectors."""
+        if suffix := suffix_of(aval):
+            offset_dims = (*offset_dims, *range(out.ndim, out.ndim + len(suffix)))
+            slice_sizes = (*slice_sizes, *suffix)
+        numbers = _numbers(
+            offset_dims=offset_dims,
+            collapsed_slice_dims=collapsed_slice_dims,
+            operand_batching_dims=operand_batching_dims,
+            start_indices_batching_dims=start_indices_batching_dims,
+            start_index_map=start_index_map,
+            index_vector_dim=indices_aval.ndim - 1,
+        )
+        attrs = (
+            f"dimension_numbers = #stablehlo.gather<{numbers}>, "
+            f"indices_are_sorted = {attribute(indices_are_sorted)}, slice_sizes = {int_array(slice_sizes)}"
+        )
+        return self.op("gather", (x, indices), (aval, indices_aval), (out,), attrs)[0]
+
+    def scatter(self, operands: Names, indices: Name, updates: Names, avals: Avals, indices_aval: ShapedArray,
+                update_avals: Avals, reducer: Build | str | None, *, update_window_dims: Sequence[int],
+                inserted_window_dims: Sequence[int], scatter_dims_to_operand_dims: Sequence[int],
+                input_batching_dims: Sequence[int] = (), scatter_indices_batching_dims: Sequence[int] = (),
+                indices_are_sorted: bool = False, unique_indices: bool = False) -> list[Name]:  # fmt: skip
+        """`reducer(*old, *updates)` names the new elements; None keeps the updates."""
+        if suffix := suffix_of(avals[0]):
+            rank = update_avals[0].ndim
+            update_window_dims = (*update_window_dims, *range(rank, rank + len(suffix)))
+        numbers = _numbers(
+            update_window_dims=update_window_dims,
+            inserted_window_dims=inserted_window_dims,
+            input_batching_dims=input_batching_dims,
+            scatter_indices_batching_dims=scatter_indices_batching_dims,
+            scatter_dims_to_operand_dims=scatter_dims_to_operand_dims,
+            index_vector_dim=indices_aval.ndim - 1,
+        )
+        attrs = (
+            f"indices_are_sorted = {attribute(indices_are_sorted)}, scatter_dimension_numbers = "
+            f"#stablehlo.scatter<{numbers}>, unique_indices = {attribute(unique_indices)}"
+        )
+        if reducer is None:
+            reducer = lambda *names: names[len(avals) :]  # noqa: E731
+        ins = (*avals, indices_aval, *update_avals)
+        regions = (self._reducer(reducer, avals),)
+        return self.op("scatter", (*operands, indices, *updates), ins, avals, attrs, regions)
+
+
+def _numbers(index_vector_dim: int, **lists: Sequence[int]) -> str:
+    parts = [f"{name} = {int_list(tuple(items))}" for name, items in lists.items() if len(items)]
+    return ", ".join([*parts, f"index_vector_dim = {index_vector_dim}"])

@@ -1,0 +1,132 @@
+"""Verbs of linear algebra: products, convolutions, transforms and triangular systems."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minijax.hlo import spell
+from minijax.hlo.shardy import batched_rule
+from minijax.hlo.spell import attribute, int_list
+from minijax.hlo.verbs.control import Control
+from minijax.hlo.writer import Avals, Names
+from minijax.ir.types import Name, ShapedArray
+
+
+class Linalg(Control):
+    """Products and what stands on them; the routines of LAPACK and of the libraries for GPUs are called."""
+
+    def dot_general(
+        self,
+        x: Name,
+        y: Name,
+        lhs: ShapedArray,
+        rhs: ShapedArray,
+        out: ShapedArray,
+        contracting: tuple[Sequence[int], Sequence[int]],
+        batching: tuple[Sequence[int], Sequence[int]] = ((), ()),
+        precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT"),
+        algorithm: tuple | None = None,
+    ) -> Name:
+        """`algorithm`: dtypes of lhs, rhs and accumulation, component counts, operations, imprecise."""
+        text = f", contracting_dims = {_by(contracting)}"
+        if batching[0]:
+            text = f", batching_dims = {_by(batching)}{text}"
+        if precision is not None:
+            text += f", precision = [{precision[0]}, {precision[1]}]"
+        if algorithm is not None:
+            text += f", algorithm = <{_algorithm(*algorithm)}>"
+        return self.result(f"stablehlo.dot_general {x}, {y}{text}", (lhs, rhs), out)
+
+    def ragged_dot(
+        self,
+        operands: Names,
+        ins: Avals,
+        out: ShapedArray,
+        axes: Mapping[str, Sequence[int]],
+        precision: tuple[str, str],
+    ) -> Name:
+        """`axes` are those of the attribute `chlo.ragged_dot`, by name; of lhs, rhs and group sizes."""
+        named = ", ".join([f"{name} = {int_list(tuple(found))}" for name, found in axes.items() if found])
+        how = ", ".join([f"#chlo<precision {p}>" for p in precision])
+        attrs = f"precision_config = [{how}], ragged_dot_dimension_numbers = #chlo.ragged_dot<{named}>"
+        return self.op("chlo.ragged_dot", operands, ins, (out,), attrs)[0]
+
+    def convolution(self, x: Name, kernel: Name, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, *,
+                    lhs_spec: Sequence[int], rhs_spec: Sequence[int], out_spec: Sequence[int],
+                    strides: Sequence[int], padding: Sequence[tuple[int, int]], lhs_dilation: Sequence[int],
+                    rhs_dilation: Sequence[int], feature_group_count: int = 1, batch_group_count: int = 1,
+                    reverse: Sequence[bool] | None = None,
+                    precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT")) -> Name:  # fmt: skip
+        """Specs are those of `ConvDimensionNumbers`: axes of (batch or out, feature or in, *spatial)."""
+        flags = ", ".join(map(attribute, reverse or [False] * len(strides)))
+        pads = ", ".join([f"[{a}, {b}]" for a, b in padding])
+        window = (
+            f"stride = {int_list(tuple(strides))}, pad = [{pads}], "
+            f"lhs_dilate = {int_list(tuple(lhs_dilation))}, "
+            f"rhs_dilate = {int_list(tuple(rhs_dilation))}, reverse = [{flags}]"
+        )
+        groups = ("batch", batch_group_count), ("feature", feature_group_count)
+        attrs = ", ".join([f"{name}_group_count = {count} : i64" for name, count in groups])
+        if precision is not None:
+            names = ", ".join([f"#stablehlo<precision {p}>" for p in precision])
+            attrs += f", precision_config = [{names}]"
+        numbers = f"{_axes('bf', lhs_spec)}x{_axes('oi', rhs_spec)}->{_axes('bf', out_spec)}"
+        text = (
+            f"stablehlo.convolution({x}, {kernel}) dim_numbers = {numbers}, "
+            f"window = {{{window if strides else ''}}} {{{attrs}}}"
+        )
+        return self.result(text, (lhs, rhs), out)
+
+    def fft(self, x: Name, aval: ShapedArray, out: ShapedArray, kind: str, lengths: Sequence[int]) -> Name:
+        """`kind` is FFT, IFFT, RFFT or IRFFT."""
+        return self.map_to("fft", x, aval, out, f", type = {kind}, length = {int_list(tuple(lengths))}")
+
+    def cholesky(self, x: Name, aval: ShapedArray, lower: bool = True) -> Name:
+        return self.unary("cholesky", x, aval, f", lower = {attribute(lower)}")
+
+    def triangular_solve(self, a: Name, b: Name, a_aval: ShapedArray, b_aval: ShapedArray, *, left_side: bool,
+                         lower: bool, transpose: str = "NO_TRANSPOSE",
+                         unit_diagonal: bool = False) -> Name:  # fmt: skip
+        """`transpose` is NO_TRANSPOSE, TRANSPOSE or ADJOINT."""
+        attrs = (
+            f"left_side = {attribute(left_side)}, lower = {attribute(lower)}, "
+            f"transpose_a = #stablehlo<transpose {transpose}>, unit_diagonal = {attribute(unit_diagonal)}"
+        )
+        return self.op("triangular_solve", (a, b), (a_aval, b_aval), (b_aval,), attrs)[0]
+
+    def batched_call(self, target: str, operands: Names, ins: Avals, outs: Avals, config: Mapping[str, Any],
+                     aliases: Mapping[int, int] | None = None, batch: int | None = None,
+                     by_column: bool = True) -> list[Name]:  # fmt: skip
+        """Calls a target on batches of matrices, which lie column by column or row by row."""
+        n = ins[0].ndim - 2 if batch is None else batch
+        layouts = [[_layout(a, n if by_column else a.ndim) for a in side] for side in (ins, outs)]
+        return self.custom_call(
+            target, operands, ins, outs, backend_config=config, aliases=aliases,
+            operand_layouts=layouts[0], result_layouts=layouts[1],
+            frontend={"num_batch_dims": str(n)}, sharding_rule=batched_rule(ins, outs, n),
+        )  # fmt: skip
+
+
+def _layout(aval: ShapedArray, batch: int) -> list[int]:
+    """Matrices column by column, all else row by row."""
+    axes = list(range(aval.ndim))[::-1]
+    return [axes[1], axes[0], *axes[2:]] if aval.ndim - batch == 2 else axes
+
+
+def _by(sides: tuple[Sequence[int], Sequence[int]]) -> str:
+    return f"{int_list(tuple(sides[0]))} x {int_list(tuple(sides[1]))}"
+
+
+def _axes(names: str, spec: Sequence[int]) -> str:
+    labels = [""] * len(spec)
+    for label, axis in zip([*names, *map(str, range(len(spec) - 2))], spec, strict=True):
+        labels[axis] = label
+    return f"[{', '.join(labels)}]"
+
+
+def _algorithm(lhs, rhs, accumulation, lhs_count, rhs_count, operations, imprecise) -> str:
+    return (
+        f"lhs_precision_type = {spell.element(lhs)}, rhs_precision_type = {spell.element(rhs)}, "
+        f"accumulation_type = {spell.element(accumulation)}, lhs_component_count = {lhs_count}, "
+        f"rhs_component_count = {rhs_count}, num_primitive_operations = {operations}, "
+        f"allow_imprecise_accumulation = {attribute(imprecise)}"
+    )

@@ -1,0 +1,76 @@
+"""Verbs that fold arrays: reductions, windows, sorting."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minijax.hlo.spell import attribute, int_array, int_list, int_pairs, physical, results_of, type_of
+from minijax.hlo.writer import Avals, Build, Names, Region, Writer
+from minijax.ir.types import Name, ShapedArray
+
+_BOOL = np.dtype(bool)
+
+
+class Reduction(Writer):
+    """Operations with a region that joins two elements, and the search for the largest."""
+
+    def _reducer(self, reducer: Build | str, avals: Avals) -> Region:
+        """A region over two scalars of each type; a string names a binary operation."""
+        units = [ShapedArray((), physical(a).dtype) for a in avals]
+        if isinstance(reducer, str):
+            name = reducer
+            reducer = lambda x, y: self.binary(name, x, y, units[0])  # noqa: E731
+        return Region((*units, *units), units, reducer)
+
+    def reduce(
+        self, operands: Names, inits: Names, avals: Avals, outs: Avals, axes: Sequence[int], reducer: Build | str
+    ) -> list[Name]:
+        """`reducer` names a binary operation, or is called with (*accumulated, *values)."""
+        units = [ShapedArray((), a.dtype) for a in avals]
+        if isinstance(reducer, str) and len(operands) == 1:
+            text = (
+                f"stablehlo.reduce({operands[0]} init: {inits[0]}) applies stablehlo.{reducer} "
+                f"across dimensions = {int_list(tuple(axes))}"
+            )
+            return [self.result(text, (avals[0], units[0]), outs[0])]
+        ins, attrs = (*avals, *units), f"dimensions = {int_array(axes)}"
+        return self.op("reduce", (*operands, *inits), ins, outs, attrs, (self._reducer(reducer, avals),))
+
+    def reduce_window(self, operands: Names, inits: Names, avals: Avals, outs: Avals, reducer: Build | str, *,
+                      window_dimensions: Sequence[int], window_strides: Sequence[int],
+                      padding: Sequence[tuple[int, int]], base_dilation: Sequence[int],
+                      window_dilation: Sequence[int]) -> list[Name]:  # fmt: skip
+        units = [ShapedArray((), a.dtype) for a in avals]
+        attrs = (
+            f"base_dilations = {int_array(base_dilation)}, padding = {int_pairs(padding)}, window_dilations = "
+            f"{int_array(window_dilation)}, window_dimensions = {int_array(window_dimensions)}, "
+            f"window_strides = {int_array(window_strides)}"
+        )
+        return self.op(
+            "reduce_window", (*operands, *inits), (*avals, *units), outs, attrs, (self._reducer(reducer, avals),)
+        )
+
+    def select_and_scatter(self, x: Name, source: Name, init: Name, aval: ShapedArray, source_aval: ShapedArray,
+                           select: Build, scatter: Build | str, *, window_dimensions: Sequence[int],
+                           window_strides: Sequence[int],
+                           padding: Sequence[tuple[int, int]]) -> Name:  # fmt: skip
+        unit, flag = ShapedArray((), aval.dtype), ShapedArray((), _BOOL)
+        attrs = (
+            f"padding = {int_pairs(padding)}, window_dimensions = {int_array(window_dimensions)}, "
+            f"window_strides = {int_array(window_strides)}"
+        )
+        regions = (Region((unit, unit), (flag,), select), self._reducer(scatter, (aval,)))
+        ins = (aval, source_aval, unit)
+        return self.op("select_and_scatter", (x, source, init), ins, (aval,), attrs, regions)[0]
+
+    def sort(self, operands: Names, avals: Avals, dim: int, comparator: Build, stable: bool = True) -> list[Name]:
+        """`comparator(x0, y0, x1, y1, ...)` names whether element x goes before y."""
+        both = [ShapedArray((), a.dtype) for a in avals for _ in range(2)]
+        attrs = f"dimension = {dim} : i64, is_stable = {attribute(stable)}"
+        regions = (Region(both, (ShapedArray((), _BOOL),), comparator),)
+        return self.op("sort", operands, avals, avals, attrs, regions)
+
+    def top_k(self, x: Name, aval: ShapedArray, outs: Avals, k: int) -> list[Name]:
+        left, right = self._stemmed("values"), self._stemmed("indices")
+        self.line(f"{left}, {right} = chlo.top_k({x}, k = {k}) : {type_of(aval)} -> {results_of(outs)}")
+        return [left, right]

@@ -1,0 +1,96 @@
+"""Verbs that fill arrays and that rearrange them by fixed places."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.hlo.spell import int_list, physical, results_of, suffix_of, type_of
+from minijax.hlo.writer import Avals, Names, Writer
+from minijax.ir.types import Name, ShapedArray
+
+_INT64 = np.dtype(np.int64)
+_TWO_BITS = frozenset((dtypes.int2, dtypes.uint2))
+
+
+class Shape(Writer):
+    """Filled arrays, random bits, and moves of whole axes."""
+
+    # ---- filled arrays ----------------------------------------------------------------------------
+
+    def full(self, value: Any, aval: ShapedArray) -> Name:
+        """An array with one value everywhere."""
+        aval = physical(aval)
+        if not aval.shape:
+            return self.constant(value, aval)
+        single = ShapedArray((), aval.dtype)
+        return self.broadcast_in_dim(self.constant(value, single), single, aval, ())
+
+    def zeros(self, aval: ShapedArray) -> Name:
+        return self.full(0, aval)
+
+    def iota(self, dim: int, aval: ShapedArray) -> Name:
+        n = self._n = self._n + 1
+        self.lines.append(f"{self._in}%{n} = stablehlo.iota dim = {dim} : {type_of(aval)}")
+        return f"%{n}"
+
+    def rng_bit_generator(
+        self, key: Name, key_aval: ShapedArray, out: ShapedArray, algorithm: str = "DEFAULT"
+    ) -> list[Name]:
+        """The new key and the bits; `algorithm` is DEFAULT, THREE_FRY or PHILOX."""
+        left, right = self._stemmed("output_state"), self._stemmed("output")
+        self.line(
+            f"{left}, {right} = stablehlo.rng_bit_generator {key}, algorithm = {algorithm} : "
+            f"({type_of(key_aval)}) -> {results_of((key_aval, out))}"
+        )
+        return [left, right]
+
+    def rng_uniform(self, low: Name, high: Name, aval: ShapedArray, out: ShapedArray) -> Name:
+        """Numbers of XLA's stateful generator, from `low` up to `high`, which are scalars."""
+        sizes = ShapedArray((out.ndim,), _INT64)
+        dims = self.constant(np.array(out.shape, np.int64), sizes)
+        return self.result(f"stablehlo.rng {low}, {high}, {dims}, distribution = UNIFORM", (aval, aval, sizes), out)
+
+    # ---- shape ------------------------------------------------------------------------------------
+
+    def broadcast_in_dim(self, x: Name, aval: ShapedArray, out: ShapedArray, dims: Sequence[int]) -> Name:
+        """Axis i of `x` becomes axis `dims[i]` of the result."""
+        if suffix := suffix_of(aval):
+            dims = (*dims, *range(out.ndim, out.ndim + len(suffix)))
+        n = self._n = self._n + 1
+        self.lines.append(
+            f"{self._in}%{n} = stablehlo.broadcast_in_dim {x}, dims = {int_list(tuple(dims))} : "
+            f"({aval._hlo or type_of(aval)}) -> {out._hlo or type_of(out)}"
+        )
+        return f"%{n}"
+
+    def broadcast_to(self, x: Name, aval: ShapedArray, shape: tuple[int, ...]) -> Name:
+        """As NumPy broadcasts: the axes of `x` are the last ones, those of size 1 grow."""
+        out = ShapedArray(shape, aval.dtype)
+        return self.broadcast_in_dim(x, aval, out, range(len(shape) - aval.ndim, len(shape)))
+
+    def reshape(self, x: Name, aval: ShapedArray, out: ShapedArray) -> Name:
+        return self.map_to("reshape", x, aval, out)
+
+    def transpose(self, x: Name, aval: ShapedArray, out: ShapedArray, permutation: Sequence[int]) -> Name:
+        if suffix := suffix_of(aval):
+            permutation = (*permutation, *range(aval.ndim, aval.ndim + len(suffix)))
+        return self.map_to("transpose", x, aval, out, f", dims = {int_list(tuple(permutation))}")
+
+    def slice(self, x: Name, aval: ShapedArray, out: ShapedArray, start: Sequence[int], limit: Sequence[int],
+              strides: Sequence[int] | None = None) -> Name:  # fmt: skip
+        strides = strides or (1,) * aval.ndim
+        parts = [f"{a}:{b}" if s == 1 else f"{a}:{b}:{s}" for a, b, s in zip(start, limit, strides, strict=True)]
+        parts += [f"0:{d}" for d in suffix_of(aval)]
+        return self.map_to("slice", x, aval, out, f" [{', '.join(parts)}]")
+
+    def concatenate(self, operands: Names, ins: Avals, out: ShapedArray, dim: int) -> Name:
+        if out.dtype in _TWO_BITS and self.platform == "cpu":  # which XLA crashes on
+            wide = [ShapedArray(a.shape, dtypes.int8) for a in (*ins, out)]
+            operands = [self.map_to("convert", x, a, w) for x, a, w in zip(operands, ins, wide, strict=False)]
+            return self.map_to("convert", self.concatenate(operands, wide[:-1], wide[-1], dim), wide[-1], out)
+        return self.result(f"stablehlo.concatenate {', '.join(operands)}, dim = {dim}", ins, out)
+
+    def reverse(self, x: Name, aval: ShapedArray, dims: Sequence[int]) -> Name:
+        return self.unary("reverse", x, aval, f", dims = {int_list(tuple(dims))}")
