@@ -14,7 +14,7 @@ from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.body import merge_captured, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
 from minijax.ir.types import token_type, typeof, varying_axes
 from minijax.ops.convert import convert, stop_gradient_p
@@ -41,6 +41,7 @@ Branches = tuple[ClosedJaxpr, ...]
 class Cond(TakesRefs):
     """Runs the branch whose number is the first operand on the other operands."""
 
+    folding = Folding.EXACT
     name = "cond"
     multiple_results = True
     dce_inside = True

@@ -17,6 +17,7 @@ from minijax.hlo.spell import physical
 from minijax.ir import context, effects, state
 from minijax.ir.body import Body, standing_for, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, Var
+from minijax.ir.primitive import Folding
 from minijax.ir.refs import is_ref
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof
 from minijax.ops.convert import convert
@@ -77,6 +78,7 @@ def _remembered(function: Callable) -> Callable:
 class While(TakesRefs):
     """Repeats a body on a carry while a predicate of the carry holds; it may be one flag for each row."""
 
+    folding = Folding.EXACT
     name = "while"
     multiple_results = True
     unites = False

@@ -16,7 +16,7 @@ from minijax.hlo.emitter import ordered_in
 from minijax.ir import state
 from minijax.ir.body import Body
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.refs import is_ref
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof
@@ -84,6 +84,7 @@ def interleaved(groups: Sequence[Sequence], others: Sequence[Sequence]) -> tuple
 class Scan(TakesRefs):
     """Runs `jaxpr`, (constants, carry, slices) -> (carry, results), `length` times."""
 
+    folding = Folding.EXACT
     name = "scan"
     multiple_results = True
     dce_inside = True
@@ -246,6 +247,9 @@ class Scan(TakesRefs):
         wanted = _in_front(batched, slots.consts + slots.carry)
         moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, wanted, strict=True)]
         return self.bind_all(moved, _with(params, body, slots)), _in_front(out_batched, slots.carry)
+
+    def has_own_constants(self, params):
+        return params["length"] < 2 or params["unroll"] != 1  # XLA sees several steps at once, or none
 
     def names_axis(self, params):
         return names_in(params["jaxpr"])
