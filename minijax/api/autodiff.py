@@ -11,6 +11,7 @@ from minijax.api.jit import jit
 from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
+from minijax.base.mask import Mask
 from minijax.ir import state
 from minijax.ir.body import Flat, as_consts, debug_info, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
@@ -125,6 +126,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     if has_aux:
         jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
     out_tree, avals, in_avals = flat.out_tree, [typeof(x) for x in outs[:n]], [typeof(x) for x in xs]
+    nonzeros = Mask(nonzeros)
 
     def push(consts, *tangents):
         ts, tangent_tree = tree.flatten(tangents)
@@ -139,11 +141,8 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
                     "linearized function called on tangent values inconsistent with the original primal "
                     f"values: got tangent aval {typeof(t)} for primal aval {a}"
                 )
-        moved = iter(eval_jaxpr(jaxpr, consts, *ts))
-        pushed = [
-            next(moved) if nz else instantiate(Zero(a.to_tangent_aval())) for a, nz in zip(avals, nonzeros, strict=True)
-        ]
-        return out_tree.unflatten(pushed)
+        zeros = (instantiate(Zero(a.to_tangent_aval())) for a in nonzeros.unmarked(avals))
+        return out_tree.unflatten(nonzeros.merge(zeros, eval_jaxpr(jaxpr, consts, *ts)))
 
     out, push = out_tree.unflatten(outs[:n]), tree.Partial(push, consts)
     return (out, push, flat.aux_tree.unflatten(outs[n:])) if has_aux else (out, push)
@@ -188,7 +187,7 @@ class VJP:
         for ct, a in zip(cts, self.out_avals, strict=True):
             self._check(ct, a)
         linear = [Linear(v.aval) for v in self.jaxpr.invars]
-        moving_cts = [ct for ct, nz in zip(cts, self.nonzeros, strict=True) if nz]
+        moving_cts = Mask(self.nonzeros).marked(cts)
         moving_cts = [Zero(typeof(ct)) if typeof(ct).dtype == dtypes.float0 else ct for ct in moving_cts]
         results = backward(self.jaxpr, self.consts, linear, moving_cts)
         return self.in_tree.unflatten([instantiate(ct) for ct in results])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import dtypes, errors, source, tree
+from minijax.base.mask import Mask
 from minijax.control.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.control.remat_opt import optimized_forward
 from minijax.ir import state
@@ -85,18 +86,17 @@ class _Custom:
 
     def _split(self, args: tuple) -> tuple[tuple, tuple]:
         """The nondifferentiable arguments, and the others."""
-        count = len(args)
-        fixed = {n + count if n < 0 else n for n in self.nondiff_argnums}
-        return (
-            tuple(a for i, a in enumerate(args) if i in fixed),
-            tuple(a for i, a in enumerate(args) if i not in fixed),
-        )
+        if not self.nondiff_argnums:
+            return (), args
+        dynamic, fixed = self._nondiff(len(args)).partition(args)
+        return tuple(fixed), tuple(dynamic)
 
-    def _merge(self, fixed: Sequence, dynamic: Sequence) -> list:
-        count = len(fixed) + len(dynamic)
+    def _merge(self, fixed: Sequence, dynamic: Sequence) -> Sequence:
+        return self._nondiff(len(fixed) + len(dynamic)).merge(dynamic, fixed) if fixed else dynamic
+
+    def _nondiff(self, count: int) -> Mask:
         places = {n + count if n < 0 else n for n in self.nondiff_argnums}
-        a, b = iter(fixed), iter(dynamic)
-        return [next(a) if i in places else next(b) for i in range(count)]
+        return Mask([i in places for i in range(count)])
 
     def _at_once(self, args: tuple) -> Any:
         """The function of leaves, where no rule will be asked."""

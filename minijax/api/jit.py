@@ -11,6 +11,7 @@ from typing import Any
 from minijax.api.shapes import abstract, described
 from minijax.api.stages import JitWrapped
 from minijax.base import source, tree
+from minijax.base.mask import Mask
 from minijax.dispatch.call import JitOptions
 from minijax.dispatch.jitted import Resolved
 from minijax.dispatch.laid_out import shardings_of
@@ -206,15 +207,14 @@ def trace_function(
     fun: Callable, args: tuple, kwargs: dict, static: Sequence[int], purpose: str
 ) -> tuple[ClosedJaxpr, Any]:
     """The closed jaxpr of a function of trees, and its result's tree."""
-    fixed = {i + len(args) if i < 0 else i for i in static}
-    dynamic = tuple(a for i, a in enumerate(args) if i not in fixed)
+    dynamic, marks, arguments = args, (), lambda values: values
+    if static:
+        places = {i + len(args) if i < 0 else i for i in static}
+        are_static = Mask([i in places for i in range(len(args))])
+        dynamic, fixed = map(tuple, are_static.partition(args))
+        marks = tuple((i, None) for i in are_static.marked(range(len(args))))
+        arguments = lambda values: (are_static.merge(values[0], fixed), values[1])  # noqa: E731
     leaves, treedef = tree.flatten((dynamic, kwargs))
-
-    def arguments(tree_of_dynamic: tuple) -> tuple[list, dict]:
-        rest = iter(tree_of_dynamic[0])
-        return [a if i in fixed else next(rest) for i, a in enumerate(args)], tree_of_dynamic[1]
-
-    marks = tuple((i, None) for i in sorted(fixed))
     info = DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), treedef, marks))
     avals = leaf_types(fun, leaves, abstract, lambda: info.arg_names)
     body = trace_flat(Flat(fun, treedef, arguments), avals, info, as_consts, function_name(fun))

@@ -22,7 +22,7 @@ from minijax.ops.elementwise import clamp, eq, ne, select_n
 from minijax.ops.families import scalar_like
 from minijax.ops.moving import axis_to_front, broadcast_in_dim, held, move_axis
 from minijax.ops.shape import empty_of
-from minijax.ops.zeros import Zero, instantiate
+from minijax.ops.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr, reordered
@@ -79,7 +79,7 @@ class Cond(TakesRefs):
         return values_of(operands), made, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, *, branches, **how):
-        nonzeros = Mask(type(t) is not Zero for t in tangents[1:])
+        nonzeros = nonzero_mask(tangents[1:])
         out = either(jvp_jaxpr(b, nonzeros, _none(branches))[1] for b in branches)
         pushed = tuple(jvp_jaxpr(b, nonzeros, out)[0] for b in branches)
         results = self.bind_all([*primals, *nonzeros.marked(tangents[1:])], dict(branches=pushed, **how))

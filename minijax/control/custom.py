@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax.base.mask import Mask
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import JaxprTrace, Trace, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, typeof
-from minijax.ops.zeros import instantiate
+from minijax.ops.zeros import instantiate, nonzero_mask
 from minijax.transforms.hoist import run_in_parts
 
 
@@ -139,21 +140,21 @@ class CustomVJPCall(CustomCall):
         self, fwd: Callable, bwd: Callable, primals: Sequence, tangents: Sequence, params: dict
     ) -> tuple[list, list]:
         """Results, and tangents through the operation that only the transpose can make sense of."""
-        zeros = [type(t) is Zero for t in tangents]
+        nonzeros = nonzero_mask(tangents)
         if params["symbolic_zeros"]:
-            results = fwd(*[(p, not z) for p, z in zip(primals, zeros, strict=True)])
+            results = fwd(*zip(primals, nonzeros, strict=True))
         else:
             results = fwd(*primals)
         n = params["out_trees"]()
         residuals, outs = results[: len(results) - n], results[len(results) - n :]
         out_avals = [typeof(x).to_tangent_aval() for x in outs]
         pushed = custom_lin_p.bind_all(
-            [*residuals, *(t for t in tangents if type(t) is not Zero)],
+            [*residuals, *nonzeros.marked(tangents)],
             dict(
                 num_res=len(residuals),
                 bwd=bwd,
                 out_avals=tuple(out_avals),
-                in_zeros=_Flags(zeros),
+                in_zeros=_Flags(~nonzeros),
                 symbolic_zeros=params["symbolic_zeros"],
             ),
         )
@@ -216,11 +217,8 @@ class CustomLin(Primitive):
     def transpose(self, cts, *operands, num_res, bwd, in_zeros, symbolic_zeros, out_avals):
         residuals = operands[:num_res]
         cts = [symbolic(ct) if symbolic_zeros else instantiate(ct) for ct in cts]
-        found = bwd(*residuals, *cts)
-        wanted = [ct for ct, z in zip(found, in_zeros, strict=True) if not z]
-        return [None] * num_res + [
-            Zero(x.aval) if ct is None else ct for ct, x in zip(wanted, operands[num_res:], strict=True)
-        ]
+        cts_in = zip(Mask(in_zeros).unmarked(bwd(*residuals, *cts)), operands[num_res:], strict=True)
+        return [None] * num_res + [Zero(x.aval) if ct is None else ct for ct, x in cts_in]
 
     def batch(self, axis, operands, dims, *, num_res, bwd, in_zeros, symbolic_zeros, out_avals):
         raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")

@@ -1,10 +1,13 @@
 """The operation of functions whose batching rule the user gives."""
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 from minijax.base import tree
+from minijax.base.mask import Mask
 from minijax.control.remat_opt import no_reverse_mode
+from minijax.dispatch.call import split_tangents
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Primitive
@@ -51,22 +54,19 @@ class CustomVmapCall(Primitive):
         return results, [0 if b else None for b in batched]
 
     def jvp(self, primals, tangents, *, call, in_tree, out_tree, rule):
-        moves = tuple(t.aval.dtype.names is None if type(t) is Zero else True for t in tangents)
+        moves = Mask(t.aval.dtype.names is None if type(t) is Zero else True for t in tangents)
         has_numbers = tuple(a.to_tangent_aval().dtype.names is None for a in call.out_avals)
-        pushed, found = jvp_jaxpr(call, moves, has_numbers)
-        out_moves = list(found)
+        pushed, out_moves = jvp_jaxpr(call, moves, has_numbers)
         pushed_rule = _jvp_rule(rule[1], moves, out_moves)
         results = self.bind(
             *primals,
-            *(instantiate(t) for t, m in zip(tangents, moves, strict=True) if m),
+            *map(instantiate, moves.marked(tangents)),
             call=pushed,
             in_tree=_with_tangents(in_tree, moves),
             out_tree=_with_tangents(out_tree, out_moves),
             rule=pushed_rule,
         )
-        n, rest = len(out_moves), iter(results[len(out_moves) :])
-        zeros = [Zero(a.to_tangent_aval()) for a in call.out_avals]
-        return results[:n], [next(rest) if m else z for m, z in zip(out_moves, zeros, strict=True)]
+        return split_tangents(results[: len(out_moves)], results[len(out_moves) :], out_moves)
 
     def linearize(self, nonzeros, primals, **params):
         raise no_reverse_mode(self)
@@ -79,22 +79,20 @@ class CustomVmapCall(Primitive):
 custom_vmap_call_p = CustomVmapCall()
 
 
-def _with_tangents(treedef: Any, moves: Sequence[bool]) -> Any:
+def _with_tangents(treedef: Any, moves: Mask) -> Any:
     """The tree of a value and its tangents, None where they are no numbers."""
     return tree.tree_structure((treedef.unflatten(moves), treedef.unflatten([m or None for m in moves])))
 
 
-def _jvp_rule(rule: FlatRule, moves: Sequence[bool], out_moves: Sequence[bool]) -> tuple[Callable, FlatRule]:
+def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask) -> tuple[Callable, FlatRule]:
     """The batching rule of the derivative: the derivative of the rule."""
 
     def jvp_of_rule_rule(size, flags, operands):
         n = len(moves)
-        given, given_flags = iter(operands[n:]), iter(flags[n:])
-        tangents = [
-            next(given) if m else Zero(typeof(x).to_tangent_aval()) for x, m in zip(operands, moves, strict=False)
-        ]
-        tangent_flags = [m and next(given_flags) for m in moves]
-        either = [a or b for a, b in zip(flags, tangent_flags, strict=False)]
+        primals, primal_flags = operands[:n], flags[:n]
+        tangents = moves.merge([Zero(typeof(x).to_tangent_aval()) for x in moves.unmarked(primals)], operands[n:])
+        tangent_flags = moves.merge(repeat(False), flags[n:])
+        either = Mask(primal_flags) | tangent_flags
         batched: list[bool] = []
 
         def spread(x, has, want):
@@ -106,11 +104,10 @@ def _jvp_rule(rule: FlatRule, moves: Sequence[bool], out_moves: Sequence[bool]) 
 
         results, pushed = jvp_flat(
             run,
-            [spread(x, f, e) for x, f, e in zip(operands, flags, either, strict=False)],
+            [spread(x, f, e) for x, f, e in zip(primals, primal_flags, either, strict=True)],
             [spread(t, f, e) for t, f, e in zip(tangents, tangent_flags, either, strict=True)],
         )
-        kept = [i for i, m in enumerate(out_moves) if m]
-        return [*results, *(instantiate(pushed[i]) for i in kept)], [*batched, *(batched[i] for i in kept)]
+        return [*results, *map(instantiate, out_moves.marked(pushed))], [*batched, *out_moves.marked(batched)]
 
     # As jax prints it.
     jvp_of_rule_rule.__qualname__ = "custom_vmap_jvp.<locals>.jvp_of_rule_rule"

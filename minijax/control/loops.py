@@ -1,4 +1,4 @@
-"""`while_loop` and `fori_loop`: a function repeated while a predicate holds, or a number of times."""
+"""`while_loop`: a function repeated while a predicate holds."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -10,20 +10,18 @@ from minijax.base import config, source, tree
 from minijax.base.mask import Mask
 from minijax.control.agreement import trace_loop
 from minijax.control.cond import concrete, first_results
-from minijax.control.scan import fixpoint, scan
+from minijax.control.scan import fixpoint
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
 from minijax.ir import context, effects, state
-from minijax.ir.body import Body, standing_for, trace_body, with_leading
+from minijax.ir.body import Body, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.primitive import Folding
 from minijax.ir.refs import is_ref
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof
-from minijax.ops.convert import convert
-from minijax.ops.elementwise import add, lt
 from minijax.ops.moving import held
-from minijax.ops.zeros import instantiate
+from minijax.ops.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr, reordered
@@ -102,7 +100,7 @@ class While(TakesRefs):
 
     def jvp(self, primals, tangents, **params):
         loop = parts_of(params)
-        pushed, nonzeros = _pushed(loop, Mask(type(t) is not Zero for t in tangents))
+        pushed, nonzeros = _pushed(loop, nonzero_mask(tangents))
         moving = [instantiate(t) for t in nonzeros.marked(tangents)]
         results = self.bind_all(loop.with_tangents(primals, moving, nonzeros), pushed.params())
         carry = loop.split(nonzeros)[2]
@@ -112,8 +110,8 @@ class While(TakesRefs):
         loop, inputs = parts_of(params), Mask(nonzeros)
         pushed, nonzeros = _pushed(loop, inputs)
         from_outside, read = Mask(nonzeros.marked(inputs)), Mask(inputs.marked(nonzeros))
-        avals = [typeof(p).to_tangent_aval() for p in nonzeros.marked(primals)]
-        zeros = [instantiate(Zero(a)) for a in from_outside.unmarked(avals)]
+        without = from_outside.unmarked(nonzeros.marked(primals))
+        zeros = [instantiate(Zero(typeof(p).to_tangent_aval())) for p in without]
         unknown = loop.with_tangents((False,) * len(primals), (True,) * sum(nonzeros), nonzeros)
         known, _ = _known(pushed, Mask(unknown))
         outs = self.bind_all(primals, known.params())
@@ -142,12 +140,8 @@ class While(TakesRefs):
         if known is None:
             return EqnParts([], [eqn], eqn.outvars)
         known_outs, unknown_outs = Mask(loop.split(unknown)[2]).partition(eqn.outvars)
-        first = eqn.replace(
-            params=known.params(),
-            outvars=known_outs,
-            effects=effects.join(known.cond.effects, known.body.effects),
-            invars=unknown.unmarked(eqn.invars),
-        )
+        invars, params = unknown.unmarked(eqn.invars), known.params()
+        first = eqn.replace(params=params, invars=invars, outvars=known_outs, effects=self.effects(**params))
         return EqnParts([first], [eqn], unknown_outs, known_outs if save else [])
 
     def transpose(self, cts, *operands, **params):
@@ -204,7 +198,6 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Parts) -> list[
     scope, tokens = e.scope, dict(e.tokens)
     here = "/".join(s for s in (scope, *context.current_context().name_stack, "while") if s)
     first, flags = len(ordered), loop.cond.out_avals[0]
-    carry_avals = loop.split(ins)[2]
 
     def test(names):
         consts, _, carry = loop.split(names[first:])
@@ -224,7 +217,7 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Parts) -> list[
         made = [e.tokens[effect] for effect in ordered]
         if flags.shape:
             flag = test(names)
-            new = [_kept_rows(e, flag, flags, *row) for row in zip(new, carry, carry_avals, strict=True)]
+            new = [_kept_rows(e, flag, flags, *row) for row in zip(new, carry, loop.split(ins)[2], strict=True)]
         return [*made, *names[first : len(names) - len(carry)], *new]
 
     inits = [*(tokens[effect] for effect in ordered), *operands]
@@ -312,11 +305,9 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     leaves, init_tree = tree.flatten(init_val)
     if _disable_jit.value:
         val = init_tree.unflatten(map(held, leaves))
-        known = concrete(cond_fun(val))
-        while known is not None and known:
+        while flag := concrete(cond_fun(val)):
             val = body_fun(val)
-            known = concrete(cond_fun(val))
-        if known is not None:
+        if flag is not None:
             return val
     treedef = tree.tree_structure((init_val,))
     body, leaves = trace_loop(body_fun, leaves, (), treedef, "while_loop", init_tree, lambda body: body.out_tree)
@@ -362,64 +353,3 @@ def _without_staying(loop: Parts, stays: Mask) -> Parts:
     pruned, _ = prune_closed(loop.cond, (True,), True)
     test = reordered(pruned, (*range(n), *(n + i for i in moving)))
     return Parts(body, test, n, m + len(still))
-
-
-@source.boundary
-def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None) -> Any:
-    """Repeats `val = body_fun(i, val)`, from `init_val`, for i from `lower` up to `upper`.
-
-    With bounds known when it is traced it is a `scan`, which has a reverse-mode derivative and can be
-    unrolled; otherwise a `while_loop`. Raises TypeError if the bounds have different types.
-    """
-    if not callable(body_fun):
-        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
-    dtype = _bounds_dtype(typeof(lower), typeof(upper))
-    bounds = [concrete(b) for b in (lower, upper)]
-    if all(b is not None and not typeof(b).shape for b in bounds):
-        first, last = (int(b) if isinstance(b, int) else int(np.asarray(b).item()) for b in bounds)
-        if _disable_jit.value:
-            for i in range(first, last):
-                init_val = body_fun(i, init_val)
-            return init_val
-        return _counted(first, max(last - first, 0), body_fun, init_val, 1 if unroll is None else unroll)
-    if unroll is not None and unroll is not False and unroll != 1:
-        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
-
-    def test(loop_carry):
-        return lt(loop_carry[0], loop_carry[1])
-
-    def step(loop_carry):
-        i, end, val = loop_carry
-        return add(i, _one(i)), end, body_fun(i, val)
-
-    lower, upper = (b if typeof(b).dtype == dtype else convert(b, dtype) for b in (lower, upper))
-    return while_loop(test, standing_for(step, body_fun), (lower, upper, init_val))[2]
-
-
-def _bounds_dtype(lower: Any, upper: Any) -> np.dtype:
-    """The dtype of the counter: that of both bounds, or of the one that is no Python integer."""
-    if lower.dtype == upper.dtype:
-        return lower.dtype
-    signed = all(np.issubdtype(b.dtype, np.signedinteger) for b in (lower, upper))
-    if not signed or lower.weak_type == upper.weak_type:
-        raise TypeError(
-            f"lower and upper arguments to fori_loop must have equal types, got {lower.dtype.name} and "
-            f"{upper.dtype.name}"
-        )
-    return upper.dtype if lower.weak_type else lower.dtype
-
-
-def _counted(first: int, count: int, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
-    def step(loop_carry, _):
-        i, val = loop_carry
-        return (add(i, _one(i)), body_fun(i, val)), None
-
-    body = standing_for(step, body_fun)
-    return scan(body, (first, init_val), None, length=count, unroll=unroll)[0][1]
-
-
-def _one(i: Any) -> Any:
-    """1 in the type of a counter."""
-    aval = typeof(i)
-    one = np.ones((), aval.dtype)[()]
-    return one.item() if aval.weak_type else one

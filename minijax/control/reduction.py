@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import source, tree
-from minijax.base.util import picked
 from minijax.control.scan import fixpoint
+from minijax.dispatch.call import split_tangents
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.body import as_inputs_if_live, trace_body
 from minijax.ir.jaxpr import ClosedJaxpr
@@ -20,7 +20,7 @@ from minijax.ops.families import INT_BOOL, const_like
 from minijax.ops.moving import axis_to_front, broadcast_to_shape
 from minijax.ops.reduce import combined_aval, merged_to_front
 from minijax.ops.shape import pad, slice_in_dim, squeeze
-from minijax.ops.zeros import instantiate, zeros_like_aval
+from minijax.ops.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.batch import batch_flat
 from minijax.transforms.hoist import reordered
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
@@ -89,7 +89,7 @@ class Reduce(Reducing):
 
     def jvp(self, primals, tangents, *, computation, jaxpr, dimensions):
         (xs, inits), (ts, init_ts) = _halves(primals), _halves(tangents)
-        if any(type(t) is not Zero for t in init_ts):
+        if any(nonzero_mask(init_ts)):
             raise NotImplementedError(
                 "Gradient of general lax.reduce with non-zero tangents for initial values to reduction not implemented"
             )
@@ -172,18 +172,15 @@ class ReduceWindow(Reducing):
 
     def jvp(self, primals, tangents, *, jaxpr, **params):
         (xs, inits), (ts, init_ts) = _halves(primals), _halves(tangents)
-        self.check_still(type(t) is not Zero for t in init_ts)
+        self.check_still(nonzero_mask(init_ts))
         n = len(xs)
-        pushed, moves = fixpoint(lambda moves: jvp_jaxpr(jaxpr, moves * 2, moves), [type(t) is not Zero for t in ts])
+        pushed, moves = fixpoint(lambda moves: jvp_jaxpr(jaxpr, moves * 2, moves), nonzero_mask(ts))
         k = sum(moves)
         # (accumulated, elements, tangents of both) -> (accumulated, their tangents, elements, theirs)
         order = (*range(n), *range(2 * n, 2 * n + k), *range(n, 2 * n), *range(2 * n + k, 2 * n + 2 * k))
-        pushing = [*map(instantiate, picked(ts, moves))], [const_like(x, 0) for x in picked(inits, moves)]
+        pushing = [*map(instantiate, moves.marked(ts))], [const_like(x, 0) for x in moves.marked(inits)]
         results = self.bind(*xs, *pushing[0], *inits, *pushing[1], jaxpr=reordered(pushed, order), **params)
-        rest = iter(results[n:])
-        return results[:n], [
-            next(rest) if m else Zero(typeof(x).to_tangent_aval()) for x, m in zip(results[:n], moves, strict=True)
-        ]
+        return split_tangents(results[:n], results[n:], moves)
 
     def check_still(self, nonzeros: Iterable[bool]) -> None:
         """Raises TypeError if an initial value has a tangent."""

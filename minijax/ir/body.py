@@ -35,15 +35,11 @@ class Flat:
         self.__name__ = function_name(fun)
 
     def __call__(self, *leaves):
-        return self.flattened(self.call(leaves))
-
-    def call(self, leaves: Sequence) -> Any:
-        """The function's result, a tree."""
         values = self.in_tree.unflatten(leaves)
         if self.arguments is None:
-            return self.fun(*values)
+            return self.flattened(self.fun(*values))
         args, kwargs = self.arguments(values)
-        return self.fun(*args, **kwargs)
+        return self.flattened(self.fun(*args, **kwargs))
 
     def flattened(self, result: Any) -> list:
         """The leaves of a result, its tree noted."""

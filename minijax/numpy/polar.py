@@ -8,7 +8,8 @@ import numpy as np
 
 from minijax.composed.index import dynamic_index_in_dim
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
-from minijax.control.loops import fori_loop, while_loop
+from minijax.control.fori import fori_loop
+from minijax.control.loops import while_loop
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg

@@ -9,7 +9,7 @@ import numpy as np
 from minijax.api.jit import eval_shape
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.control.loops import fori_loop
+from minijax.control.fori import fori_loop
 from minijax.control.scan import scan
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import ShapedArray, typeof

@@ -7,7 +7,7 @@ from minijax.composed.linalg.lu import lu, lu_solve
 from minijax.composed.linalg.matrices import adjoint, dot, from_front, over_batch, tril, triu, typed
 from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.composed.linalg.triangular import triangular_solve
-from minijax.control.loops import fori_loop
+from minijax.control.fori import fori_loop
 from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
 from minijax.ops.dot import Precision, dot_general
