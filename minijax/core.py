@@ -29,8 +29,8 @@ _FACE = Face(
         "jax.core.{0} is deprecated.": {
             "minijax.ir.types": "abstract_token=token_type",
             "minijax.api.introspection": """
-            OutputType concretization_function_error is_concrete is_constant_dim is_constant_shape
-            literalable_types nonempty_axis_env_DO_NOT_USE=nonempty_axis_env pytype_aval_mappings trace_ctx
+            OutputType concretization_function_error is_concrete is_constant_dim is_constant_shape literalable_types
+            nonempty_axis_env_DO_NOT_USE=nonempty_axis_env pytype_aval_mappings trace_ctx
             unsafe_am_i_under_a_jit_DO_NOT_USE=unsafe_am_i_under_a_jit
             unsafe_am_i_under_a_vmap_DO_NOT_USE=unsafe_am_i_under_a_vmap
             unsafe_get_axis_names_DO_NOT_USE=unsafe_get_axis_names
@@ -41,12 +41,9 @@ _FACE = Face(
     },
     removed={
         "jax.core.{0} was deprecated in JAX v0.8.2 and removed in JAX v0.10.0. Use jax.extend.core.{0}.": """
-        AbstractToken TraceTag call_impl mapped_aval set_current_trace subjaxprs take_current_trace
-        unmapped_aval
+        AbstractToken TraceTag call_impl mapped_aval set_current_trace subjaxprs take_current_trace unmapped_aval
     """,
-        "jax.core.{0} was deprecated in JAX v0.8.2 and removed in JAX v0.10.0; use jax.typeof instead.": """
-        get_aval
-    """,
+        "jax.core.{0} was deprecated in JAX v0.8.2 and removed in JAX v0.10.0; use jax.typeof instead.": "get_aval",
         "jax.core.{0} was deprecated in JAX v0.8.2 and removed in JAX v0.10.0.": "traverse_jaxpr_params",
     },
 )

@@ -12,16 +12,16 @@ from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.ir import state
-from minijax.ir.body import argument_names, function_name, signature_of, source_of
+from minijax.ir.body import Flat, as_consts, debug_info, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.shardings import UNSPECIFIED
-from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, space_of, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert, convert_element_type_p
 from minijax.ops.elementwise import add, eq
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import held
 from minijax.ops.shape import broadcasted_iota, split
 from minijax.ops.zeros import instantiate, made_varying, zeros_like_aval
@@ -43,29 +43,29 @@ def _check_value(name: str, x: Any) -> None:
     checked_type(x)
 
 
-class Flat:
-    """A function of trees as a flat one, for arguments of one tree; keeps the tree of its results."""
+class _Differentiable(Flat):
+    """A flat function whose results are checked; knows their number, and the tree of what comes after them."""
 
     def __init__(self, fun: Callable, in_tree: Any, has_aux: bool = False):
-        self.fun, self.in_tree, self.has_aux = fun, in_tree, has_aux
-        self.out_tree = self.aux = None
-        self.__name__ = function_name(fun)
+        super().__init__(fun, in_tree)
+        self.has_aux = has_aux
+        self.count, self.aux_tree = 0, None
 
-    def __call__(self, *leaves):
-        result = self.fun(*self.in_tree.unflatten(leaves))
+    def flattened(self, result):
+        aux = []
         if self.has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise TypeError(
                     "expected function with aux output to return a two-element tuple, but got type "
                     f"{type(result)} with value {result!r} from {self.__name__} (has_aux=True)"
                 )
-            result, aux = result
-            aux_leaves, self.aux_tree = tree.flatten(aux)
-        leaves, self.out_tree = tree.flatten(result)
+            aux, self.aux_tree = tree.flatten(result[1])
+            result = result[0]
+        leaves = super().flattened(result)
         for x in leaves:
             _check_value(f"the result of {self.__name__}", x)
         self.count = len(leaves)
-        return [*leaves, *aux_leaves] if self.has_aux else leaves
+        return [*leaves, *aux]
 
 
 @source.boundary
@@ -91,7 +91,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     for x, t in zip(xs, ts, strict=True):
         _check_value("jvp", x)
         _check_tangent(x, t)
-    flat = Flat(fun, in_tree, has_aux)
+    flat = _Differentiable(fun, in_tree, has_aux)
     ts = [Zero(typeof(t)) if typeof(t).dtype == dtypes.float0 else t for t in ts]
     outs, out_ts = jvp_flat(flat, xs, ts)
     n = flat.count
@@ -119,7 +119,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
     _check_callable(fun)
     xs, in_tree = tree.flatten(primals)
-    flat = Flat(fun, in_tree, has_aux)
+    flat = _Differentiable(fun, in_tree, has_aux)
     outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, DebugInfo("linearize", source_of(fun)))
     n = flat.count
     if has_aux:
@@ -223,7 +223,7 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
     xs, in_tree = tree.flatten(tuple(primals))
     for x in xs:
         _check_value("vjp", x)
-    flat = Flat(fun, in_tree, has_aux)
+    flat = _Differentiable(fun, in_tree, has_aux)
     outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, DebugInfo("vjp", source_of(fun)))
     n = flat.count
     if has_aux:
@@ -456,7 +456,7 @@ def _basis(value: Any) -> Any:
     dtype = dtypes.result_type(*leaves) if leaves else np.dtype(np.float32)
     ndim = sum(sizes)
     rows, columns = (broadcasted_iota(dtypes.default_int_dtype(), (ndim, ndim), i) for i in (0, 1))
-    identity = convert(eq(add(rows, literal(rows, 0)), columns), dtype)
+    identity = convert(eq(add(rows, scalar_like(rows, 0)), columns), dtype)
     parts = []
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
@@ -528,11 +528,9 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     _check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     avals = [abstract(x) for x in xs]
-    flat = Flat(fun, in_tree)
-    both = tree.treedef_tuple([in_tree, tree.tree_structure({})])
-    info = DebugInfo("linear_transpose", source_of(fun), argument_names(signature_of(fun), both, ()))
-    jaxpr, consts = trace_to_jaxpr(flat, avals, info)
-    out_tree = flat.out_tree
+    info = debug_info(fun, "linear_transpose", in_tree)
+    closed, _, out_tree = trace_flat(Flat(fun, in_tree), avals, info, as_consts)
+    jaxpr, consts = closed.jaxpr, closed.consts
     ins, outs = ([a.dtype for a in types] for types in (avals, jaxpr.out_avals))
     if not any(all(dtypes.issubdtype(d, k) for d in (*ins, *outs)) for k in (np.inexact, np.integer)):
         raise TypeError(

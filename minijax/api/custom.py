@@ -9,9 +9,9 @@ from minijax.base import dtypes, errors, source, tree
 from minijax.control.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.control.remat_opt import optimized_forward
 from minijax.ir import state
-from minijax.ir.body import function_name, signature_of, source_of
+from minijax.ir.body import Flat, as_consts, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
-from minijax.ir.trace import Tracer, checked_values, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
 from minijax.ir.types import Zero, space_of, typeof
 from minijax.ops.zeros import add_any, instantiate
 from minijax.run.array import ArrayImpl
@@ -35,6 +35,21 @@ def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: di
     if unresolved := bound.kwargs.keys() & kwargs.keys():
         raise TypeError(f"these keyword arguments cannot be resolved to positions: {sorted(unresolved)}")
     return bound.args
+
+
+class _Primal(Flat):
+    """The function itself on leaves; its rules return results of the same tree."""
+
+    residual_tree: Any = None
+
+    def check_tree(self, rule: str, pair: str, out_tree: Any) -> None:
+        """Notes the tree of a rule's results. Raises TypeError if the function's is another one."""
+        if self.out_tree is not None and self.out_tree != out_tree:
+            raise TypeError(
+                f"{rule} must produce a pair {pair} where primal_out has the tree "
+                f"structure of the function's output: got {out_tree}, expected {self.out_tree}."
+            )
+        self.out_tree = out_tree
 
 
 class _Custom:
@@ -91,16 +106,8 @@ class _Custom:
         leaves, out_tree = tree.flatten(result)
         return out_tree.unflatten(checked_values(leaves))
 
-    def _flat(self, fixed: tuple, in_tree: Any, outs: dict) -> Callable:
-        """The function on leaves; it leaves its result's tree in `outs`."""
-
-        def fun(*leaves):
-            result = self.fun(*self._merge(fixed, in_tree.unflatten(leaves)))
-            flat, outs["tree"] = tree.flatten(result)
-            return flat
-
-        fun.__name__ = function_name(self.fun)
-        return fun
+    def _flat(self, fixed: tuple, in_tree: Any) -> _Primal:
+        return _Primal(self.fun, in_tree, lambda dynamic: (self._merge(fixed, dynamic), {}))
 
 
 class custom_jvp(_Custom):  # noqa: N801
@@ -147,14 +154,13 @@ class custom_jvp(_Custom):  # noqa: N801
             return self._at_once(args)
         fixed, dynamic = self._split(args)
         leaves, in_tree = tree.flatten(dynamic)
-        outs: dict[str, Any] = {}
-        fun = self._flat(fixed, in_tree, outs)
-        jvp = self._flat_jvp(fixed, in_tree, outs)
+        fun = self._flat(fixed, in_tree)
+        jvp = self._flat_jvp(fixed, fun)
         results = bind_custom_jvp(fun, jvp, leaves, self.symbolic_zeros)
-        return outs["tree"].unflatten(results)
+        return fun.out_tree.unflatten(results)
 
-    def _flat_jvp(self, fixed: tuple, in_tree: Any, outs: dict) -> Callable:
-        rule, name = self.jvp, function_name(self.jvp)
+    def _flat_jvp(self, fixed: tuple, fun: _Primal) -> Callable:
+        rule, name, in_tree = self.jvp, function_name(self.jvp), fun.in_tree
         title = f"Custom JVP rule {name} for function {function_name(self.fun)}"
 
         def jvp(*values):
@@ -175,12 +181,7 @@ class custom_jvp(_Custom):  # noqa: N801
                     f"{title} must produce primal and tangent outputs with equal container (pytree) "
                     f"structures, but got {out_tree} and {tangent_tree} respectively."
                 )
-            if "tree" in outs and outs["tree"] != out_tree:
-                raise TypeError(
-                    f"{title} must produce a pair (primal_out, tangent_out) where primal_out has the tree "
-                    f"structure of the function's output: got {out_tree}, expected {outs['tree']}."
-                )
-            outs["tree"] = out_tree
+            fun.check_tree(title, "(primal_out, tangent_out)", out_tree)
             moved = [unsymbolic(t) for t in moved]
             _check_tangents(title, results, moved)
             return [*results, *moved]
@@ -243,24 +244,23 @@ class custom_vjp(_Custom):  # noqa: N801
                 "arrays belong among the others."
             )
         leaves, in_tree = tree.flatten(dynamic)
-        outs: dict[str, Any] = {}
-        fun = self._flat(fixed, in_tree, outs)
-        fwd = self._flat_fwd(fixed, in_tree, outs)
-        bwd = self._flat_bwd(fixed, in_tree, [typeof(x) for x in leaves], outs)
-        count = lambda: outs["tree"].num_leaves  # noqa: E731
+        fun = self._flat(fixed, in_tree)
+        fwd = self._flat_fwd(fixed, fun)
+        bwd = self._flat_bwd(fixed, fun, [typeof(x) for x in leaves])
+        count = lambda: fun.out_tree.num_leaves  # noqa: E731
         if self.optimize_remat:
             fwd = optimized_forward(fun, fwd, count)
         results = bind_custom_vjp(fun, fwd, bwd, leaves, count, self.symbolic_zeros)
-        return outs["tree"].unflatten(results)
+        return fun.out_tree.unflatten(results)
 
-    def _flat_fwd(self, fixed: tuple, in_tree: Any, outs: dict) -> Callable:
+    def _flat_fwd(self, fixed: tuple, fun: _Primal) -> Callable:
         name = function_name(self.fwd)
         title = f"Custom VJP fwd rule {name} for function {function_name(self.fun)}"
 
         def fwd(*leaves):
             if self.symbolic_zeros:
                 leaves = [CustomVJPPrimal(*pair) for pair in leaves]
-            pair = self.fwd(*self._merge(fixed, in_tree.unflatten(leaves)))
+            pair = self.fwd(*self._merge(fixed, fun.in_tree.unflatten(leaves)))
             if not isinstance(pair, list | tuple) or len(pair) != 2:
                 raise TypeError(
                     f"{title} must produce a pair (list or tuple of length two) where the first element "
@@ -268,27 +268,23 @@ class custom_vjp(_Custom):  # noqa: N801
                     f"the primal output and the second element represents residuals, but got {pair!r}."
                 )
             results, out_tree = tree.flatten(pair[0])
-            if "tree" in outs and outs["tree"] != out_tree:
-                raise TypeError(
-                    f"{title} must produce a pair (primal_out, residuals) where primal_out has the tree "
-                    f"structure of the function's output: got {out_tree}, expected {outs['tree']}."
-                )
-            outs["tree"] = out_tree
-            residuals, outs["residual_tree"] = tree.flatten(pair[1])
+            fun.check_tree(title, "(primal_out, residuals)", out_tree)
+            residuals, fun.residual_tree = tree.flatten(pair[1])
             return [*residuals, *results]
 
         fwd.__name__ = name
         return fwd
 
-    def _flat_bwd(self, fixed: tuple, in_tree: Any, avals: Sequence, outs: dict) -> Callable:
+    def _flat_bwd(self, fixed: tuple, fun: _Primal, avals: Sequence) -> Callable:
         name = function_name(self.bwd)
         title = f"{name} for function {function_name(self.fun)}"
 
         def bwd(*residuals_and_cts):
-            n = outs["residual_tree"].num_leaves
-            residuals = outs["residual_tree"].unflatten(residuals_and_cts[:n])
-            cts = self.bwd(*fixed, residuals, outs["tree"].unflatten(residuals_and_cts[n:]))
-            return _fit(title, tuple(cts) if isinstance(cts, list) else cts, in_tree, [a.to_ct_aval() for a in avals])
+            n = fun.residual_tree.num_leaves
+            residuals = fun.residual_tree.unflatten(residuals_and_cts[:n])
+            cts = self.bwd(*fixed, residuals, fun.out_tree.unflatten(residuals_and_cts[n:]))
+            cts = tuple(cts) if isinstance(cts, list) else cts
+            return _fit(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
 
         bwd.__name__ = name
         return bwd
@@ -361,16 +357,10 @@ class Pullback:
     def traced(pullback: Callable, out: Any) -> "Pullback":
         """The vjp function of a result."""
         leaves, out_tree = tree.flatten(out)
-        trees = []
-
-        def flat(*cts):
-            results, ct_tree = tree.flatten(pullback(out_tree.unflatten(cts)))
-            trees.append(ct_tree)
-            return results
-
-        avals = [typeof(x).to_ct_aval() for x in leaves]
-        jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("custom_gradient", source_of(pullback)))
-        return Pullback(jaxpr, trees[-1], consts)
+        flat = Flat(pullback, tree.treedef_tuple((out_tree,)))
+        info = DebugInfo("custom_gradient", source_of(pullback))
+        body = trace_flat(flat, [typeof(x).to_ct_aval() for x in leaves], info, as_consts)
+        return Pullback(body.jaxpr, body.out_tree, body.closed.consts)
 
     def __call__(self, ct):
         return self.ct_tree.unflatten(eval_jaxpr(self.jaxpr, self.consts, *tree.tree_leaves(ct)))

@@ -5,11 +5,11 @@ from typing import Any
 
 from minijax.api.custom import _Custom
 from minijax.base import source, tree
+from minijax.base.mask import Mask
 from minijax.control.custom_vmap import custom_vmap_call_p, user_rule
 from minijax.control.mapping import map as map_slices
-from minijax.ir.body import function_name, source_of
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.trace import constants_to_inputs, trace_to_jaxpr
+from minijax.ir.body import Flat, function_name, source_of, trace_flat
+from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.types import typeof
 
 
@@ -37,21 +37,13 @@ class custom_vmap(_Custom):  # noqa: N801
         if self.vmap_rule is None:
             raise AttributeError(f"No batching rule defined for custom_vmap function {name} using def_vmap.")
         leaves, args_tree = tree.flatten(args)
-        trees = []
-
-        def flat(*xs):
-            results, out_tree = tree.flatten(self.fun(*args_tree.unflatten(xs)))
-            trees.append(out_tree)
-            return results
-
         info = DebugInfo("custom_vmap", source_of(self.fun))
-        jaxpr, consts = trace_to_jaxpr(flat, [typeof(x) for x in leaves], info)
-        out_tree = trees[-1]
-        in_tree = tree.treedef_tuple([tree.tree_structure(list(range(len(consts)))), args_tree])
+        call, consts, out_tree = trace_flat(Flat(self.fun, args_tree), [typeof(x) for x in leaves], info)
+        in_tree = tree.treedef_tuple([tree.tree_structure(consts), args_tree])
         results = custom_vmap_call_p.bind(
             *consts,
             *leaves,
-            call=ClosedJaxpr(constants_to_inputs(jaxpr)),
+            call=call,
             in_tree=in_tree,
             out_tree=out_tree,
             rule=user_rule(self.vmap_rule, name, in_tree, out_tree),
@@ -66,13 +58,8 @@ def sequential_vmap(f: Callable) -> custom_vmap:
     @mapped.def_vmap
     def rule(axis_size, in_batched, *args):
         leaves, treedef = tree.flatten(args)
-        flags = tree.tree_leaves(in_batched)
-
-        def one(slices):
-            given = iter(slices)
-            return mapped(*treedef.unflatten(next(given) if b else x for x, b in zip(leaves, flags, strict=True)))
-
-        out = map_slices(one, [x for x, b in zip(leaves, flags, strict=True) if b])
+        fixed, batched = (are_batched := Mask(tree.tree_leaves(in_batched))).partition(leaves)
+        out = map_slices(lambda slices: mapped(*treedef.unflatten(are_batched.merge(fixed, slices))), batched)
         return out, tree.tree_map(lambda _: True, out)
 
     return mapped

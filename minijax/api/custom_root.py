@@ -6,9 +6,9 @@ from typing import Any
 from minijax.api.autodiff import jvp, linearize
 from minijax.api.custom import custom_jvp
 from minijax.base import source, tree
-from minijax.ir.body import source_of
+from minijax.ir.body import Flat, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
-from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import typeof
 from minijax.ops.elementwise import neg
 from minijax.ops.zeros import zeros_like_aval
@@ -19,22 +19,16 @@ class _Traced:
 
     def __init__(self, fun: Callable, args: Sequence, of: Callable):
         leaves, in_tree = tree.flatten(args)
-
-        def flat(*xs):
-            results, self.out_tree = tree.flatten(fun(*in_tree.unflatten(xs)))
-            return results
-
         info = DebugInfo("custom_root", source_of(of))
-        jaxpr, self.consts = trace_to_jaxpr(flat, [typeof(x) for x in leaves], info)
-        self.jaxpr = constants_to_inputs(jaxpr)
+        self.body = trace_flat(Flat(fun, in_tree), [typeof(x) for x in leaves], info)
 
     def __call__(self, consts: Sequence, *args: Any) -> Any:
-        results = eval_jaxpr(self.jaxpr, [], *consts, *tree.flatten(args)[0])
-        return self.out_tree.unflatten(results)
+        results = eval_jaxpr(self.body.jaxpr, [], *consts, *tree.flatten(args)[0])
+        return self.body.out_tree.unflatten(results)
 
     def check(self, name: str, like: str, wanted: Any, is_pair: bool = False) -> None:
         """Raises TypeError for a result (of a pair, the first) that is no tree like `wanted`."""
-        found = self.out_tree
+        found = self.body.out_tree
         if is_pair:
             if found.node_data() is None or found.node_data()[0] is not tuple or found.num_nodes < 2:
                 raise ValueError(
@@ -87,4 +81,4 @@ def custom_root(
         zeros = tree.tree_map(lambda x: zeros_like_aval(typeof(x)), aux)
         return result, (tangent, *zeros)
 
-    return _custom_root([function.consts, solver.consts, tangent_solver.consts], initial_guess)
+    return _custom_root([f.body.captured for f in (function, solver, tangent_solver)], initial_guess)

@@ -7,10 +7,11 @@ import numpy as np
 
 from minijax.api.custom import CustomVJPPrimal
 from minijax.base import dtypes, source, tree as trees
+from minijax.base.mask import Mask
 from minijax.control.custom import symbolic
-from minijax.ir.body import source_of
+from minijax.ir.body import Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
-from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import Tracer, eval_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.ops.zeros import instantiate
 from minijax.transforms.batch import BatchTracer
@@ -43,30 +44,23 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     if not callable(fun):
         raise TypeError(f"closure_convert: expected a callable, got {fun!r}")
     leaves, in_tree = trees.flatten(example_args)
-    out_trees = []
-
-    def flat(*xs):
-        results, out_tree = trees.flatten(fun(*in_tree.unflatten(xs)))
-        out_trees.append(out_tree)
-        return results
-
     info = DebugInfo("closure_convert", source_of(fun))
-    jaxpr, consts = trace_to_jaxpr(flat, [typeof(x) for x in leaves], info)
-    hoisted = [_may_move(c) for c in consts]
+    body = trace_flat(Flat(fun, in_tree), [typeof(x) for x in leaves], info, as_consts)
+    moves = Mask(map(_may_move, body.closed.consts))
+    fixed, moving = moves.partition(body.closed.consts)
 
     def converted_fun(*args_and_consts):
-        n = len(args_and_consts) - sum(hoisted)
-        args, given = trees.flatten(args_and_consts[:n])
-        if given != in_tree:
+        n = len(args_and_consts) - len(moving)
+        args, args_tree = trees.flatten(args_and_consts[:n])
+        if args_tree != in_tree:
             raise TypeError(
                 "closure_convert: the inputs must have the same Pytree structure as the example arguments. "
-                f"Expected {in_tree}, but got {given}"
+                f"Expected {in_tree}, but got {args_tree}"
             )
-        moved = iter(args_and_consts[n:])
-        values = [next(moved) if h else c for c, h in zip(consts, hoisted, strict=True)]
-        return out_trees[-1].unflatten(eval_jaxpr(jaxpr, values, *args))
+        consts = moves.merge(fixed, args_and_consts[n:])
+        return body.out_tree.unflatten(eval_jaxpr(body.jaxpr, consts, *args))
 
-    return converted_fun, [c for c, h in zip(consts, hoisted, strict=True) if h]
+    return converted_fun, moving
 
 
 def _may_move(x: Any) -> bool:

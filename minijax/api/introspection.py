@@ -101,7 +101,7 @@ def min_dim(d1: Any, d2: Any) -> Any:
 
 array_types = {np.ndarray, *dtypes.ml_scalar_types}
 array_types |= {t for t in np.sctypeDict.values() if issubclass(t, (np.number, np.bool_))}
-literalable_types = {bool, int, float, complex} | array_types
+literalable_types = {*dtypes.PYTHON_SCALARS, *array_types}
 
 
 class ValueTable(MutableMapping):
@@ -167,7 +167,7 @@ class TraceTag:
         return isinstance(other, TraceTag)
 
 
-class set_current_trace(state.set_current_trace):  # noqa: N801
+class set_current_trace(state.set_current_trace):
     """Hands operations to `trace` for a while."""
 
     __slots__ = ()
@@ -176,7 +176,7 @@ class set_current_trace(state.set_current_trace):  # noqa: N801
         super().__init__(trace)
 
 
-class take_current_trace(under_trace):  # noqa: N801
+class take_current_trace(under_trace):
     """Gives the current trace, and has none for a while."""
 
     __slots__ = ()
@@ -261,7 +261,7 @@ class TracingContext:
 trace_ctx = TracingContext()
 
 
-class eval_context(state.set_current_trace):  # noqa: N801
+class eval_context(state.set_current_trace):
     """Runs operations at once for a while, whatever is being traced."""
 
     __slots__ = ()

@@ -10,22 +10,22 @@ from typing import Any
 
 from minijax.api.shapes import abstract, described
 from minijax.api.stages import JitWrapped
-from minijax.base import monitoring, source, tree
+from minijax.base import source, tree
 from minijax.dispatch.call import JitOptions
 from minijax.dispatch.jitted import Resolved
 from minijax.dispatch.laid_out import shardings_of
 from minijax.ir import state
 from minijax.ir.body import (
+    Flat,
     argument_names,
-    check_results,
+    as_consts,
     function_name,
     leaf_types,
-    result_paths,
     signature_of,
     source_of,
+    trace_flat,
 )
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.trace import trace_to_jaxpr
 
 
 def jit(
@@ -209,24 +209,16 @@ def trace_function(
     fixed = {i + len(args) if i < 0 else i for i in static}
     dynamic = tuple(a for i, a in enumerate(args) if i not in fixed)
     leaves, treedef = tree.flatten((dynamic, kwargs))
-    outs: list[Any] = []
 
-    def flat(*xs):
-        values, keywords = treedef.unflatten(xs)
-        rest = iter(values)
-        full = [a if i in fixed else next(rest) for i, a in enumerate(args)]
-        results, out_tree = tree.flatten(fun(*full, **keywords))
-        outs[:] = [out_tree]
-        check_results(function_name(fun), results, out_tree)
-        return results
+    def arguments(tree_of_dynamic: tuple) -> tuple[list, dict]:
+        rest = iter(tree_of_dynamic[0])
+        return [a if i in fixed else next(rest) for i, a in enumerate(args)], tree_of_dynamic[1]
 
     marks = tuple((i, None) for i in sorted(fixed))
     info = DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), treedef, marks))
     avals = leaf_types(fun, leaves, abstract, lambda: info.arg_names)
-    with monitoring.timed(monitoring.TRACING, function_name(fun)):
-        jaxpr, consts = trace_to_jaxpr(flat, avals, info)
-    jaxpr.debug_info = info._replace(result_paths=result_paths(outs[0]))
-    return ClosedJaxpr(jaxpr, consts), outs[0]
+    body = trace_flat(Flat(fun, treedef, arguments), avals, info, as_consts, function_name(fun))
+    return body.closed, body.out_tree
 
 
 @source.boundary

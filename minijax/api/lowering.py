@@ -193,7 +193,7 @@ def _lower(prim, rules, e, ins, outs, *operands, **params):
     return e.call_shared(prim.name, key, operands, ins, outs, functools.partial(write, ordered=()))
 
 
-class lower_fun:  # noqa: N801
+class lower_fun:
     """The lowering rule that traces `fun(*operands, **params)`; it returns a list if `multiple_results`."""
 
     def __init__(self, fun: Callable, multiple_results: bool = True):

@@ -120,7 +120,7 @@ def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
 
     def rule(primals, tangents, **params):
         out = primitive.bind(*primals, **params)
-        total = Zero(typeof(out).to_tangent_aval())
+        total = Zero.from_primal_value(out)
         for part, t in zip(jvprules, tangents, strict=True):
             if part is not None and not is_zero(t):
                 total = add_tangents(total, part(t, out, *primals, **params))
@@ -140,7 +140,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
     def pushed(primals, tangents, **params):
         out = primitive.bind(*primals, **params)
         if all(map(is_zero, tangents)):
-            zeros = [Zero(typeof(x).to_tangent_aval()) for x in primitive.listed(out)]
+            zeros = [Zero.from_primal_value(x) for x in primitive.listed(out)]
             return out, zeros if primitive.multiple_results else zeros[0]
         return out, primitive.bind(*map(instantiate, tangents), **params)
 

@@ -8,10 +8,10 @@ from minijax.base import source, tree
 from minijax.base.thread import entering_manual
 from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p, varying_names
 from minijax.ir import meshes
-from minijax.ir.body import function_name, signature_of, source_of
+from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
-from minijax.ir.trace import close_over, constants_to_inputs, trace_to_jaxpr
+from minijax.ir.trace import close_over, constants_to_inputs
 from minijax.ir.types import is_value, typeof, varying_axes
 from minijax.ops.varying import pvary_p
 
@@ -157,33 +157,35 @@ def _call(told: _Mapped, args: tuple) -> Any:
     specs = _specs("in_specs", told, treedef, told.in_specs)
     avals = [typeof(x) for x in leaves]
     _check_arguments(told, avals, specs)
-    jaxpr, captured, out_tree, out_specs = _traced(told, avals, specs, treedef)
+    local = _Local(told, treedef)
+    parts = [local_aval(a, s, told.mesh, told.check_vma) for a, s in zip(avals, specs, strict=True)]
+    with inside(told.mesh, told.check_vma), entering_manual(told.mesh):
+        body = trace_flat(local, parts, DebugInfo("shard_map", source_of(told.fun)), close_over)
+    captured = [*body.closed.consts, *body.captured]
     params = dict(
-        jaxpr=jaxpr,
+        jaxpr=constants_to_inputs(body.jaxpr),
         mesh=told.mesh,
         in_specs=(*(P(),) * len(captured), *specs),
-        out_specs=out_specs,
+        out_specs=local.out_specs,
         check_vma=told.check_vma,
         newly_manual_axes=frozenset(told.mesh.axis_names),
     )
-    return out_tree.unflatten(shard_map_p.bind_all([*captured, *leaves], params))
+    return body.out_tree.unflatten(shard_map_p.bind_all([*captured, *leaves], params))
 
 
-def _traced(told: _Mapped, avals: Sequence, specs: tuple, treedef: Any) -> tuple:
-    found: list[Any] = []
+class _Local(Flat):
+    """The function of a device's part of the arguments, which checks its results against their specs."""
 
-    def flat(*xs):
-        results, out_tree = tree.flatten(told.fun(*treedef.unflatten(xs)))
-        given = told.out_specs() if callable(told.out_specs) else told.out_specs
-        out_specs = _specs("out_specs", told, out_tree, given)
-        found[:] = out_tree, tuple(out_specs)
-        return [_checked_result(told, r, s) for r, s in zip(results, out_specs, strict=True)]
+    def __init__(self, told: _Mapped, in_tree: Any):
+        super().__init__(told.fun, in_tree)
+        self.told = told
+        self.out_specs: tuple[P, ...] = ()
 
-    local = [local_aval(a, s, told.mesh, told.check_vma) for a, s in zip(avals, specs, strict=True)]
-    with inside(told.mesh, told.check_vma), entering_manual(told.mesh):
-        jaxpr, consts = trace_to_jaxpr(flat, local, DebugInfo("shard_map", source_of(told.fun)))
-    closed, captured = close_over(jaxpr, consts)
-    return constants_to_inputs(closed.jaxpr), [*closed.consts, *captured], *found
+    def flattened(self, result):
+        leaves, told = super().flattened(result), self.told
+        specs = told.out_specs() if callable(told.out_specs) else told.out_specs
+        self.out_specs = _specs("out_specs", told, self.out_tree, specs)
+        return [_checked_result(told, x, spec) for x, spec in zip(leaves, self.out_specs, strict=True)]
 
 
 # ---- checks -----------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
     return source.summary(source_info, num_frames) if source_info.traceback is not None else ""
 
 
-class set_name_stack(context.entered):  # noqa: N801
+class set_name_stack(context.entered):
     """Replaces the names of the scopes for a while."""
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class set_name_stack(context.entered):  # noqa: N801
         super().__init__(context.current_context()._replace(name_stack=tuple(name_stack)))
 
 
-class reset_name_stack(set_name_stack):  # noqa: N801
+class reset_name_stack(set_name_stack):
     """Drops the names of the scopes for a while."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class reset_name_stack(set_name_stack):  # noqa: N801
         super().__init__(NameStack())
 
 
-class extend_name_stack(set_name_stack):  # noqa: N801
+class extend_name_stack(set_name_stack):
     """Puts what follows under one more name, and gives the names."""
 
     __slots__ = ()
@@ -63,7 +63,7 @@ class extend_name_stack(set_name_stack):  # noqa: N801
         return current_name_stack()
 
 
-class user_context(set_name_stack):  # noqa: N801
+class user_context(set_name_stack):
     """Puts what follows under the names of an equation's `source_info`."""
 
     __slots__ = ()

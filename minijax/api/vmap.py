@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import dims, source, tree
 from minijax.ir import state
-from minijax.ir.body import argument_names, check_aliases, function_name, result_paths, signature_of
+from minijax.ir.body import Flat, argument_names, check_aliases, function_name, result_paths, signature_of
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
@@ -128,33 +128,31 @@ def vmap(
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _mapped_size(fun, leaves, axes, axis_size, treedef)
         axis = Axis(axis_name, size, spmd)
-        outs, made = [], {}
+        flat, made = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
 
-        def flat(*xs):
+        def run(*xs):
             boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)] if refs else list(xs)
             for i, (x, spec) in elements.items():
                 boxes[i] = _element(axis, x, spec)
-            values, keywords = treedef.unflatten(boxes)
-            results, out_tree = tree.flatten(fun(*values, **keywords), is_leaf)
-            outs[:] = [out_tree]
+            results = flat(*boxes)
             if is_leaf:
-                wanted = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
+                wanted = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
                 made.update((i, _from_element(fun, axis, *x)) for i, x in _take(results, wanted).items())
             return [*results, *(freeze(boxes[i]) for i in refs)] if refs else results
 
         if refs:
             check_aliases(fun, "vmap", leaves, lambda: argument_names(signature_of(fun), treedef, ()))
         values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)] if refs else leaves
-        results, found = batch_flat(flat, axis, values, axes)
+        results, found = batch_flat(run, axis, values, axes)
         for i in reversed(refs):
             leaves[i][...] = place(results.pop(), found.pop(), axes[i], axis)
-        wanted = tree.flatten_axes("vmap out_axes", outs[0], out_axes)
+        wanted = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         placed = [
-            made[i] if i in made else _out(fun, x, d, want, axis, result_paths(outs[0])[i])
+            made[i] if i in made else _out(fun, x, d, want, axis, result_paths(flat.out_tree)[i])
             for i, (x, d, want) in enumerate(zip(results, found, wanted, strict=True))
         ]
-        return outs[0].unflatten(placed)
+        return flat.out_tree.unflatten(placed)
 
     return mapped
 

@@ -120,6 +120,7 @@ def check_array_dtype(dtype: np.dtype) -> None:
         )
 
 
+PYTHON_SCALARS = (bool, int, float, complex)
 python_scalar_dtypes: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 _narrowed = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
 _ml_kinds = {BY_NAME[name].type: np.floating for name in ML_FLOATS if name in BY_NAME}
@@ -185,6 +186,11 @@ def is_inexact(dtype: Any) -> bool:
     return issubdtype(dtype, np.inexact)
 
 
+def is_complex(dtype: Any) -> bool:
+    """Whether values of this dtype are complex numbers."""
+    return issubdtype(dtype, np.complexfloating)
+
+
 # As in jax the narrowest floats count as having an infinity, though their arithmetic saturates.
 FINITE = ("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz")
 
@@ -200,7 +206,7 @@ def scalar_type_of(x: Any) -> type:
     for scalar, abstract in ((bool, np.bool_), (int, np.integer), (float, np.floating)):
         if issubdtype(kind, abstract):
             return scalar
-    if issubdtype(kind, np.complexfloating):
+    if is_complex(kind):
         return complex
     raise TypeError(f"Invalid scalar value {x}")
 
@@ -216,7 +222,7 @@ def itemsize_bits(dtype: Any) -> int:
         return iinfo(kind).bits
     if issubdtype(kind, np.floating):
         return finfo(kind).bits
-    if issubdtype(kind, np.complexfloating):
+    if is_complex(kind):
         return 2 * finfo(kind).bits
     raise ValueError(f"itemsize_bits: unexpected input: dtype={dtype!r}")
 

@@ -22,6 +22,13 @@ def merged(flags: Sequence[bool], yes: Iterable[Any], no: Iterable[Any]) -> list
     return [next(yes) if flag else next(no) for flag in flags]
 
 
+def named(function: Callable, name: str, doc: str) -> Callable:
+    """The function, which from now on has this name and docstring."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
 def curry(function: Callable) -> Callable:
     """A function that, given the first arguments, waits for the others."""
     return functools.wraps(function)(functools.partial(functools.partial, function))

@@ -14,7 +14,7 @@ from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import elementwise as ops, moving
-from minijax.ops.families import NUMBER, check_kinds, literal
+from minijax.ops.families import NUMBER, check_kinds, scalar_like
 from minijax.ops.reduce import lowest, reduce_max_p, reduce_min_p
 from minijax.ops.shape import concatenate, pad, rev, slice_in_dim
 from minijax.ops.window import start_of_window
@@ -30,8 +30,8 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 def _logaddexp(x: Any, y: Any) -> Any:
     larger = ops.max(x, y)
-    if np.issubdtype(typeof(x).dtype, np.complexfloating):
-        spread = ops.sub(ops.add(x, y), ops.mul(larger, literal(larger, 2)))
+    if dtypes.is_complex(typeof(x).dtype):
+        spread = ops.sub(ops.add(x, y), ops.mul(larger, scalar_like(larger, 2)))
         found = ops.add(larger, ops.log1p(ops.exp(spread)))
         return ops.complex(ops.real(found), _wrapped(ops.imag(found)))
     gap = ops.sub(x, y)
@@ -49,10 +49,10 @@ _logaddexp_flat.__name__ = "logaddexp"  # as jaxprs print it
 
 def _wrapped(angle: Any) -> Any:
     """An angle brought between -pi and pi."""
-    turn = literal(angle, 2 * pi)
-    left = ops.rem(ops.add(angle, literal(angle, pi)), turn)
-    left = ops.select(ops.lt(left, literal(left, 0)), ops.add(left, turn), left)
-    return ops.sub(left, literal(left, pi))
+    turn = scalar_like(angle, 2 * pi)
+    left = ops.rem(ops.add(angle, scalar_like(angle, pi)), turn)
+    left = ops.select(ops.lt(left, scalar_like(left, 0)), ops.add(left, turn), left)
+    return ops.sub(left, scalar_like(left, pi))
 
 
 def _logaddexp_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
@@ -66,8 +66,8 @@ def _logaddexp_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
 
 def finite(x: Any) -> Any:
     """`x` with infinity replaced by 0, lest two infinities be subtracted."""
-    real = ops.real(x) if np.issubdtype(typeof(x).dtype, np.complexfloating) else x
-    return ops.select(ops.eq(real, literal(real, np.inf)), moving.full(typeof(x).shape, literal(x, 0)), x)
+    real = ops.real(x) if dtypes.is_complex(typeof(x).dtype) else x
+    return ops.select(ops.eq(real, scalar_like(real, np.inf)), moving.full(typeof(x).shape, scalar_like(x, 0)), x)
 
 
 # ---- the operations ---------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class Cumulative(Primitive):
     def jvp(self, primals, tangents, *, axis, reverse):
         if type(tangents[0]) is Zero:
             results = self.bind_all(primals, dict(axis=axis, reverse=reverse))
-            return results, [Zero(typeof(results[0]).to_tangent_aval())]
+            return results, [Zero.from_primal_value(results[0])]
         return jvp_flat(lambda x: [scanned(self.combine, x, axis, reverse)], primals, tangents)
 
     def batch(self, axis_in, operands, dims, *, axis, reverse):
@@ -192,7 +192,7 @@ def scanned(combine: Callable, x: Any, axis: int, reverse: bool) -> Any:
 def _spaced(x: Any, axis: int, low: int, high: int) -> Any:
     """`x` with zeros between its elements, and at its ends."""
     config = [(low, high, 1) if i == axis else (0, 0, 0) for i in range(typeof(x).ndim)]
-    return pad(x, literal(x, 0), config)
+    return pad(x, scalar_like(x, 0), config)
 
 
 def _cumulative(primitive: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:

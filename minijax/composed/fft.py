@@ -14,7 +14,7 @@ from minijax.ir.types import ShapedArray, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import conj, div, mul
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.index import dynamic_update_slice
 
 _MOST_AXES = 3
@@ -85,7 +85,7 @@ class FFT(Linear1):
         scale = 1 / prod(fft_lengths)
         spectrum = fft(ct, FftType.RFFT, fft_lengths)
         weights = _weights(spectrum, fft_lengths[-1])
-        return conj(mul(mul(literal(weights, scale), weights), spectrum))
+        return conj(mul(mul(scalar_like(weights, scale), weights), spectrum))
 
     def batch(self, axis, operands, dims, *, fft_type, fft_lengths):
         x = moving.move_axis(operands[0], dims[0], 0)
@@ -99,8 +99,8 @@ def _weights(spectrum: Any, length: int) -> Any:
     """How often each number of a half spectrum is in the whole one."""
     aval = typeof(spectrum)
     size, rank = aval.shape[-1], aval.ndim
-    one = lambda: moving.full((1,), literal(spectrum, 1))  # noqa: E731
-    weights = dynamic_update_slice(moving.full((size,), literal(spectrum, 2)), one(), (0,))
+    one = lambda: moving.full((1,), scalar_like(spectrum, 1))  # noqa: E731
+    weights = dynamic_update_slice(moving.full((size,), scalar_like(spectrum, 2)), one(), (0,))
     if length % 2 == 0:
         weights = dynamic_update_slice(weights, one(), (size - 1,))
     return moving.expand_dims(weights, tuple(range(rank - 1)))
@@ -110,7 +110,7 @@ def _weights(spectrum: Any, length: int) -> Any:
 def _rfft_transpose(t: Any, fft_lengths: Sequence[int]) -> Any:
     weights = _weights(t, fft_lengths[-1])
     out = fft(div(conj(t), weights), FftType.IRFFT, fft_lengths)
-    return mul(literal(out, prod(fft_lengths)), out)
+    return mul(scalar_like(out, prod(fft_lengths)), out)
 
 
 @jitted("fft", static=("fft_type", "fft_lengths"))
@@ -122,7 +122,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     kind = _kind_of(fft_type)
     aval = typeof(x)
     if kind == FftType.RFFT:
-        if np.issubdtype(aval.dtype, np.complexfloating):
+        if dtypes.is_complex(aval.dtype):
             raise ValueError(f"fft: only real valued inputs supported for rfft, got {aval.dtype.name}")
         dtype = dtypes.to_inexact_dtype(aval.dtype)
     else:

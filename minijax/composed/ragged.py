@@ -164,7 +164,7 @@ class RaggedDotGeneral(Primitive):
         (out,) = self.bind_all(primals, params)
         (x, y, sizes), (tx, ty, _) = primals, tangents
         if type(tx) is Zero and type(ty) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         terms = [
             moving.full(typeof(out).shape, np.zeros((), typeof(out).dtype)[()])
             if type(t) is Zero

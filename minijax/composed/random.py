@@ -16,10 +16,10 @@ from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import ShapedArray, Zero
 from minijax.ops import elementwise as ops, moving, shape as shaping
 from minijax.ops.convert import convert
-from minijax.ops.families import SameShape, broadcast_shapes_of_op, literal
+from minijax.ops.families import SameShape, broadcast_shapes_of_op, scalar_like
 from minijax.ops.random_bits import threefry2x32_p, threefry_2x32
 from minijax.run.keys import key_array
 from minijax.transforms.batch import batch_flat, place
@@ -103,7 +103,7 @@ class KeyOperation(Primitive):
 
     def jvp(self, primals, tangents, **params):
         results = self.bind_all(primals, params)
-        return results, [Zero(typeof(r).to_tangent_aval()) for r in results]
+        return results, [Zero.from_primal_value(r) for r in results]
 
     def batch(self, axis, operands, dims, **params):
         return self.bind_all(operands, params), [dims[0]]
@@ -244,7 +244,7 @@ def check_words(words: Any, impl: PRNGImpl) -> None:
 def threefry_seed(seed: Any) -> Any:
     """The high and the low 32 bits of an integer."""
     wide = dtypes.result_type(seed, UINT32)
-    high = moving.expand_dims(convert(ops.shift_right_logical(seed, literal(seed, _WORD)), UINT32), (0,))
+    high = moving.expand_dims(convert(ops.shift_right_logical(seed, scalar_like(seed, _WORD)), UINT32), (0,))
     low = ops.bitwise_and(convert(seed, wide), np.uint32(0xFFFFFFFF).astype(wide))
     return shaping.concatenate([high, moving.expand_dims(convert(low, UINT32), (0,))], 0)
 

@@ -38,7 +38,7 @@ from minijax.ops.elementwise import (
     select,
     sub,
 )
-from minijax.ops.families import Defined, alike
+from minijax.ops.families import Defined, const_like
 from minijax.ops.reduce import reduce_or
 from minijax.ops.shape import broadcast_shapes
 from minijax.ops.special import full_of
@@ -52,7 +52,7 @@ _F32 = np.dtype(np.float32)
 
 
 def _epsilon(x: Any) -> Any:
-    return alike(x, dtypes.finfo(typeof(x).dtype).eps)
+    return const_like(x, dtypes.finfo(typeof(x).dtype).eps)
 
 
 def _any(flags: Any) -> Any:
@@ -96,7 +96,7 @@ def _series(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
     def body(carry):
         enabled, *old = carry
         r, c, ans, x, dc, dans = old
-        r = add(r, alike(r, 1))
+        r = add(r, const_like(r, 1))
         new_dc = sub(mul(dc, div(x, r)), div(mul(c, x), mul(r, r)))
         new_dans = add(dans, new_dc)
         c = mul(c, div(x, r))
@@ -109,7 +109,7 @@ def _series(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
     *_, ans, _, _, dans = while_loop(lambda carry: _any(carry[0]), body, start)
     if want == VALUE:
         return div(mul(ans, ax), a)
-    slope = mul(ans, sub(log(x), digamma(add(a, alike(a, 1)))))
+    slope = mul(ans, sub(log(x), digamma(add(a, const_like(a, 1)))))
     if want == SLOPE:
         return div(mul(ax, add(slope, dans)), a)
     return div(mul(neg(add(dans, slope)), x), a)
@@ -121,11 +121,11 @@ def _fraction_step(want: int) -> Callable[[Any], Any]:
     def body(carry):
         enabled, ans, t, y, z, c, pk1, qk1, pk2, qk2, dpk2, dqk2, dpk1, dqk1, dans = carry
         eps = _epsilon(ans)
-        c, y, z = add(c, alike(c, 1)), add(y, alike(y, 1)), add(z, alike(z, 2))
+        c, y, z = add(c, const_like(c, 1)), add(y, const_like(y, 1)), add(z, const_like(z, 2))
         yc = mul(y, c)
         pk = sub(mul(pk1, z), mul(pk2, yc))
         qk = sub(mul(qk1, z), mul(qk2, yc))
-        divides = ne(qk, alike(qk, 0))
+        divides = ne(qk, const_like(qk, 0))
         r = div(pk, qk)
         t = select(divides, abs_(div(sub(ans, r), r)), full_of(t, 1))
         new = select(divides, r, ans)
@@ -147,17 +147,17 @@ def _fraction_step(want: int) -> Callable[[Any], Any]:
 
 def _fraction(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
     """1 - P(a, x), or a derivative, as a continued fraction."""
-    y = sub(alike(a, 1), a)
-    z = add(add(x, y), alike(x, 1))
-    pk2, pk1, qk1 = full_of(x, 1), add(x, alike(x, 1)), mul(z, x)
+    y = sub(const_like(a, 1), a)
+    z = add(add(x, y), const_like(x, 1))
+    pk2, pk1, qk1 = full_of(x, 1), add(x, const_like(x, 1)), mul(z, x)
     ans = div(pk1, qk1)
     t, dpk2, dqk2, dpk1, dqk1 = full_of(x, 1), *(full_of(x, 0) for _ in range(3)), neg(x)
     dans = div(sub(dpk1, mul(ans, dqk1)), qk1)
 
     def going(carry):
-        return bitwise_and(lt(carry[5], alike(x, _MOST_TERMS)), _any(carry[0]))
+        return bitwise_and(lt(carry[5], const_like(x, _MOST_TERMS)), _any(carry[0]))
 
-    start = (enabled, ans, t, y, z, alike(x, 0), pk1, qk1, pk2, x, dpk2, dqk2, dpk1, dqk1, dans)
+    start = (enabled, ans, t, y, z, const_like(x, 0), pk1, qk1, pk2, x, dpk2, dqk2, dpk1, dqk1, dans)
     _, ans, *_, dans = while_loop(going, _fraction_step(want), start)
     if want == VALUE:
         return mul(ans, ax)
@@ -170,7 +170,7 @@ def _fraction(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
 def _log_ax(a: Any, x: Any) -> tuple[Any, Any]:
     """The logarithm of x**a exp(-x) / Gamma(a), and where that underflows."""
     found = sub(sub(mul(a, log(x)), x), lgamma(a))
-    return found, lt(found, neg(log(alike(x, dtypes.finfo(typeof(x).dtype).max))))
+    return found, lt(found, neg(log(const_like(x, dtypes.finfo(typeof(x).dtype).max))))
 
 
 def _igamma(a: Any, x: Any) -> Any:
@@ -183,7 +183,7 @@ def _igamma(a: Any, x: Any) -> Any:
     log_ax, underflow = _log_ax(a, x)
     ax = exp(log_ax)
     enabled = bitwise_not(_either(_either(x_is_zero, outside), underflow, endless))
-    upper = sub(alike(a, 1), _fraction(ax, x, a, bitwise_and(enabled, by_fraction), VALUE))
+    upper = sub(const_like(a, 1), _fraction(ax, x, a, bitwise_and(enabled, by_fraction), VALUE))
     lower = _series(ax, x, a, bitwise_and(enabled, bitwise_not(by_fraction)), VALUE)
     out = select(by_fraction, upper, lower)
     out = select(x_is_zero, full_of(a, 0), out)
@@ -202,7 +202,7 @@ def _igammac(a: Any, x: Any) -> Any:
     ax = exp(log_ax)
     lower = _series(ax, x, a, bitwise_and(enabled, by_series), VALUE)
     upper = _fraction(ax, x, a, bitwise_and(enabled, bitwise_not(by_series)), VALUE)
-    out = select(by_series, sub(alike(a, 1), lower), upper)
+    out = select(by_series, sub(const_like(a, 1), lower), upper)
     out = select(bitwise_or(endless, a_is_zero), full_of(a, 0), out)
     return select(outside, full_of(a, np.nan), out)
 
@@ -304,12 +304,12 @@ def _beta_fraction(a: Any, b: Any, x: Any, small: float, most: int) -> Any:
         d = div(full_of(d, 1), d)
         factor = mul(c, d)
         h = mul(h, factor)
-        i = add(i, alike(i, 1))
+        i = add(i, const_like(i, 1))
         left = ge(abs_(sub(factor, full_of(factor, 1))), full_of(factor, small))
         return a, b, x, i, _any(left), c, d, h
 
     def going(carry):
-        return bitwise_and(lt(carry[3], alike(carry[3], most)), carry[4])
+        return bitwise_and(lt(carry[3], const_like(carry[3], most)), carry[4])
 
     h = denominator(whole.type(0))
     h = away(h, full_of(h, small))
@@ -344,8 +344,8 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
 
 def _beta_density(t, ans, a, b, x):
     log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
-    upper = mul(sub(b, alike(b, 1)), log1p(neg(x)))
-    lower = mul(sub(a, alike(a, 1)), log(x))
+    upper = mul(sub(b, const_like(b, 1)), log1p(neg(x)))
+    lower = mul(sub(a, const_like(a, 1)), log(x))
     return mul(exp(sub(add(upper, lower), log_beta)), t)
 
 

@@ -1,9 +1,11 @@
 """`checkpoint`: forget intermediate values going forward, compute them again going back."""
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from minijax.base import cache, tree
+from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_call, split_tangents
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
@@ -11,8 +13,8 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.refs import is_ref
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import Zero
 from minijax.ops.convert import Copy
+from minijax.ops.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr
@@ -76,10 +78,10 @@ class Remat(TakesRefs):
         return flat, {**params, "jaxpr": made}, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, **params):
-        nonzeros = tuple(type(t) is not Zero for t in tangents)
+        nonzeros = nonzero_mask(tangents)
         closed = closed_of(params["jaxpr"])
         pushed, out_nonzeros = jvp_jaxpr(closed, nonzeros, (False,) * len(closed.outvars))
-        results = self._bind(pushed, [*primals, *(t for t in tangents if type(t) is not Zero)], params)
+        results = self._bind(pushed, [*primals, *nonzeros.marked(tangents)], params)
         n = len(out_nonzeros)
         return split_tangents(results[:n], results[n:], out_nonzeros)
 
@@ -87,45 +89,37 @@ class Remat(TakesRefs):
         closed = closed_of(params["jaxpr"])
         pushed, out_nonzeros = jvp_jaxpr(closed, tuple(nonzeros), (False,) * len(closed.outvars))
         unknown = (False,) * len(primals) + (True,) * sum(nonzeros)
-        split = split_jaxpr(pushed, unknown, params["policy"])
-        results = eval_jaxpr(split.known.jaxpr, split.known.consts, *primals)
-        n = len(out_nonzeros)
+        parts = split_jaxpr(pushed, unknown, params["policy"])
+        results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *primals)
+        n, known = len(out_nonzeros), parts.out_unknown.count(False)
         # What is linear in the tangents and does not depend on them is zero.
-        moving = iter(split.out_unknown[n:])
-        out_nonzeros = [nz and next(moving) for nz in out_nonzeros]
-        known = len(split.out_unknown) - sum(split.out_unknown)
-        outs, residuals = results[:n], [*results[known:], *(primals[i] for i in split.needed)]
+        out_nonzeros = out_nonzeros.merge(repeat(False), parts.out_unknown[n:])
+        residuals = [*results[known:], *(primals[i] for i in parts.needed)]
 
         def push(*tangents):
-            return self._bind(split.late, [*residuals, *tangents], {**params, "differentiated": True})
+            return self._bind(parts.late, [*residuals, *tangents], {**params, "differentiated": True})
 
-        return outs, out_nonzeros, push
+        return results[:n], out_nonzeros, push
 
     def transpose(self, cts, *operands, **params):
-        linear = tuple(map(is_linear, operands))
-        nonzero = tuple(type(ct) is not Zero for ct in cts)
-        closed, found = _transposed(closed_of(params["jaxpr"]), linear, nonzero)
-        known = [x for x in operands if not is_linear(x)]
-        results = self._bind(closed, [*known, *(ct for ct in cts if type(ct) is not Zero)], params)
-        return cotangents(operands, results, found)
+        linear, nonzero = Mask([is_linear(x) for x in operands]), nonzero_mask(cts)
+        closed, nonzero_in = _transposed(closed_of(params["jaxpr"]), linear, nonzero)
+        results = self._bind(closed, [*linear.unmarked(operands), *nonzero.marked(cts)], params)
+        return cotangents(operands, results, nonzero_in)
 
     def hoist(self, late, operands, is_late, **params):
         parts = split_jaxpr(closed_of(params["jaxpr"]), tuple(is_late), params["policy"])
-        known = [x for x, wait in zip(operands, is_late, strict=True) if not wait]
+        known, rest = Mask(is_late).partition(operands)
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *known)
         n = len(results) - parts.saved
         jaxpr, consts = opened(parts.late)
-        late_in = [*consts, *results[n:], *(known[i] for i in parts.needed)]
-        late_in += [x for x, wait in zip(operands, is_late, strict=True) if wait]
-        late_outs = iter(late.process(self, late_in, {**params, "jaxpr": jaxpr, "differentiated": True}))
-        rest = iter(results[:n])
-        return [next(late_outs) if wait else next(rest) for wait in parts.out_unknown]
+        late_in = [*consts, *results[n:], *(known[i] for i in parts.needed), *rest]
+        late_outs = late.process(self, late_in, {**params, "jaxpr": jaxpr, "differentiated": True})
+        return parts.out_unknown.merge(results[:n], late_outs)
 
     def batch(self, axis, operands, dims, **params):
-        outs = (...,) * len(params["jaxpr"].outvars)
-        closed, out_dims = batch_jaxpr(closed_of(params["jaxpr"]), axis, tuple(dims), outs)
-        jaxpr, consts = opened(closed)
-        return self.bind_all([*consts, *operands], {**params, "jaxpr": jaxpr}), list(out_dims)
+        closed, out_batched = batch_jaxpr(closed_of(params["jaxpr"]), axis, tuple(dims))
+        return self._bind(closed, operands, params), [0 if b else None for b in out_batched]
 
     def split(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> EqnParts:
         def rebuilt(closed: ClosedJaxpr, late: bool, out_unknown: Sequence[bool]) -> dict:
@@ -137,35 +131,37 @@ class Remat(TakesRefs):
         return names_in(closed_of(params["jaxpr"]))
 
     def dce(self, used, eqn: JaxprEqn):
-        jaxpr, used_inputs = prune_jaxpr(eqn.params["jaxpr"], tuple(used))
+        jaxpr, used_in = prune_jaxpr(eqn.params["jaxpr"], tuple(used))
         new = eqn.replace(
             params={**eqn.params, "jaxpr": jaxpr},
             effects=jaxpr.effects,
-            invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
-            outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+            invars=used_in.marked(eqn.invars),
+            outvars=Mask(used).marked(eqn.outvars),
         )
-        return list(used_inputs), new
+        return list(used_in), new
 
 
 @state.traced_cache
-def _transposed(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]):
-    """The jaxpr that computes what is not linear, then the cotangents; and which of them are nonzero."""
+def _transposed(closed: ClosedJaxpr, linear: Mask, nonzero: Mask) -> tuple[ClosedJaxpr, Mask]:
+    """The jaxpr (nonlinear operands, nonzero cotangents) -> nonzero cotangents of linear operands, and which those are.
+
+    It computes what is not linear first.
+    """
     parts = hoist_jaxpr(closed, linear, (False,) * len(closed.outvars))
-    nonlinear = (False,) * parts.saved + (True,) * sum(linear)
-    cts_wanted = tuple(nz for nz, late in zip(nonzero, parts.out_late, strict=True) if late)
-    backwards, found = transpose_jaxpr(parts.late, nonlinear, cts_wanted)
-    known_avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
-    ct_avals = [a.to_ct_aval() for a, nz in zip(closed.out_avals, nonzero, strict=True) if nz]
+    linear_in = (False,) * parts.saved + (True,) * sum(linear)
+    backwards, nonzero_in = transpose_jaxpr(parts.late, linear_in, tuple(parts.out_late.marked(nonzero)))
+    known_avals = linear.unmarked(closed.in_avals)
+    ct_avals = [a.to_ct_aval() for a in nonzero.marked(closed.out_avals)]
 
     def run(*args):
         results = eval_jaxpr(parts.early.jaxpr, parts.early.consts, *args[: len(known_avals)])
-        saved = results[len(results) - parts.saved :]
-        return eval_jaxpr(backwards.jaxpr, backwards.consts, *saved, *args[len(known_avals) :])
+        residuals = results[len(results) - parts.saved :]
+        return eval_jaxpr(backwards.jaxpr, backwards.consts, *residuals, *args[len(known_avals) :])
 
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
     jaxpr, consts = trace_to_jaxpr(run, [*known_avals, *ct_avals], info)
     pruned, _ = prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)
-    return ClosedJaxpr(pruned, consts), found
+    return ClosedJaxpr(pruned, consts), nonzero_in
 
 
 class Name(Copy):

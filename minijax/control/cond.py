@@ -19,7 +19,7 @@ from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
 from minijax.ir.types import token_type, typeof, varying_axes
 from minijax.ops.convert import convert, stop_gradient_p
 from minijax.ops.elementwise import clamp, eq, ne, select_n
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import axis_to_front, broadcast_in_dim, held, move_axis
 from minijax.ops.shape import empty_of
 from minijax.ops.zeros import Zero, instantiate
@@ -138,23 +138,22 @@ class Cond(TakesRefs):
             return self._select(axis, operands, dims, branches)
         moved = [x if d is None else move_axis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
         ins = tuple(None if d is None else 0 for d in dims[1:])
-        free = (None,) * len(branches[0].outvars)
-        batched = either([d is not None for d in batch_jaxpr(b, axis, ins, free)[1]] for b in branches)
-        outs = tuple(0 if b else None for b in batched)
-        closed = tuple(batch_jaxpr(b, axis, ins, outs)[0] for b in branches)
-        return self.bind_all(moved, dict(branches=closed, **how)), outs
+        batched = either(batch_jaxpr(b, axis, ins)[1] for b in branches)
+        closed = tuple(batch_jaxpr(b, axis, ins, batched)[0] for b in branches)
+        return self.bind_all(moved, dict(branches=closed, **how)), [0 if b else None for b in batched]
 
     def _select(self, axis, operands, dims, branches):
         """Runs every branch on all rows of the operands, with derivatives for its own rows only."""
         index, *operands = (axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True))
-        ins, outs = (0,) * len(operands), (0,) * len(branches[0].outvars)
+        ins = (0,) * len(operands)
         results = []
         for i, branch in enumerate(branches):
-            here = eq(index, literal(index, i))
-            own = [_own_rows(here, x) for x in operands]
-            closed, _ = batch_jaxpr(branch, axis, ins, outs)
-            results.append(eval_jaxpr(closed.jaxpr, closed.consts, *own))
-        return [select_n(_as_wide(index, cases[0]), *cases) for cases in zip(*results, strict=True)], outs
+            here = eq(index, scalar_like(index, i))
+            given = [_own_rows(here, x) for x in operands]
+            closed, _ = batch_jaxpr(branch, axis, ins, True)
+            results.append(eval_jaxpr(closed.jaxpr, closed.consts, *given))
+        selected = [select_n(_as_wide(index, cases[0]), *cases) for cases in zip(*results, strict=True)]
+        return selected, [0] * len(selected)
 
     def names_axis(self, params):
         return tuple(dict.fromkeys(name for b in params["branches"] for name in names_in(b)))
@@ -308,7 +307,7 @@ def _cond(pred: Any, true_fun: Callable, false_fun: Callable, operands: tuple) -
     if isinstance(pred, (bool, int, float, np.generic, np.ndarray)):
         index = np.int32(bool(pred))
     else:
-        index = convert(pred if aval.dtype == np.bool_ else ne(pred, literal(pred, 0)), np.dtype(np.int32))
+        index = convert(pred if aval.dtype == np.bool_ else ne(pred, scalar_like(pred, 0)), np.dtype(np.int32))
     names = {"true_fun": true_fun, "false_fun": false_fun}
     return bind_branches("cond", index, names, operands, backwards=True)
 

@@ -7,13 +7,13 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from minijax.base import source, tree
-from minijax.control.scan import grown
+from minijax.control.scan import fixpoint
 from minijax.dispatch.call import names_in
 from minijax.hlo.emitter import jaxpr_body
-from minijax.ir.body import source_of
+from minijax.ir.body import Body, Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Linear, Primitive
-from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
 from minijax.ops.elementwise import neg
@@ -105,11 +105,7 @@ class CustomLinearSolve(Primitive):
             if closed is None:
                 return None, list(wanted)
             ins = tuple(0 if f else None for f in (*consts, *inputs))
-            outs = tuple(0 if f else False for f in wanted) + (False,) * (len(closed.outvars) - len(wanted))
-            _, found = batch_jaxpr(closed, axis, ins, outs)
-            return batch_jaxpr(closed, axis, ins, tuple(False if d is None else 0 for d in found))[0], [
-                d is not None for d in found
-            ]
+            return batch_jaxpr(closed, axis, ins, (*wanted, *(False,) * (len(closed.outvars) - len(wanted))))
 
         def step(known: Sequence[bool]) -> tuple[_LinearSolveTuple, list[bool]]:
             b, x = known[:n], known[n:]
@@ -120,7 +116,7 @@ class CustomLinearSolve(Primitive):
             found = [*map(any, zip(made, back, strict=False)), *map(any, zip(solved, applied, strict=False))]
             return _LinearSolveTuple(matvec, vecmat, solve, transpose_solve), found
 
-        made, known = grown(step, (*flags, *flags))
+        made, known = fixpoint(step, (*flags, *flags))
         everything = [d is not None for d in dims[: len(dims) - n]] + list(known[:n])
         ready = [
             moving.axis_to_front(x, d, axis.size) if f else x
@@ -137,8 +133,29 @@ class CustomLinearSolve(Primitive):
 custom_linear_solve_p = CustomLinearSolve()
 
 
-def _shapes(leaves: Sequence) -> list:
-    return [typeof(x).shape for x in leaves]
+class _LikeOperand(Flat):
+    """A function of a tree like b as a flat one, its result checked to be such a tree; or that and `aux`."""
+
+    def __init__(self, name: str, fun: Callable, treedef: Any, shapes: Sequence, has_aux: bool = False):
+        super().__init__(fun, tree.treedef_tuple((treedef,)))
+        self.name, self.treedef, self.shapes, self.has_aux = name, treedef, shapes, has_aux
+
+    def flattened(self, result):
+        if self.has_aux:
+            x, aux = result
+            result = x, aux
+        leaves = super().flattened(result)
+        structure = self.out_tree.children()[0] if self.has_aux else self.out_tree
+        shapes = [typeof(x).shape for x in leaves[: structure.num_leaves]]
+        if shapes != self.shapes:
+            raise ValueError(f"{self.name}() output shapes must match b, got {shapes} and {self.shapes}")
+        if structure != self.treedef:
+            raise TypeError(f"{self.name}() output pytree structure must match b, got {structure} and {self.treedef}.")
+        return leaves
+
+    def of_trees(self, x: Any) -> Any:
+        """The function of trees, checked as well."""
+        return self.treedef.unflatten(self(*tree.flatten(x)[0]))
 
 
 @source.boundary
@@ -172,55 +189,38 @@ def linear_solve(
         transpose_solve = solve
     leaves, treedef = tree.flatten(b)
     avals = [typeof(x) for x in leaves]
-    trees: dict[str, Any] = {}
+    shapes = [a.shape for a in avals]
 
-    def flat(name: str, fun: Callable, aux: bool) -> Callable:
-        """`fun` over leaves, its result checked against b."""
+    def traced(flat: _LikeOperand, fun: Callable) -> Body:
+        return trace_flat(flat, avals, DebugInfo("custom_linear_solve", source_of(fun)))
 
-        def run(*xs):
-            result = fun(treedef.unflatten(xs))
-            x, extra = result if aux else (result, None)
-            found, structure = tree.flatten(x)
-            if _shapes(found) != _shapes(leaves):
-                raise ValueError(f"{name}() output shapes must match b, got {_shapes(found)} and {_shapes(leaves)}")
-            if structure != treedef:
-                raise TypeError(f"{name}() output pytree structure must match b, got {structure} and {treedef}.")
-            rest, trees[name] = tree.flatten(extra) if aux else ([], None)
-            return [*found, *rest]
-
-        return run
-
-    def checked(run: Callable) -> Callable:
-        return lambda x: treedef.unflatten(run(*tree.flatten(x)[0]))
-
-    apply = flat("matvec", matvec, False)
-    jaxprs, consts = [None] * 4, [[]] * 4
-    jaxprs[0], consts[0] = _traced(apply, matvec, avals)
-    run = flat("solve", lambda x: solve(checked(apply), x), has_aux)
-    jaxprs[2], consts[2] = _traced(run, solve, avals)
+    apply = _LikeOperand("matvec", matvec, treedef, shapes)
+    forward = _LikeOperand("solve", lambda x: solve(apply.of_trees, x), treedef, shapes, has_aux)
+    bodies = [traced(apply, matvec), None, traced(forward, solve), None]
     if transpose_solve is not None:
-        apply_t = transposed_map(apply, avals) if vecmat is None else flat("vecmat", vecmat, False)
-        apply_t = apply if symmetric else apply_t
-        jaxprs[1], consts[1] = (jaxprs[0], consts[0]) if symmetric else _traced(apply_t, matvec, avals)
-        run = flat("transpose_solve", lambda x: transpose_solve(checked(apply_t), x), has_aux)
-        jaxprs[3], consts[3] = _traced(run, transpose_solve, avals)
+        transposed = apply
+        if not symmetric:
+            vecmat = vecmat or _transposed(apply, treedef, avals)
+            transposed = _LikeOperand("vecmat", vecmat, treedef, shapes)
+        bodies[1] = bodies[0] if symmetric else traced(transposed, matvec)
+        back = lambda x: transpose_solve(transposed.of_trees, x)  # noqa: E731
+        bodies[3] = traced(_LikeOperand("transpose_solve", back, treedef, shapes, has_aux), transpose_solve)
+    consts = [body.captured if body else [] for body in bodies]
     results = custom_linear_solve_p.bind(
-        *chain(*consts), *leaves, const_lengths=_LinearSolveTuple(*map(len, consts)), jaxprs=_LinearSolveTuple(*jaxprs)
+        *chain(*consts),
+        *leaves,
+        const_lengths=_LinearSolveTuple(*map(len, consts)),
+        jaxprs=_LinearSolveTuple(*(body and body.closed for body in bodies)),
     )
-    x = treedef.unflatten(results[: len(leaves)])
-    return (x, trees["solve"].unflatten(results[len(leaves) :])) if has_aux else x
+    return bodies[2].out_tree.unflatten(results)
 
 
-def _traced(run: Callable, fun: Callable, avals: Sequence) -> tuple[ClosedJaxpr, list]:
-    jaxpr, consts = trace_to_jaxpr(run, avals, DebugInfo("custom_linear_solve", source_of(fun)))
-    return ClosedJaxpr(constants_to_inputs(jaxpr)), consts
+def _transposed(flat: Flat, treedef: Any, avals: Sequence) -> Callable:
+    """The transpose of a linear function from one tree to one like it."""
 
+    def transposed(ct):
+        body = trace_flat(flat, avals, DebugInfo("linear_transpose", source_of(flat.fun)), as_consts)
+        cts = backward(body.jaxpr, body.closed.consts, [Linear(a) for a in avals], tree.tree_leaves(ct))
+        return treedef.unflatten(map(instantiate, cts))
 
-def transposed_map(run: Callable, avals: Sequence) -> Callable:
-    """The transpose of a flat linear function."""
-
-    def back(*cts):
-        jaxpr, consts = trace_to_jaxpr(run, avals, DebugInfo("linear_transpose", source_of(run)))
-        return [instantiate(ct) for ct in backward(jaxpr, consts, [Linear(a) for a in avals], cts)]
-
-    return back
+    return transposed

@@ -5,11 +5,11 @@ from typing import Any
 
 from minijax.base import source, tree
 from minijax.hlo.emitter import jaxpr_body
-from minijax.ir.body import source_of
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.body import Body, Flat, source_of, trace_flat
+from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import AbstractValue, Zero, typeof
+from minijax.ir.trace import eval_jaxpr
+from minijax.ir.types import Zero, typeof
 from minijax.ops.zeros import instantiate
 
 
@@ -82,7 +82,8 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
     residuals, residual_tree = tree.flatten(residual_args)
     linear, linear_tree = tree.flatten(linear_args)
     avals = [typeof(x) for x in linear]
-    callee, consts, out_tree = _traced(fun, residual_tree, linear_tree, [*residuals, *linear])
+    residual_avals = [typeof(x) for x in residuals]
+    callee, consts, out_tree = _traced(fun, (residual_tree, linear_tree), [*residual_avals, *avals])
 
     made = []
 
@@ -90,7 +91,7 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
         if made:
             return made[0]
         cts = [a.to_ct_aval() for a in callee.out_avals]
-        back, captured, found = _traced(fun_transpose, residual_tree, out_tree, [*residuals, *cts])
+        back, captured, found = _traced(fun_transpose, (residual_tree, out_tree), [*residual_avals, *cts])
         if found != linear_tree:
             raise TypeError(
                 "linear_call: transpose output pytree structure must match that of linear inputs, got output "
@@ -118,16 +119,6 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
     return out_tree.unflatten(results)
 
 
-def _traced(fun: Callable, first: Any, second: Any, args: Sequence) -> tuple[ClosedJaxpr, list, Any]:
-    """A function of two trees as a jaxpr, what it captures, and the tree of its results."""
-    trees = []
-
-    def flat(*xs):
-        n = first.num_leaves
-        results, out_tree = tree.flatten(fun(first.unflatten(xs[:n]), second.unflatten(xs[n:])))
-        trees.append(out_tree)
-        return results
-
-    avals = [x if isinstance(x, AbstractValue) else typeof(x) for x in args]
-    jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("linear_call", source_of(fun)))
-    return ClosedJaxpr(constants_to_inputs(jaxpr)), consts, trees[-1]
+def _traced(fun: Callable, trees: tuple, avals: Sequence) -> Body:
+    flat = Flat(fun, tree.treedef_tuple(trees))
+    return trace_flat(flat, avals, DebugInfo("linear_call", source_of(fun)))

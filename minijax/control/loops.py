@@ -10,7 +10,7 @@ from minijax.base import config, source, tree
 from minijax.base.mask import Mask
 from minijax.control.agreement import trace_loop
 from minijax.control.cond import concrete, first_results
-from minijax.control.scan import grown, scan
+from minijax.control.scan import fixpoint, scan
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
@@ -23,7 +23,7 @@ from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, lt
 from minijax.ops.moving import held
 from minijax.ops.zeros import instantiate
-from minijax.transforms.batch import batch_jaxpr, place
+from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
@@ -161,18 +161,16 @@ class While(TakesRefs):
 
         def step(carry):
             ins = [0 if c else None for c in carry]
-            _, (flag,) = batch_jaxpr(loop.cond, axis, (*cond_dims, *ins), (None,))
-            if flag is not None:
+            _, (flagged,) = batch_jaxpr(loop.cond, axis, (*cond_dims, *ins))
+            if flagged:
                 return 0, [True] * len(carry)
-            _, outs = batch_jaxpr(loop.body, axis, (*body_dims, *ins), (None,) * len(carry))
-            return rank, [d is not None for d in outs]
+            return rank, batch_jaxpr(loop.body, axis, (*body_dims, *ins))[1]
 
-        at, carry = grown(step, [d is not None for d in carry_dims])
+        at, carry = fixpoint(step, [d is not None for d in carry_dims])
         own = tuple(at if c else None for c in carry)
-        flagged = batch_jaxpr(loop.cond, axis, (*cond_dims, *own), (None,))[1][0] is not None
         batched = loop._replace(
-            cond=batch_jaxpr(loop.cond, axis, (*cond_dims, *own), (0 if flagged else None,))[0],
-            body=batch_jaxpr(loop.body, axis, (*body_dims, *own), own)[0],
+            cond=batch_jaxpr(loop.cond, axis, (*cond_dims, *own))[0],
+            body=batch_jaxpr_axes(loop.body, axis, (*body_dims, *own), own)[0],
         )
         *consts, inits = loop.split(operands)
         inits = [place(x, d, want, axis) for x, d, want in zip(inits, carry_dims, own, strict=True)]
@@ -243,7 +241,7 @@ def _kept_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval: 
 def _pushed(loop: Parts, nonzeros: Mask) -> tuple[Parts, Mask]:
     """The loop with tangents behind the body's constants and behind the carry; which operands have one."""
     _, consts, carry = loop.split(nonzeros)
-    pushed, carry = grown(lambda carry: jvp_jaxpr(loop.body, (*consts, *carry), carry), carry)
+    pushed, carry = fixpoint(lambda carry: jvp_jaxpr(loop.body, (*consts, *carry), carry), carry)
     n, m, k = len(consts), len(carry), sum(consts)
     # (consts, carry, tangents of both) -> (consts, their tangents, carry, its tangents)
     order = (*range(n), *range(n + m, n + m + k), *range(n, n + m), *range(n + m + k, len(pushed.invars)))
@@ -263,7 +261,7 @@ def _known(loop: Parts, unknown: Mask) -> tuple[Parts | None, Mask]:
         parts = hoist_jaxpr(loop.body, (*of_body, *carry), carry)
         return parts, parts.out_late
 
-    body, carry = grown(step, carry)
+    body, carry = fixpoint(step, carry)
     test = hoist_jaxpr(loop.cond, (*of_cond, *carry), (False,))
     if test.out_late[0]:
         return None, unknown

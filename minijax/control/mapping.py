@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import dims, source, tree
 from minijax.control.scan import scan
-from minijax.ir.body import standing_for
+from minijax.ir.body import Flat, standing_for
 from minijax.ir.primitive import Axis
 from minijax.ir.types import typeof
 from minijax.ops.elementwise import add, bitwise_or
@@ -57,16 +57,9 @@ def _flattened(x: Any) -> Any:
 
 def _all_at_once(f: Callable, xs: Any, size: int) -> Any:
     leaves, treedef = tree.flatten(xs)
-    outs: list[Any] = []
-
-    def flat(*leaves):
-        results, out_tree = tree.flatten(f(treedef.unflatten(leaves)))
-        outs[:] = [out_tree]
-        return results
-
-    axis = Axis(None, size)
+    flat, axis = Flat(f, tree.treedef_tuple((treedef,))), Axis(None, size)
     results, found = batch_flat(flat, axis, leaves, [0] * len(leaves))
-    return outs[0].unflatten([place(x, d, 0, axis) for x, d in zip(results, found, strict=True)])
+    return flat.out_tree.unflatten([place(x, d, 0, axis) for x, d in zip(results, found, strict=True)])
 
 
 @source.boundary

@@ -8,15 +8,15 @@ import numpy as np
 
 from minijax.base import source, tree
 from minijax.base.util import picked
-from minijax.control.scan import grown
+from minijax.control.scan import fixpoint
 from minijax.hlo.emitter import jaxpr_body
-from minijax.ir.body import trace_body
+from minijax.ir.body import as_inputs_if_live, trace_body
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import Tracer, eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import elementwise as ops, reduce as reductions, window as windows
-from minijax.ops.families import INT_BOOL, alike
+from minijax.ops.families import INT_BOOL, const_like
 from minijax.ops.moving import axis_to_front, broadcast_to_shape
 from minijax.ops.reduce import combined_aval, merged_to_front
 from minijax.ops.shape import pad, slice_in_dim, squeeze
@@ -174,11 +174,11 @@ class ReduceWindow(Reducing):
         (xs, inits), (ts, init_ts) = _halves(primals), _halves(tangents)
         self.check_still(type(t) is not Zero for t in init_ts)
         n = len(xs)
-        pushed, moves = grown(lambda moves: jvp_jaxpr(jaxpr, moves * 2, moves), [type(t) is not Zero for t in ts])
+        pushed, moves = fixpoint(lambda moves: jvp_jaxpr(jaxpr, moves * 2, moves), [type(t) is not Zero for t in ts])
         k = sum(moves)
         # (accumulated, elements, tangents of both) -> (accumulated, their tangents, elements, theirs)
         order = (*range(n), *range(2 * n, 2 * n + k), *range(n, 2 * n), *range(2 * n + k, 2 * n + 2 * k))
-        pushing = [*map(instantiate, picked(ts, moves))], [alike(x, 0) for x in picked(inits, moves)]
+        pushing = [*map(instantiate, picked(ts, moves))], [const_like(x, 0) for x in picked(inits, moves)]
         results = self.bind(*xs, *pushing[0], *inits, *pushing[1], jaxpr=reordered(pushed, order), **params)
         rest = iter(results[n:])
         return results[:n], [
@@ -248,17 +248,12 @@ def _flattened(operands: Any, init_values: Any) -> tuple[list, list, Any]:
 
 def _traced(name: str, computation: Callable, inits: Sequence, treedef: Any) -> tuple[ClosedJaxpr, Any]:
     """The computation on scalars, and the tree of its results."""
-    avals = [typeof(x) for x in inits]
-    units = [a.update(shape=()) for a in avals]
-    body = trace_body(computation, (*units, *units), tree.treedef_tuple((treedef, treedef)), name)
-    jaxpr, captured = body.jaxpr, body.captured
-    if any(isinstance(x, Tracer) for x in captured):
+    units = [typeof(x).update(shape=()) for x in inits]
+    trees = tree.treedef_tuple((treedef, treedef))
+    body = trace_body(computation, (*units, *units), trees, name, as_inputs_if_live)
+    if body.captured:
         raise NotImplementedError(f"{name}: Reduction computations can't close over Tracers")
-    if not captured:
-        return body.closed, body.out_tree
-    n = len(captured)
-    opened = jaxpr.replace(constvars=jaxpr.invars[:n], invars=jaxpr.invars[n:])
-    return ClosedJaxpr(opened, captured), body.out_tree
+    return body.closed, body.out_tree
 
 
 @source.boundary

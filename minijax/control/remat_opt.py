@@ -11,7 +11,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun, trace_to_jaxpr
 from minijax.ir.types import typeof
 from minijax.ops.zeros import instantiate
-from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 from minijax.transforms.prune import prune_closed
 
@@ -47,7 +47,7 @@ class ClosedCall(Primitive):
         return jvp_flat(jaxpr_as_fun(call_jaxpr), primals, tangents)
 
     def batch(self, axis, operands, dims, *, call_jaxpr):
-        closed, out_dims = batch_jaxpr(call_jaxpr, axis, tuple(dims), (None,) * len(call_jaxpr.outvars))
+        closed, out_dims = batch_jaxpr_axes(call_jaxpr, axis, tuple(dims))
         return self.bind(*operands, call_jaxpr=closed), list(out_dims)
 
     def dce(self, used, eqn):
@@ -116,11 +116,11 @@ class RematOpt(Primitive):
     def batch(self, axis, operands, dims, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_res):
         fun, dims = fun_jaxpr_thunk(), tuple(dims)
         free = (None,) * num_res
-        _, fun_dims = batch_jaxpr(fun, axis, dims, (None,) * len(fun.outvars))
-        _, fwd_dims = batch_jaxpr(fwd_jaxpr, axis, dims, (None,) * len(fwd_jaxpr.outvars))
+        _, fun_dims = batch_jaxpr_axes(fun, axis, dims)
+        _, fwd_dims = batch_jaxpr_axes(fwd_jaxpr, axis, dims)
         wanted = tuple(a if b is None else b for a, b in zip(fun_dims, fwd_dims[num_res:], strict=True))
-        fun, _ = batch_jaxpr(fun, axis, dims, wanted)
-        fwd, out_dims = batch_jaxpr(fwd_jaxpr, axis, dims, (*free, *wanted))
+        fun, _ = batch_jaxpr_axes(fun, axis, dims, wanted)
+        fwd, out_dims = batch_jaxpr_axes(fwd_jaxpr, axis, dims, (*free, *wanted))
         results = self.bind(
             *operands, fwd_jaxpr=fwd, fun_jaxpr_thunk=_thunk(fun), num_consts=num_consts, num_res=num_res
         )

@@ -1,6 +1,7 @@
 """`scan`: a function run along the leading axis of its arguments, a state carried from step to step."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count, repeat
 from typing import Any, NamedTuple
 
@@ -8,9 +9,8 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
-from minijax.base.util import merged, picked
 from minijax.control.agreement import trace_loop
-from minijax.dispatch.call import names_in
+from minijax.dispatch.call import names_in, split_tangents
 from minijax.dispatch.operands import operand
 from minijax.hlo.emitter import ordered_in
 from minijax.ir import state
@@ -20,10 +20,10 @@ from minijax.ir.primitive import is_linear
 from minijax.ir.refs import is_ref
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof
-from minijax.ops.moving import axis_to_front, expand_dims, move_axis
+from minijax.ops.moving import expand_dims
 from minijax.ops.shape import concatenate, index_in_dim
-from minijax.ops.zeros import instantiate, zeros_like_aval
-from minijax.transforms.batch import batch_jaxpr
+from minijax.ops.zeros import instantiate, nonzero_mask, zeros_like_aval
+from minijax.transforms.batch import batch_jaxpr, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
@@ -48,20 +48,37 @@ class Slots(NamedTuple):
     def results(self, items: Sequence) -> tuple[Sequence, Sequence]:
         return items[: self.carry], items[self.carry :]
 
+    def pick(self, mask: Sequence[bool]) -> "Slots":
+        """How those of the operands are grouped that are marked."""
+        consts, carry, _ = self.operands(mask)
+        return Slots(sum(consts), sum(carry))
 
-def grown(step: Callable, flags: Sequence[bool]) -> tuple[Any, tuple[bool, ...]]:
-    """Grows a carry's flags until `step(flags) -> made, flags` adds none; what it made, and the flags."""
-    flags = tuple(flags)
+
+class Residuals(NamedTuple):
+    """What one scan leaves for another: values for each step (`stacked`), or the same one for all steps."""
+
+    values: list
+    stacked: Mask
+
+
+def fixpoint(step: Callable, flags: Sequence[bool]) -> tuple[Any, Mask]:
+    """Grows a carry's flags until `step(flags) -> (result, flags)` adds none; that result, and the flags."""
+    flags = Mask(flags)
     while True:
-        made, out = step(flags)
-        wider = tuple(a or b for a, b in zip(flags, out, strict=True))
+        result, out = step(flags)
+        wider = flags | out
         if wider == flags:
-            return made, flags
+            return result, flags
         flags = wider
 
 
 def stacked(aval: ShapedArray, length: int) -> ShapedArray:
     return aval.update(shape=(length, *aval.shape))
+
+
+def interleaved(groups: Sequence[Sequence], others: Sequence[Sequence]) -> tuple:
+    """The items of the first group, of the first of the others, of the second group, and so on."""
+    return tuple([x for pair in zip(groups, others, strict=True) for group in pair for x in group])
 
 
 class Scan(TakesRefs):
@@ -85,197 +102,163 @@ class Scan(TakesRefs):
 
     def discharge(self, operands, refs, **params):
         closed, slots = _body(params)
-        flags = [is_ref(x) for x in operands]
-        if any(flags[slots.consts :]):
+        consts, carry, xs = slots.operands([is_ref(x) for x in operands])
+        if any(carry) or any(xs):
             raise NotImplementedError("scan: a reference can be neither carried nor sliced; capture it")
-        consts, of_refs = range(slots.consts), flags[: slots.consts]
-        others = range(slots.consts, len(flags))
-        order = (*picked(consts, of_refs, False), *picked(consts, of_refs), *others)
         n, k = len(closed.outvars), len(refs)
-        body = reordered(discharge_jaxpr(closed), order, (*range(n, n + k), *range(n)))
+        # (constants and references, carry, slices) -> (constants, references, carry, slices)
+        ins = (*Mask(consts).order(), *range(slots.consts, len(operands)))
+        # (results, references) -> (references, results)
+        outs = (*range(n, n + k), *range(n))
+        inner = _with(params, reordered(discharge_jaxpr(closed), ins, outs), Slots(slots.consts - k, slots.carry + k))
         values = values_of(operands)
-        made = _with(params, body, Slots(slots.consts - k, slots.carry + k))
-        return [values[i] for i in order], made, lambda results: (results[k:], results[:k])
+        return [values[i] for i in ins], inner, lambda results: (results[k:], results[:k])
 
     def jvp(self, primals, tangents, **params):
         closed, slots = _body(params)
-        given = [type(t) is not Zero for t in tangents]
-        consts, carry, xs = slots.operands(given)
-        ys = (False,) * (len(closed.outvars) - slots.carry)
-
-        def step(carry):
-            nonzeros = (*consts, *carry, *xs)
-            pushed, out = jvp_jaxpr(closed, nonzeros, (*carry, *ys))
-            return (pushed, nonzeros, out), out[: slots.carry]
-
-        (pushed, nonzeros, out), carry = grown(step, carry)
-        ins, outs = _woven(slots.operands, nonzeros), _woven(slots.results, out)
-        values = [*primals, *(instantiate(t) for t in picked(tangents, nonzeros))]
-        inner = Slots(slots.consts + sum(consts), slots.carry + sum(carry))
-        results = self.bind_all([values[i] for i in ins], _with(params, reordered(pushed, ins, outs), inner))
-        placed = dict(zip(outs, results, strict=True))
-        primals_out = [placed[i] for i in range(len(out))]
-        rest = (placed[i] for i in range(len(out), len(results)))
-        return primals_out, [next(rest) if nz else _zero(r) for r, nz in zip(primals_out, out, strict=True)]
+        pushed, nonzeros, out_nonzeros = _carry_fixpoint(params, nonzero_mask(tangents), partial(jvp_jaxpr, closed))
+        pushing = slots.pick(nonzeros)
+        both = Slots(slots.consts + pushing.consts, slots.carry + pushing.carry)
+        tangents = [instantiate(t) for t in nonzeros.marked(tangents)]
+        n, m = len(nonzeros), len(out_nonzeros)
+        # (primals, tangents) -> (constants, their tangents, carry, its tangents, slices, their tangents)
+        ins = interleaved(slots.operands(range(n)), pushing.operands(range(n, n + len(tangents))))
+        # (results, tangents) -> (carry, its tangents, stacked results, their tangents)
+        outs = interleaved(slots.results(range(m)), pushing.results(range(m, m + sum(out_nonzeros))))
+        operands = interleaved(slots.operands(primals), pushing.operands(tangents))
+        carry, ys = both.results(self.bind_all(operands, _with(params, reordered(pushed, ins, outs), both)))
+        k = m - slots.carry
+        results = [*carry[: slots.carry], *ys[:k]]
+        return split_tangents(results, [*carry[slots.carry :], *ys[k:]], out_nonzeros)
 
     def linearize(self, nonzeros, primals, **params):
         closed, slots = _body(params)
-        consts, carry, xs = slots.operands(nonzeros)
-        ys = (False,) * (len(closed.outvars) - slots.carry)
 
-        def step(carry):
-            split = linearize_jaxpr(closed, (*consts, *carry, *xs), (*carry, *ys))
-            return split, split.out_nonzeros[: slots.carry]
+        def transform(*flags):
+            parts = linearize_jaxpr(closed, *flags)
+            return parts, parts.out_nonzeros
 
-        split, carry = grown(step, carry)
-        outs, saved, along = self._run_saving(split.primal, len(split.out_nonzeros), primals, params)
+        parts, instantiated, out_nonzeros = _carry_fixpoint(params, nonzeros, transform)
+        outs, residuals = self._run_known(parts.primal, len(out_nonzeros), primals, params)
 
         def push(*tangents):
-            rest = iter(tangents)
-            filled = [next(rest) if have else _zero(p) for p, have in zip(primals, nonzeros, strict=True)]
-            filled = [instantiate(t) for t in picked(filled, (*consts, *carry, *xs))]
-            inner = Slots(sum(consts), sum(carry))
-            return self.bind_all(*self._with_saved(split.tangent, inner, saved, along, filled, params))
+            given = Mask(nonzeros)
+            tangents = given.merge(map(_zero, given.unmarked(primals)), tangents)
+            tangents = [instantiate(t) for t in instantiated.marked(tangents)]
+            return self.bind_all(*_taking(residuals, parts.tangent, slots.pick(instantiated), tangents, params))
 
-        return outs, split.out_nonzeros, push
+        return outs, out_nonzeros, push
 
-    def _run_saving(self, closed, kept, operands, params):
-        """Runs a body whose results from `kept` on are saved; its results, the saved ones, which are stacked.
+    def _run_known(self, closed: ClosedJaxpr, count: int, operands: Sequence, params: dict) -> tuple[list, Residuals]:
+        """Runs a body, (operands) -> (`count` results, residuals); its results, and the residuals.
 
         What depends on the constants alone is run once, before the loop; slices are not copied.
         """
         slots = Slots(params["num_consts"], params["num_carry"])
-        early, late, sources = _saving(closed, slots, kept)
+        invariant, body, sources = _invariants_apart(closed, slots, count)
         consts, carry, xs = slots.operands(operands)
         if state.is_eager():
-            early, _ = prune_closed(early, (True,) * len(early.outvars), True)
-        fixed = eval_jaxpr(early.jaxpr, early.consts, *consts)
-        n = len(fixed) - (len(late.invars) - len(carry) - len(xs))
+            invariant, _ = prune_closed(invariant, (True,) * len(invariant.outvars), True)
+        varies = Mask([kind != "invariant" for kind, _ in sources])
+        # constants -> (residuals, constants of the body)
+        computed = eval_jaxpr(invariant.jaxpr, invariant.consts, *consts)
+        consts = computed[varies.count(False) :]
         results = []
-        if late.outvars or late.effects:
-            inner = Slots(len(fixed) - n, slots.carry)
-            results = self.bind_all([*fixed[n:], *carry, *xs], _with(params, late, inner))
-        kinds = {"fixed": fixed, "slice": xs, "stacked": results[kept:]}
-        saved = [kinds[kind][i] for kind, i in sources]
-        return results[:kept], saved, [kind != "fixed" for kind, _ in sources]
-
-    def _with_saved(self, closed, slots, saved, along, operands, params):
-        """Operands and parameters for a body that takes saved values first: constants, or slices."""
-        n = len(saved)
-        order = (*picked(range(n), along, False), *range(n, len(closed.invars)), *picked(range(n), along))
-        inner = slots._replace(consts=slots.consts + along.count(False))
-        values = [*saved, *operands]
-        return [values[i] for i in order], _with(params, reordered(closed, order), inner)
+        if body.outvars or body.effects:
+            results = self.bind_all([*consts, *carry, *xs], _with(params, body, Slots(len(consts), slots.carry)))
+        places = {"invariant": computed, "slice": xs, "stacked": results[count:]}
+        return results[:count], Residuals([places[kind][i] for kind, i in sources], varies)
 
     def hoist(self, late, operands, is_late, **params):
-        parts, consts, carry, wait = _hoisted(params, is_late)
-        if not parts.early.eqns and all(carry):
+        slots = Slots(params["num_consts"], params["num_carry"])
+        parts, unknown, out_unknown = _partial_eval_body(params, is_late)
+        if not parts.early.eqns and slots.pick(unknown).carry == slots.carry:
             return late.process(self, operands, params)
-        known = _with(params, parts.early, Slots(consts.count(False), carry.count(False)))
-        kept = parts.out_late.count(False)
-        outs, saved, along = self._run_saving(parts.early, kept, picked(operands, wait, False), known)
-        inner = Slots(sum(consts), sum(carry))
-        with_saved = self._with_saved(parts.late, inner, saved, along, picked(operands, wait), params)
-        return merged(parts.out_late, late.process(self, *with_saved), outs)
+        known, rest = unknown.partition(operands)
+        known_params = _with(params, parts.early, slots.pick(~unknown))
+        outs, residuals = self._run_known(parts.early, out_unknown.count(False), known, known_params)
+        call = _taking(residuals, parts.late, slots.pick(unknown), rest, params)
+        return out_unknown.merge(outs, late.process(self, *call))
 
     def split(self, eqn, unknown_in, policy):
-        parts, consts, carry, wait = _hoisted(eqn.params, unknown_in)
-        known = _with(eqn.params, parts.early, Slots(consts.count(False), carry.count(False)))
-        kept, found = parts.out_late.count(False), []
+        slots = Slots(eqn.params["num_consts"], eqn.params["num_carry"])
+        parts, unknown, out_unknown = _partial_eval_body(eqn.params, unknown_in)
+        known_params = _with(eqn.params, parts.early, slots.pick(~unknown))
+        known_in, rest = unknown.partition(eqn.invars)
+        known_out, unknown_out = out_unknown.partition(eqn.outvars)
+        varies = Mask()
 
-        def early(*operands):
-            outs, saved, found[:] = self._run_saving(parts.early, kept, operands, known)
-            return [*outs, *saved]
+        def known(*operands):
+            nonlocal varies
+            outs, residuals = self._run_known(parts.early, len(known_out), operands, known_params)
+            varies = residuals.stacked
+            return [*outs, *residuals.values]
 
-        invars, outvars = picked(eqn.invars, wait, False), picked(eqn.outvars, parts.out_late, False)
         info = eqn.params["jaxpr"].debug_info._replace(arg_names=None, result_paths=None)
-        jaxpr, constants = trace_to_jaxpr(early, [v.aval for v in invars], info)
-        names: dict[Any, Any] = dict(zip(jaxpr.invars, invars, strict=True))
-        names.update((v, Literal(c, v.aval)) for v, c in zip(jaxpr.constvars, constants, strict=True))
-        names.update(zip(jaxpr.outvars, outvars, strict=False))
-        eqns = [renamed(e, names) for e in jaxpr.eqns]
-        saved = [names.get(v, v) if type(v) is Var else v for v in jaxpr.outvars[kept:]]
-        inner = Slots(sum(consts), sum(carry))
-        waiting = picked(eqn.invars, wait)
-        late_in, params = self._with_saved(parts.late, inner, saved, found, waiting, eqn.params)
-        late_out = picked(eqn.outvars, parts.out_late)
-        late = [eqn.replace(invars=late_in, outvars=late_out, params=params)] if late_out else []
-        split = [_again(e, policy) if e.primitive is scan_p else (e, e, []) for e in eqns]
-        again = [e for _, e, _ in split]
-        kept = [v for *_, vs in split for v in vs]
-        return EqnParts([e for e, _, _ in split], [*again, *late], late_out, kept)
+        jaxpr, constants = trace_to_jaxpr(known, [v.aval for v in known_in], info)
+        eqns, atoms = _spliced(jaxpr, constants, known_in, known_out)
+        invars, params = _taking(Residuals(atoms, varies), parts.late, slots.pick(unknown), rest, eqn.params)
+        staged = [eqn.replace(invars=invars, outvars=unknown_out, params=params)] if unknown_out else []
+        pairs = [_rematerialized(e, policy) if e.primitive is scan_p else (e, e, []) for e in eqns]
+        residuals = [v for *_, saved in pairs for v in saved]
+        return EqnParts([e for e, _, _ in pairs], [*(e for _, e, _ in pairs), *staged], unknown_out, residuals)
 
     def transpose(self, cts, *operands, **params):
         closed, slots = _body(params)
-        closed, used, kept = _pruned(closed, slots, tuple(type(ct) is not Zero for ct in cts))
+        closed, used = _pruned(closed, slots, nonzero_mask(cts))
         carry_cts, ys_cts = slots.results(cts)
-        slots = Slots(sum(used[: slots.consts]), sum(kept))
-        consts, _, xs = slots.operands(picked(operands, used))
-        lin_consts, lin_xs = [is_linear(x) for x in consts], [is_linear(x) for x in xs]
-        running = (True,) * (sum(lin_consts) + slots.carry)  # the constants' sums come first
-        ys = (True,) * (len(closed.outvars) - slots.carry)
-        lin = (*lin_consts, *(True,) * slots.carry, *lin_xs)
-        wanted = (*running, *(False,) * sum(lin_xs))
-        carry_cts = [instantiate(ct) for ct in picked(carry_cts, kept)]
-        weak = tuple(typeof(ct).weak_type for ct in carry_cts)
-        body = _accumulating(closed, tuple(lin_consts), slots.consts, weak)
-        summed = body.out_avals[: sum(lin_consts)]
-        ct_avals = (*summed, *map(typeof, carry_cts), *slots.results(closed.out_avals)[1])
-        back, found = transpose_jaxpr(body, lin, (*running, *ys), wanted, tuple(a.to_ct_aval() for a in ct_avals))
-        known, given = lin_consts.count(False), lin_xs.count(False)
-        # known constants, known slices, cotangents -> known constants, cotangents, known slices
-        order = (*range(known), *range(known + given, len(back.invars)), *range(known, known + given))
-        sums = [zeros_like_aval(x.aval.to_ct_aval()) for x in picked(consts, lin_consts)]
-        ys_cts = [ct for ct in ys_cts if type(ct) is not Zero]
-        backwards = {**params, "reverse": not params["reverse"]}
+        carry_cts = [instantiate(ct) for ct in Mask(slots.operands(used)[1]).marked(carry_cts)]
+        slots, values = slots.pick(used), used.marked(operands)
+        lin_consts, _, lin_xs = slots.operands([is_linear(x) for x in values])
+        linear = Mask((*lin_consts, *(True,) * slots.carry, *lin_xs))
+        known, running = slots.pick(~linear), slots.pick(linear)
+        known_consts, _, known_xs = known.operands(linear.unmarked(values))
+        summed, _, _ = running.operands(linear.marked(values))
+        sums = [zeros_like_aval(x.aval.to_ct_aval()) for x in summed]
+
+        body = _returning_constants(closed, tuple(lin_consts), tuple(typeof(ct).weak_type for ct in carry_cts))
+        out_avals = (*body.out_avals[: len(sums)], *map(typeof, carry_cts), *slots.results(closed.out_avals)[1])
+        ct_avals = tuple(a.to_ct_aval() for a in out_avals)
+        instantiated = (True,) * sum(running) + (False,) * sum(lin_xs)
+        back, nonzeros = transpose_jaxpr(body, linear, (True,) * len(ct_avals), instantiated, ct_avals)
+        k, n = known.consts, linear.count(False)
+        # (known constants, known slices, cts) -> (known constants, cts, known slices)
+        back = reordered(back, (*range(k), *range(n, len(back.invars)), *range(k, n)))
         results = self.bind_all(
-            [*picked(consts, lin_consts, False), *sums, *carry_cts, *ys_cts, *picked(xs, lin_xs, False)],
-            _with(backwards, reordered(back, order), Slots(known, len(running))),
+            [*known_consts, *sums, *carry_cts, *nonzero_mask(ys_cts).marked(ys_cts), *known_xs],
+            _with({**params, "reverse": not params["reverse"]}, back, Slots(k, sum(running))),
         )
-        found_xs = merged(lin_xs, found[len(running) :], repeat(False))
-        present = (*lin_consts, *(True,) * slots.carry, *found_xs)
-        placed = iter(merged(present, results, repeat(None)))
-        cts_in = [next(placed) if u else None for u in used]
+        # nonzero cotangents -> those of the linear inputs -> those of the inputs read -> those of all operands
+        for mask in (nonzeros, linear, used):
+            results = mask.merge(repeat(None), results)
         return [
             None if not is_linear(x) else Zero(x.aval.to_ct_aval()) if ct is None else ct
-            for x, ct in zip(operands, cts_in, strict=True)
+            for x, ct in zip(operands, results, strict=True)
         ]
 
     def batch(self, axis, operands, dims, **params):
         closed, slots = _body(params)
-        fronts = [None if d is None else 0 for d in dims]
-        consts, _, xs = slots.operands(fronts)
-        ys = (None,) * (len(closed.outvars) - slots.carry)
 
-        def step(carry):
-            carried = [0 if c else None for c in carry]
-            made, found = batch_jaxpr(closed, axis, (*consts, *carried, *xs), (*carried, *ys))
-            if any(found):
-                found = tuple(None if d is None else 0 for d in found)
-                made, _ = batch_jaxpr(closed, axis, (*consts, *carried, *xs), found)
-            return (made, found), [d is not None for d in found[: slots.carry]]
+        def transform(batched, instantiated):
+            return batch_jaxpr(closed, axis, _in_front(batched), instantiated)
 
-        (made, found), carry = grown(step, [d is not None for d in slots.operands(dims)[1]])
-        pairs = slots.operands(list(zip(operands, dims, strict=True)))
-        moved = [x if d is None else move_axis(x, d, 0) for x, d in pairs[0]]
-        held = zip(pairs[1], carry, strict=True)
-        moved += [axis_to_front(x, d, axis.size) if c else x for (x, d), c in held]
-        moved += [x if d is None else move_axis(x, d, 1) for x, d in pairs[2]]
-        results = self.bind_all(moved, _with(params, made, slots))
-        return results, [*found[: slots.carry], *(None if d is None else 1 for d in found[slots.carry :])]
+        body, batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
+        wanted = _in_front(batched, slots.consts + slots.carry)
+        moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, wanted, strict=True)]
+        return self.bind_all(moved, _with(params, body, slots)), _in_front(out_batched, slots.carry)
 
     def names_axis(self, params):
         return names_in(params["jaxpr"])
 
     def dce(self, used, eqn):
         closed, slots = _body(eqn.params)
-        pruned, used_in, carry = _pruned(closed, slots, tuple(used))
-        inner = Slots(sum(used_in[: slots.consts]), sum(carry))
+        pruned, used_in = _pruned(closed, slots, tuple(used))
+        used_out = Mask((*slots.operands(used_in)[1], *slots.results(used)[1]))
         new = eqn.replace(
-            params=_with(eqn.params, pruned, inner),
+            params=_with(eqn.params, pruned, slots.pick(used_in)),
             effects=pruned.effects,
-            invars=picked(eqn.invars, used_in),
-            outvars=picked(eqn.outvars, (*carry, *used[slots.carry :])),
+            invars=used_in.marked(eqn.invars),
+            outvars=used_out.marked(eqn.outvars),
         )
         return list(used_in), new
 
@@ -300,22 +283,75 @@ def _body(params: dict) -> tuple[ClosedJaxpr, Slots]:
     return params["jaxpr"], Slots(params["num_consts"], params["num_carry"])
 
 
-def _hoisted(params: dict, late: Sequence[bool]) -> tuple[Any, tuple, tuple, tuple]:
-    """Early and late parts of the body, and which constants, which of the carry, which inputs are late."""
+def _with(params: dict, closed: ClosedJaxpr, slots: Slots) -> dict:
+    return {**params, "jaxpr": closed, "num_consts": slots.consts, "num_carry": slots.carry}
+
+
+def _in_front(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
+    """The batch axes: the first one, or, behind `unstacked` values, the second, for the first is the steps'."""
+    unstacked = len(batched) if unstacked is None else unstacked
+    return tuple([int(i >= unstacked) if b else None for i, b in enumerate(batched)])
+
+
+def _carry_fixpoint(params: dict, flags: Sequence[bool], transform: Callable) -> tuple[Any, Mask, Mask]:
+    """The body transformed, with the same flags (nonzero, unknown, batched) for the carry that goes in and comes out.
+
+    `transform(flags of inputs, flags that results have in any case)` gives the transformed body and the flags
+    of its results. Returns that body, the flags of its inputs, and those of its results.
+    """
     closed, slots = _body(params)
-    consts, carry, xs = slots.operands(late)
+    consts, carry, xs = slots.operands(flags)
     ys = (False,) * (len(closed.outvars) - slots.carry)
 
     def step(carry):
-        parts = hoist_jaxpr(closed, (*consts, *carry, *xs), (*carry, *ys))
-        return parts, parts.out_late[: slots.carry]
+        ins = Mask((*consts, *carry, *xs))
+        transformed, outs = transform(ins, (*carry, *ys))
+        return (transformed, ins, outs), outs[: slots.carry]
 
-    parts, carry = grown(step, carry)
-    return parts, consts, carry, (*consts, *carry, *xs)
+    return fixpoint(step, carry)[0]
 
 
-def _with(params: dict, closed: ClosedJaxpr, slots: Slots) -> dict:
-    return {**params, "jaxpr": closed, "num_consts": slots.consts, "num_carry": slots.carry}
+def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[Any, Mask, Mask]:
+    """The body's known and unknown parts, and which of its inputs and results are unknown."""
+
+    def transform(*flags):
+        parts = hoist_jaxpr(params["jaxpr"], *flags)
+        return parts, parts.out_late
+
+    return _carry_fixpoint(params, unknown_in, transform)
+
+
+def _taking(
+    residuals: Residuals, closed: ClosedJaxpr, slots: Slots, operands: Sequence, params: dict
+) -> tuple[list, dict]:
+    """Operands and parameters for a body that takes residuals in front: as constants, or as slices."""
+    n = len(residuals.values)
+    invariant, varying = residuals.stacked.partition(range(n))
+    # (residuals, constants, carry, slices) -> (invariant residuals, constants, carry, slices, stacked residuals)
+    order = (*invariant, *range(n, len(closed.invars)), *varying)
+    values = [*residuals.values, *operands]
+    inner = slots._replace(consts=slots.consts + len(invariant))
+    return [values[i] for i in order], _with(params, reordered(closed, order), inner)
+
+
+@cache.weak_cache
+def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, list]:
+    """A body, (operands) -> (`results` results, residuals), without what depends on the constants alone.
+
+    Returns what runs before the loop, (constants) -> (invariant residuals, constants of the body), the body,
+    (constants, carry, slices) -> (results, stacked residuals), and where each residual is: its kind and number.
+    """
+    pruned, _ = prune_closed(closed, (True,) * len(closed.outvars), True)
+    varying_in = (False,) * slots.consts + (True,) * (len(closed.invars) - slots.consts)
+    varying_out = (True,) * results + (False,) * (len(closed.outvars) - results)
+    parts = hoist_jaxpr(pruned, varying_in, varying_out)
+    late = parts.late.jaxpr
+    slices = {v: i for i, v in enumerate(late.invars[parts.saved + slots.carry :])}
+    varying, numbers = late.outvars[results:], count()
+    body = late.replace(outvars=[*late.outvars[:results], *(v for v in varying if v not in slices)])
+    sources = [("slice", slices[v]) if v in slices else ("stacked", next(numbers)) for v in varying]
+    sources = Mask(parts.out_late[results:]).merge(zip(repeat("invariant"), count()), sources)
+    return parts.early, ClosedJaxpr(body, parts.late.consts), sources
 
 
 def renamed(eqn: JaxprEqn, names: dict) -> JaxprEqn:
@@ -324,88 +360,65 @@ def renamed(eqn: JaxprEqn, names: dict) -> JaxprEqn:
     return eqn.replace(invars=list(map(swap, eqn.invars)), outvars=list(map(swap, eqn.outvars)))
 
 
-def _again(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, list[Var]]:
-    """A scan that also returns what the policy lets be saved, a scan that starts from that, the saved."""
+def _spliced(
+    jaxpr: Jaxpr, consts: Sequence, invars: Sequence, outvars: Sequence[Var]
+) -> tuple[list[JaxprEqn], list[Any]]:
+    """The equations of a jaxpr, and its results behind `outvars`, in terms of variables of another jaxpr."""
+    names: dict[Any, Any] = dict(zip(jaxpr.invars, invars, strict=True))
+    names.update((v, Literal(c, v.aval)) for v, c in zip(jaxpr.constvars, consts, strict=True))
+    names.update(zip(jaxpr.outvars, outvars, strict=False))
+    rest = [names.get(v, v) if type(v) is Var else v for v in jaxpr.outvars[len(outvars) :]]
+    return [renamed(e, names) for e in jaxpr.eqns], rest
+
+
+def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, list[Var]]:
+    """A scan that also returns the residuals that a policy lets be saved, one that starts from them, the residuals."""
     closed, slots = _body(eqn.params)
     n, outs = len(closed.invars), len(closed.outvars)
     parts = split_jaxpr(closed, (False,) * n, policy, (True,) * outs)
     if not parts.saved:
         return eqn, eqn, []
-    saved = [Var(stacked(a, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
-    early = eqn.replace(params=_with(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *saved])
+    residuals = [Var(stacked(a, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
+    known = eqn.replace(params=_with(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
     late = parts.late.jaxpr
-    given = dict(zip(parts.needed, late.invars[parts.saved :], strict=True))
-    taken = [i for i in range(n) if i in given or slots.consts <= i < slots.consts + slots.carry]
-    invars = [given[i] if i in given else Var(closed.invars[i].aval) for i in taken]
-    body = ClosedJaxpr(late.replace(invars=[*invars, *late.invars[: parts.saved]]), parts.late.consts)
-    inner = Slots(sum(i < slots.consts for i in taken), slots.carry)
-    operands = [*(eqn.invars[i] for i in taken), *saved]
-    return early, eqn.replace(params=_with(eqn.params, body, inner), invars=operands), saved
-
-
-def _woven(grouped: Callable, nonzeros: Sequence[bool]) -> tuple[int, ...]:
-    """Numbers that take (values, nonzero tangents) to the tangents of each group behind its values."""
-    numbers = count(len(nonzeros))
-    tangent = [next(numbers) if nz else None for nz in nonzeros]
-    order: list[int] = []
-    for group in grouped(range(len(nonzeros))):
-        order += [*group, *(tangent[i] for i in group if nonzeros[i])]
-    return tuple(order)
+    read = dict(zip(parts.needed, late.invars[parts.saved :], strict=True))
+    taken = Mask([i in read or slots.consts <= i < slots.consts + slots.carry for i in range(n)])
+    inputs = [read[i] if i in read else Var(closed.invars[i].aval) for i in taken.marked(range(n))]
+    # (residuals, inputs that are read) -> (constants, carry, slices, residuals)
+    body = ClosedJaxpr(late.replace(invars=[*inputs, *late.invars[: parts.saved]]), parts.late.consts)
+    params = _with(eqn.params, body, slots.pick(taken))
+    return known, eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals]), residuals
 
 
 @cache.weak_cache
-def _saving(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple]:
-    """What runs before the loop, the body, and where each saved value is: fixed, a slice, or stacked."""
-    pruned, _ = prune_closed(closed, (True,) * len(closed.outvars), True)
-    late_in = tuple(i >= slots.consts for i in range(len(pruned.invars)))
-    parts = hoist_jaxpr(pruned, late_in, tuple(i < results for i in range(len(pruned.outvars))))
-    late = parts.late.jaxpr
-    slices = {v: i for i, v in enumerate(late.invars[parts.saved + slots.carry :])}
-    saved, fixed = iter(late.outvars[results:]), count()
-    kept, sources = [], []
-    for is_late in parts.out_late[results:]:
-        v = next(saved) if is_late else None
-        if v is None:
-            sources.append(("fixed", next(fixed)))
-        elif v in slices:
-            sources.append(("slice", slices[v]))
-        else:
-            sources.append(("stacked", len(kept)))
-            kept.append(v)
-    body = late.replace(outvars=[*late.outvars[:results], *kept])
-    return parts.early, ClosedJaxpr(body, parts.late.consts), tuple(sources)
-
-
-@cache.weak_cache
-def _pruned(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[ClosedJaxpr, tuple, tuple]:
-    """The body of the results wanted, the inputs that it reads, and the carry that stays."""
+def _pruned(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[ClosedJaxpr, Mask]:
+    """The body of the results that are used, and the inputs that it reads; of the carry, both are the same."""
     carry, ys = slots.results(used)
-    xs = (False,) * (len(closed.invars) - slots.consts - slots.carry)
+    consts, xs = (False,) * slots.consts, (False,) * (len(closed.invars) - slots.consts - slots.carry)
 
     def step(carry):
-        pruned, used_in = prune_closed(closed, (*carry, *ys), ((False,) * slots.consts + carry + xs))
+        pruned, used_in = prune_closed(closed, (*carry, *ys), (*consts, *carry, *xs))
         return (pruned, used_in), slots.operands(used_in)[1]
 
-    (pruned, used_in), carry = grown(step, carry)
-    return pruned, used_in, carry
+    return fixpoint(step, carry)[0]
 
 
 @cache.weak_cache
-def _accumulating(closed: ClosedJaxpr, linear: tuple[bool, ...], first: int, weak: tuple[bool, ...]) -> ClosedJaxpr:
-    """The body with its linear constants as first results: transposing it adds to their cotangents.
+def _returning_constants(closed: ClosedJaxpr, linear: tuple[bool, ...], weak: tuple[bool, ...]) -> ClosedJaxpr:
+    """The body with its linear constants as first results: transposed, it adds to their cotangents.
 
-    Its carry, which begins at input `first`, is as weakly typed as the cotangents that go in.
+    Its carry is as weakly typed as the cotangents that go in.
     """
     jaxpr = closed.jaxpr
     names = {}
-    for v, is_weak in zip(jaxpr.invars[first:], weak, strict=False):
+    for v, is_weak in zip(jaxpr.invars[len(linear) :], weak, strict=False):
         if isinstance(v.aval, ShapedArray) and v.aval.weak_type != is_weak:
             names[v] = Var(v.aval.update(weak_type=is_weak))
     invars = [names.get(v, v) for v in jaxpr.invars]
     outvars = [names.get(v, v) if type(v) is Var else v for v in jaxpr.outvars]
     eqns = [renamed(eqn, names) for eqn in jaxpr.eqns] if names else jaxpr.eqns
-    sums = picked(invars[: len(linear)], linear)
-    return ClosedJaxpr(jaxpr.replace(invars=invars, eqns=eqns, outvars=[*sums, *outvars]), closed.consts)
+    constants = Mask(linear).marked(invars[: len(linear)])
+    return ClosedJaxpr(jaxpr.replace(invars=invars, eqns=eqns, outvars=[*constants, *outvars]), closed.consts)
 
 
 # ---- lowering ---------------------------------------------------------------------------------------
@@ -635,17 +648,17 @@ def _forwarded(jaxpr: Jaxpr, slots: Slots) -> tuple[ClosedJaxpr, Mask, tuple]:
     """The body without carry and results that are inputs; which carry stays, which slice each result is."""
     consts, carry, xs = slots.operands(jaxpr.invars)
     carry_out, ys = slots.results(jaxpr.outvars)
-    stays = Mask(a is b for a, b in zip(carry, carry_out, strict=True))
+    stays = Mask([a is b for a, b in zip(carry, carry_out, strict=True)])
     slices = {v: i for i, v in enumerate(xs)}
     copies = tuple(slices.get(v) for v in ys)
     moving, still = stays.partition(carry)
-    # (consts, carry, xs) -> (still carry, consts, moving carry, xs)
+    # (consts, carry, slices) -> (carry that stays, consts, carry that moves, slices)
     invars = [*still, *consts, *moving, *xs]
     computed = Mask((*~stays, *(i is None for i in copies)))
     info = jaxpr.debug_info
     names = dict(zip(jaxpr.invars, info.arg_names or (), strict=False))
     info = info._replace(
-        arg_names=tuple(names.get(v, "") for v in invars), result_paths=tuple(computed.marked(info.result_paths))
+        arg_names=tuple(names.get(v, "") for v in invars), result_paths=tuple(computed.marked(info.result_paths or ()))
     )
     body = jaxpr.replace(invars=invars, outvars=computed.marked(jaxpr.outvars), debug_info=info)
     return ClosedJaxpr(body), stays, copies

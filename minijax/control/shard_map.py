@@ -6,8 +6,9 @@ from math import prod
 from typing import Any, NamedTuple
 
 from minijax.base import cache, config
+from minijax.base.mask import Mask
 from minijax.control.checkpoint import closed_of, opened
-from minijax.dispatch.call import chosen, forwarded, names_in, split_tangents
+from minijax.dispatch.call import forwarded, names_in, split_tangents
 from minijax.dispatch.operations import one_equation, run_closed
 from minijax.dispatch.placement import ProgramOptions
 from minijax.hlo.emitter import jaxpr_body
@@ -21,10 +22,11 @@ from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops.collective import psum_p
 from minijax.ops.elementwise import div
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import expand_dims
 from minijax.ops.shape import squeeze
-from minijax.transforms.batch import batch_jaxpr
+from minijax.ops.zeros import nonzero_mask
+from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
@@ -121,101 +123,97 @@ class ShardMap(Primitive):
         return self.bind_all(*self._called(*call))
 
     def jvp(self, primals, tangents, **params):
-        nonzeros = tuple(type(t) is not Zero for t in tangents)
+        nonzeros = nonzero_mask(tangents)
         body, ins, outs = closed_of(params["jaxpr"]), params["in_specs"], params["out_specs"]
         with self.surroundings(params):
             closed, out_nonzeros = jvp_jaxpr(body, nonzeros, (False,) * len(outs))
-        operands = [*primals, *(t for t in tangents if type(t) is not Zero)]
-        results = self._bound(
-            params, closed, operands, (*ins, *chosen(ins, nonzeros)), (*outs, *chosen(outs, out_nonzeros))
-        )
+        operands = [*primals, *nonzeros.marked(tangents)]
+        in_specs, out_specs = [*ins, *nonzeros.marked(ins)], [*outs, *out_nonzeros.marked(outs)]
+        results = self._bound(params, closed, operands, in_specs, out_specs)
         n = len(out_nonzeros)
         return split_tangents(results[:n], results[n:], out_nonzeros)
 
     def linearize(self, nonzeros, primals, **params):
-        ins, outs = params["in_specs"], params["out_specs"]
+        nonzeros, ins, outs = Mask(nonzeros), params["in_specs"], params["out_specs"]
         with self.surroundings(params):
-            split = linearize_jaxpr(closed_of(params["jaxpr"]), tuple(nonzeros))
-            halves = _halved(split.primal, split.tangent, ins, outs, params)
-        results = self._bound(params, halves.early, primals, ins, (*halves.specs, *outs))
-        k = len(halves.specs)
-        saved = halves.saved(primals, results[:k], results[k:])
+            linearized = linearize_jaxpr(closed_of(params["jaxpr"]), nonzeros)
+            parts = _with_residual_specs(linearized.primal, linearized.tangent, ins, outs, params)
+        results, residuals = self._run_known(parts, primals, ins, outs, params)
 
         def push(*tangents):
-            laid = (*halves.saved_specs, *chosen(ins, nonzeros))
-            return self._bound(params, halves.late, [*saved, *tangents], laid, chosen(outs, split.out_nonzeros))
+            in_specs = [*parts.in_specs, *nonzeros.marked(ins)]
+            out_specs = linearized.out_nonzeros.marked(outs)
+            return self._bound(params, parts.unknown, [*residuals, *tangents], in_specs, out_specs)
 
-        return results[k:], split.out_nonzeros, push
+        return results, linearized.out_nonzeros, push
+
+    def _run_known(
+        self, parts: "_Parts", operands: Sequence, ins: Sequence, outs: Sequence, params: dict
+    ) -> tuple[list, list]:
+        """The results of the known part, and the residuals."""
+        values = self._bound(params, parts.known, operands, ins, [*parts.new_specs, *outs])
+        k = len(parts.new_specs)
+        return values[k:], parts.residuals(operands, values[:k], values[k:])
 
     def hoist(self, late, operands, is_late, **params):
-        at_once = [not wait for wait in is_late]
-        ins = chosen(params["in_specs"], at_once)
+        unknown = Mask(is_late)
+        known_ins, unknown_ins = unknown.partition(params["in_specs"])
+        known, rest = unknown.partition(operands)
         with self.surroundings(params):
-            parts = hoist_jaxpr(closed_of(params["jaxpr"]), tuple(is_late), (False,) * len(params["out_specs"]))
-            outs = chosen(params["out_specs"], [not wait for wait in parts.out_late])
-            halves = _halved(parts.early, parts.late, ins, outs, params)
-        known = chosen(operands, at_once)
-        results = self._bound(params, halves.early, known, ins, (*halves.specs, *outs))
-        k = len(halves.specs)
-        waiting = [*halves.saved(known, results[:k], results[k:]), *chosen(operands, is_late)]
-        laid = (*halves.saved_specs, *chosen(params["in_specs"], is_late))
-        late_outs = iter(
-            late.process(
-                self, *self._called(params, halves.late, waiting, laid, chosen(params["out_specs"], parts.out_late))
-            )
-        )
-        rest = iter(results[k:])
-        return [next(late_outs) if wait else next(rest) for wait in parts.out_late]
+            pe = hoist_jaxpr(closed_of(params["jaxpr"]), unknown, (False,) * len(params["out_specs"]))
+            known_outs, unknown_outs = pe.out_late.partition(params["out_specs"])
+            parts = _with_residual_specs(pe.early, pe.late, known_ins, known_outs, params)
+        results, residuals = self._run_known(parts, known, known_ins, known_outs, params)
+        in_specs = [*parts.in_specs, *unknown_ins]
+        call = self._called(params, parts.unknown, [*residuals, *rest], in_specs, unknown_outs)
+        return pe.out_late.merge(results, late.process(self, *call))
 
     def split(self, eqn, unknown_in, policy):
-        params, at_once = eqn.params, [not u for u in unknown_in]
-        ins = chosen(params["in_specs"], at_once)
+        params, unknown = eqn.params, Mask(unknown_in)
+        known_ins, unknown_ins = unknown.partition(params["in_specs"])
+        known_in, rest = unknown.partition(eqn.invars)
         with self.surroundings(params):
-            parts = split_jaxpr(closed_of(params["jaxpr"]), tuple(unknown_in), policy, (True,) * len(eqn.outvars))
-            outs = chosen(params["out_specs"], [not u for u in parts.out_unknown])
-            halves = _halved(parts.known, parts.late, ins, outs, params)
-        known_in = chosen(eqn.invars, at_once)
-        known_out = chosen(eqn.outvars, [not u for u in parts.out_unknown])
-        early = halves.early.jaxpr
-        fresh = [Var(global_aval(v.aval, s, params["mesh"])) for v, s in zip(early.outvars, halves.specs, strict=False)]
-        waiting = [*halves.saved(known_in, fresh, known_out), *[known_in[i] for i in parts.needed]]
-        laid = (*halves.saved_specs, *[ins[i] for i in parts.needed], *chosen(params["in_specs"], unknown_in))
-        first = eqn.replace(
-            params={**params, "jaxpr": early, "in_specs": ins, "out_specs": (*halves.specs, *outs)},
-            invars=list(known_in),
-            outvars=[*fresh, *known_out],
+            pe = split_jaxpr(closed_of(params["jaxpr"]), unknown, policy, (True,) * len(eqn.outvars))
+            known_outs = pe.out_unknown.unmarked(params["out_specs"])
+            parts = _with_residual_specs(pe.known, pe.late, known_ins, known_outs, params)
+        known_out, unknown_out = pe.out_unknown.partition(eqn.outvars)
+        jaxpr = parts.known.jaxpr
+        avals = [v.aval for v in jaxpr.outvars[: len(parts.new_specs)]]
+        new = [Var(global_aval(a, s, params["mesh"])) for a, s in zip(avals, parts.new_specs, strict=True)]
+        out_specs = (*parts.new_specs, *known_outs)
+        known = eqn.replace(
+            params={**params, "jaxpr": jaxpr, "in_specs": tuple(known_ins), "out_specs": out_specs},
+            invars=known_in,
+            outvars=[*new, *known_out],
         )
-        second = eqn.replace(
-            params={**params, "jaxpr": halves.late.jaxpr, "in_specs": laid},
-            invars=[*waiting, *chosen(eqn.invars, unknown_in)],
+        in_specs = (*parts.in_specs, *(known_ins[i] for i in pe.needed), *unknown_ins)
+        residuals = [*parts.residuals(known_in, new, known_out), *(known_in[i] for i in pe.needed)]
+        staged = eqn.replace(
+            params={**params, "jaxpr": parts.unknown.jaxpr, "in_specs": in_specs}, invars=[*residuals, *rest]
         )
-        return EqnParts([first], [second], chosen(eqn.outvars, parts.out_unknown), fresh, False)
+        return EqnParts([known], [staged], unknown_out, new, False)
 
     def transpose(self, cts, *operands, **params):
-        ins, outs = params["in_specs"], params["out_specs"]
-        linear = tuple(map(is_linear, operands))
-        nonzero = tuple(type(ct) is not Zero for ct in cts)
-        body = closed_of(params["jaxpr"])
-        ct_specs, known_specs = chosen(outs, nonzero), chosen(ins, [not lin for lin in linear])
-        result_specs = chosen(ins, linear)
+        mesh, check_vma, outs = params["mesh"], params["check_vma"], params["out_specs"]
+        linear, nonzero = Mask([is_linear(x) for x in operands]), nonzero_mask(cts)
+        known_specs, linear_specs = linear.partition(params["in_specs"])
+        ct_specs = nonzero.marked(outs)
         with self.surroundings(params):
             ct_types = [ct.aval if type(ct) is Zero else typeof(ct) for ct in cts]
-            ct_avals = tuple(
-                [local_aval(a, s, params["mesh"], params["check_vma"]) for a, s in zip(ct_types, outs, strict=True)]
-            )
-            closed, found = transpose_jaxpr(body, linear, nonzero, False, ct_avals)
-            result_specs = chosen(result_specs, found)
+            ct_avals = tuple([local_aval(a, s, mesh, check_vma) for a, s in zip(ct_types, outs, strict=True)])
+            closed, nonzero_in = transpose_jaxpr(closed_of(params["jaxpr"]), linear, nonzero, False, ct_avals)
+            result_specs = nonzero_in.marked(linear_specs)
             k = len(known_specs)
-            order = (*range(k, k + sum(nonzero)), *range(k))
-            closed = reordered(closed, order)
-            if not params["check_vma"]:
-                closed = _summed(closed, result_specs, params["mesh"])
-        given = [ct for ct in cts if type(ct) is not Zero]
-        if not params["check_vma"]:
-            given = [_shared(ct, s, params["mesh"]) for ct, s in zip(given, ct_specs, strict=True)]
-        known = [x for x in operands if not is_linear(x)]
-        results = self._bound(params, closed, [*given, *known], (*ct_specs, *known_specs), result_specs)
-        return cotangents(operands, results, found)
+            # (known operands, cts) -> (cts, known operands)
+            closed = reordered(closed, (*range(k, k + sum(nonzero)), *range(k)))
+            if not check_vma:
+                closed = _summed(closed, tuple(result_specs), mesh)
+        cts = nonzero.marked(cts)
+        if not check_vma:
+            cts = [_shared(ct, s, mesh) for ct, s in zip(cts, ct_specs, strict=True)]
+        in_specs = [*ct_specs, *known_specs]
+        results = self._bound(params, closed, [*cts, *linear.unmarked(operands)], in_specs, result_specs)
+        return cotangents(operands, results, nonzero_in)
 
     def batch(self, axis, operands, dims, **params):
         names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
@@ -225,7 +223,7 @@ class ShardMap(Primitive):
         with self.surroundings(params):
             if params["check_vma"] and names:
                 body = _varying_inputs(body, more)
-            closed, out_dims = batch_jaxpr(body, local, tuple(dims), (None,) * len(params["out_specs"]))
+            closed, out_dims = batch_jaxpr_axes(body, local, tuple(dims))
         ins = [_wider(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)]
         outs = [_wider(s, d, names) for s, d in zip(params["out_specs"], out_dims, strict=True)]
         return self._bound(params, closed, operands, ins, outs), list(out_dims)
@@ -235,20 +233,19 @@ class ShardMap(Primitive):
         return tuple([n for n in names_in(closed_of(params["jaxpr"])) if n not in mine])
 
     def dce(self, used, eqn):
-        jaxpr, used_inputs = prune_jaxpr(eqn.params["jaxpr"], tuple(used))
-        params = {
-            **eqn.params,
-            "jaxpr": jaxpr,
-            "in_specs": chosen(eqn.params["in_specs"], used_inputs),
-            "out_specs": chosen(eqn.params["out_specs"], used),
-        }
-        new = eqn.replace(
-            params=params,
-            effects=jaxpr.effects,
-            invars=list(chosen(eqn.invars, used_inputs)),
-            outvars=list(chosen(eqn.outvars, used)),
+        jaxpr, used_in = prune_jaxpr(eqn.params["jaxpr"], tuple(used))
+        used_out = Mask(used)
+        specs = dict(
+            in_specs=tuple(used_in.marked(eqn.params["in_specs"])),
+            out_specs=tuple(used_out.marked(eqn.params["out_specs"])),
         )
-        return list(used_inputs), new
+        new = eqn.replace(
+            params={**eqn.params, "jaxpr": jaxpr, **specs},
+            effects=jaxpr.effects,
+            invars=used_in.marked(eqn.invars),
+            outvars=used_out.marked(eqn.outvars),
+        )
+        return list(used_in), new
 
 
 shard_map_p = ShardMap()
@@ -276,57 +273,65 @@ def _residual_spec(aval: ShapedArray, params: dict) -> P:
     return P(names) if names else P()
 
 
-class _Halves(NamedTuple):
-    """A body in two: `early` gives the residuals, laid out as `specs` say, then its results; `late` takes
-    what was saved, which are the operands, residuals and results that `sources` name.
+class _Parts(NamedTuple):
+    """A body in two parts, of which the second takes residuals: operands and results of the first, or new values.
+
+    `known`: operands -> (new residuals, results). `unknown`: (residuals, other operands) -> its results.
     """
 
-    early: ClosedJaxpr
-    late: ClosedJaxpr
-    specs: tuple[P, ...]
-    sources: tuple[tuple[str, int], ...]
-    saved_specs: tuple[P, ...]
+    known: ClosedJaxpr
+    unknown: ClosedJaxpr
+    new_specs: tuple[P, ...]  # how the new residuals lie
+    in_specs: tuple[P, ...]  # how all of them do
+    sources: tuple[tuple[str, int], ...]  # where each is: "in": an operand; "out": a result or, behind them, a new one
 
-    def saved(self, operands: Sequence, residuals: Sequence, results: Sequence) -> list:
-        found = [*results, *residuals]
-        return [operands[i] if kind == "in" else found[i] for kind, i in self.sources]
+    def residuals(self, operands: Sequence, new: Sequence, results: Sequence) -> list:
+        values = [*results, *new]
+        return [operands[i] if kind == "in" else values[i] for kind, i in self.sources]
 
 
-def _halved(early: ClosedJaxpr, late: ClosedJaxpr, ins: Sequence, outs: Sequence, params: dict) -> _Halves:
+def _with_residual_specs(
+    known: ClosedJaxpr, unknown: ClosedJaxpr, ins: Sequence[P], outs: Sequence[P], params: dict
+) -> _Parts:
+    """The parts of a body, (operands) -> (results, residuals) and (residuals, others) -> results, with specs."""
     n = len(outs)
-    early, sources = forwarded(early, n, (True,) * n)
-    specs = tuple([_residual_spec(a, params) for a in early.out_avals[n:]])
-    lifted, late = _lifting_scalars(early, late, n, tuple(sources), specs)
-    k = len(specs)
-    lifted = reordered(lifted, tuple(range(len(ins))), (*range(n, n + k), *range(n)))
-    saved_specs = tuple([ins[i] if kind == "in" else (*outs, *specs)[i] for kind, i in sources[n:]])
-    return _Halves(lifted, late, specs, tuple(sources[n:]), saved_specs)
+    known, sources = forwarded(known, n, (True,) * n)
+    sources = sources[n:]
+    new_specs = tuple([_residual_spec(a, params) for a in known.out_avals[n:]])
+    is_new = [kind == "out" and i >= n for kind, i in sources]
+    scalars = [bool(s) and not a.shape for a, s in zip(known.out_avals[n:], new_specs, strict=True)]
+    if any(scalars):
+        promoted = [new and scalars[i - n] for new, (_, i) in zip(is_new, sources, strict=True)]
+        known, unknown = _promote_scalar_residuals(known, unknown, (*(False,) * n, *scalars), tuple(promoted))
+    # (results, new residuals) -> (new residuals, results)
+    outs_order = (*range(n, n + len(new_specs)), *range(n))
+    known = reordered(known, tuple(range(len(ins))), outs_order)
+    in_specs = tuple([ins[i] if kind == "in" else (*outs, *new_specs)[i] for kind, i in sources])
+    return _Parts(known, unknown, new_specs, in_specs, sources)
 
 
 @state.traced_cache
-def _lifting_scalars(
-    primal: ClosedJaxpr, tangent: ClosedJaxpr, n: int, sources: tuple, specs: tuple
+def _promote_scalar_residuals(
+    known: ClosedJaxpr, unknown: ClosedJaxpr, leaving: tuple[bool, ...], entering: tuple[bool, ...]
 ) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """The two halves of a linearized body; residuals that are scalars and differ leave it as vectors."""
-    lifted = [bool(s) and not a.shape for a, s in zip(primal.out_avals[n:], specs, strict=True)]
-    if not any(lifted):
-        return primal, tangent
+    """The parts with residuals that are scalars but differ by device as vectors of one, which a spec can join.
 
-    def forward(*xs):
-        results = eval_jaxpr(primal.jaxpr, primal.consts, *xs)
-        return results[:n] + [expand_dims(r, (0,)) if up else r for r, up in zip(results[n:], lifted, strict=True)]
+    The flags mark those among the results of `known`, and among the leading inputs of `unknown`.
+    """
 
-    waiting = [kind == "out" and i >= n and lifted[i - n] for kind, i in sources[n:]]
+    def run_known(*xs):
+        results = eval_jaxpr(known.jaxpr, known.consts, *xs)
+        return [expand_dims(r, (0,)) if up else r for r, up in zip(results, leaving, strict=True)]
 
-    def push(*xs):
-        down = [squeeze(x, (0,)) if up else x for x, up in zip(xs, waiting, strict=False)]
-        return eval_jaxpr(tangent.jaxpr, tangent.consts, *down, *xs[len(waiting) :])
+    def run_unknown(*xs):
+        down = [squeeze(x, (0,)) if up else x for x, up in zip(xs, entering, strict=False)]
+        return eval_jaxpr(unknown.jaxpr, unknown.consts, *down, *xs[len(entering) :])
 
-    avals = list(tangent.in_avals)
-    for i, up in enumerate(waiting):
+    avals = list(unknown.in_avals)
+    for i, up in enumerate(entering):
         if up:
             avals[i] = avals[i].update(shape=(1,))
-    return _retraced(forward, primal.in_avals, "linearize"), _retraced(push, avals, "linearize")
+    return _retraced(run_known, known.in_avals, "linearize"), _retraced(run_unknown, avals, "linearize")
 
 
 @state.traced_cache
@@ -349,7 +354,7 @@ def _summed(closed: ClosedJaxpr, specs: tuple, mesh: Any) -> ClosedJaxpr:
 def _shared(ct: Any, spec: P, mesh: Any) -> Any:
     """The part of a cotangent that one of the devices that hold the same result answers for."""
     copies = prod(size for name, size in mesh.shape_tuple if name not in named_in(spec))
-    return ct if copies == 1 else div(ct, literal(ct, copies))
+    return ct if copies == 1 else div(ct, scalar_like(ct, copies))
 
 
 @state.traced_cache

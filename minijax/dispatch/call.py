@@ -16,7 +16,7 @@ from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.ops.sharding import widened
-from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
@@ -396,7 +396,7 @@ def _how(params: dict) -> tuple:
 
 @state.traced_cache
 def _batched_call(closed, axis, dims, *how) -> tuple[dict[str, Any], tuple]:
-    batched, out_dims = batch_jaxpr(closed, axis, dims, (None,) * len(closed.outvars))
+    batched, out_dims = batch_jaxpr_axes(closed, axis, dims)
     *how, ins, outs = how
     return call_params(batched, *how, _widened(ins, axis, dims), _widened(outs, axis, out_dims)), out_dims
 

@@ -16,9 +16,9 @@ from minijax.dispatch.operands import KEYS_OF_THEMSELVES, operands_of, parse
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
 from minijax.ir.body import (
-    Captured,
     Flat,
     argument_names,
+    as_inputs_if_live,
     check_aliases,
     function_name,
     is_alive,
@@ -340,7 +340,7 @@ class Jitted:
         info = self.debug_info(treedef, static)
         forbid_tracing(info.func_src_info)
         flat = Flat(self.fun, treedef, lambda dynamic: self.rebuild(dynamic, static))
-        body = trace_flat(flat, avals, info, Captured.BY_KIND, self.name)
+        body = trace_flat(flat, avals, info, as_inputs_if_live, self.name)
         return Traced(body.closed, body.captured, body.out_tree, info, {})
 
     def _call_plainly(self, dynamic: tuple, static: tuple) -> Any:

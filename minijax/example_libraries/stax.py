@@ -19,7 +19,7 @@ glorot, randn = glorot_normal, normal
 Layer = tuple[Callable, Callable]
 
 
-def Dense(out_dim: int, W_init: Callable | None = None, b_init: Callable | None = None) -> Layer:  # noqa: N802, N803
+def Dense(out_dim: int, W_init: Callable | None = None, b_init: Callable | None = None) -> Layer:
     """A fully connected layer."""
     make_weights, make_bias = W_init or glorot_normal(), b_init or normal()
 
@@ -41,12 +41,12 @@ _small = normal(1e-6)
 def GeneralConv(
     dimension_numbers: Sequence[str],
     out_chan: int,
-    filter_shape: Sequence[int],  # noqa: N802
+    filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Callable | None = None,
     b_init: Callable = _small,
-) -> Layer:  # noqa: N803
+) -> Layer:
     """A convolution over axes in the order that `dimension_numbers` gives, and a bias."""
     strides = strides or (1,) * len(filter_shape)
     return _convolution(
@@ -63,12 +63,12 @@ def GeneralConv(
 def GeneralConvTranspose(
     dimension_numbers: Sequence[str],
     out_chan: int,
-    filter_shape: Sequence[int],  # noqa: N802
+    filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Callable | None = None,
     b_init: Callable = _small,
-) -> Layer:  # noqa: N803
+) -> Layer:
     """A transposed convolution over axes in the order that `dimension_numbers` gives, and a bias."""
     strides = strides or (1,) * len(filter_shape)
     return _convolution(
@@ -136,7 +136,7 @@ Flatten = _flatten()
 Identity: Layer = (lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: inputs)
 
 
-def FanOut(num: int) -> Layer:  # noqa: N802
+def FanOut(num: int) -> Layer:
     """A layer that repeats its input `num` times."""
     return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
@@ -151,7 +151,7 @@ def _fan_in_sum() -> Layer:
 FanInSum = _fan_in_sum()
 
 
-def FanInConcat(axis: int = -1) -> Layer:  # noqa: N802
+def FanInConcat(axis: int = -1) -> Layer:
     """A layer that joins its inputs along an axis."""
 
     def init_fun(rng, input_shape):
@@ -162,7 +162,7 @@ def FanInConcat(axis: int = -1) -> Layer:  # noqa: N802
     return init_fun, lambda params, inputs, **kwargs: jnp.concatenate(inputs, axis)
 
 
-def Dropout(rate: float, mode: str = "train") -> Layer:  # noqa: N802
+def Dropout(rate: float, mode: str = "train") -> Layer:
     """A layer that, in mode "train", keeps each element with probability `rate` and scales it up.
 
     Its apply function needs the keyword `rng`.

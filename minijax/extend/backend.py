@@ -7,8 +7,8 @@ _FACE = Face(
     (),
     {
         "minijax.api.backends": """
-        backend_xla_version backends clear_backends clear_in_memory_compilation_cache get_backend
-        register_backend_cache register_backend_factory
+        backend_xla_version backends clear_backends clear_in_memory_compilation_cache get_backend register_backend_cache
+        register_backend_factory
     """,
         "minijax.run.client": "get_default_device=default_device",
     },

@@ -9,8 +9,8 @@ _FACE = Face(
         "minijax.ir.context": "NameStack SourceInfo",
         "minijax.base.source": "register_exclusion",
         "minijax.api.source_info": """
-        current current_name_stack extend_name_stack new_name_stack new_source_info reset_name_stack
-        set_name_stack summarize user_context
+        current current_name_stack extend_name_stack new_name_stack new_source_info reset_name_stack set_name_stack
+        summarize user_context
     """,
     },
 )

@@ -1,7 +1,6 @@
 """Functions of trees as jaxprs: traced, with what they captured, and remembered; what their parts are called."""
 
 import contextlib
-import enum
 import functools
 import inspect
 from collections import Counter
@@ -24,9 +23,16 @@ class Flat:
     `arguments` makes (positional, by keyword) of the tree of the leaves, which are all positional without it.
     """
 
-    def __init__(self, fun: Callable, in_tree: Any, arguments: Callable[[Any], tuple] | None = None):
-        self.fun, self.in_tree, self.arguments = fun, in_tree, arguments
+    def __init__(
+        self,
+        fun: Callable,
+        in_tree: Any,
+        arguments: Callable[[Any], tuple] | None = None,
+        is_leaf: Callable[[Any], bool] | None = None,
+    ):
+        self.fun, self.in_tree, self.arguments, self.is_leaf = fun, in_tree, arguments, is_leaf
         self.out_tree: Any = None
+        self.__name__ = function_name(fun)
 
     def __call__(self, *leaves):
         return self.flattened(self.call(leaves))
@@ -41,16 +47,27 @@ class Flat:
 
     def flattened(self, result: Any) -> list:
         """The leaves of a result, its tree noted."""
-        leaves, self.out_tree = tree.flatten(result)
+        leaves, self.out_tree = tree.flatten(result, self.is_leaf)
         return leaves
 
 
-class Captured(enum.Enum):
-    """What becomes of the values that a traced function captured."""
+def as_inputs(jaxpr: Jaxpr, consts: list) -> tuple[ClosedJaxpr, list]:
+    """The jaxpr with all that it captured as leading inputs, and their values."""
+    return ClosedJaxpr(constants_to_inputs(jaxpr)), consts
 
-    INPUTS = "leading inputs"
-    CONSTS = "constants"
-    BY_KIND = "leading inputs if one is a tracer or a reference, constants otherwise"
+
+def as_consts(jaxpr: Jaxpr, consts: list) -> tuple[ClosedJaxpr, list]:
+    """The jaxpr closed over all that it captured, tracers too."""
+    return ClosedJaxpr(jaxpr, consts), []
+
+
+def as_inputs_if_live(jaxpr: Jaxpr, consts: list) -> tuple[ClosedJaxpr, list]:
+    """As `as_inputs` if a tracer or a reference was captured, as `as_consts` otherwise."""
+    return (as_inputs if any(map(is_live, consts)) else as_consts)(jaxpr, consts)
+
+
+# What becomes of the constants of a jaxpr: the closed jaxpr, and the values of its leading inputs.
+Capture = Callable[[Jaxpr, list], tuple[ClosedJaxpr, list]]
 
 
 class Body(NamedTuple):
@@ -86,7 +103,7 @@ def _bodies_of(fun: Callable) -> cache.Keyed:
 
 
 def trace_body(
-    fun: Callable, avals: Sequence[AbstractValue], treedef: Any, purpose: str, captured: Captured = Captured.INPUTS
+    fun: Callable, avals: Sequence[AbstractValue], treedef: Any, purpose: str, capture: Capture = as_inputs
 ) -> Body:
     """The body that control flow makes of a function of positional arguments, whose tree is `treedef`.
 
@@ -97,16 +114,16 @@ def trace_body(
         bodies = _bodies_of(fun)
     except TypeError:
         bodies = cache.Keyed(1)
-    key = (*state.trace_key(), tuple(avals), treedef, purpose, captured)
+    key = (*state.trace_key(), tuple(avals), treedef, purpose, capture)
     body = bodies.get(key)
     if body is None or not is_alive(body.captured):
         bodies.pop(key)
-        body = bodies.once(key, _trace_body, fun, tuple(avals), treedef, purpose, captured)
+        body = bodies.once(key, _trace_body, fun, tuple(avals), treedef, purpose, capture)
     return body
 
 
-def _trace_body(fun: Callable, avals: tuple, treedef: Any, purpose: str, captured: Captured) -> Body:
-    body = trace_flat(Flat(fun, treedef), avals, debug_info(fun, purpose, treedef), captured)
+def _trace_body(fun: Callable, avals: tuple, treedef: Any, purpose: str, capture: Capture) -> Body:
+    body = trace_flat(Flat(fun, treedef), avals, debug_info(fun, purpose, treedef), capture)
     banned = effects.control_flow_allowed_effects.filter_not_in(body.closed.effects)
     if banned:
         raise NotImplementedError(f"Effects not supported in `{purpose}`: {banned}")
@@ -114,11 +131,7 @@ def _trace_body(fun: Callable, avals: tuple, treedef: Any, purpose: str, capture
 
 
 def trace_flat(
-    flat: Flat,
-    avals: Sequence[AbstractValue],
-    info: DebugInfo,
-    captured: Captured = Captured.INPUTS,
-    name: str | None = None,
+    flat: Flat, avals: Sequence[AbstractValue], info: DebugInfo, capture: Capture = as_inputs, name: str | None = None
 ) -> Body:
     """The body of a function of leaves; with a `name` listeners hear how long it took.
 
@@ -133,9 +146,7 @@ def trace_flat(
     with monitoring.timed(monitoring.TRACING, name) if name else contextlib.nullcontext():
         jaxpr, consts = trace_to_jaxpr(checked, avals, info)
     jaxpr.debug_info = info._replace(result_paths=result_paths(flat.out_tree))
-    if captured is Captured.CONSTS or (captured is Captured.BY_KIND and not any(map(is_live, consts))):
-        return Body(ClosedJaxpr(jaxpr, consts), [], flat.out_tree)
-    return Body(ClosedJaxpr(constants_to_inputs(jaxpr)), consts, flat.out_tree)
+    return Body(*capture(jaxpr, consts), flat.out_tree)
 
 
 def debug_info(fun: Callable, purpose: str, treedef: Any) -> DebugInfo:

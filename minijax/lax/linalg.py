@@ -7,8 +7,8 @@ _FACE = Face(
     (),
     {
         "minijax.composed.linalg.eigen": """
-        EigImplementation EighImplementation eig eig_p eigh eigh_p hessenberg hessenberg_p schur schur_p
-        tridiagonal tridiagonal_p
+        EigImplementation EighImplementation eig eig_p eigh eigh_p hessenberg hessenberg_p schur schur_p tridiagonal
+        tridiagonal_p
     """,
         "minijax.composed.linalg.lu": "lu lu_p lu_pivots_to_permutation lu_pivots_to_permutation_p",
         "minijax.composed.linalg.qr": "householder_product householder_product_p ormqr ormqr_p qr qr_p",

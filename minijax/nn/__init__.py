@@ -1,36 +1,16 @@
 """jax.nn: functions for neural networks."""
 
-from minijax.nn import initializers as initializers
-from minijax.nn.functions import (
-    celu as celu,
-    elu as elu,
-    gelu as gelu,
-    glu as glu,
-    hard_sigmoid as hard_sigmoid,
-    hard_silu as hard_silu,
-    hard_swish as hard_swish,
-    hard_tanh as hard_tanh,
-    identity as identity,
-    leaky_relu as leaky_relu,
-    log1mexp as log1mexp,
-    log_sigmoid as log_sigmoid,
-    log_softmax as log_softmax,
-    logmeanexp as logmeanexp,
-    logsumexp as logsumexp,
-    mish as mish,
-    one_hot as one_hot,
-    relu as relu,
-    relu6 as relu6,
-    selu as selu,
-    sigmoid as sigmoid,
-    silu as silu,
-    soft_sign as soft_sign,
-    softmax as softmax,
-    softplus as softplus,
-    sparse_plus as sparse_plus,
-    sparse_sigmoid as sparse_sigmoid,
-    squareplus as squareplus,
-    standardize as standardize,
-    swish as swish,
-    tanh as tanh,
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    ("initializers",),
+    {
+        "minijax.nn.functions": """
+        celu elu gelu glu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log1mexp log_sigmoid
+        log_softmax logmeanexp logsumexp mish one_hot relu relu6 selu sigmoid silu soft_sign softmax softplus
+        sparse_plus sparse_sigmoid squareplus standardize swish tanh
+    """
+    },
 )
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

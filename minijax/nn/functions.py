@@ -17,7 +17,7 @@ from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
 from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import convert_element_type, copy, stop_gradient
-from minijax.ops.elementwise import logistic as sigmoid  # noqa: F401
+from minijax.ops.elementwise import logistic as sigmoid
 from minijax.ops.shape import broadcasted_iota, full_like
 
 Axis = int | Sequence[int] | None

@@ -50,7 +50,7 @@ def _kinds_of(kind: Any) -> tuple:
         raise ValueError(f"isdtype: Unrecognized {kind=} expected one of {list(_KINDS)}") from None
 
 
-class __array_namespace_info__:  # noqa: N801
+class __array_namespace_info__:
     """What this namespace can do; dtypes of 64 bits are there under `jax_enable_x64`."""
 
     def capabilities(self) -> dict[str, Any]:

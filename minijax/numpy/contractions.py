@@ -16,14 +16,14 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import reductions
 from minijax.numpy.creation import asarray, zeros_like
-from minijax.numpy.promote import arrays, as_type, check_no_float0, is_complex, promote_dtypes
+from minijax.numpy.promote import arrays, as_type, check_no_float0, promote_dtypes
 from minijax.numpy.selecting import where
 from minijax.numpy.shaping import moveaxis
 from minijax.numpy.ufuncs import multiply
 from minijax.numpy.vectorizing import vectorize
 from minijax.ops import elementwise as lax
 from minijax.ops.dot import dot_general
-from minijax.ops.families import literal
+from minijax.ops.families import is_complex, scalar_like
 from minijax.ops.moving import broadcast_in_dim, expand_dims, full, reshape, reshape_to, transpose
 from minijax.ops.reduce import reduce_or, reduce_sum
 from minijax.ops.shape import broadcast_to_rank, broadcasted_iota, squeeze
@@ -278,7 +278,7 @@ def _sum_repeated(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
             shape = typeof(x).shape
             mask = _diagonal(tuple(shape[i] for i in axes))
             mask = mask if len(axes) == len(shape) else broadcast_in_dim(mask, shape, axes)
-            x = lax.select(mask, x, full(shape, literal(x, 0)))
+            x = lax.select(mask, x, full(shape, scalar_like(x, 0)))
             x, names = _sum(x, names, axes[:-1] if c in keep else axes)
     return x, names
 

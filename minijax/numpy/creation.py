@@ -23,8 +23,6 @@ from minijax.ops.sharding import laid_out
 from minijax.run import transfer
 from minijax.run.array import Array
 
-_SCALARS = (bool, int, float, complex)
-
 
 def arraylike(name: str, *args: Any) -> tuple:
     """The arguments as values. Raises TypeError, naming the function, for what is none."""
@@ -69,7 +67,7 @@ def array(
     *args: Any,
     copy: bool = True,
     order: str | None = "K",
-    ndmin: int = 0,  # noqa: A002
+    ndmin: int = 0,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
@@ -114,7 +112,7 @@ def _array(x: Any, dtype: Any, copy: bool) -> Any:
     if isinstance(x, Array):
         x = lax_convert.copy_p.bind(x) if copy else x
         return x if dtype is None else convert(x, dtype)
-    if isinstance(x, (*_SCALARS, np.generic)) and not isinstance(x, np.character):
+    if isinstance(x, (*dtypes.PYTHON_SCALARS, np.generic)) and not isinstance(x, np.character):
         return _of_scalar(x, dtype)
     if isinstance(x, np.ndarray):
         return _of_numpy(x, dtype)
@@ -150,14 +148,16 @@ def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
 
 
 def _of_list(x: Any, dtype: Any) -> Any:
-    if x and type(x) is list and len(kinds := set(map(type, x))) == 1 and (kind := kinds.pop()) in _SCALARS:
+    kinds = set(map(type, x)) if type(x) is list else ()
+    if len(kinds) == 1 and (kind := kinds.pop()) in dtypes.PYTHON_SCALARS:
         dtype = dtypes.scalar_dtype(kind) if dtype is None else dtype
         return _of_numpy(np.array(x, dtype), dtype)
     leaves = tree.tree_leaves(x, is_leaf=lambda y: y is None) if not isinstance(x, range) else list(x)
     if any(y is None for y in leaves):
         raise ValueError("None is not a valid value for jnp.array")
     leaves = list(map(unwrapped, leaves))
-    if all(type(y) in _SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves) and leaves:
+    is_known = [type(y) in dtypes.PYTHON_SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves]
+    if leaves and all(is_known):
         dtype = dtypes.result_type(*leaves) if dtype is None else dtype
     if isinstance(x, list | tuple) and any(isinstance(y, Array) for y in leaves):
         return _stacked(x, dtype)
@@ -193,7 +193,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     """The array as another dtype; a lost imaginary part brings a warning."""
     x = value("astype", x)
     wanted = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
-    drops = np.issubdtype(x.dtype, np.complexfloating) and not dtypes.issubdtype(wanted, np.complexfloating)
+    drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(wanted)
     if drops and wanted == np.bool_:
         found = lax.ne(x, x.dtype.type(0))
     else:
@@ -616,7 +616,7 @@ def iscomplexobj(x: Any) -> bool:
     if x is None:
         return False
     dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
-    return dtypes.issubdtype(dtype, np.complexfloating)
+    return dtypes.is_complex(dtype)
 
 
 def isrealobj(x: Any) -> bool:

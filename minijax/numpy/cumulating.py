@@ -15,7 +15,7 @@ from minijax.numpy.reductions import check_out, static_axis
 from minijax.numpy.selecting import where
 from minijax.numpy.ufuncs import truth
 from minijax.ops import elementwise as lax
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import full, reshape
 from minijax.ops.shape import concatenate
 
@@ -29,7 +29,7 @@ def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: 
             a, axis = reshape(a, (typeof(a).size,)), 0
         axis = dims.canonical_axis(axis, typeof(a).ndim)
         if skips_nan:
-            a = where(lax.ne(a, a), literal(a, start), a)
+            a = where(lax.ne(a, a), scalar_like(a, start), a)
         return _computed(op, a, axis, dtype, promotes)
 
     return core
@@ -91,7 +91,7 @@ def _with_initial(name: str, x: Any, axis: int | None, dtype: Any, include: bool
     if not include:
         return out
     shape = (*typeof(out).shape[:axis], 1, *typeof(out).shape[axis + 1 :])
-    return concatenate([full(shape, literal(out, start)), out], axis)
+    return concatenate([full(shape, scalar_like(out, start)), out], axis)
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:

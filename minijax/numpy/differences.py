@@ -11,8 +11,9 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import cumulating, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, value, values
-from minijax.numpy.promote import arrays, is_complex, promote_dtypes, promote_dtypes_inexact
+from minijax.numpy.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.numpy.selecting import where
+from minijax.ops.families import is_complex
 from minijax.ops.shape import slice_in_dim
 from minijax.ops.sort import sort
 

@@ -64,7 +64,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     return where(ascends, rising, ufuncs.subtract(bins.size, falling))
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:  # noqa: A002
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """As `numpy.histogram_bin_edges`, without the strings for `bins`; `weights` have no effect."""
     if isinstance(bins, str):
         raise NotImplementedError("histogram_bin_edges: string values for `bins` are not there.")
@@ -84,11 +84,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def histogram(
-    a: Any,
-    bins: Any = 10,
-    range: Any = None,
-    weights: Any = None,  # noqa: A002
-    density: bool | None = None,
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Any, Any]:
     """As `numpy.histogram`, counting in floating point."""
     if isinstance(bins, str):
@@ -111,12 +107,7 @@ def histogram(
 
 
 def histogram2d(
-    x: Any,
-    y: Any,
-    bins: Any = 10,
-    range: Any = None,
-    weights: Any = None,  # noqa: A002
-    density: bool | None = None,
+    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Any, Any, Any]:
     """As `numpy.histogram2d`."""
     x, y = arrays("histogram2d", x, y)
@@ -135,11 +126,7 @@ def _length(x: Any, default: int) -> int:
 
 
 def histogramdd(
-    sample: Any,
-    bins: Any = 10,
-    range: Any = None,
-    weights: Any = None,  # noqa: A002
-    density: bool | None = None,
+    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Any, list]:
     """As `numpy.histogramdd`; the sample is an array, a row a point."""
     sample, *given = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
@@ -151,7 +138,7 @@ def histogramdd(
         raise ValueError("histogramdd: there should be a bin for each dimension.")
     bins = [bins] * rank if _length(bins, -1) < 0 else bins
     if range is None:
-        range = (None,) * rank  # noqa: A001
+        range = (None,) * rank
     if len(range) != rank or any(r is not None and np.shape(r) != (2,) for r in range):
         raise ValueError(
             f"For sample.shape={(count, rank)}, range must be a sequence of {rank} pairs or Nones; got {range}"

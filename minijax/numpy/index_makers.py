@@ -11,10 +11,11 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import creation, indexing, padding, reductions, shaping, taking, ufuncs
 from minijax.numpy.creation import arraylike, concrete, value
-from minijax.numpy.promote import is_unsigned, like, promote_dtypes
+from minijax.numpy.promote import is_unsigned, promote_dtypes
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert
+from minijax.ops.families import const_like
 
 # ---- grids and joined ranges -------------------------------------------------------------------------
 
@@ -212,7 +213,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
         raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
     _check_bitorder("packbits", bitorder)
-    bits = convert(lax.ne(a, like(a, 0)), np.dtype(np.uint8))
+    bits = convert(lax.ne(a, const_like(a, 0)), np.dtype(np.uint8))
     shifts = _in_order(lax_shape.iota(np.dtype(np.uint8), 8), bitorder)
     bits, axis = _to_back(bits, axis)
     missing = -bits.shape[-1] % 8

@@ -22,11 +22,11 @@ from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import contractions, creation, indexing, products, reductions, shaping, taking, ufuncs
 from minijax.numpy.products import matmul_highest
-from minijax.numpy.promote import arrays, is_complex, promote_dtypes_inexact
+from minijax.numpy.promote import arrays, promote_dtypes_inexact
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert, stop_gradient
-from minijax.ops.families import literal
+from minijax.ops.families import is_complex, scalar_like
 from minijax.ops.sort import sort
 
 Axis = int | Sequence[int] | None
@@ -95,7 +95,7 @@ def eigvals(a: Any) -> Any:
 
 
 @jitted("eigh", static=("UPLO", "symmetrize_input"))
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:  # noqa: N803
+def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """As `numpy.linalg.eigh`, of the Hermitian part unless `symmetrize_input` is False."""
     (a,) = _inexact("eigh", a)
     if UPLO not in (None, "L", "U"):
@@ -105,7 +105,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 @jitted("eigvalsh", static=("UPLO", "symmetrize_input"))
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:  # noqa: N803
+def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
     """As `numpy.linalg.eigvalsh`, of the Hermitian part unless `symmetrize_input` is False."""
     return eigh(*_inexact("eigvalsh", a), UPLO, symmetrize_input).eigenvalues
 
@@ -406,23 +406,23 @@ def _exchanges(pivots: Any) -> Any:
 
 def _parity_sign(count: Any) -> Any:
     half = ufuncs.remainder(count, 2)
-    return lax.add(lax.mul(literal(half, -2), half), literal(half, 1))
+    return lax.add(lax.mul(scalar_like(half, -2), half), scalar_like(half, 1))
 
 
 def _slogdet_lu(a: Any) -> tuple:
     dtype = typeof(a).dtype
     lu, pivots, _ = lax_linalg.lu(a)
     diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
-    is_zero = reductions.any(ufuncs.equal(diagonal, literal(lu, 0)), axis=-1)
-    count, sign = _exchanges(pivots), literal(lu, 1)
+    is_zero = reductions.any(ufuncs.equal(diagonal, scalar_like(lu, 0)), axis=-1)
+    count, sign = _exchanges(pivots), scalar_like(lu, 1)
     if is_complex(a):
         sign = reductions.prod(lax.div(diagonal, convert(lax.abs(diagonal), dtype)), axis=-1)
     else:
-        count = lax.add(count, reductions.count_nonzero(ufuncs.less(diagonal, literal(lu, 0)), axis=-1))
+        count = lax.add(count, reductions.count_nonzero(ufuncs.less(diagonal, scalar_like(lu, 0)), axis=-1))
     sign = ufuncs.multiply(sign, convert(creation.array(_parity_sign(count)), dtype))
-    sign = where(is_zero, literal(lu, 0), sign)
+    sign = where(is_zero, scalar_like(lu, 0), sign)
     logs = _typed(lax.log(lax.abs(diagonal)), lu)
-    logdet = where(is_zero, literal(lu, -np.inf), reductions.sum(logs, axis=-1))
+    logdet = where(is_zero, scalar_like(lu, -np.inf), reductions.sum(logs, axis=-1))
     return sign, ufuncs.real(logdet)
 
 
@@ -504,7 +504,7 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
     sign = convert(_parity_sign(_exchanges(pivots)), dtype)
     partial = lax.mul(_cumprod(diagonal), moving.expand_dims(sign, (len(shape) - 2,)))
-    lu = indexing.update(lu, (..., -1, -1), lax.div(literal(lu, 1), get(partial, (..., -2))), "set")
+    lu = indexing.update(lu, (..., -1, -1), lax.div(scalar_like(lu, 1), get(partial, (..., -2))), "set")
     batch = taking.ix_(*(creation.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
     probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
     lost = reductions.any(ufuncs.logical_or(ufuncs.isnan(probe), ufuncs.isinf(probe)), axis=-1)
@@ -531,7 +531,7 @@ def _cumprod(a: Any) -> Any:
 
 
 @jitted("matrix_rank", static=("hermitian",))
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:  # noqa: N803
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
     """As `numpy.linalg.matrix_rank`, but that `tol` is another name of `rtol`, and both are absolute."""
     (a,) = _inexact("matrix_rank", M)
     if tol is not None:
@@ -579,7 +579,7 @@ def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
 
 
 @jitted("norm", static=("ord", "axis", "keepdims"))
-def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:  # noqa: A002
+def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """As `numpy.linalg.norm`. Raises ValueError for other than one or two axes with an order, and for other
     orders.
     """
@@ -602,7 +602,7 @@ def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool
     )
 
 
-def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Any:  # noqa: A002
+def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Any:
     """As `numpy.linalg.vector_norm`; norms of integers but the Euclidean one are integers."""
     (x,) = arrays("jnp.linalg.vector_norm", x)
     if isinstance(ord, str):
@@ -612,7 +612,7 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: in
     how = dict(axis=axis, keepdims=keepdims)
     if ord == 0:
         dtype = dtypes.finfo(typeof(x).dtype).dtype
-        return reductions.sum(ufuncs.not_equal(x, literal(x, 0)), dtype=dtype, **how)
+        return reductions.sum(ufuncs.not_equal(x, scalar_like(x, 0)), dtype=dtype, **how)
     size = ufuncs.absolute(x)
     if ord == math.inf:
         return reductions.max(size, initial=0, **how)
@@ -620,11 +620,11 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: in
         return reductions.min(size, **how)
     if ord == 1:
         return reductions.sum(size, **how)
-    power = literal(size, ord)
-    return ufuncs.power(reductions.sum(ufuncs.power(size, power), **how), literal(size, 1 / power))
+    power = scalar_like(size, ord)
+    return ufuncs.power(reductions.sum(ufuncs.power(size, power), **how), scalar_like(size, 1 / power))
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:  # noqa: A002
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:
     """As `numpy.linalg.matrix_norm`."""
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
 

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from minijax.ir.types import typeof
-from minijax.numpy.promote import as_type, is_complex, like, promote_args_inexact
+from minijax.numpy.promote import as_type, promote_args_inexact
 from minijax.numpy.reductions import Axis, canonical_axes, max as largest, static_axis, sum as total
 from minijax.numpy.selecting import where as choose
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import stop_gradient
-from minijax.ops.families import literal
+from minijax.ops.families import const_like, is_complex, scalar_like
 from minijax.ops.moving import expand_dims
 from minijax.ops.shape import full_like
 
@@ -19,7 +19,7 @@ def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: 
     """The sum of `factors * exp(a - shift)`, and the shift: the largest of `a` or of its real part."""
     axes = canonical_axes(static_axis(axis), typeof(a).ndim)
     height = lax.real(a) if is_complex(a) else a
-    top = largest(height, axes, keepdims=keepdims, where=where, initial=like(height, -np.inf))
+    top = largest(height, axes, keepdims=keepdims, where=where, initial=const_like(height, -np.inf))
     shift = stop_gradient(lax.select(lax.is_finite(top), top, full_like(top, 0)))
     spread = shift if keepdims else expand_dims(shift, axes)
     powers = lax.exp(lax.sub(a, as_type(spread, typeof(a).dtype)))
@@ -36,7 +36,7 @@ def logsumexp(
         a = choose(where, a, 0)
     a, *factors = promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)
     if factors:
-        a = choose(lax.ne(factors[0], literal(factors[0], 0)), a, -np.inf)
+        a = choose(lax.ne(factors[0], scalar_like(factors[0], 0)), a, -np.inf)
     found, shift = shifted_sum(a, axis, keepdims, where, *factors)
     sign = lax.sign(found)
     if return_sign or not is_complex(found):
@@ -45,5 +45,5 @@ def logsumexp(
     if return_sign:
         return result, sign
     if factors and not is_complex(a):
-        return choose(lax.lt(sign, literal(sign, 0)), literal(result, np.nan), result)
+        return choose(lax.lt(sign, scalar_like(sign, 0)), scalar_like(result, np.nan), result)
     return result

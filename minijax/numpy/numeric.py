@@ -9,7 +9,7 @@ from minijax.control.custom import bind_custom_jvp
 from minijax.control.loops import while_loop
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, as_type, is_complex, is_unsigned, like, promote_args_inexact, promote_dtypes
+from minijax.numpy.promote import arrays, as_type, is_unsigned, promote_args_inexact, promote_dtypes
 from minijax.numpy.selecting import where
 from minijax.numpy.shaping import broadcast_arrays
 from minijax.numpy.ufuncs import (
@@ -29,6 +29,7 @@ from minijax.numpy.ufuncs import (
 )
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import bitcast_convert_type, convert
+from minijax.ops.families import const_like, is_complex
 from minijax.ops.moving import full
 from minijax.ops.reduce import reduce_or
 from minijax.ops.shape import full_like
@@ -59,7 +60,7 @@ def _any_left(pair: tuple) -> Any:
 
 def _euclids_step(pair: tuple) -> tuple:
     x, y = pair
-    zero = like(y, 0)
+    zero = const_like(y, 0)
     divisor = where(lax.ne(y, zero), y, x)
     rest = where(lax.ne(y, zero), lax.rem(x, y), zero)
     return where(less(divisor, rest), rest, divisor), where(less(divisor, rest), divisor, rest)
@@ -72,7 +73,9 @@ def lcm(x1: Any, x2: Any) -> Any:
     if not is_unsigned(x1):
         x1, x2 = lax.abs(x1), lax.abs(x2)
     divisor = gcd(x1, x2)
-    return where(lax.eq(divisor, like(divisor, 0)), like(divisor, 0), multiply(x1, floor_divide(x2, divisor)))
+    return where(
+        lax.eq(divisor, const_like(divisor, 0)), const_like(divisor, 0), multiply(x1, floor_divide(x2, divisor))
+    )
 
 
 # ---- floating-point numbers --------------------------------------------------------------------------
@@ -94,7 +97,7 @@ def _frexp(x: Any) -> list:
     mask, bias = ints.type((1 << info.nexp) - 1), ints.type(1 - info.minexp)
     width, zero = ints.type(info.nmant), ints.type(0)
     subnormal = less(lax.abs(x), info.tiny)
-    normal = where(subnormal, multiply(x, like(x, 1 << info.nmant)), x)
+    normal = where(subnormal, multiply(x, const_like(x, 1 << info.nmant)), x)
     offset = where(subnormal, -width, zero)
     bits = bitcast_convert_type(normal, ints)
     biased = bitwise_and(lax.shift_right_arithmetic(bits, width), mask)
@@ -138,7 +141,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     (x,) = promote_args_inexact("modf", x)
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
-    whole = where(lax.ge(x, like(x, 0)), lax.floor(x), lax.ceil(x))
+    whole = where(lax.ge(x, const_like(x, 0)), lax.floor(x), lax.ceil(x))
     return lax.sub(x, whole), whole
 
 
@@ -148,7 +151,7 @@ def spacing(x: Any, /) -> Any:
     (x,) = promote_args_inexact("spacing", x)
     if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
-    infinity, info = like(x, np.inf), dtypes.finfo(typeof(x).dtype)
+    infinity, info = const_like(x, np.inf), dtypes.finfo(typeof(x).dtype)
     if info.dtype == np.float16:
         return subtract(lax.nextafter(x, infinity), x)
     found = subtract(lax.nextafter(x, copysign(infinity, x)), x)

@@ -73,7 +73,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     return shaping.reshape(found, arr.shape)
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:  # noqa: F811
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """As `numpy.insert`."""
     a, given = creation.values("insert", arr, values)
     if axis is None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.composed.index import dynamic_index_in_dim
-from minijax.composed.linalg.matrices import adjoint, is_complex, transposed, typed
+from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.control.loops import fori_loop, while_loop
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
@@ -17,6 +17,7 @@ from minijax.numpy.linalg import norm
 from minijax.numpy.products import matmul_highest
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
+from minijax.ops.families import is_complex
 from minijax.ops.index import dynamic_slice, dynamic_update_slice
 from minijax.ops.shape import broadcasted_iota, pad
 

@@ -103,7 +103,6 @@ def check_ranks(name: str, shapes: Sequence) -> None:
     )
 
 
-_SCALARS = frozenset((bool, int, float, complex))
 _plans = cache.BoundedDict(16384)  # what became of operands of these types: None, or their dtype and weakness
 
 
@@ -112,7 +111,7 @@ def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
     key = [config.state(), promote]
     for x in args:
         kind = type(x)
-        if kind in _SCALARS:
+        if kind in dtypes.python_scalar_dtypes:
             if kind is int and x.bit_length() > 31:
                 return None
             key.append(kind)
@@ -167,22 +166,9 @@ def promote_args_inexact(name: str, *args: Any) -> list:
     return _agreeing(name, promote_dtypes_inexact, args)
 
 
-def like(x: Any, value: Any) -> Any:
-    """A scalar of the dtype of `x`; weak if `x` is a weak scalar."""
-    aval = typeof(x)
-    kind = dtypes.scalar_type_of(aval.dtype)
-    if aval.weak_type and not aval.shape and dtypes.scalar_dtype(kind) == aval.dtype:
-        return kind(value)
-    return np.asarray(value, aval.dtype)[()]
-
-
 def kind_of(x: Any) -> type:
     """The Python scalar type (bool, int, float, complex) of the elements of `x`."""
     return dtypes.scalar_type_of(typeof(x).dtype)
-
-
-def is_complex(x: Any) -> bool:
-    return np.issubdtype(typeof(x).dtype, np.complexfloating)
 
 
 def is_unsigned(x: Any) -> bool:

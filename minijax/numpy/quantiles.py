@@ -11,13 +11,13 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, ufuncs
 from minijax.numpy.cumulating import cumsum
-from minijax.numpy.promote import arrays, as_type, is_complex, like, promote_dtypes_inexact
+from minijax.numpy.promote import arrays, as_type, promote_dtypes_inexact
 from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
 from minijax.numpy.selecting import where
 from minijax.numpy.taking import take_along_axis
 from minijax.ops import elementwise as lax, sort as lax_sort
 from minijax.ops.convert import convert
-from minijax.ops.families import literal
+from minijax.ops.families import const_like, is_complex, scalar_like
 from minijax.ops.indexing import GatherDimensionNumbers
 from minijax.ops.moving import broadcast_in_dim, expand_dims, full, move_axis, reshape
 from minijax.ops.scatter import gather
@@ -106,9 +106,9 @@ def _along(xs: list, q: Any, axis: int, method: str, keepdims: bool, skips: bool
     if method == "higher":
         return high
     if method == "midpoint":
-        return lax.mul(lax.add(low, high), like(low, 0.5))
+        return lax.mul(lax.add(low, high), const_like(low, 0.5))
     if method == "nearest":
-        return lax.select(lax.le(high_weight, literal(high_weight, 0.5)), low, high)
+        return lax.select(lax.le(high_weight, scalar_like(high_weight, 0.5)), low, high)
     return _inverted_cdf(a, weights[0] if weights else None, q, axis, keepdims, skips)
 
 
@@ -116,7 +116,7 @@ def _split(q: Any, last: Callable, clamp: Callable) -> tuple:
     place = lax.mul(q, last())
     low, high = lax.floor(place), lax.ceil(place)
     high_weight = lax.sub(place, low)
-    low_weight = lax.sub(literal(high_weight, 1), high_weight)
+    low_weight = lax.sub(scalar_like(high_weight, 1), high_weight)
     int_type = dtypes.default_int_dtype()
     low, high = clamp(low), clamp(high)
     return convert(low, int_type), convert(high, int_type), low_weight, high_weight
@@ -125,8 +125,8 @@ def _split(q: Any, last: Callable, clamp: Callable) -> tuple:
 def _reader(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     """The elements on both sides of each quantile, and their weights."""
     shape, batch = typeof(a).shape, typeof(q).ndim
-    last = lambda: lax.sub(literal(q, shape[axis]), literal(q, 1))  # noqa: E731
-    low, high, *weights = _split(q, last, lambda x: lax.clamp(literal(x, 0), x, last()))
+    last = lambda: lax.sub(scalar_like(q, shape[axis]), scalar_like(q, 1))  # noqa: E731
+    low, high, *weights = _split(q, last, lambda x: lax.clamp(scalar_like(x, 0), x, last()))
     offsets = len(shape) if keepdims else len(shape) - 1
     numbers = GatherDimensionNumbers(tuple(range(batch, batch + offsets)), () if keepdims else (axis,), (axis,))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
@@ -143,8 +143,8 @@ def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     rank = typeof(counts).ndim
     q = expand_dims(q, tuple(range(batch, batch + rank)))
     counts = expand_dims(counts, tuple(range(batch)))
-    last = lambda: lax.sub(counts, literal(counts, 1))  # noqa: E731
-    low, high, *weights = _split(q, last, lambda x: ufuncs.maximum(literal(x, 0), ufuncs.minimum(x, last())))
+    last = lambda: lax.sub(counts, scalar_like(counts, 1))  # noqa: E731
+    low, high, *weights = _split(q, last, lambda x: ufuncs.maximum(scalar_like(x, 0), ufuncs.minimum(x, last())))
     shape = typeof(low).shape
     at = [broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
     at = [at[:axis], at[axis + keepdims :]]
@@ -171,15 +171,15 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     if skips:
         counts = sum_of(lax.bitwise_not(nans), axis, typeof(q).dtype, keepdims=keepdims)
     else:
-        counts = full(typeof(total).shape[batch:], literal(q, typeof(a).shape[axis]))
-    last = convert(lax.sub(counts, literal(counts, 1)), int_type)
-    place = ufuncs.maximum(literal(place, 0), ufuncs.minimum(place, expand_dims(last, front)))
+        counts = full(typeof(total).shape[batch:], scalar_like(q, typeof(a).shape[axis]))
+    last = convert(lax.sub(counts, scalar_like(counts, 1)), int_type)
+    place = ufuncs.maximum(scalar_like(place, 0), ufuncs.minimum(place, expand_dims(last, front)))
     place = squeeze(place, (axis + batch,)) if keepdims else place
     place = move_axis(place, 0, axis) if batch else expand_dims(place, (axis,))
     found = take_along_axis(a, place, axis)
     found = move_axis(found, axis, 0) if batch else squeeze(found, (axis,))
     found = expand_dims(found, (axis + batch,)) if keepdims else found
-    empty = lax.eq(counts, full(typeof(counts).shape, literal(counts, 0)))
+    empty = lax.eq(counts, full(typeof(counts).shape, scalar_like(counts, 0)))
     bad = any_of(wrong, axis, keepdims=keepdims)
     bad = lax.bitwise_or(bad, empty if skips else any_of(nans, axis, keepdims=keepdims))
     return where(expand_dims(bad, front), full_like(found, np.nan), found)

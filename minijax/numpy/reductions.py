@@ -17,16 +17,14 @@ from minijax.numpy.creation import asarray
 from minijax.numpy.promote import (
     arrays,
     as_type,
-    is_complex,
     is_inexact,
-    like,
     promote_args,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
 )
 from minijax.numpy.selecting import where as choose
 from minijax.ops import elementwise as lax, reduce as lax_reduce
-from minijax.ops.families import literal
+from minijax.ops.families import const_like, is_complex, scalar_like
 from minijax.ops.moving import broadcast_to_shape, expand_dims, full, reshape
 
 Axis = Any
@@ -125,7 +123,9 @@ class Reducer:
                 )
             (where,) = arrays(self.name, where)
             highest = self.name == "min"
-            a = choose(where, a, lax_reduce.lowest(computed, highest) if extremum else literal(a, self.unit(computed)))
+            a = choose(
+                where, a, lax_reduce.lowest(computed, highest) if extremum else scalar_like(a, self.unit(computed))
+            )
         out = self.reduce(a, axes)
         if initial is not None:
             if typeof(initial).shape:
@@ -163,7 +163,7 @@ def _reduce(
 
 
 @fused(whole=True)
-def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,  # noqa: A001
+def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
     """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
     check_out("sum", out)
@@ -180,12 +180,7 @@ def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
 
 @fused(whole=True)
 def max(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,  # noqa: A001
-    where: Any = None,
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
     """As `numpy.max`."""
     check_out("max", out)
@@ -194,12 +189,7 @@ def max(
 
 @fused(whole=True)
 def min(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,  # noqa: A001
-    where: Any = None,
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
     """As `numpy.min`."""
     check_out("min", out)
@@ -207,14 +197,14 @@ def min(
 
 
 @fused(whole=True)
-def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
+def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """As `numpy.all`."""
     check_out("all", out)
     return _reduce(a, ALL, static_axis(axis), None, keepdims, None, where, False)
 
 
 @fused(whole=True)
-def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
+def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """As `numpy.any`."""
     check_out("any", out)
     return _reduce(a, ANY, static_axis(axis), None, keepdims, None, where, False)
@@ -268,7 +258,7 @@ argmin = _extremal_place("argmin", lax_reduce.argmin)
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """As `numpy.count_nonzero`."""
     (a,) = arrays("count_nonzero", a)
-    return sum(lax.ne(a, like(a, 0)), axis, dtypes.default_int_dtype(), keepdims=keepdims)
+    return sum(lax.ne(a, const_like(a, 0)), axis, dtypes.default_int_dtype(), keepdims=keepdims)
 
 
 # ---- means and variances ----------------------------------------------------------------------------
@@ -288,7 +278,7 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
         of = shape if axis is None else (shape[i] for i in (axis if isinstance(axis, tuple) else (axis,)))
         size = product(of)
     total = sum(a, axis, computed, keepdims=keepdims, where=where)
-    count = literal(total, size) if count is None else count
+    count = scalar_like(total, size) if count is None else count
     return as_type(lax.div(total, count), result)
 
 
@@ -303,7 +293,7 @@ def mean(
 
 def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
     """The dtypes to compute a variance in and to give."""
-    if dtype is not None and np.issubdtype(have, np.complexfloating) and not np.issubdtype(dtype, np.complexfloating):
+    if dtype is not None and dtypes.is_complex(have) and not dtypes.is_complex(dtype):
         raise ValueError(
             f"jax.numpy.{name} does not yet support real dtype parameters when computing the variance of an "
             f"array of complex values. The semantics of numpy.{name} seem unclear in this case: cast the "
@@ -328,14 +318,14 @@ def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
     squares = _squared(ufuncs.subtract(a, mean_))
     part = typeof(squares).dtype
     if where is None:
-        count = literal(squares, all_sizes(a, canonical_axes(axis, typeof(a).ndim)))
+        count = scalar_like(squares, all_sizes(a, canonical_axes(axis, typeof(a).ndim)))
     else:
         count = sum(broadcast_to_shape(where, typeof(a).shape), axis, part, keepdims=keepdims)
     count = lax.sub(count, as_type(correction, part))
     total = sum(squares, axis, part, keepdims=keepdims, where=where)
     found = lax.div(total, count)
     found = as_type(found, result) if is_inexact(found) else found
-    return choose(lax.gt(count, literal(count, 0)), found, np.nan)
+    return choose(lax.gt(count, scalar_like(count, 0)), found, np.nan)
 
 
 @jitted("_std", static=("axis", "dtype", "keepdims"))
@@ -386,7 +376,7 @@ def _average(a: Any, axis: Axis, weights: Any, returned: bool, keepdims: bool) -
         (a,) = promote_dtypes_inexact(a)
         found = mean(a, axis, keepdims=keepdims)
         shape, count = typeof(found).shape, all_sizes(a, canonical_axes(axis, typeof(a).ndim))
-        return (found, full(shape, literal(found, count))) if returned else found
+        return (found, full(shape, scalar_like(found, count))) if returned else found
     a, weights = promote_dtypes_inexact(a, weights)
     shape, given = typeof(a).shape, typeof(weights).shape
     if shape != given:
@@ -419,7 +409,7 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
 
 
 def _without_nan(a: Any, value: Any) -> Any:
-    return choose(lax.ne(a, a), literal(a, value), a)
+    return choose(lax.ne(a, a), scalar_like(a, value), a)
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
@@ -466,7 +456,7 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
         found = reduce(_without_nan(a, worst), axis, None, keepdims, initial, where)
         if initial is not None:
             return found
-        return choose(all(lax.ne(a, a), axis, keepdims=keepdims), like(a, np.nan), found)
+        return choose(all(lax.ne(a, a), axis, keepdims=keepdims), const_like(a, np.nan), found)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `numpy.{name}`."
@@ -527,7 +517,7 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     squares = _squared(choose(lax.ne(a, a), 0, ufuncs.subtract(a, mean)))
     count = sum(lax.bitwise_not(lax.ne(a, a)), axis, keepdims=keepdims, where=where)
     count = ufuncs.subtract(count, ddof)
-    few = lax.le(count, literal(count, 0))
+    few = lax.le(count, scalar_like(count, 0))
     total = choose(few, np.nan, sum(squares, axis, keepdims=keepdims, where=where))
     return as_type(lax.div(total, as_type(choose(few, 1, count), typeof(total).dtype)), result)
 

@@ -9,9 +9,10 @@ import numpy as np
 from minijax.base import dtypes, lazy
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, check_arraylike, is_complex, like, promote_dtypes
+from minijax.numpy.promote import arrays, check_arraylike, promote_dtypes
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import cast
+from minijax.ops.families import const_like as like, is_complex
 from minijax.ops.moving import broadcast_to_shape
 from minijax.ops.reduce import argmax
 from minijax.ops.shape import broadcast_shapes, stack

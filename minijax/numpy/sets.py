@@ -12,10 +12,11 @@ from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.cumulating import cumsum
 from minijax.numpy.index_plans import PLAIN
-from minijax.numpy.promote import is_inexact, like, promote_dtypes
+from minijax.numpy.promote import is_inexact, promote_dtypes
 from minijax.numpy.selecting import where
 from minijax.numpy.taking import known, nonzero
 from minijax.ops import elementwise as lax, sort as lax_sort
+from minijax.ops.families import const_like
 from minijax.ops.index import dynamic_update_slice
 from minijax.ops.moving import expand_dims, full as filled, reshape
 from minijax.ops.shape import iota
@@ -95,7 +96,7 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
     if index:
         first = order if empty else _take(order, at)
     if inverse:
-        rank = None if empty else lax.sub(cumsum(mask), like(order, 1))
+        rank = None if empty else lax.sub(cumsum(mask), const_like(order, 1))
         which = _zeros((length,))
         which = which if empty else _put(which, order, rank, "set")
     if counts and empty:
@@ -129,7 +130,7 @@ def unique(
     equal_nan: bool = True,
     size: int | None = None,
     fill_value: Any = None,
-    sorted: bool = True,  # noqa: A002
+    sorted: bool = True,
 ) -> Any:
     """As `numpy.unique`, always sorted; traced, it needs the `size` of the results, which it cuts off or
     fills up, with the first value unless `fill_value` is given.
@@ -275,7 +276,7 @@ def setdiff1d(
     if not assume_unique:
         # Repetitions of the first element fill up what was not distinct.
         same = reductions.sum(lax.eq(ar1, _take(ar1, 0)))
-        number = lax.sub(like(same, ar1.size + 1), same)
+        number = lax.sub(const_like(same, ar1.size + 1), same)
         mask = where(lax.lt(_places(ar1.size), number), mask, False)
     valid = lax.lt(_places(size), reductions.sum(mask))
     return where(valid, _take(ar1, nonzero(mask, size=size)[0]), fill)
@@ -308,7 +309,7 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
         found1, found2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))
         joined, end = _joined(found1.values, found1.number, found2.values), False
         number = lax.add(found1.number, found2.number)
-        inside = lax.lt(_places(joined.size + 1), lax.add(number, like(number, 1)))
+        inside = lax.lt(_places(joined.size + 1), lax.add(number, const_like(number, 1)))
         _, aux = lax_sort.sort((lax.bitwise_not(_take(inside, _TAIL)), joined), num_keys=2)
     differs = lax.ne(*_neighbours(aux))
     edges = [reshape(np.bool_(x), (1,)) for x in (True, end)]

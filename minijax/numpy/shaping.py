@@ -331,7 +331,7 @@ def _block(arrays: Any) -> tuple[Any, int]:
 
 
 @jitted("append", static=("axis",))
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:  # noqa: F811
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """As `numpy.append`."""
     if axis is None:
         return concatenate([ravel(arr), ravel(values)], 0)
@@ -394,7 +394,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple:
 # ---- repeating and turning ---------------------------------------------------------------------------
 
 
-def tile(A: Any, reps: Any) -> Any:  # noqa: N803
+def tile(A: Any, reps: Any) -> Any:
     """As `numpy.tile`."""
     a = value("tile", A)
     reps = dims.shape_of(reps)
@@ -560,7 +560,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @jitted("vander", static=("N", "increasing"))
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """As `numpy.vander`."""
     x = value("vander", x)
     if x.ndim != 1:

@@ -63,7 +63,7 @@ def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, pre
 # ---- windows -----------------------------------------------------------------------------------------
 
 
-def _window(name: str, of: Callable, M: Any, *shape: Any) -> Any:  # noqa: N803
+def _window(name: str, of: Callable, M: Any, *shape: Any) -> Any:
     size = int(concrete(M, name, "M"))
     return ones(size) if size <= 1 else of(arange(size, dtype=float), size, *shape)
 
@@ -73,22 +73,22 @@ def _cosine(turns: float, n: Any, size: int) -> Any:
     return ufuncs.cos(angle)
 
 
-def bartlett(M: int) -> Any:  # noqa: N803
+def bartlett(M: int) -> Any:
     """As `numpy.bartlett`."""
     return _window("bartlett", lambda n, size: 1 - ufuncs.absolute(2 * n + 1 - size) / (size - 1), M)
 
 
-def blackman(M: int) -> Any:  # noqa: N803
+def blackman(M: int) -> Any:
     """As `numpy.blackman`."""
     return _window("blackman", lambda *n: 0.42 - 0.5 * _cosine(2, *n) + 0.08 * _cosine(4, *n), M)
 
 
-def hamming(M: int) -> Any:  # noqa: N803
+def hamming(M: int) -> Any:
     """As `numpy.hamming`."""
     return _window("hamming", lambda *n: 0.54 - 0.46 * _cosine(2, *n), M)
 
 
-def hanning(M: int) -> Any:  # noqa: N803
+def hanning(M: int) -> Any:
     """As `numpy.hanning`."""
     return _window("hanning", lambda *n: 0.5 * (1 - _cosine(2, *n)), M)
 
@@ -98,6 +98,6 @@ def _kaiser(n: Any, size: int, beta: Any) -> Any:
     return i0(ufuncs.multiply(beta, ufuncs.sqrt(1 - ((n - middle) / middle) ** 2))) / i0(beta)
 
 
-def kaiser(M: int, beta: Any) -> Any:  # noqa: N803
+def kaiser(M: int, beta: Any) -> Any:
     """As `numpy.kaiser`."""
     return _window("kaiser", _kaiser, M, beta)

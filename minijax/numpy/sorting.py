@@ -13,11 +13,11 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, shaping
 from minijax.numpy.creation import ones, zeros_like
-from minijax.numpy.promote import arrays, is_complex, is_inexact, is_unsigned, promote_dtypes
+from minijax.numpy.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.numpy.ufuncs import floor_divide
 from minijax.ops import elementwise as lax, sort as lax_sort
 from minijax.ops.convert import convert
-from minijax.ops.families import literal
+from minijax.ops.families import is_complex, scalar_like
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.moving import full, reshape, reshape_to
 from minijax.ops.reduce import reduce_sum
@@ -112,7 +112,7 @@ def _to_partition(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
 
 def _turned(a: Any) -> Any:
     """`a` in the opposite order; of unsigned numbers, 0 becomes the highest."""
-    return lax.neg(lax.add(a, literal(a, 1)) if is_unsigned(a) else a)
+    return lax.neg(lax.add(a, scalar_like(a, 1)) if is_unsigned(a) else a)
 
 
 @jitted(static=("kth", "axis"))
@@ -120,7 +120,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
     """As `numpy.partition` for one `kth`; those below it are sorted upwards, those above it downwards."""
     a, kth = _to_partition("partition", a, kth, axis)
     low = lax.neg(lax_sort.top_k(_turned(a), kth + 1)[0])
-    low = lax.sub(low, literal(low, 1)) if is_unsigned(a) else low
+    low = lax.sub(low, scalar_like(low, 1)) if is_unsigned(a) else low
     high = lax_sort.top_k(a, typeof(a).shape[-1] - kth - 1)[0]
     return shaping.swapaxes(concatenate([low, high], typeof(a).ndim - 1), axis, -1)
 
@@ -151,8 +151,8 @@ def _prepared(x: Any) -> list:
     if not is_inexact(x):
         return [x]
     shape = typeof(x).shape
-    zeroed = lax.select(lax.eq(x, literal(x, 0)), full(shape, literal(x, 0)), x)
-    return [lax.select(lax.ne(x, x), full(shape, literal(x, np.nan)), zeroed)]
+    zeroed = lax.select(lax.eq(x, scalar_like(x, 0)), full(shape, scalar_like(x, 0)), x)
+    return [lax.select(lax.ne(x, x), full(shape, scalar_like(x, np.nan)), zeroed)]
 
 
 def _precedes(left: list, right: list, or_equal: bool) -> Any:

@@ -9,10 +9,10 @@ from minijax.composed import cumulative
 from minijax.control.custom import bind_custom_jvp
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import is_complex, like, promote_args_inexact
+from minijax.numpy.promote import promote_args_inexact
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
-from minijax.ops.families import literal
+from minijax.ops.families import const_like, is_complex, scalar_like
 from minijax.ops.special import bessel_i0e
 
 
@@ -35,7 +35,7 @@ def _log2_of_sum(x: Any, y: Any) -> Any:
 def _log2_of_sum_flat(x: Any, y: Any) -> list:
     larger = lax.max(x, y)
     if is_complex(x):
-        spread = lax.sub(lax.add(x, y), lax.mul(larger, like(larger, 2)))
+        spread = lax.sub(lax.add(x, y), lax.mul(larger, const_like(larger, 2)))
         out = lax.add(larger, _log2_of_one_more(lax.exp2(spread)))
         return [lax.complex(lax.real(out), _wrapped(lax.imag(out)))]
     gap = lax.sub(x, y)
@@ -49,16 +49,16 @@ _log2_of_sum_flat.__name__ = "logaddexp2"  # as jaxprs print it
 
 def _log2_of_one_more(x: Any) -> Any:
     found = lax.log1p(x)
-    return lax.mul(like(found, 1 / math_log(2)), found)
+    return lax.mul(const_like(found, 1 / math_log(2)), found)
 
 
 def _wrapped(angle: Any) -> Any:
     """An angle, in units of ln 2, brought into one turn around zero."""
     half = pi / math_log(2)
-    turn = like(angle, 2 * half)
-    left = lax.rem(lax.add(angle, like(angle, half)), turn)
-    left = lax.select(lax.lt(left, literal(left, 0)), lax.add(left, turn), left)
-    return lax.sub(left, like(left, half))
+    turn = const_like(angle, 2 * half)
+    left = lax.rem(lax.add(angle, const_like(angle, half)), turn)
+    left = lax.select(lax.lt(left, scalar_like(left, 0)), lax.add(left, turn), left)
+    return lax.sub(left, const_like(left, half))
 
 
 def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
@@ -71,9 +71,9 @@ def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
 def sinc(x: Any, /) -> Any:
     """As `numpy.sinc`; all derivatives are right at zero too."""
     (x,) = promote_args_inexact("sinc", x)
-    at_zero = lax.eq(x, like(x, 0))
-    angle = lax.mul(like(x, pi), x)
-    safe = where(at_zero, like(x, 1), angle)
+    at_zero = lax.eq(x, const_like(x, 0))
+    angle = lax.mul(const_like(x, pi), x)
+    safe = where(at_zero, const_like(x, 1), angle)
     series = _series_at_zero(0)(angle)
     return where(at_zero, series, lax.div(lax.sin(safe), safe))
 
@@ -82,8 +82,8 @@ def _series_at_zero(k: int) -> Callable:
     """The k-th derivative of sin(x) / x for an x that is zero."""
 
     def _sinc_maclaurin(x):
-        zero = lax.mul(x, like(x, 0))
-        return [zero if k % 2 else lax.add(zero, like(x, (-1) ** (k // 2) / (k + 1)))]
+        zero = lax.mul(x, const_like(x, 0))
+        return [zero if k % 2 else lax.add(zero, const_like(x, (-1) ** (k // 2) / (k + 1)))]
 
     def _sinc_maclaurin_jvp(x, t):
         return [_series_at_zero(k)(x), lax.mul(_series_at_zero(k + 1)(x), t)]
@@ -107,4 +107,4 @@ def _i0(x: Any) -> list:
 
 def _i0_jvp(x: Any, t: Any) -> list:
     (out,), (slope,) = jvp(_i0, (x,), (t,))
-    return [out, where(lax.eq(x, like(x, 0)), 0.0, slope)]
+    return [out, where(lax.eq(x, const_like(x, 0)), 0.0, slope)]

@@ -125,13 +125,7 @@ def take_along_axis(
 
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))
 def put_along_axis(
-    arr: Any,
-    indices: Any,
-    values: Any,
-    axis: int | None,
-    inplace: bool = True,
-    *,  # noqa: F811
-    mode: str | None = None,
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Any:
     """As `numpy.put_along_axis`, but gives a copy: `inplace` must be False."""
     if inplace:

@@ -13,11 +13,9 @@ from minijax.numpy.promote import (
     arrays,
     as_type,
     check_no_float0,
-    is_complex,
     is_inexact,
     is_unsigned,
     kind_of,
-    like,
     promote_args,
     promote_args_inexact,
     promote_args_numeric,
@@ -28,7 +26,7 @@ from minijax.numpy.promote import (
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import bitcast_convert_type, convert
-from minijax.ops.families import literal
+from minijax.ops.families import const_like, is_complex, scalar_like
 from minijax.ops.moving import full
 from minijax.ops.shape import full_like
 from minijax.run.array import ArrayImpl
@@ -114,8 +112,8 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     rest = lax.rem(x1, x2)
-    quotient = lax.div(where(lax.eq(x2, like(x2, 0)), x1, lax.sub(x1, rest)), x2)
-    inexact = lax.ne(rest, like(rest, 0))
+    quotient = lax.div(where(lax.eq(x2, const_like(x2, 0)), x1, lax.sub(x1, rest)), x2)
+    inexact = lax.ne(rest, const_like(rest, 0))
     down = lax.bitwise_and(inexact, lax.ne(lax.sign(x2), lax.sign(rest)))
     rest = lax.select(down, lax.add(rest, x2), rest)
     quotient = lax.select(down, subtract(quotient, 1), quotient)
@@ -126,7 +124,7 @@ def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
 def remainder(x1: Any, x2: Any, /) -> Any:
     """As `numpy.remainder`."""
     x1, x2 = promote_args_numeric("remainder", x1, x2)
-    zero = like(x1, 0)
+    zero = const_like(x1, 0)
     if not is_inexact(x1):
         x2 = where(lax.eq(x2, zero), full_like(x2, 1), x2)
     rest = lax.rem(x1, x2)
@@ -153,7 +151,7 @@ def dtypes_of(*args: Any) -> np.ndarray:
 
 
 @jitted()
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:  # noqa: A001
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     """As `numpy.divmod`."""
     x1, x2 = promote_args_numeric("divmod", x1, x2)
     if is_inexact(x1):
@@ -198,9 +196,9 @@ def _power(x1: Any, x2: Any) -> Any:
 
 def _integer_power(x1: Any, x2: Any) -> Any:
     """By squaring, over the six bits that an exponent can need before all but 0, 1 and -1 overflow."""
-    zero, one = literal(x1, 0), literal(x2, 1)
-    of_zero = lax.bitwise_and(lax.eq(x1, zero), lax.ne(x2, literal(x2, 0)))
-    result = where(of_zero, zero, literal(x1, 1))
+    zero, one = scalar_like(x1, 0), scalar_like(x2, 1)
+    of_zero = lax.bitwise_and(lax.eq(x1, zero), lax.ne(x2, scalar_like(x2, 0)))
+    result = where(of_zero, zero, scalar_like(x1, 1))
     for _ in range(6):
         result = where(lax.bitwise_and(x2, one), lax.mul(result, x1), result)
         x1 = lax.mul(x1, x1)
@@ -237,16 +235,16 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     is_zero = equal(large, 0)
     ratio = lax.div(small, where(equal(large, 0), full_like(large, 1), large))
     scaled = lax.mul(large, lax.sqrt(add(1, lax.square(ratio))))
-    return where(infinite, like(large, np.inf), where(is_zero, large, scaled))
+    return where(infinite, const_like(large, np.inf), where(is_zero, large, scaled))
 
 
 @jitted()
 def heaviside(x1: Any, x2: Any, /) -> Any:
     """As `numpy.heaviside`."""
     x1, x2 = promote_dtypes_inexact(*arrays("heaviside", x1, x2))
-    zero = like(x1, 0)
+    zero = const_like(x1, 0)
     below, above, nan = lax.lt(x1, zero), lax.gt(x1, zero), lax.ne(x1, x1)
-    return where(below, zero, where(above, like(x1, 1), where(nan, x1, x2)))
+    return where(below, zero, where(above, const_like(x1, 1), where(nan, x1, x2)))
 
 
 @jitted()
@@ -278,8 +276,8 @@ arccos = _unary("arccos", lax.acos)
 arctan = _unary("arctan", lax.atan)
 arcsinh = _unary("arcsinh", lax.asinh)
 arctanh = _unary("arctanh", lax.atanh)
-deg2rad = _unary("deg2rad", lambda x: lax.mul(x, like(x, pi / 180)))
-rad2deg = _unary("rad2deg", lambda x: lax.mul(x, like(x, 180 / pi)))
+deg2rad = _unary("deg2rad", lambda x: lax.mul(x, const_like(x, pi / 180)))
+rad2deg = _unary("rad2deg", lambda x: lax.mul(x, const_like(x, 180 / pi)))
 
 
 @jitted()
@@ -289,7 +287,7 @@ def arccosh(x: Any, /) -> Any:
     if not is_complex(out):
         return out
     real_part = lax.real(out)
-    return where(lax.lt(real_part, literal(real_part, 0)), lax.neg(out), out)
+    return where(lax.lt(real_part, scalar_like(real_part, 0)), lax.neg(out), out)
 
 
 def _in_base(scale: Callable) -> Callable:
@@ -305,12 +303,12 @@ def _in_base(scale: Callable) -> Callable:
 
 
 def _over_log2(*parts):
-    log2_ = lax.log(literal(parts[0], 2))
+    log2_ = lax.log(scalar_like(parts[0], 2))
     return [lax.div(p, log2_) for p in parts]
 
 
 log2 = _unary("log2", _in_base(_over_log2))
-log10 = _unary("log10", _in_base(lambda *parts: [lax.mul(p, literal(p, math_log10(e))) for p in parts]))
+log10 = _unary("log10", _in_base(lambda *parts: [lax.mul(p, scalar_like(p, math_log10(e))) for p in parts]))
 
 # ---- rounding and the structure of floats -----------------------------------------------------------
 
@@ -328,7 +326,7 @@ def trunc(x: Any) -> Any:
     (x,) = arrays("trunc", x)
     if not is_inexact(x):
         return x
-    return where(lax.lt(x, like(x, 0)), lax.ceil(x), lax.floor(x))
+    return where(lax.lt(x, const_like(x, 0)), lax.ceil(x), lax.floor(x))
 
 
 @jitted()
@@ -343,7 +341,7 @@ def rint(x: Any, /) -> Any:
 
 
 @jitted(static=("decimals", "out"))
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """As `numpy.round`; integers cannot be rounded to tens."""
     (a,) = arrays("round", a)
     if out is not None:
@@ -366,7 +364,7 @@ def _round_float(x: Any, decimals: int) -> Any:
         return _to_even(x)
     # Ten to a power soon overflows float16.
     wide = convert(x, np.dtype(np.float32)) if x.dtype == np.float16 else x
-    factor = like(wide, 10**decimals)
+    factor = const_like(wide, 10**decimals)
     rounded = lax.div(_to_even(lax.mul(wide, factor)), factor)
     return rounded if wide is x else convert(rounded, x.dtype)
 
@@ -409,7 +407,7 @@ def isinf(x: Any, /) -> Any:
 
 
 def _is_infinite(x: Any) -> Any:
-    return lax.eq(lax.abs(x), literal(x, np.inf))
+    return lax.eq(lax.abs(x), scalar_like(x, np.inf))
 
 
 def _signed_infinity(name: str, value: float) -> Callable:
@@ -419,7 +417,7 @@ def _signed_infinity(name: str, value: float) -> Callable:
             raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
         if is_complex(x):
             raise ValueError("isposinf/isneginf are not well defined for complex types")
-        return lax.eq(x, literal(x, value)) if is_inexact(x) else _all_false(x)
+        return lax.eq(x, scalar_like(x, value)) if is_inexact(x) else _all_false(x)
 
     return _named(test, name)
 
@@ -436,14 +434,14 @@ def signbit(x: Any, /) -> Any:
     if kind_of(x) is bool:
         return _all_false(x)
     if kind_of(x) is int:
-        return lax.lt(x, literal(x, 0))
+        return lax.lt(x, scalar_like(x, 0))
     bits = dtypes.bit_width(dtype)
     if is_complex(x):
         raise ValueError(f"jax.numpy.signbit is not well defined for {dtype}")
     if bits not in (16, 32, 64):
         raise NotImplementedError(f"signbit: the sign is read from floats of 16, 32 or 64 bits, got {dtype}")
     ints = bitcast_convert_type(x, dtypes.BY_NAME[f"int{bits}"])
-    return convert(lax.shift_right_arithmetic(ints, literal(ints, bits - 1)), np.dtype(bool))
+    return convert(lax.shift_right_arithmetic(ints, scalar_like(ints, bits - 1)), np.dtype(bool))
 
 
 @jitted()
@@ -459,13 +457,13 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     info = dtypes.finfo(dtype)
     x = where(lax.ne(x, x), as_type(nan, dtype), x)
     for bad, value, end in ((np.inf, posinf, info.max), (-np.inf, neginf, info.min)):
-        found = lax.eq(x, literal(x, bad))
-        x = where(found, as_type(literal(x, end) if value is None else value, dtype), x)
+        found = lax.eq(x, scalar_like(x, bad))
+        x = where(found, as_type(scalar_like(x, end) if value is None else value, dtype), x)
     return x
 
 
 @jitted()
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """As `numpy.clip`; where `min` exceeds `max` the result is `max`."""
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
@@ -511,25 +509,25 @@ def angle(z: Any, deg: bool = False) -> Any:
     if is_complex(z):
         re, im = lax.real(z), lax.imag(z)
     else:
-        re, im, aval = z, full(typeof(z).shape, literal(z, 0)), typeof(z)
+        re, im, aval = z, full(typeof(z).shape, scalar_like(z, 0)), typeof(z)
         if not aval.ndim or not dtypes.is_inexact(aval.dtype):
             re, im = (as_type(part, dtypes.default_float_dtype()) for part in (re, im))
     found = lax.atan2(im, re)
-    return lax.mul(found, like(found, 180 / pi)) if deg else found
+    return lax.mul(found, const_like(found, 180 / pi)) if deg else found
 
 
 @jitted()
 def iscomplex(x: Any) -> Any:
     """As `numpy.iscomplex`."""
     part = imag(x)
-    return lax.ne(part, like(part, 0))
+    return lax.ne(part, const_like(part, 0))
 
 
 @jitted()
 def isreal(x: Any) -> Any:
     """As `numpy.isreal`."""
     part = imag(x)
-    return lax.eq(part, like(part, 0))
+    return lax.eq(part, const_like(part, 0))
 
 
 # ---- comparison -------------------------------------------------------------------------------------
@@ -578,7 +576,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 def truth(x: Any) -> Any:
     """Whether each element is not zero."""
-    return x if typeof(x).dtype == np.bool_ else lax.ne(x, like(x, 0))
+    return x if typeof(x).dtype == np.bool_ else lax.ne(x, const_like(x, 0))
 
 
 def _on_truth(op: Callable) -> Callable:

@@ -24,12 +24,12 @@ from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, r
 from minijax.numpy.taking import take
 from minijax.numpy.vectorizing import vectorize
 from minijax.ops import elementwise as lax, reduce as lax_reduce
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import reshape
 from minijax.ops.shape import slice_in_dim
 
 
-class ufunc:  # noqa: N801
+class ufunc:
     """A function of scalars as one of arrays, as `numpy.ufunc`; `at` gives the updated array.
 
     `call`, `reduce`, `accumulate`, `at` and `reduceat`, where given, stand for what `func` would do.
@@ -152,7 +152,7 @@ class ufunc:  # noqa: N801
 
         def step(carry, _):
             i, so_far = carry
-            is_first, first = lax.eq(i, literal(i, 0)), astype(getitem(a, 0), dtype)
+            is_first, first = lax.eq(i, scalar_like(i, 0)), astype(getitem(a, 0), dtype)
             so_far = choose(is_first, first, self._call(astype(so_far, dtype), astype(getitem(a, i), dtype)))
             return (i + 1, so_far), so_far
 
@@ -234,10 +234,10 @@ class ufunc:  # noqa: N801
         return fori_loop(0, count, step, found)
 
     @jitted("outer", static=("self",))
-    def outer(self, A: Any, B: Any, /) -> Any:  # noqa: N803
+    def outer(self, A: Any, B: Any, /) -> Any:
         """The function of each element of `A` and each of `B`."""
         self._check("outer")
-        A, B = arrays(f"{self.__name__}.outer", A, B)  # noqa: N806
+        A, B = arrays(f"{self.__name__}.outer", A, B)
         found = vmap(vmap(self._call, (None, 0)), (0, None))(ravel(A), ravel(B))
         return reshape(found, (*typeof(A).shape, *typeof(B).shape))
 

@@ -18,7 +18,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, div, eq, mul, select
-from minijax.ops.families import alike, literal
+from minijax.ops.families import const_like, scalar_like
 from minijax.ops.index import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.ops.moving import move_axis, reduced_aval
 from minijax.ops.reduce import lowest
@@ -215,7 +215,7 @@ class ReduceScatter(LinearNamed):
         if d is None and typeof(x).dtype == np.bool_:
             x = mul(convert(x, np.dtype(np.int32), True), axis.size)
         else:
-            x = mul(x, literal(x, axis.size)) if d is None else moving.sum_axis(x, d)
+            x = mul(x, scalar_like(x, axis.size)) if d is None else moving.sum_axis(x, d)
         return [_divide(x, at, axis.size) if tiled else x], [at]
 
 
@@ -352,7 +352,7 @@ def _divide(x: Any, at: int, parts: int) -> Any:
     return moving.reshape(x, (*s[:at], parts, s[at] // parts, *s[at + 1 :]))
 
 
-psum_p = PSum("psum", "add", lambda x, n: mul(literal(x, n), x))
+psum_p = PSum("psum", "add", lambda x, n: mul(scalar_like(x, n), x))
 pmax_p = PExtremum("pmax", "maximum", lambda x, n: x)
 pmin_p = PExtremum("pmin", "minimum", lambda x, n: x)
 all_gather_p = AllGather()
@@ -391,7 +391,7 @@ def _group_size(axis_name: Any, groups: Groups) -> int:
 
 
 def _in_groups(axis_name: Any, groups: Any, tiled: bool) -> dict:
-    """The parameters that gathers and scatters have alike."""
+    """The parameters that gathers and scatters have const_like."""
     groups = _check_groups(axis_name, groups)
     size = _group_size(axis_name, groups)
     return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
@@ -439,10 +439,10 @@ def _psum_traced(x, axis_name, groups):
 
 def _multiple(leaf: Any, size: int) -> Any:
     if isinstance(leaf, Array):
-        return leaf if size == 1 else mul(literal(leaf, size), leaf)
+        return leaf if size == 1 else mul(scalar_like(leaf, size), leaf)
     if isinstance(leaf, bool):
         return np.int32(leaf * size)
-    return leaf * (literal(leaf, size) if isinstance(leaf, (np.ndarray, np.generic)) else size)
+    return leaf * (scalar_like(leaf, size) if isinstance(leaf, (np.ndarray, np.generic)) else size)
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
@@ -456,7 +456,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
         if isinstance(total, (np.ndarray, np.generic)):
             return np.asarray(total / size, dtype)
         total = convert(total, dtype, typeof(total).weak_type)
-        return div(total, alike(total, size))
+        return div(total, const_like(total, size))
 
     return tree.tree_map(mean, psum(x, axis_name, axis_index_groups=axis_index_groups))
 

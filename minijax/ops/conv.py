@@ -74,7 +74,7 @@ class ConvGeneralDilated(Product):
         params |= dict(zip(("lhs_spec", "rhs_spec", "out_spec"), dimension_numbers, strict=True))
         params |= dict(strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
         params["precision"] = precision_pair(precision)
-        if np.issubdtype(ins[0].dtype, np.complexfloating) and e.platform != "tpu":
+        if dtypes.is_complex(ins[0].dtype) and e.platform != "tpu":
             return [_lower_complex(e, lhs, rhs, *ins, outs[0], params)]
         return [e.convolution(lhs, rhs, *ins, outs[0], **params)]
 

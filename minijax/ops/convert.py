@@ -13,7 +13,6 @@ from minijax.ops.moving import held, move_axis
 from minijax.run import transfer
 from minijax.run.array import Array
 
-_NUMBERS = (bool, int, float, complex)
 _COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
 
 
@@ -34,7 +33,7 @@ class ConvertElementType(Linear1):
 
     def lower(self, e, ins, outs, x, *, new_dtype, weak_type, sharding):
         (have,), (out,) = ins, outs
-        if np.issubdtype(have.dtype, np.complexfloating) and not np.issubdtype(out.dtype, np.complexfloating):
+        if dtypes.is_complex(have.dtype) and not dtypes.is_complex(out.dtype):
             part = ShapedArray(have.shape, np.finfo(have.dtype).dtype)
             x, have = e.map_to("real", x, have, part), part
         if out.dtype == np.bool_ and have.dtype != np.bool_:
@@ -52,7 +51,7 @@ class ConvertElementType(Linear1):
 
     def transposed(self, ct, aval, *, new_dtype, weak_type, sharding):
         # A cotangent that the user gave as a Python number becomes an array here, as any result.
-        return cast(held(ct) if type(ct) in _NUMBERS else ct, aval.dtype, aval.weak_type)
+        return cast(held(ct) if type(ct) in dtypes.PYTHON_SCALARS else ct, aval.dtype, aval.weak_type)
 
     def batch(self, axis, operands, dims, **params):
         return self.bind_all(operands, params), dims
@@ -93,7 +92,7 @@ class BitcastConvertType(Primitive):
 
     def jvp(self, primals, tangents, *, new_dtype):
         (out,) = self.bind_all(primals, dict(new_dtype=new_dtype))
-        return [out], [Zero(typeof(out).to_tangent_aval())]
+        return [out], [Zero.from_primal_value(out)]
 
     def batch(self, axis, operands, dims, *, new_dtype):
         (x,), (d,) = operands, dims
@@ -128,11 +127,11 @@ class StopGradient(Copy):
     """The value, whose derivative counts as zero."""
 
     def impl(self, x):
-        return [x if type(x) in _NUMBERS or isinstance(x, Array) else transfer.to_device(x)]
+        return [x if type(x) in dtypes.PYTHON_SCALARS or isinstance(x, Array) else transfer.to_device(x)]
 
     def jvp(self, primals, tangents):
         (out,) = self.bind_all(primals, {})
-        return [out], [Zero(typeof(out).to_tangent_aval())]
+        return [out], [Zero.from_primal_value(out)]
 
 
 convert_element_type_p = ConvertElementType()
@@ -160,7 +159,7 @@ def cast(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
     aval = typeof(operand)
     if aval.dtype == dtype and aval.weak_type == weak_type and isinstance(operand, Array):
         return operand
-    if type(operand) in _NUMBERS or isinstance(operand, np.generic):
+    if type(operand) in dtypes.PYTHON_SCALARS or isinstance(operand, np.generic):
         return _convert_scalar(operand, dtype, weak_type)
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type, sharding=None)
 

@@ -57,7 +57,7 @@ class DevicePut(Primitive):
         outs = self.bind_all(primals, params)
         moving = [i for i, t in enumerate(tangents) if type(t) is not Zero]
         if not moving:
-            return outs, [Zero(typeof(x).to_tangent_aval()) for x in outs]
+            return outs, [Zero.from_primal_value(x) for x in outs]
         chosen = {k: tuple(v[i] for i in moving) for k, v in params.items()}
         pushed = dict(zip(moving, self.bind_all([tangents[i] for i in moving], chosen), strict=True))
         return outs, [pushed.get(i, t) for i, t in enumerate(tangents)]

@@ -308,7 +308,7 @@ def _check_dims(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> N
 
 def _rank(dtype: Any) -> tuple:
     """The order in which the wider of two operand dtypes becomes the result's, as XLA has it."""
-    is_complex = np.issubdtype(dtype, np.complexfloating)
+    is_complex = dtypes.is_complex(dtype)
     real = np.finfo(dtype).dtype if is_complex else dtype
     if dtypes.issubdtype(real, np.floating):
         info = dtypes.finfo(real)
@@ -324,7 +324,7 @@ def _result_dtype(lhs: Any, rhs: Any, preferred: Any, may_narrow: bool) -> Any:
     found = lhs if lhs == rhs else max(lhs, rhs, key=_rank)
     if preferred is None or may_narrow or dtypes.issubdtype(found, np.floating):
         return found if preferred is None else preferred
-    real = np.finfo(found).dtype if np.issubdtype(found, np.complexfloating) else found
+    real = np.finfo(found).dtype if dtypes.is_complex(found) else found
     if _bits(preferred) < _bits(real):
         raise TypeError(
             f"dot_general: `preferred_element_type` must not be narrower than the original type: {preferred} "

@@ -30,11 +30,11 @@ from minijax.ops.families import (
     Kinds,
     LinearElementwise,
     accurate,
-    alike,
     binary,
     broadcast_shapes_of_op,
     check_kinds,
     check_same_dtypes,
+    const_like,
     one_like,
     spread,
     unary,
@@ -46,12 +46,12 @@ SIGNED = Kinds((np.floating, np.complexfloating, np.signedinteger))
 
 def real_dtype(dtype: Any) -> np.dtype:
     """The dtype of the parts of a complex number; a real dtype itself."""
-    return np.finfo(dtype).dtype if np.issubdtype(dtype, np.complexfloating) else dtype
+    return np.finfo(dtype).dtype if dtypes.is_complex(dtype) else dtype
 
 
 def _at(x: Any, value: Any, like: Any) -> Any:
     """Where in `x` the scalar `value` is: an array of booleans."""
-    return eq(x, alike(like, value))
+    return eq(x, const_like(like, value))
 
 
 # ---- arithmetic -------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class Mul(Bilinear):
     @staticmethod
     def _cast(e, x, aval, out):
         # XLA ends the process where a complex number is converted to a real one.
-        if np.issubdtype(aval.dtype, np.complexfloating) and not np.issubdtype(out.dtype, np.complexfloating):
+        if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(out.dtype):
             real = ShapedArray(aval.shape, np.finfo(aval.dtype).dtype)
             x, aval = e.map_to("real", x, aval, real), real
         return x if aval.dtype == out.dtype else e.convert(x, aval, out)
@@ -143,15 +143,15 @@ class Abs(Elementwise):
 
 
 def _abs_jvp(t, ans, x):
-    if not np.issubdtype(typeof(x).dtype, np.complexfloating):
-        return select_n(ge(x, alike(x, 0)), neg(t), t)
+    if not dtypes.is_complex(typeof(x).dtype):
+        return select_n(ge(x, const_like(x, 0)), neg(t), t)
     turned = conj(x)
     return real(mul(t, div(turned, _ones_where_zero(convert_element_type(ans, typeof(x).dtype)))))
 
 
 def _ones_where_zero(x: Any) -> Any:
     aval = typeof(x)
-    return select_n(_at(x, 0, x), x, moving.full(aval.shape, alike(x, 1), aval.weak_type))
+    return select_n(_at(x, 0, x), x, moving.full(aval.shape, const_like(x, 1), aval.weak_type))
 
 
 class Sign(Elementwise):
@@ -254,7 +254,7 @@ def _integer_pow_jvp(t, ans, x, *, y):
         return zeros_like_aval(typeof(t))
     if y == 1:
         return t
-    return mul(t, mul(alike(x, y), x if y == 2 else integer_pow(x, y - 1)))
+    return mul(t, mul(const_like(x, y), x if y == 2 else integer_pow(x, y - 1)))
 
 
 class Pow(Elementwise):
@@ -277,14 +277,14 @@ class Pow(Elementwise):
 def _pow_jvp_base(t, ans, x, y):
     x, y = (convert_element_type(v, typeof(v).dtype) if typeof(v).weak_type else v for v in (x, y))
     if not INT.accepts(typeof(y).dtype):
-        one = moving.full(typeof(y).shape, alike(y, 1))
+        one = moving.full(typeof(y).shape, const_like(y, 1))
         return mul(t, mul(y, pow(x, sub(y, one))))
     shape = typeof(ans).shape
     y = convert_element_type(y, typeof(x).dtype)
     x, y = moving.spread_to_shape(x, shape), moving.spread_to_shape(y, shape)
-    one = alike(x, 1)
+    one = const_like(x, 1)
     at_zero = _at(y, 0, y)
-    zeros = moving.full(shape, alike(x, 0))
+    zeros = moving.full(shape, const_like(x, 0))
     safe = select_n(_at(y, 0, y), y, moving.full(shape, one))
     slope = mul(safe, pow(x, sub(y, moving.full(shape, one))))
     return mul(t, select_n(at_zero, slope, zeros))
@@ -329,8 +329,8 @@ def _balanced(x: Any, ans: Any, other: Any) -> Any:
 def _masked(x: Any, ans: Any, yes: Any, no: Any) -> Any:
     aval = typeof(ans)
     here = eq(x, ans)
-    ones = moving.full(aval.shape, alike(ans, yes), aval.weak_type)
-    return select_n(here, moving.full(aval.shape, alike(ans, no), aval.weak_type), ones)
+    ones = moving.full(aval.shape, const_like(ans, yes), aval.weak_type)
+    return select_n(here, moving.full(aval.shape, const_like(ans, no), aval.weak_type), ones)
 
 
 class Round(Elementwise):
@@ -358,7 +358,7 @@ rem_p = Elementwise(
 )
 abs_p = Abs("abs", "abs", SIGNED, _abs_jvp)
 sign_p = Sign("sign", "sign", NUMBER, ZERO)
-square_p = Square("square", "chlo.square", NUMBER, lambda t, ans, x: mul(t, mul(alike(x, 2), x)))
+square_p = Square("square", "chlo.square", NUMBER, lambda t, ans, x: mul(t, mul(const_like(x, 2), x)))
 integer_pow_p = IntegerPow("integer_pow", "", NUMBER, _integer_pow_jvp)
 pow_p = Pow("pow", "power", INEXACT, _pow_jvp_base, _pow_jvp_power)
 max_p, min_p = Extremum("max", "maximum", "GT"), Extremum("min", "minimum", "LT")
@@ -384,28 +384,30 @@ def _logistic_jvp(t, ans, x, accuracy):
 def _tanh_jvp(t, ans, x, accuracy):
     if accuracy is not HIGHEST:
         return mul(add(t, mul(t, ans)), sub(one_like(x), ans))
-    sides = (logistic(mul(alike(x, k), x), accuracy=accuracy) for k in (2, -2))
-    return mul(t, mul(alike(x, 4), mul(*sides)))
+    sides = (logistic(mul(const_like(x, k), x), accuracy=accuracy) for k in (2, -2))
+    return mul(t, mul(const_like(x, 4), mul(*sides)))
 
 
 exp_p = Accurate("exp", "exponential", INEXACT, lambda t, ans, x, _: mul(t, ans))
-exp2_p = Exp2("exp2", "exponential", INEXACT, lambda t, ans, x, _: mul(log(alike(x, 2)), mul(t, ans)))
+exp2_p = Exp2("exp2", "exponential", INEXACT, lambda t, ans, x, _: mul(log(const_like(x, 2)), mul(t, ans)))
 expm1_p = Accurate("expm1", "exponential_minus_one", INEXACT, _expm1_jvp)
 log_p = Accurate("log", "log", INEXACT, lambda t, ans, x, _: div(t, x))
 log1p_p = Accurate("log1p", "log_plus_one", INEXACT, lambda t, ans, x, _: div(t, add(x, one_like(x))))
-sqrt_p = Accurate("sqrt", "sqrt", INEXACT, lambda t, ans, x, _: mul(t, div(alike(x, 0.5), ans)))
-rsqrt_p = Accurate("rsqrt", "rsqrt", INEXACT, lambda t, ans, x, _: mul(t, mul(alike(x, -0.5), div(ans, x))))
-cbrt_p = Accurate("cbrt", "cbrt", FLOAT, lambda t, ans, x, _: mul(t, mul(alike(x, 1 / 3), integer_pow(ans, -2))))
+sqrt_p = Accurate("sqrt", "sqrt", INEXACT, lambda t, ans, x, _: mul(t, div(const_like(x, 0.5), ans)))
+rsqrt_p = Accurate("rsqrt", "rsqrt", INEXACT, lambda t, ans, x, _: mul(t, mul(const_like(x, -0.5), div(ans, x))))
+cbrt_p = Accurate("cbrt", "cbrt", FLOAT, lambda t, ans, x, _: mul(t, mul(const_like(x, 1 / 3), integer_pow(ans, -2))))
 logistic_p = Logistic("logistic", "", INEXACT, _logistic_jvp)
 sin_p = Wave("sin", "sine", INEXACT, lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy)))
 cos_p = Wave("cos", "cosine", INEXACT, lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy))))
-tan_p = Accurate("tan", "tan", INEXACT, lambda t, ans, x, _: mul(t, add(alike(x, 1), square(ans))))
+tan_p = Accurate("tan", "tan", INEXACT, lambda t, ans, x, _: mul(t, add(const_like(x, 1), square(ans))))
 tanh_p = Accurate("tanh", "tanh", INEXACT, _tanh_jvp)
 sinh_p = Elementwise("sinh", "chlo.sinh", INEXACT, lambda t, ans, x: mul(t, cosh(x)))
 cosh_p = Elementwise("cosh", "chlo.cosh", INEXACT, lambda t, ans, x: mul(t, sinh(x)))
-asin_p = Elementwise("asin", "chlo.asin", INEXACT, lambda t, ans, x: mul(t, rsqrt(sub(alike(x, 1), square(x)))))
-acos_p = Elementwise("acos", "chlo.acos", INEXACT, lambda t, ans, x: mul(t, neg(rsqrt(sub(alike(x, 1), square(x))))))
-atan_p = Elementwise("atan", "chlo.atan", INEXACT, lambda t, ans, x: div(t, add(alike(x, 1), square(x))))
+asin_p = Elementwise("asin", "chlo.asin", INEXACT, lambda t, ans, x: mul(t, rsqrt(sub(const_like(x, 1), square(x)))))
+acos_p = Elementwise(
+    "acos", "chlo.acos", INEXACT, lambda t, ans, x: mul(t, neg(rsqrt(sub(const_like(x, 1), square(x)))))
+)
+atan_p = Elementwise("atan", "chlo.atan", INEXACT, lambda t, ans, x: div(t, add(const_like(x, 1), square(x))))
 asinh_p = Elementwise("asinh", "chlo.asinh", INEXACT, lambda t, ans, x: mul(t, rsqrt(add(square(x), one_like(x)))))
 acosh_p = Elementwise("acosh", "chlo.acosh", INEXACT, lambda t, ans, x: mul(t, rsqrt(sub(square(x), one_like(x)))))
 atanh_p = Elementwise(
@@ -422,22 +424,22 @@ atan2_p = Elementwise(
     lambda t, ans, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
 )
 erf_p = Elementwise(
-    "erf", "chlo.erf", FLOAT, lambda t, ans, x: mul(alike(x, 2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
+    "erf", "chlo.erf", FLOAT, lambda t, ans, x: mul(const_like(x, 2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
 )
 erfc_p = Elementwise(
-    "erfc", "chlo.erfc", FLOAT, lambda t, ans, x: mul(alike(x, -2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
+    "erfc", "chlo.erfc", FLOAT, lambda t, ans, x: mul(const_like(x, -2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
 )
 erf_inv_p = Elementwise(
-    "erf_inv", "chlo.erf_inv", FLOAT, lambda t, ans, x: mul(alike(x, math_sqrt(pi) / 2), mul(t, exp(square(ans))))
+    "erf_inv", "chlo.erf_inv", FLOAT, lambda t, ans, x: mul(const_like(x, math_sqrt(pi) / 2), mul(t, exp(square(ans))))
 )
 lgamma_p = Elementwise("lgamma", "chlo.lgamma", FLOAT, lambda t, ans, x: mul(t, digamma(x)))
-digamma_p = Elementwise("digamma", "chlo.digamma", FLOAT, lambda t, ans, x: mul(t, polygamma(alike(x, 1), x)))
+digamma_p = Elementwise("digamma", "chlo.digamma", FLOAT, lambda t, ans, x: mul(t, polygamma(const_like(x, 1), x)))
 polygamma_p = Elementwise(
     "polygamma",
     "chlo.polygamma",
     FLOAT,
     lambda *_: _no_order_derivative(),
-    lambda t, ans, m, x: mul(t, polygamma(add(m, alike(m, 1)), x)),
+    lambda t, ans, m, x: mul(t, polygamma(add(m, const_like(m, 1)), x)),
 )
 
 
@@ -489,8 +491,8 @@ class MakeComplex(LinearElementwise):
         return complex(zero, tangent) if i else complex(tangent, zero)
 
 
-real_p = Part("real", "real", COMPLEX, lambda ct, x: complex(ct, moving.full((), alike(ct, 0))))
-imag_p = Part("imag", "imag", COMPLEX, lambda ct, x: complex(moving.full((), alike(ct, 0)), neg(ct)))
+real_p = Part("real", "real", COMPLEX, lambda ct, x: complex(ct, moving.full((), const_like(ct, 0))))
+imag_p = Part("imag", "imag", COMPLEX, lambda ct, x: complex(moving.full((), const_like(ct, 0)), neg(ct)))
 conj_p = Conj("conj", "", _PART | COMPLEX, _conj_transpose)
 complex_p = MakeComplex("complex", "complex", _PART, lambda ct, x, y: real(ct), lambda ct, x, y: imag(neg(ct)))
 
@@ -585,21 +587,21 @@ class SelectN(Primitive):
         (out,) = self.bind_all(primals, {})
         moving_cases = tangents[1:]
         if all(type(t) is Zero for t in moving_cases):
-            return [out], [Zero(typeof(out).to_tangent_aval())]
-        zeros = moving.full(typeof(out).shape, alike(out, 0), typeof(out).weak_type)
+            return [out], [Zero.from_primal_value(out)]
+        zeros = moving.full(typeof(out).shape, const_like(out, 0), typeof(out).weak_type)
         return [out], self.bind_all([which, *(zeros if type(t) is Zero else t for t in moving_cases)], {})
 
     def transpose(self, cts, which, *cases):
         (ct,) = cts
         if type(ct) is Zero:
             return [None, *(Zero(c.aval) if is_linear(c) else None for c in cases)]
-        zeros = moving.full(typeof(ct).shape, alike(ct, 0), typeof(ct).weak_type)
+        zeros = moving.full(typeof(ct).shape, const_like(ct, 0), typeof(ct).weak_type)
         flags = typeof(which).dtype == np.bool_
 
         def part(i):
             if flags:
                 return select_n(which, *(ct if i == j else zeros for j in range(len(cases))))
-            return select_n(eq(which, alike(which, i)), zeros, ct)
+            return select_n(eq(which, const_like(which, i)), zeros, ct)
 
         return [None, *(part(i) if is_linear(c) else None for i, c in enumerate(cases))]
 
@@ -648,7 +650,7 @@ class Clamp(Primitive):
         (out,) = self.bind_all(primals, {})
         shape = typeof(x).shape
         wide = lambda t: moving.broadcast_to_shape(t, shape)  # noqa: E731
-        zeros = lambda: moving.full(shape, alike(x, 0), typeof(x).weak_type)  # noqa: E731
+        zeros = lambda: moving.full(shape, const_like(x, 0), typeof(x).weak_type)  # noqa: E731
         tests = (
             lambda: bitwise_and(gt(low, x), lt(low, high)),
             lambda: bitwise_and(gt(x, low), lt(x, high)),
@@ -690,10 +692,8 @@ select_n_p, clamp_p = SelectN(), Clamp()
 # ---- the functions of jax.lax -----------------------------------------------------------------------
 
 
-add, sub, div, rem, pow, max, min = map(  # noqa: A001
-    binary, (add_p, sub_p, div_p, rem_p, pow_p, max_p, min_p)
-)
-neg, abs, sign, square, floor, ceil = map(unary, (neg_p, abs_p, sign_p, square_p, floor_p, ceil_p))  # noqa: A001
+add, sub, div, rem, pow, max, min = map(binary, (add_p, sub_p, div_p, rem_p, pow_p, max_p, min_p))
+neg, abs, sign, square, floor, ceil = map(unary, (neg_p, abs_p, sign_p, square_p, floor_p, ceil_p))
 exp, exp2, expm1, log, log1p = map(accurate, (exp_p, exp2_p, expm1_p, log_p, log1p_p))
 sqrt, rsqrt, cbrt, logistic = map(accurate, (sqrt_p, rsqrt_p, cbrt_p, logistic_p))
 sin, cos, tan, tanh = map(accurate, (sin_p, cos_p, tan_p, tanh_p))
@@ -702,7 +702,7 @@ asinh, acosh, atanh = map(unary, (asinh_p, acosh_p, atanh_p))
 erf, erfc, erf_inv, lgamma, digamma = map(unary, (erf_p, erfc_p, erf_inv_p, lgamma_p, digamma_p))
 real, imag, is_finite = map(unary, (real_p, imag_p, is_finite_p))
 population_count, clz, bitwise_not = unary(population_count_p), unary(clz_p), unary(not_p, "bitwise_not")
-atan2, complex = binary(atan2_p), binary(complex_p)  # noqa: A001
+atan2, complex = binary(atan2_p), binary(complex_p)
 bitwise_and, bitwise_or, bitwise_xor = (binary(p, f"bitwise_{p.name}") for p in (and_p, or_p, xor_p))
 shift_left, shift_right_logical, shift_right_arithmetic = map(
     binary, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p)
@@ -766,7 +766,7 @@ class RoundingMethod(enum.IntEnum):
     __repr__ = __str__
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:  # noqa: A001
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
     """`x` rounded to an integer, in the same dtype."""
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 

@@ -45,27 +45,37 @@ INT_BOOL = INT | BOOL
 REAL = INT | FLOAT
 
 
-def literal(x: Any, value: Any) -> np.generic:
+def scalar_like(x: Any, value: Any) -> np.generic:
     """A scalar of the dtype of `x`."""
     return np.asarray(value, typeof(x).dtype)[()]
 
 
-def alike(x: Any, value: Any) -> Any:
+def const_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`; a Python one beside a weak scalar, whose results stay weak."""
-    return _scalar(typeof(x), value, False)
+    aval = typeof(x)
+    return _scalar(aval, value, aval.weak_type and not aval.shape)
+
+
+literal, alike = scalar_like, const_like
 
 
 def one_like(x: Any) -> Any:
     """The scalar 1 of the dtype and weak type of `x`."""
-    return _scalar(typeof(x), 1, True)
+    aval = typeof(x)
+    return _scalar(aval, 1, aval.weak_type)
 
 
-def _scalar(aval: ShapedArray, value: Any, weak_arrays: bool) -> Any:
-    scalar = np.asarray(value, aval.dtype)[()]
-    if not aval.weak_type or aval.shape and not weak_arrays:
-        return scalar
-    kind = dtypes.scalar_type_of(aval.dtype)
-    return kind(value) if dtypes.scalar_dtype(kind) == aval.dtype else scalar
+def _scalar(aval: ShapedArray, value: Any, weak: bool) -> Any:
+    if weak:
+        kind = dtypes.scalar_type_of(aval.dtype)
+        if dtypes.scalar_dtype(kind) == aval.dtype:
+            return kind(value)
+    return np.asarray(value, aval.dtype)[()]
+
+
+def is_complex(x: Any) -> bool:
+    """Whether a value holds complex numbers."""
+    return dtypes.is_complex(typeof(x).dtype)
 
 
 def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
@@ -209,7 +219,7 @@ class Elementwise(SameShape):
             super().jvp(primals, tangents)
         (out,) = self.bind_all(primals, params)
         if self.rules[0] is ZERO:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         terms = [
             moving.spread_to_shape(rule(t, out, *primals, **params), typeof(out).shape)
             for rule, t in zip(self.rules, tangents, strict=True)
@@ -263,14 +273,14 @@ class Accurate(Elementwise):
     def jvp(self, primals, tangents, *, accuracy=None):
         out, (x,), (t,) = self.bind(*primals, accuracy=accuracy), primals, tangents
         if type(t) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         return [out], [self.rules[0](t, out, x, accuracy)]
 
     def show_params(self, eqn):
         return [(name, value) for name, value in eqn.params.items() if value is not None]
 
 
-def ZERO(*_):  # noqa: N802
+def ZERO(*_):
     """The rule of an op whose derivative is zero."""
 
 
@@ -297,7 +307,7 @@ class LinearElementwise(Elementwise):
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
         if all(type(t) is Zero for t in tangents):
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         if len(tangents) == 1 or all(type(t) is not Zero for t in tangents):
             return [out], self.bind_all([instantiate(t) for t in tangents], params)
         i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)

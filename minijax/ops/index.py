@@ -11,7 +11,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import add, lt, select
-from minijax.ops.families import check_same_dtypes, literal
+from minijax.ops.families import check_same_dtypes, scalar_like
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from minijax.ops.scatter import gather as gather, gather_p, scatter_p
 from minijax.ops.shape import SliceAt, check_starts, concatenate, index_in_dim, squeeze
@@ -36,7 +36,7 @@ class DynamicSlice(SliceAt):
         nothing = [None] * len(starts)
         if type(ct) is Zero:
             return [Zero(x.aval), *nothing]
-        zeros = moving.full(x.aval.shape, literal(ct, 0))
+        zeros = moving.full(x.aval.shape, scalar_like(ct, 0))
         return [dynamic_update_slice_p.bind(zeros, ct, *starts), *nothing]
 
     def batch(self, axis, operands, dims_in, *, slice_sizes):
@@ -86,7 +86,7 @@ class DynamicUpdateSlice(Primitive):
         if type(ct) is Zero:
             return [*(Zero(v.aval) if is_linear(v) else None for v in (x, update)), *nothing]
         shape = (update.aval if is_linear(update) else typeof(update)).shape
-        zeros = moving.full(shape, literal(ct, 0))
+        zeros = moving.full(shape, scalar_like(ct, 0))
         ct_x = self.bind(ct, zeros, *starts) if is_linear(x) else None
         ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_linear(update) else None
         return [ct_x, ct_update, *nothing]
@@ -153,7 +153,7 @@ def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
     if not allow_negative or np.issubdtype(aval.dtype, np.unsignedinteger):
         return i
     # The size wraps round in a dtype too narrow for it, and so does the sum: back again.
-    below = lt(i, literal(i, 0))
+    below = lt(i, scalar_like(i, 0))
     strong = convert(i, aval.dtype) if aval.weak_type else i
     return select(below, add(strong, np.asarray(size).astype(aval.dtype)[()]), i)
 
@@ -186,7 +186,7 @@ def dynamic_update_slice(
 
 def _starts_in_dim(operand: Any, start: Any, axis: int) -> list:
     """Starts of zero but along one axis."""
-    return [start if i == axis else literal(start, 0) for i in range(typeof(operand).ndim)]
+    return [start if i == axis else scalar_like(start, 0) for i in range(typeof(operand).ndim)]
 
 
 def dynamic_slice_in_dim(

@@ -13,7 +13,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.elementwise import div, eq, mul
-from minijax.ops.families import NUMBER, Kinds, check_kinds, literal
+from minijax.ops.families import NUMBER, Kinds, check_kinds, scalar_like
 from minijax.ops.moving import batched_axes, reduce_sum_p, reduced_aval
 from minijax.ops.shape import pad, slice_in_dim, squeeze
 from minijax.ops.sharding import laid_out
@@ -24,7 +24,7 @@ def lowest(dtype: Any, highest: bool = False) -> Any:
     """The value that no other of the dtype is below (above, if `highest`)."""
     if dtype == np.bool_:
         return np.bool_(highest)
-    if np.issubdtype(dtype, np.complexfloating):
+    if dtypes.is_complex(dtype):
         return np.asarray(np.inf if highest else -np.inf, dtype)[()]
     if dtypes.issubdtype(dtype, np.integer):
         info = dtypes.iinfo(dtype)
@@ -97,12 +97,12 @@ class ReduceProd(Reduction):
         (x,), (t,) = primals, tangents
         if type(t) is Zero:
             out = self.bind(x, axes=axes)
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         x, t = merged_to_front(x, axes), merged_to_front(t, axes)
         aval = typeof(x)
         if not aval.shape[0]:
             ones = ShapedArray(aval.shape[1:], aval.dtype)
-            return [moving.full(ones.shape, literal(x, 1))], [zeros_like_aval(ones)]
+            return [moving.full(ones.shape, scalar_like(x, 1))], [zeros_like_aval(ones)]
         return self.pushed(x, t)
 
     def pushed(self, x: Any, t: Any) -> tuple[list, list]:
@@ -112,7 +112,7 @@ class ReduceProd(Reduction):
             (x1, t1), (x2, t2) = ([slice_in_dim(v, a, b) for v in (x, t)] for a, b in ((0, half), (half, size)))
             if size % 2:
                 config = ((0, 1, 0), *((0, 0, 0),) * (typeof(x).ndim - 1))
-                x2, t2 = pad(x2, literal(x, 1), config), pad(t2, literal(x, 0), config)
+                x2, t2 = pad(x2, scalar_like(x, 1), config), pad(t2, scalar_like(x, 0), config)
             x = mul(x1, x2)
             t = add_any(mul(t1, x2), mul(x1, t2))
         return [squeeze(x, (0,))], [squeeze(t, (0,))]
@@ -129,7 +129,7 @@ class ReduceExtremum(Reduction):
         return lowest(dtype, highest=self.hlo == "minimum")
 
     def reducer(self, e, dtype):
-        if not np.issubdtype(dtype, np.complexfloating):
+        if not dtypes.is_complex(dtype):
             return self.hlo
         unit = ShapedArray((), dtype)
         part = ShapedArray((), np.finfo(dtype).dtype)
@@ -149,7 +149,7 @@ class ReduceExtremum(Reduction):
         (x,), (t,) = primals, tangents
         out = self.bind(x, axes=axes)
         if type(t) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         shape = tuple(1 if i in axes else size for i, size in enumerate(typeof(x).shape))
         unreduced = moving.reshape_to(out, shape) if shape else moving.reshape(out, ())
         chosen = convert(eq(x, unreduced), typeof(x).dtype)
@@ -175,7 +175,7 @@ class ReduceLogical(Reduction):
 
     def jvp(self, primals, tangents, *, axes):
         out = self.bind(*primals, axes=axes)
-        return [out], [Zero(typeof(out).to_tangent_aval())]
+        return [out], [Zero.from_primal_value(out)]
 
 
 ORDERED = Kinds((np.integer, np.floating, np.bool_))
@@ -223,7 +223,7 @@ class ArgExtremum(Primitive):
 
     def jvp(self, primals, tangents, **params):
         out = self.bind(*primals, **params)
-        return [out], [Zero(typeof(out).to_tangent_aval())]
+        return [out], [Zero.from_primal_value(out)]
 
     def batch(self, axis, operands, dims, *, axes, index_dtype):
         axes, d = batched_axes(axes, dims[0])

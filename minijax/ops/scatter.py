@@ -14,7 +14,7 @@ from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import elementwise, moving
 from minijax.ops.elementwise import add, div, eq, mul, neg, select
-from minijax.ops.families import check_same_dtypes, literal
+from minijax.ops.families import check_same_dtypes, scalar_like
 from minijax.ops.indexing import (
     CLIP,
     FILL_OR_DROP,
@@ -92,7 +92,7 @@ class Gather(Primitive):
         (out,) = self.bind_all(primals, params)
         t = tangents[0]
         if type(t) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         fill = 0 if params["mode"] is FILL_OR_DROP else params["fill_value"]
         return [out], self.bind_all([t, primals[1]], {**params, "fill_value": fill})
 
@@ -312,7 +312,7 @@ class ScatterReplace(Scatter):
         t, _, t_updates = tangents
         if type(t) is Zero and type(t_updates) is Zero:
             (out,) = self.bind_all(primals, params)
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         t, t_updates, how = instantiate(t), instantiate(t_updates), _flags(params)
         if params["unique_indices"]:
             (out,) = self.bind_all(primals, params)
@@ -333,9 +333,9 @@ class ScatterReplace(Scatter):
         numbers, shape = how["dimension_numbers"], typeof(updates).shape
         apart = tuple(1 if i in numbers.update_window_dims else n for i, n in enumerate(shape))
         count = iota(np.uint32 if prod(apart) < np.iinfo(np.uint32).max else np.uint64, prod(apart))
-        one = literal(count, 1)
+        one = scalar_like(count, 1)
         ids = add(moving.reshape(count, apart), moving.full(shape, one))
-        written = self.write(moving.full(typeof(x).shape, literal(count, 0)), indices, ids, **how)
+        written = self.write(moving.full(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
         sizes = window_sizes(numbers, typeof(x).ndim, shape)
         read = gather(written, indices, gather_numbers(numbers), sizes)
         return written, lambda: eq(ids, read)
@@ -344,13 +344,13 @@ class ScatterReplace(Scatter):
         if not params["unique_indices"]:
             raise NotImplementedError("scatter transpose is only implemented where unique_indices=True")
         aval = updates.aval if is_linear(updates) else typeof(updates)
-        zeros = moving.full(aval.shape, literal(ct, 0))
+        zeros = moving.full(aval.shape, scalar_like(ct, 0))
         return self.write(ct, indices, zeros, **_flags(params))
 
 
 def _filled_like(x: Any, value: Any = 0) -> Any:
     """An array of the type of `x`, its weak type too."""
-    return moving.full(typeof(x).shape, literal(x, value), typeof(x).weak_type)
+    return moving.full(typeof(x).shape, scalar_like(x, value), typeof(x).weak_type)
 
 
 class ScatterLinear(Scatter):
@@ -360,7 +360,7 @@ class ScatterLinear(Scatter):
         (out,) = self.bind_all(primals, params)
         t, _, t_updates = tangents
         if type(t) is Zero and type(t_updates) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         return [out], self.bind_all([instantiate(t), primals[1], instantiate(t_updates)], params)
 
 
@@ -418,7 +418,7 @@ class ScatterExtremum(Scatter):
         t, _, t_updates = tangents
         (out,) = self.bind_all(primals, params)
         if type(t) is Zero and type(t_updates) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         t, t_updates, numbers = instantiate(t), instantiate(t_updates), params["dimension_numbers"]
         sizes = window_sizes(numbers, typeof(x).ndim, typeof(updates).shape)
         read = lambda v: gather(v, indices, gather_numbers(numbers), sizes)  # noqa: E731
@@ -429,14 +429,14 @@ class ScatterExtremum(Scatter):
     def _shares(self, x, indices, updates, old, new, read, numbers):
         """The factors of the tangents of the operand (as a change) and of the updates: ties share equally."""
         count = lambda these: read(scatter_add(_filled_like(x), indices, these(), numbers))  # noqa: E731
-        one = literal(x, 1)
+        one = scalar_like(x, 1)
         won, kept = eq(updates, new), eq(old, new)
         winners = count(lambda: select(won, _filled_like(updates, 1), _filled_like(updates)))
         updates_here = count(lambda: _filled_like(updates, 1))
         share = select(kept, div(one, add(winners, one)), div(one, winners))
         share = select(won, share, _filled_like(updates))
         left = select(kept, div(one, add(winners, one)), _filled_like(updates))
-        return div(add(literal(x, -1), left), updates_here), share
+        return div(add(scalar_like(x, -1), left), updates_here), share
 
 
 scatter_p = ScatterReplace("scatter")

@@ -15,7 +15,7 @@ from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.device import placed_like
 from minijax.ops.elementwise import add, eq, select, sub
-from minijax.ops.families import NUMBER, check_kinds, check_same_dtypes, literal
+from minijax.ops.families import NUMBER, check_kinds, check_same_dtypes, scalar_like
 from minijax.ops.sharding import laid_out
 from minijax.ops.zeros import instantiate
 from minijax.run import transfer
@@ -133,7 +133,7 @@ class Slice(Linear1):
         for start, size, count, stride in zip(start_indices, aval.shape, typeof(ct).shape, strides, strict=True):
             end = start + (count - 1) * stride + 1 if count else start
             config.append((start, size - end, stride - 1))
-        return pad(ct, literal(ct, 0), config)
+        return pad(ct, scalar_like(ct, 0), config)
 
     def batch(self, axis, operands, dims_in, *, start_indices, limit_indices, strides):
         (d,) = dims_in
@@ -191,14 +191,14 @@ class Pad(Primitive):
     def jvp(self, primals, tangents, *, padding_config):
         (out,) = self.bind_all(primals, dict(padding_config=padding_config))
         if all(type(t) is Zero for t in tangents):
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         return [out], [pad(*map(instantiate, tangents), padding_config)]
 
     def transpose(self, cts, x, value, *, padding_config):
         (ct,) = cts
         if type(ct) is Zero:
             return [Zero(v.aval) if is_linear(v) else None for v in (x, value)]
-        cut = pad(ct, literal(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
+        cut = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
         ct_x = slice(cut, (0,) * len(padding_config), typeof(cut).shape, tuple(c + 1 for _, _, c in padding_config))
         if not is_linear(value):
             return [ct_x, None]
@@ -214,7 +214,7 @@ class Pad(Primitive):
         config = inserted(padding_config, d, (0, 0, 0))
         if value_dim is None:
             return [pad(x, value, config)], [d]
-        padded = pad(x, literal(x, 0), config)
+        padded = pad(x, scalar_like(x, 0), config)
         inside = pad(moving.full(typeof(x).shape, np.True_), np.False_, config)
         if typeof(padded).ndim > 1:
             value = moving.broadcast_in_dim(value, typeof(padded).shape, (d,))
@@ -227,7 +227,7 @@ class Joined(Primitive):
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
         if all(type(t) is Zero for t in tangents):
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         return [out], self.bind_all([instantiate(t) for t in tangents], params)
 
     def transpose(self, cts, *operands, **params):
@@ -315,7 +315,7 @@ class Parted(Primitive):
     def jvp(self, primals, tangents, **params):
         outs = self.bind_all(primals, params)
         if type(tangents[0]) is Zero:
-            return outs, [Zero(typeof(out).to_tangent_aval()) for out in outs]
+            return outs, [Zero.from_primal_value(out) for out in outs]
         return outs, self.bind_all(tangents, params)
 
 

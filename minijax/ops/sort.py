@@ -55,7 +55,7 @@ class Sort(Primitive):
             shapes = " ".join(str(a.shape) for a in avals)
             raise TypeError(f"sort: operands must have equal shapes, got: {shapes}")
         for a in avals[:num_keys]:
-            if not dtypes.issubdtype(a.dtype, np.complexfloating):
+            if not dtypes.is_complex(a.dtype):
                 check_kinds("sort", ORDERED, a)
         return list(avals)
 
@@ -76,7 +76,7 @@ class Sort(Primitive):
         *outs, order = self.bind(*primals, places, dimension=dimension, **params)
         indices = moving.expand_dims(order, (len(shape),))
         pushed = [
-            Zero(typeof(x).to_tangent_aval()) if type(t) is Zero else take_along(t, indices, dimension)
+            Zero.from_primal_value(x) if type(t) is Zero else take_along(t, indices, dimension)
             for x, t in zip(primals, tangents, strict=True)
         ]
         return outs, pushed
@@ -94,7 +94,7 @@ class Sort(Primitive):
 def _keys(e: Any, x: str, dtype: Any) -> list[tuple[str, ShapedArray]]:
     """What elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
     unit = ShapedArray((), dtype)
-    if np.issubdtype(dtype, np.complexfloating):
+    if dtypes.is_complex(dtype):
         part = np.finfo(dtype).dtype
         return [
             key for name in ("real", "imag") for key in _keys(e, e.map_to(name, x, unit, ShapedArray((), part)), part)
@@ -130,7 +130,7 @@ class TopK(Primitive):
             raise ValueError(f"top_k: k must be nonnegative, got {k}")
         if k > x.shape[axis]:
             raise ValueError(f"top_k: k={k} is larger than the size along axis {axis} of shape {x.shape}")
-        if np.issubdtype(x.dtype, np.complexfloating):
+        if dtypes.is_complex(x.dtype):
             raise ValueError(f"top_k: complex numbers have no order, got dtype {x.dtype}.")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
         return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
@@ -147,9 +147,9 @@ class TopK(Primitive):
 
     def jvp(self, primals, tangents, *, k, axis):
         values, places = self.bind(*primals, k=k, axis=axis)
-        none = Zero(typeof(places).to_tangent_aval())
+        none = Zero.from_primal_value(places)
         if type(tangents[0]) is Zero:
-            return [values, places], [Zero(typeof(values).to_tangent_aval()), none]
+            return [values, places], [Zero.from_primal_value(values), none]
         indices = moving.reshape(places, (*typeof(places).shape, 1))
         return [values, places], [take_along(tangents[0], indices, axis), none]
 

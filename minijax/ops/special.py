@@ -9,7 +9,7 @@ from minijax.base import dtypes
 from minijax.ir.types import typeof
 from minijax.ops import elementwise as ops, moving
 from minijax.ops.convert import convert
-from minijax.ops.families import FLOAT, Defined, Elementwise, alike, literal, unary
+from minijax.ops.families import FLOAT, Defined, Elementwise, const_like, scalar_like, unary
 
 # Coefficients of the Chebyshev series of exp(-|x|) I0(x), on [0, 8] and beyond: S. L. Moshier, Cephes, 1984.
 _NEAR = [
@@ -45,7 +45,7 @@ _FAR = [
 
 def full_of(x: Any, value: Any) -> Any:
     """An array like `x` with one value everywhere."""
-    return moving.full(typeof(x).shape, literal(x, value), typeof(x).weak_type)
+    return moving.full(typeof(x).shape, scalar_like(x, value), typeof(x).weak_type)
 
 
 def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
@@ -69,7 +69,7 @@ def _bessel_i0e(x: Any) -> Any:
 
 def _i1e_jvp(t, ans, x):
     eps = dtypes.finfo(typeof(x).dtype).eps
-    is_safe = ops.gt(ops.abs(x), alike(x, eps))
+    is_safe = ops.gt(ops.abs(x), const_like(x, eps))
     safe = ops.select(is_safe, x, full_of(x, eps))
     slope = ops.sub(bessel_i0e(safe), ops.mul(ans, ops.add(ops.sign(safe), ops.reciprocal(safe))))
     return ops.mul(t, ops.select(is_safe, slope, full_of(x, 0.5)))

@@ -10,7 +10,7 @@ from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.primitive import Linear1, Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops.elementwise import ORDERED, Compare, ge_p, le_p
-from minijax.ops.families import NUMBER, check_kinds, literal
+from minijax.ops.families import NUMBER, check_kinds, scalar_like
 from minijax.ops.moving import axis_to_front
 from minijax.ops.pairs import Pairs
 from minijax.ops.reduce import Reduction, lowest, reduce_max_p, reduce_min_p
@@ -194,7 +194,7 @@ class ReduceWindowSum(ReduceWindow, Linear1):
             after = have[i] + wide[i] - 1 - spread[i] - before
             config.append((before, after, window_strides[i] - 1))
         return self.bind(
-            pad(ct, literal(ct, 0), config),
+            pad(ct, scalar_like(ct, 0), config),
             window_dimensions=window_dimensions,
             window_strides=base_dilation,
             padding=((0, 0),) * aval.ndim,
@@ -215,7 +215,7 @@ class ReduceWindowExtremum(ReduceWindow):
         (x,), (t,) = primals, tangents
         out = self.bind(x, **window)
         if type(t) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         return [out], [select_and_gather_add_p.bind(t, x, select_prim=self.wins, **window)]
 
 
@@ -231,7 +231,7 @@ class ByWinners(Primitive):
     def jvp(self, primals, tangents, **params):
         out = self.bind(*primals, **params)
         if type(tangents[0]) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         return [out], [self.bind(tangents[0], primals[1], **params)]
 
     def transpose(self, cts, x, operand, **params):
@@ -345,7 +345,7 @@ class SelectAndGatherAdd(ByWinners):
             )
         has_gaps = any(d != 1 for d in base_dilation)
         if has_gaps:
-            loser = literal(operand, _loser(select_prim, typeof(operand).dtype))
+            loser = scalar_like(operand, _loser(select_prim, typeof(operand).dtype))
             operand = pad(operand, loser, [(0, 0, d - 1) for d in base_dilation])
         found = select_and_scatter_add_p.bind(ct, operand, select_prim=select_prim, **window)
         if not has_gaps:

@@ -1,11 +1,12 @@
 """Zeros, and the sum of tangents: what differentiation needs of arithmetic."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.mask import Mask
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops import moving
@@ -23,6 +24,11 @@ def made_varying(x: Any, aval: ShapedArray) -> Any:
     """`x`, made to vary over the mesh axes that a value of type `aval` varies over."""
     missing = varying_axes(aval) - varying_axes(typeof(x))
     return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
+
+
+def nonzero_mask(tangents: Iterable) -> Mask:
+    """Which tangents, or cotangents, are not symbolic zeros."""
+    return Mask([type(t) is not Zero for t in tangents])
 
 
 def instantiate(tangent: Any) -> Any:
@@ -81,7 +87,7 @@ def add_zeros(x: Any, y: Any) -> Any:
 def add_tangents(terms: Sequence, like: Any) -> Any:
     """The sum of tangents of one value, a `Zero` if there are none."""
     if not terms:
-        return Zero(typeof(like).to_tangent_aval())
+        return Zero.from_primal_value(like)
     total = terms[0]
     for t in terms[1:]:
         total = add_zeros(total, t)

@@ -12,7 +12,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof
 from minijax.ops import elementwise as ops, shape as shaping
 from minijax.ops.convert import convert
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import expand_dims, full, move_axis, reshape
 from minijax.ops.reduce import argmax
 from minijax.ops.sort import sort_key_val, top_k
@@ -110,7 +110,7 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
     sums = jnp.cumsum(p)
     last = shaping.squeeze(shaping.slice(sums, (inputs - 1,), (inputs,)), (0,))
     drawn = uniform(key, shape, dtype)
-    return convert(jnp.searchsorted(sums, ops.mul(last, ops.sub(literal(drawn, 1), drawn))), index)
+    return convert(jnp.searchsorted(sums, ops.mul(last, ops.sub(scalar_like(drawn, 1), drawn))), index)
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,

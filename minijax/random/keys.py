@@ -122,7 +122,7 @@ def _impl_of(name: str, impl: Any, dtype: Any) -> PRNGImpl:
     return resolve_impl(impl if dtype is None else dtype)
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """A raw key of uint32 words made from an integer; a typed one if `jax_enable_custom_prng` is set."""
     made = _seeded("PRNGKey", seed, resolve_impl(impl))
     return made if config.enable_custom_prng.value else random_unwrap_p.bind(made)

@@ -13,7 +13,7 @@ from minijax.numpy.selecting import where
 from minijax.numpy.ufuncs import clip
 from minijax.ops import elementwise as ops, shape as shaping
 from minijax.ops.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
-from minijax.ops.families import literal
+from minijax.ops.families import scalar_like
 from minijax.ops.moving import full, reshape
 from minijax.ops.sharding import explicit_sharding
 from minijax.random.keys import single_key
@@ -100,7 +100,7 @@ def _uniform(key, shape, dtype, minval, maxval):
     width = 8 if info.nmant < 8 else info.bits
     word = dtypes.BY_NAME[f"uint{info.bits}"]
     drawn = convert(random_bits_p.bind(key, bit_width=width, shape=shape), word)
-    mantissa = ops.shift_right_logical(drawn, literal(drawn, width - info.nmant))
+    mantissa = ops.shift_right_logical(drawn, scalar_like(drawn, width - info.nmant))
     one = np.ones((), dtype)
     number = bitcast_convert_type(ops.bitwise_or(mantissa, one.view(word)[()]), dtype)
     scaled = ops.add(ops.mul(ops.sub(number, one[()]), ops.sub(high, low)), low)
@@ -130,7 +130,7 @@ def _fitted(x: Any, dtype: np.dtype) -> Any:
     own, other = dtypes.iinfo(aval.dtype), dtypes.iinfo(dtype)
     bounds = [max(int(own.min), int(other.min)), min(int(own.max), int(other.max))]
     if not aval.weak_type:
-        bounds = [literal(x, bound) for bound in bounds]
+        bounds = [scalar_like(x, bound) for bound in bounds]
     return convert(clip(x, *bounds), dtype)
 
 
@@ -148,11 +148,11 @@ def _randint(key, shape, minval, maxval, dtype):
     unsigned = dtypes.BY_NAME[f"uint{info.bits}"]
     more, less = (random_bits_p.bind(k, bit_width=info.bits, shape=shape) for k in split_in_two(key))
     span = convert(ops.sub(high, low), unsigned)
-    one = literal(span, 1)
+    one = scalar_like(span, 1)
     span = ops.select(ops.le(high, low), full(typeof(span).shape, one), span)
     span = ops.select(ops.bitwise_and(beyond, ops.gt(high, low)), ops.add(span, one), span)
     # The high word counts for 2**bits modulo the span, computed without overflow.
-    root = ops.rem(literal(span, 2 ** (info.bits // 2)), span)
+    root = ops.rem(scalar_like(span, 2 ** (info.bits // 2)), span)
     weight = ops.rem(ops.mul(root, root), span)
     offset = ops.add(ops.mul(ops.rem(more, span), weight), ops.rem(less, span))
     return ops.add(low, convert(ops.rem(offset, span), dtype))
@@ -183,7 +183,7 @@ def _bernoulli(key, p, shape, mode):
     if mode == "low":
         return ops.lt(uniform(key, shape, aval.dtype), _ranked(p, len(shape)))
     coarse, fine = unpacked(uniform(key, (2, *shape), aval.dtype))
-    fine = ops.mul(fine, literal(fine, dtypes.finfo(aval.dtype).eps))
+    fine = ops.mul(fine, scalar_like(fine, dtypes.finfo(aval.dtype).eps))
     return ops.lt(fine, ops.sub(_ranked(p, len(shape)), coarse))
 
 
@@ -197,7 +197,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
 @jitted("_rademacher", static=("shape", "dtype"))
 def _rademacher(key, shape, dtype):
     flips = convert(bernoulli(key, 0.5, shape), dtype)
-    return ops.sub(ops.mul(literal(flips, 2), flips), literal(flips, 1))
+    return ops.sub(ops.mul(scalar_like(flips, 2), flips), scalar_like(flips, 1))
 
 
 # ---- continuous distributions -----------------------------------------------------------------------
@@ -211,21 +211,21 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 @jitted("_normal", static=("shape", "dtype"))
 def _normal(key, shape, dtype):
-    if not np.issubdtype(dtype, np.complexfloating):
+    if not dtypes.is_complex(dtype):
         return _normal_real(key, shape, dtype)
     part = dtypes.to_floating_dtype(dtype)
     first, second = split_in_two(key)
     re = convert(_normal_real(first, shape, part), dtype)
     im = convert(_normal_real(second, shape, part), dtype)
     root = convert(np.asarray(sqrt(2), part)[()], dtype)
-    return ops.div(ops.add(re, ops.mul(literal(im, 1j), im)), root)
+    return ops.div(ops.add(re, ops.mul(scalar_like(im, 1j), im)), root)
 
 
 @jitted("_normal_real", static=("shape", "dtype"))
 def _normal_real(key, shape, dtype):
     one = np.ones((), dtype)
     drawn = uniform(key, shape, dtype, np.nextafter(-one, 0 * one)[()], one[()])
-    return ops.mul(literal(drawn, sqrt(2)), ops.erf_inv(drawn))
+    return ops.mul(scalar_like(drawn, sqrt(2)), ops.erf_inv(drawn))
 
 
 def truncated_normal(
@@ -287,8 +287,8 @@ def _gumbel(key, shape, dtype, mode):
     if mode == "low":
         return ops.neg(ops.log(ops.neg(ops.log(_uniform(key, shape, dtype, minval=tiny, maxval=1.0)))))
     high, low = unpacked(_uniform(key, (2, *shape), dtype, minval=0.0, maxval=1.0))
-    is_coarse = ops.ge(high, literal(high, 0.5))
-    finer = ops.add(ops.add(high, ops.mul(literal(low, info.eps), low)), tiny)
+    is_coarse = ops.ge(high, scalar_like(high, 0.5))
+    finer = ops.add(ops.add(high, ops.mul(scalar_like(low, info.eps), low)), tiny)
     drawn = where(is_coarse, high, finer)
     return ops.neg(ops.log(ops.neg(ops.log1p(ops.neg(drawn)))))
 
@@ -323,4 +323,4 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 @jitted("_cauchy", static=("shape", "dtype"))
 def _cauchy(key, shape, dtype):
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).eps, dtype)[()], 1.0)
-    return ops.tan(ops.mul(literal(drawn, pi), ops.sub(drawn, literal(drawn, 0.5))))
+    return ops.tan(ops.mul(scalar_like(drawn, pi), ops.sub(drawn, scalar_like(drawn, 0.5))))

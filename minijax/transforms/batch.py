@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from minijax.base import cache, source, stack
+from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
@@ -163,22 +164,45 @@ def _batch(fun, axis, values, dims, tag):
 
 
 @state.traced_cache
-def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, dims: tuple, out_dims: tuple) -> tuple[ClosedJaxpr, tuple]:
-    """The jaxpr over batched inputs, and its results' dims.
+def batch_jaxpr(
+    closed: ClosedJaxpr, axis: Axis, dims: tuple, instantiate: bool | tuple[bool, ...] = False
+) -> tuple[ClosedJaxpr, Mask]:
+    """The jaxpr over inputs batched at `dims`, whose batched results have the axis in front; and which those are.
 
-    An entry of `out_dims` is an int where the result must be batched there, None where it may stay as it is,
-    and ... where it must be batched in front if it is.
+    Results that `instantiate` marks (one flag for all, or one for each) are batched in any case.
     """
-    found: list = []
+
+    def destinations(result_dims):
+        instantiated = (instantiate,) * len(result_dims) if isinstance(instantiate, bool) else instantiate
+        return [None if d is None and not flag else 0 for d, flag in zip(result_dims, instantiated, strict=True)]
+
+    batched, out_dims = _batched(closed, axis, dims, destinations)
+    return batched, Mask([d is not None for d in out_dims])
+
+
+@state.traced_cache
+def batch_jaxpr_axes(
+    closed: ClosedJaxpr, axis: Axis, dims: tuple, out_dims: tuple | None = None
+) -> tuple[ClosedJaxpr, tuple]:
+    """The jaxpr over inputs batched at `dims`, and its results' dims.
+
+    A result is batched where `out_dims` has an int; where it has None, or is None, as the operations left it.
+    """
+
+    def destinations(result_dims):
+        return [d if to is None else to for d, to in zip(result_dims, out_dims or result_dims, strict=True)]
+
+    return _batched(closed, axis, dims, destinations)
+
+
+def _batched(closed: ClosedJaxpr, axis: Axis, dims: tuple, destinations: Callable) -> tuple[ClosedJaxpr, tuple]:
+    out_dims: list = []
 
     def run(*args):
         body = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
         results, result_dims = batch_flat(body, axis, args, dims)
-        found[:] = [
-            want if type(want) is int else 0 if want is ... and d is not None else d
-            for d, want in zip(result_dims, out_dims, strict=True)
-        ]
-        return [place(x, d, want, axis) for x, d, want in zip(results, result_dims, found, strict=True)]
+        out_dims[:] = destinations(result_dims)
+        return [place(x, d, to, axis) for x, d, to in zip(results, result_dims, out_dims, strict=True)]
 
     avals = [
         a if d is None else a.update(shape=(*a.shape[:d], axis.size, *a.shape[d:]))
@@ -186,7 +210,7 @@ def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, dims: tuple, out_dims: tuple) -
     ]
     info = closed.debug_info._replace(result_paths=None)
     jaxpr, consts = trace_to_jaxpr(run, avals, info)
-    return ClosedJaxpr(jaxpr, consts), tuple(found)
+    return ClosedJaxpr(jaxpr, consts), tuple(out_dims)
 
 
 register_value_type(BatchTracer, attrgetter("aval"))

@@ -1,9 +1,10 @@
 """Lifting out of a jaxpr what depends on some inputs only: loop invariants, known parts of calls."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minijax.base import cache
+from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, constants_to_inputs, trace_to_jaxpr
@@ -15,7 +16,7 @@ class Hoisted(NamedTuple):
 
     early: ClosedJaxpr  # early inputs -> (early results, saved values)
     late: ClosedJaxpr  # (saved values, late inputs) -> late results
-    out_late: tuple[bool, ...]
+    out_late: Mask
     saved: int
 
 
@@ -23,19 +24,21 @@ class Hoisted(NamedTuple):
 def hoist_jaxpr(closed: ClosedJaxpr, late_in: tuple[bool, ...], late_out: tuple[bool, ...]) -> Hoisted:
     """Splits a jaxpr for its late inputs; the results that `late_out` marks are late in any case."""
     closed = discharged(closed)
-    marked, found = list(zip(closed.in_avals, late_in, strict=True)), []
+    early_avals, late_avals = Mask(late_in).partition(closed.in_avals)
+    late_part: list[Any] = []
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
 
     def early(*xs):
-        late, rest = JaxprTrace(state.current_trace(), info), iter(xs)
-        outs = run_in_parts(late, closed, [late.new_arg(a) if w else next(rest) for a, w in marked])
-        out_late = tuple(w or _belongs(x, late) for x, w in zip(outs, late_out, strict=True))
-        body, saved = _late_part(late, [x for x, is_late in zip(outs, out_late, strict=True) if is_late])
-        found[:] = [body, out_late, len(saved)]
-        return [*(x for x, is_late in zip(outs, out_late, strict=True) if not is_late), *saved]
+        late = JaxprTrace(state.current_trace(), info)
+        outs = run_in_parts(late, closed, Mask(late_in).merge(xs, map(late.new_arg, late_avals)))
+        out_late = Mask([_belongs(x, late) for x in outs]) | late_out
+        early_outs, late_outs = out_late.partition(outs)
+        body, residuals = _late_part(late, late_outs)
+        late_part[:] = body, out_late, len(residuals)
+        return [*early_outs, *residuals]
 
-    known, consts = trace_to_jaxpr(early, [a for a, is_late in marked if not is_late], info)
-    return Hoisted(ClosedJaxpr(known, consts), *found)
+    jaxpr, consts = trace_to_jaxpr(early, early_avals, info)
+    return Hoisted(ClosedJaxpr(jaxpr, consts), *late_part)
 
 
 def run_in_parts(late: JaxprTrace, closed: ClosedJaxpr, operands: Sequence) -> list:
@@ -66,38 +69,44 @@ def _process(late: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:
 def _late_part(late: JaxprTrace, results: Sequence) -> tuple[ClosedJaxpr, list]:
     jaxpr, consts = late.to_jaxpr(results)
     late.finish()
-    pairs = list(zip(jaxpr.constvars, consts, strict=True))
-    place = {v: i for i, v in enumerate(_constants_in_order(jaxpr))}
-    saved = sorted([(v, c) for v, c in pairs if isinstance(c, Tracer)], key=lambda pair: place[pair[0]])
-    fixed = [(v, c) for v, c in pairs if not isinstance(c, Tracer)]
-    opened = constants_to_inputs(jaxpr.replace(constvars=[v for v, _ in saved]))
-    closed = ClosedJaxpr(opened.replace(constvars=[v for v, _ in fixed]), [c for _, c in fixed])
-    return closed, [c for _, c in saved]
+    values = dict(zip(jaxpr.constvars, consts, strict=True))
+    residuals = [v for v in _constvars_in_order_of_jax(jaxpr) if isinstance(values[v], Tracer)]
+    fixed = [v for v, x in values.items() if not isinstance(x, Tracer)]
+    opened = constants_to_inputs(jaxpr.replace(constvars=residuals)).replace(constvars=fixed)
+    return ClosedJaxpr(opened, [values[v] for v in fixed]), [values[v] for v in residuals]
 
 
-def _constants_in_order(jaxpr: Jaxpr) -> list[Var]:
-    """The constvars in the order in which jax finds them: by a depth-first walk from the results."""
+def _constvars_in_order_of_jax(jaxpr: Jaxpr) -> list[Var]:
+    """The constvars in jax's order, to which residuals are held: a topological order of the graph from the results.
+
+    Constvars that no result depends on come last.
+    """
     parents = {v: [a for a in e.invars if type(a) is Var] for e in jaxpr.eqns for v in e.outvars}
     ends = list(dict.fromkeys(v for v in jaxpr.outvars if type(v) is Var))
-    children: dict[Var, int] = {}
-    stack = list(ends)
-    while stack:
-        v = stack.pop()
-        children[v] = children.get(v, 0) + 1
-        if children[v] == 1:
-            stack.extend(parents.get(v, ()))
-    for v in ends:
-        children[v] -= 1
-    ready, order = [v for v in ends if not children[v]], []
+    children = _reads_of_each(ends, parents)
+    ready = [v for v in ends if not children[v]]
+    order = []
     while ready:
         order.append(ready.pop())
         for parent in parents.get(order[-1], ()):
             children[parent] -= 1
             if not children[parent]:
                 ready.append(parent)
-    constants = set(jaxpr.constvars)
-    reached = [v for v in reversed(order) if v in constants]
-    return [*reached, *(v for v in jaxpr.constvars if v not in children)]
+    constvars = set(jaxpr.constvars)
+    return [*(v for v in reversed(order) if v in constvars), *(v for v in jaxpr.constvars if v not in children)]
+
+
+def _reads_of_each(ends: Sequence[Var], parents: dict[Var, list[Var]]) -> dict[Var, int]:
+    """How often each variable that the `ends` depend on is read on the way to them."""
+    reads: dict[Var, int] = dict.fromkeys(ends, 0)
+    seen, stack = set(ends), list(ends)
+    while stack:
+        for parent in parents.get(stack.pop(), ()):
+            reads[parent] = reads.get(parent, 0) + 1
+            if parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return reads
 
 
 @cache.weak_cache

@@ -1,15 +1,17 @@
 """Forward-mode differentiation: each operation runs with its tangent beside it."""
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
 from minijax.base import stack
+from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import Trace, Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
-from minijax.ops.zeros import instantiate
+from minijax.ops.zeros import instantiate, nonzero_mask
 
 
 class JVPTracer(Tracer):
@@ -124,26 +126,23 @@ def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list
 @state.traced_cache
 def jvp_jaxpr(
     closed: ClosedJaxpr, nonzeros: tuple[bool, ...], instantiate_out: tuple[bool, ...]
-) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+) -> tuple[ClosedJaxpr, Mask]:
     """The jaxpr (primals, nonzero tangents) -> (results, nonzero tangents), and which results have one."""
-    out_nonzeros: list[bool] = []
+    nonzeros, out_nonzeros = Mask(nonzeros), Mask()
 
     def pushed(*args):
-        primals, rest = args[: len(nonzeros)], iter(args[len(nonzeros) :])
-        tangents = [
-            next(rest) if nz else Zero(typeof(p).to_tangent_aval()) for p, nz in zip(primals, nonzeros, strict=True)
-        ]
+        nonlocal out_nonzeros
+        primals, rest = args[: len(nonzeros)], args[len(nonzeros) :]
         run = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
-        results, result_tangents = jvp_flat(run, primals, tangents)
-        kept = [instantiate(t) if keep else t for t, keep in zip(result_tangents, instantiate_out, strict=True)]
-        out_nonzeros[:] = [type(t) is not Zero for t in kept]
-        return [*results, *(t for t in kept if type(t) is not Zero)]
+        results, tangents = jvp_flat(run, primals, with_zeros(primals, nonzeros.merge(repeat(None), rest)))
+        tangents = [instantiate(t) if keep else t for t, keep in zip(tangents, instantiate_out, strict=True)]
+        out_nonzeros = nonzero_mask(tangents)
+        return [*results, *out_nonzeros.marked(tangents)]
 
-    avals = closed.in_avals
-    tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzeros, strict=True) if nz]
+    tangent_avals = [a.to_tangent_aval() for a in nonzeros.marked(closed.in_avals)]
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
-    jaxpr, consts = trace_to_jaxpr(pushed, [*avals, *tangent_avals], info)
-    return ClosedJaxpr(jaxpr, consts), tuple(out_nonzeros)
+    jaxpr, consts = trace_to_jaxpr(pushed, [*closed.in_avals, *tangent_avals], info)
+    return ClosedJaxpr(jaxpr, consts), out_nonzeros
 
 
 register_value_type(JVPTracer, attrgetter("aval"))

@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from minijax.base import dtypes, stack
+from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
 from minijax.ir.trace import JaxprTrace, JaxprTracer, Trace, Tracer, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
@@ -98,11 +99,11 @@ class LinearizeTrace(DualTrace):
         return self.join(results, tangents)
 
     def _process_own(self, primitive, primals, tangents, params):
-        nonzeros = [t is not None for t in tangents]
+        nonzeros = Mask([t is not None for t in tangents])
         with state.set_current_trace(self.parent):
             results, out_nonzeros, push = primitive.linearize(nonzeros, primals, **params)
         with state.set_current_trace(self.tangent_trace):
-            pushed = iter(push(*[t for t in tangents if t is not None]))
+            pushed = iter(push(*nonzeros.marked(tangents)))
         return [
             LinearizeTracer(self, r, next(pushed)) if nz else r for r, nz in zip(results, out_nonzeros, strict=True)
         ]
@@ -152,7 +153,7 @@ class Linearized(NamedTuple):
 
     primal: ClosedJaxpr  # inputs -> (results, residuals)
     tangent: ClosedJaxpr  # (residuals, nonzero tangents) -> nonzero result tangents
-    out_nonzeros: tuple[bool, ...]
+    out_nonzeros: Mask
     residuals: int
 
 
@@ -161,44 +162,34 @@ def linearize_jaxpr(
     closed: ClosedJaxpr, nonzeros: tuple[bool, ...], instantiate_out: tuple[bool, ...] | None = None
 ) -> Linearized:
     """Splits a jaxpr for the tangents of its `nonzeros` inputs."""
-    found: dict[str, Any] = {}
+    linear_part: list[Any] = []
 
     def primal(*args):
-        def run(*xs):
-            return eval_jaxpr(closed.jaxpr, closed.consts, *xs)
-
-        results, out_nonzeros, jaxpr, residuals = linearize_flat(run, args, nonzeros)
-        zeros: list[Any] = []
+        run = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
+        results, out_nonzeros, jaxpr, values = linearize_flat(run, args, nonzeros)
+        residual = [isinstance(x, Tracer) for x in values]
         if instantiate_out is not None:
-            jaxpr, zeros, out_nonzeros = _instantiated(jaxpr, results, out_nonzeros, instantiate_out)
-        pairs = list(zip(jaxpr.constvars, [*residuals, *zeros], strict=True))
-        keep = [(v, r) for i, (v, r) in enumerate(pairs) if isinstance(r, Tracer) or i >= len(residuals)]
-        fixed = [(v, r) for v, r in pairs[: len(residuals)] if not isinstance(r, Tracer)]
-        tangent = constants_to_inputs(jaxpr.replace(constvars=[v for v, _ in keep]))
-        found["tangent"] = ClosedJaxpr(tangent.replace(constvars=[v for v, _ in fixed]), [r for _, r in fixed])
-        found["out_nonzeros"], found["residuals"] = tuple(out_nonzeros), len(keep)
-        return [*results, *(r for _, r in keep)]
+            jaxpr, zeros, out_nonzeros = _instantiated(jaxpr, results, Mask(out_nonzeros), Mask(instantiate_out))
+            values, residual = [*values, *zeros], [*residual, *(True,) * len(zeros)]
+        fixed, residuals = Mask(residual).partition(jaxpr.constvars)
+        fixed_values, residual_values = Mask(residual).partition(values)
+        tangent = constants_to_inputs(jaxpr.replace(constvars=residuals)).replace(constvars=fixed)
+        linear_part[:] = ClosedJaxpr(tangent, fixed_values), Mask(out_nonzeros), len(residuals)
+        return [*results, *residual_values]
 
     jaxpr, consts = trace_to_jaxpr(primal, closed.in_avals, closed.debug_info._replace(result_paths=None))
-    made, _ = prune_closed(ClosedJaxpr(jaxpr, consts), (True,) * len(jaxpr.outvars), True)
-    return Linearized(made, **found)
+    pruned, _ = prune_closed(ClosedJaxpr(jaxpr, consts), (True,) * len(jaxpr.outvars), True)
+    return Linearized(pruned, *linear_part)
 
 
-def _instantiated(
-    jaxpr: Jaxpr, results: Sequence, out_nonzeros: Sequence[bool], wanted: Sequence[bool]
-) -> tuple[Jaxpr, list, list[bool]]:
+def _instantiated(jaxpr: Jaxpr, results: Sequence, nonzeros: Mask, instantiated: Mask) -> tuple[Jaxpr, list, Mask]:
     """The linear jaxpr that reads from new constvars the zeros of results that must have a tangent."""
-    have, constvars, zeros, outvars = iter(jaxpr.outvars), list(jaxpr.constvars), [], []
-    for r, nz, want in zip(results, out_nonzeros, wanted, strict=True):
-        if nz:
-            outvars.append(next(have))
-        elif want:
-            zero = Zero(typeof(r).to_tangent_aval())
-            zeros.append(instantiate(zero))
-            constvars.append(Var(zero.aval))
-            outvars.append(constvars[-1])
-    nonzeros = [nz or want for nz, want in zip(out_nonzeros, wanted, strict=True)]
-    return jaxpr.replace(constvars=constvars, outvars=outvars), zeros, nonzeros
+    missing = Mask([want and not nz for nz, want in zip(nonzeros, instantiated, strict=True)])
+    zeros = [instantiate(Zero(typeof(r).to_tangent_aval())) for r in missing.marked(results)]
+    constvars = [Var(typeof(r).to_tangent_aval()) for r in missing.marked(results)]
+    out_nonzeros = nonzeros | instantiated
+    outvars = Mask(out_nonzeros.marked(missing)).merge(jaxpr.outvars, constvars)
+    return jaxpr.replace(constvars=[*jaxpr.constvars, *constvars], outvars=outvars), zeros, out_nonzeros
 
 
 register_value_type(LinearizeTracer, attrgetter("aval"))

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from minijax.base import cache
+from minijax.base.mask import Mask
 from minijax.ir import effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 
 
 def prune_jaxpr(
     jaxpr: Jaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...] = False
-) -> tuple[Jaxpr, tuple[bool, ...]]:
+) -> tuple[Jaxpr, Mask]:
     """The jaxpr of the outputs wanted, and which inputs it reads; `instantiate` keeps inputs regardless.
 
     The jaxpr itself if there is nothing to drop.
@@ -20,7 +21,7 @@ def prune_jaxpr(
 
 def prune_fresh(
     jaxpr: Jaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...] = False
-) -> tuple[Jaxpr, tuple[bool, ...]]:
+) -> tuple[Jaxpr, Mask]:
     """As `prune_jaxpr`, for a jaxpr that nobody will ask about again."""
     pruned, used_inputs = _pruned(jaxpr, used_outputs, instantiate)
     return pruned or jaxpr, used_inputs
@@ -36,7 +37,7 @@ def _prune_jaxpr(jaxpr, used_outputs, instantiate):
 
 def _pruned(jaxpr, used_outputs, instantiate):
     keep = (instantiate,) * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
-    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    outvars = Mask(used_outputs).marked(jaxpr.outvars)
     live = set(outvars)  # literals too, which are nobody's results
     eqns = []
     for eqn in reversed(jaxpr.eqns):
@@ -54,28 +55,26 @@ def _pruned(jaxpr, used_outputs, instantiate):
         )
         if pruned is not None:
             eqns.append(pruned)
-            live.update(v for v, u in zip(eqn.invars, used_in, strict=True) if u)
+            live.update(Mask(used_in).marked(eqn.invars))
     eqns.reverse()
-    used_inputs = tuple(v in live or k for v, k in zip(jaxpr.invars, keep, strict=True))
+    used_inputs = Mask([v in live or k for v, k in zip(jaxpr.invars, keep, strict=True)])
     if all(used_outputs) and all(used_inputs) and eqns == jaxpr.eqns:
         return None, used_inputs
     info = jaxpr.debug_info
-    new_info = info._replace(
-        arg_names=_chosen(info.arg_names, used_inputs), result_paths=_chosen(info.result_paths, used_outputs)
-    )
+    arg_names, result_paths = _marked(info.arg_names, used_inputs), _marked(info.result_paths, used_outputs)
     return jaxpr.replace(
-        invars=[v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u],
+        invars=used_inputs.marked(jaxpr.invars),
         outvars=outvars,
         eqns=eqns,
         effects=effects.join(*(e.effects for e in eqns if e.effects)),
-        debug_info=new_info,
+        debug_info=info._replace(arg_names=arg_names, result_paths=result_paths),
     ), used_inputs
 
 
-def _chosen(names: Sequence | None, used: Sequence[bool]) -> tuple | None:
+def _marked(names: Sequence | None, used: Sequence[bool]) -> tuple | None:
     if names is None or len(names) != len(used):
         return None
-    return tuple(n for n, u in zip(names, used, strict=True) if u)
+    return tuple(Mask(used).marked(names))
 
 
 def read_variables(jaxpr: Jaxpr) -> set[Var]:
@@ -87,7 +86,7 @@ def read_variables(jaxpr: Jaxpr) -> set[Var]:
 
 def prune_closed(
     closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
-) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+) -> tuple[ClosedJaxpr, Mask]:
     """As `prune_jaxpr`; constants that nothing reads go too. The same jaxpr gives the same one again."""
     kept = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
     pruned, used_inputs = _prune_closed(closed, tuple(used_outputs), kept)

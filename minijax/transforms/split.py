@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.shardings import MEMORY_KINDS
@@ -27,7 +28,7 @@ class Split(NamedTuple):
 
     known: ClosedJaxpr
     late: ClosedJaxpr
-    out_unknown: tuple[bool, ...]
+    out_unknown: Mask
     saved: int
     needed: tuple[int, ...]
 
@@ -89,8 +90,8 @@ def split_jaxpr(
     `also_late` marks results that the late part computes although they are known.
     """
     closed = discharged(closed)
-    jaxpr = closed.jaxpr
-    unknown = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
+    jaxpr, unknown_in = closed.jaxpr, Mask(unknown_in)
+    unknown = set(unknown_in.marked(jaxpr.invars))
     known_eqns: list[JaxprEqn] = []
     late_eqns: list[JaxprEqn] = []
     saveable: dict[Var, bool] = {}
@@ -100,28 +101,31 @@ def split_jaxpr(
         late_eqns += parts.late
         unknown.update(parts.unknown)
         saveable.update(dict.fromkeys(parts.saved, parts.to_round))
-    out_unknown = tuple(type(v) is not Literal and v in unknown for v in jaxpr.outvars)
-    late_outs = tuple(u or w for u, w in zip(out_unknown, also_late or out_unknown, strict=True))
-    known_inputs = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]
-    late, residuals, needed = _late_part(jaxpr, late_eqns, late_outs, unknown_in, saveable, known_inputs)
+    out_unknown = _which(jaxpr.outvars, unknown)
+    late_outs = out_unknown | (also_late or out_unknown)
+    late, residuals, needed = _late_part(jaxpr, late_eqns, late_outs, unknown_in, saveable)
     read = {a for e in known_eqns for a in e.invars if type(a) is Var}
     known_eqns, renamed = _rounded(known_eqns, [v for v in residuals if saveable[v] and v in read and not also_late])
-    outs = [v for v, u in zip(jaxpr.outvars, out_unknown, strict=True) if not u]
-    outs = [renamed.get(v, v) if type(v) is Var else v for v in outs]
-    early = jaxpr.replace(
-        invars=known_inputs,
+    outs = [renamed.get(v, v) if type(v) is Var else v for v in out_unknown.unmarked(jaxpr.outvars)]
+    known = jaxpr.replace(
+        invars=unknown_in.unmarked(jaxpr.invars),
         eqns=known_eqns,
         outvars=[*outs, *(renamed.get(v, v) for v in residuals)],
         debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
     )
-    early, _ = prune_jaxpr(early, (True,) * len(early.outvars), True)
+    known, _ = prune_jaxpr(known, (True,) * len(known.outvars), True)
     return Split(
-        ClosedJaxpr(early, closed.consts), ClosedJaxpr(late, closed.consts), out_unknown, len(residuals), needed
+        ClosedJaxpr(known, closed.consts), ClosedJaxpr(late, closed.consts), out_unknown, len(residuals), needed
     )
 
 
+def _which(atoms: Sequence, variables: set[Var]) -> Mask:
+    """Which of the variables and literals are among `variables`."""
+    return Mask([type(a) is not Literal and a in variables for a in atoms])
+
+
 def _split_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnParts:
-    unknown_in = [type(v) is not Literal and v in unknown for v in eqn.invars]
+    unknown_in = _which(eqn.invars, unknown)
     split = eqn.primitive.split
     if split is not None and (policy is not None or any(unknown_in) or hasattr(split, "rule")):
         return split(eqn, unknown_in, policy)
@@ -132,12 +136,12 @@ def _split_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnPa
         return EqnParts([eqn], [], [], eqn.outvars) if keep else EqnParts([eqn], [eqn])
     if not eqn.primitive.dce_inside:
         return EqnParts([], [eqn], eqn.outvars)
-    unknown_out = [_depends(eqn, i, unknown_in) for i in range(len(eqn.outvars))]
-    early = []
-    if not all(unknown_out):
-        _, small = eqn.primitive.dce([not u for u in unknown_out], eqn)
-        early = [small] if small is not None else []
-    return EqnParts(early, [eqn], [v for v, u in zip(eqn.outvars, unknown_out, strict=True) if u])
+    out_unknown = Mask([_depends(eqn, i, unknown_in) for i in range(len(eqn.outvars))])
+    known = []
+    if not all(out_unknown):
+        _, small = eqn.primitive.dce(list(~out_unknown), eqn)
+        known = [small] if small is not None else []
+    return EqnParts(known, [eqn], out_unknown.marked(eqn.outvars))
 
 
 def _offloaded(eqn: JaxprEqn, places: Offloadable) -> EqnParts:
@@ -157,32 +161,32 @@ def _space_named(kind: Any) -> MemorySpace:
     return Host if kind == MEMORY_KINDS[Host] else Device
 
 
-def _depends(eqn: JaxprEqn, result: int, unknown_in: Sequence[bool]) -> bool:
-    used = [i == result for i in range(len(eqn.outvars))]
-    used_in, _ = eqn.primitive.dce(used, eqn)
-    return any(u and k for u, k in zip(used_in, unknown_in, strict=True))
+def _depends(eqn: JaxprEqn, result: int, unknown_in: Mask) -> bool:
+    """Whether a result depends on an operand that is unknown."""
+    used_in, _ = eqn.primitive.dce([i == result for i in range(len(eqn.outvars))], eqn)
+    return any(unknown_in.marked(used_in))
 
 
-def _late_part(jaxpr: Jaxpr, eqns: Sequence[JaxprEqn], out_unknown, unknown_in, saveable, known_inputs):
-    """The late jaxpr without dead equations, the values it needs saved, and the known inputs it needs."""
-    outs = [v for v, u in zip(jaxpr.outvars, out_unknown, strict=True) if u]
-    unknown_inputs = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u]
+def _late_part(
+    jaxpr: Jaxpr, eqns: Sequence[JaxprEqn], outs: Mask, unknown_in: Mask, saveable: dict[Var, bool]
+) -> tuple[Jaxpr, list[Var], tuple[int, ...]]:
+    """The late jaxpr, without dead equations; the residuals, in the order of their use; the known inputs it needs."""
+    known_inputs, unknown_inputs = unknown_in.partition(jaxpr.invars)
     candidates = [v for v in saveable if v not in unknown_inputs]
     whole = jaxpr.replace(
         invars=[*candidates, *known_inputs, *unknown_inputs],
-        outvars=outs,
+        outvars=outs.marked(jaxpr.outvars),
         eqns=eqns,
         debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
     )
-    keep = (False,) * (len(candidates) + len(known_inputs)) + (True,) * len(unknown_inputs)
-    late, used = prune_jaxpr(whole, (True,) * len(outs), keep)
-    n = len(candidates)
+    n, m = len(candidates), len(candidates) + len(known_inputs)
+    keep = (False,) * m + (True,) * len(unknown_inputs)
+    late, used = prune_jaxpr(whole, (True,) * len(whole.outvars), keep)
     order = {v: i for i, v in reversed(list(enumerate(a for e in late.eqns for a in e.invars if type(a) is Var)))}
-    residuals = [v for v, u in zip(candidates, used[:n], strict=True) if u]
+    residuals = [v for v, u in zip(candidates, used, strict=False) if u]
     residuals.sort(key=lambda v: order.get(v, len(order)))
     late = late.replace(invars=[*residuals, *late.invars[len(residuals) :]])
-    needed = tuple(i for i, u in enumerate(used[n : n + len(known_inputs)]) if u)
-    return late, residuals, needed
+    return late, residuals, tuple([i for i, u in enumerate(used[n:m]) if u])
 
 
 def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[JaxprEqn], dict[Var, Var]]:

@@ -4,21 +4,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.base import stack
+from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import AbstractValue, Zero
-from minijax.ops.zeros import add_any, instantiate
+from minijax.ops.zeros import add_any, instantiate, nonzero_mask
 
 
 def linear_variables(jaxpr: Jaxpr, linear: Sequence[bool]) -> set[Var]:
     """The variables that depend on the linear inputs."""
-    found = {v for v, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear}
+    variables = set(Mask(linear).marked(jaxpr.invars))
     for eqn in jaxpr.eqns:
-        if any(type(a) is not Literal and a in found for a in eqn.invars):
-            found.update(eqn.outvars)
-    return found
+        if any(type(a) is not Literal and a in variables for a in eqn.invars):
+            variables.update(eqn.outvars)
+    return variables
 
 
 def _rebind(eqn: JaxprEqn, operands: Sequence) -> list:
@@ -31,10 +32,10 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
 
     `Zero` stands for cotangents known to be zero, on both sides.
     """
-    linear_inputs = [type(a) is Linear for a in args]
+    linear_inputs = Mask([type(a) is Linear for a in args])
     linear = linear_variables(jaxpr, linear_inputs)
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-    env.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if type(a) is not Linear)
+    env.update(zip(linear_inputs.unmarked(jaxpr.invars), linear_inputs.unmarked(args), strict=True))
     for eqn in jaxpr.eqns:
         if eqn.outvars and eqn.outvars[0] in linear or any(v in linear for v in eqn.outvars):
             continue
@@ -79,29 +80,26 @@ def transpose_jaxpr(
     nonzero_cts: tuple[bool, ...],
     instantiate_in: tuple[bool, ...] | bool = False,
     ct_avals: tuple[AbstractValue, ...] | None = None,
-) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """The jaxpr (nonlinear inputs, nonzero cotangents) -> nonzero cotangents of the linear inputs; and
-    which.
+) -> tuple[ClosedJaxpr, Mask]:
+    """The jaxpr (nonlinear inputs, nonzero cotangents) -> nonzero cotangents of linear inputs, and which are nonzero.
 
     `ct_avals` are the types of the cotangents, where they are not what the results' types say.
     """
+    linear, nonzero_cts, nonzero_in = Mask(linear), Mask(nonzero_cts), Mask()
     ct_avals = tuple(a.to_ct_aval() for a in closed.out_avals) if ct_avals is None else ct_avals
-    found: list[bool] = []
-    wanted = (instantiate_in,) * sum(linear) if isinstance(instantiate_in, bool) else instantiate_in
-    known = len(linear) - sum(linear)
+    instantiated = (instantiate_in,) * sum(linear) if isinstance(instantiate_in, bool) else instantiate_in
+    known_avals, linear_avals = linear.partition(closed.in_avals)
 
     def transposed(*args):
-        nonlinear, cts = iter(args[:known]), iter(args[known:])
-        inputs = [Linear(a) if lin else next(nonlinear) for a, lin in zip(closed.in_avals, linear, strict=True)]
-        cts_out = [next(cts) if nz else Zero(a) for a, nz in zip(ct_avals, nonzero_cts, strict=True)]
-        results = backward(closed.jaxpr, closed.consts, inputs, cts_out)
-        results = [ct for ct, lin in zip(results, linear, strict=True) if lin]
-        results = [instantiate(ct) if w else ct for ct, w in zip(results, wanted, strict=True)]
-        found[:] = [type(ct) is not Zero for ct in results]
-        return [ct for ct in results if type(ct) is not Zero]
+        nonlocal nonzero_in
+        known, cts = args[: len(known_avals)], args[len(known_avals) :]
+        zeros = map(Zero, nonzero_cts.unmarked(ct_avals))
+        inputs = linear.merge(known, map(Linear, linear_avals))
+        cts_in = linear.marked(backward(closed.jaxpr, closed.consts, inputs, nonzero_cts.merge(zeros, cts)))
+        cts_in = [instantiate(ct) if keep else ct for ct, keep in zip(cts_in, instantiated, strict=True)]
+        nonzero_in = nonzero_mask(cts_in)
+        return nonzero_in.marked(cts_in)
 
-    avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
-    avals += [a for a, nz in zip(ct_avals, nonzero_cts, strict=True) if nz]
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
-    jaxpr, consts = trace_to_jaxpr(transposed, avals, info)
-    return ClosedJaxpr(jaxpr, consts), tuple(found)
+    jaxpr, consts = trace_to_jaxpr(transposed, [*known_avals, *nonzero_cts.marked(ct_avals)], info)
+    return ClosedJaxpr(jaxpr, consts), nonzero_in

@@ -18,7 +18,7 @@ from minijax.ops import moving
 from minijax.ops.convert import stop_gradient
 from minijax.ops.dot import Precision, dot_general
 from minijax.ops.elementwise import add
-from minijax.ops.families import Kinds, literal
+from minijax.ops.families import Kinds, scalar_like
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import ScatterDimensionNumbers
 from minijax.ops.scatter import scatter
@@ -81,7 +81,7 @@ def _transposition(pivots: ShapedArray, permutation: ShapedArray) -> ClosedJaxpr
 
     def step(pivots, i, permutation):
         inner = lambda p, q: exchange(p, i, q)  # noqa: E731
-        after = add(i, literal(i, 1))
+        after = add(i, scalar_like(i, 1))
         return [after, *over_batch(inner, typeof(pivots).shape[:-1])(pivots, permutation)]
 
     jaxpr, _ = trace_to_jaxpr(step, [pivots, ShapedArray((), INT32), permutation], DebugInfo("scan", "body"))
@@ -125,7 +125,7 @@ def _push_lu(da: Any, lu: Any, permutation: Any) -> list:
     """The tangent of both factors in one matrix."""
     dtype, (m, n) = typeof(lu).dtype, typeof(lu).shape
     k = min(m, n)
-    zero = literal(lu, 0)
+    zero = scalar_like(lu, 0)
     part = lambda rows, columns: lu if (rows, columns) == (m, n) else slice_(lu, (0, 0), (rows, columns))  # noqa: E731
     product = lambda x, y: dot(x, y, Precision.HIGHEST)  # noqa: E731
     lower = add(pad(tril(part(m, k), -1), zero, ((0, 0, 0), (0, m - k, 0))), eye(m, m, dtype))

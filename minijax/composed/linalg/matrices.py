@@ -12,15 +12,11 @@ from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.dot import Precision, batch_matmul, dot_general
 from minijax.ops.elementwise import add, bitwise_or, conj, div, ge, lt, select
-from minijax.ops.families import literal
+from minijax.ops.families import is_complex, scalar_like
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
 from minijax.ops.scatter import gather
 from minijax.ops.shape import concatenate, diagonal_mask, iota
 from minijax.transforms.batch import batch_flat, place
-
-
-def is_complex(x: Any) -> bool:
-    return np.issubdtype(typeof(x).dtype, np.complexfloating)
 
 
 def _masked(x: Any, offset: int, upper: bool) -> Any:
@@ -28,7 +24,7 @@ def _masked(x: Any, offset: int, upper: bool) -> Any:
     mask = diagonal_mask(*shape[-2:], offset, ge, dtypes.default_int_dtype())
     if len(shape) > 2:
         mask = moving.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-    zeros = moving.full(shape, literal(x, 0), typeof(x).weak_type)
+    zeros = moving.full(shape, scalar_like(x, 0), typeof(x).weak_type)
     return select(mask, zeros, x) if upper else select(mask, x, zeros)
 
 
@@ -64,7 +60,7 @@ def symmetrized(x: Any) -> Any:
     total = (bitwise_or if is_bool else add)(x, adjoint(x))
     dtype = dtypes.to_inexact_dtype(typeof(x).dtype)
     total = total if dtype == typeof(x).dtype else convert(total, dtype, weak_type=is_bool)
-    return div(total, 2.0 if is_bool else literal(total, 2))
+    return div(total, 2.0 if is_bool else scalar_like(total, 2))
 
 
 def along(x: Any, d: int) -> Any:
@@ -87,7 +83,7 @@ def dot(x: Any, y: Any, precision: Precision | None = None) -> Any:
 
 def from_front(indices: Any, size: int) -> Any:
     """Indices counted from the front."""
-    return select(lt(indices, literal(indices, 0)), add(indices, literal(indices, size)), indices)
+    return select(lt(indices, scalar_like(indices, 0)), add(indices, scalar_like(indices, size)), indices)
 
 
 def take_rows(x: Any, indices: Any) -> Any:
@@ -95,7 +91,7 @@ def take_rows(x: Any, indices: Any) -> Any:
     rows, columns = typeof(x).shape
     indices = moving.expand_dims(from_front(indices, rows), (1,))
     if not rows * columns:
-        return moving.full((typeof(indices).shape[0], columns), literal(x, 0))
+        return moving.full((typeof(indices).shape[0], columns), scalar_like(x, 0))
     return gather(
         x, indices, GatherDimensionNumbers((1,), (0,), (0,)), (1, columns), mode=GatherScatterMode.PROMISE_IN_BOUNDS
     )
@@ -112,7 +108,7 @@ def diagonal(x: Any) -> Any:
     *batch, n, _ = typeof(x).shape
     indices, d = on_diagonal(iota(np.int32, n), n), len(batch)
     if not typeof(x).size:
-        return moving.full((*batch, n), literal(x, 0))
+        return moving.full((*batch, n), scalar_like(x, 0))
     numbers = GatherDimensionNumbers(tuple(range(d)), (d, d + 1), (d, d + 1))
     return gather(x, indices, numbers, (*batch, 1, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 

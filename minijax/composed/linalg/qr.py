@@ -4,7 +4,7 @@ from typing import Any
 
 from minijax.base import dtypes
 from minijax.composed.linalg.lu import lu, lu_solve
-from minijax.composed.linalg.matrices import adjoint, dot, from_front, is_complex, over_batch, tril, triu, typed
+from minijax.composed.linalg.matrices import adjoint, dot, from_front, over_batch, tril, triu, typed
 from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.composed.linalg.triangular import triangular_solve
 from minijax.control.loops import fori_loop
@@ -12,7 +12,7 @@ from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
 from minijax.ops.dot import Precision, dot_general
 from minijax.ops.elementwise import add, conj, mul, real, sub
-from minijax.ops.families import emit, literal
+from minijax.ops.families import emit, is_complex, scalar_like
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
 from minijax.ops.scatter import gather
@@ -192,7 +192,7 @@ def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | Non
     k = m if full_matrices else min(m, n)
     if not m or not n:
         unit = moving.broadcast_to_shape(eye(m, k, dtype, typeof(x).ndim), (*batch, m, k))
-        empty = [unit, moving.full((*batch, k, n), literal(x, 0))]
+        empty = [unit, moving.full((*batch, k, n), scalar_like(x, 0))]
         return [*empty, moving.full((*batch, n), INT32.type(0))] if pivoting else empty
     if pivoting:
         free = moving.full((*batch, n), INT32.type(0))
@@ -203,7 +203,7 @@ def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | Non
         q = householder_product(_corner(packed, m, m), taus)
     elif full_matrices:
         growth = [(0, 0, 0)] * (len(batch) + 1) + [(0, m - n, 0)]
-        q = householder_product(pad(packed, literal(x, 0), growth), taus)
+        q = householder_product(pad(packed, scalar_like(x, 0), growth), taus)
     else:
         q = householder_product(packed, taus)
         packed = _corner(packed, n, n)
@@ -272,7 +272,7 @@ def _push_full(dx: Any, q: Any, r: Any) -> tuple:
     change = sub(d_lower, dot(yt, d_upper))
     d_more = sub(moved, dot(slope, adjoint(change)))
     dq = concatenate([dq, d_more], ndim - 1)
-    zeros = moving.full((*typeof(dx).shape[:-2], m - n, n), literal(dx, 0))
+    zeros = moving.full((*typeof(dx).shape[:-2], m - n, n), scalar_like(dx, 0))
     return dq, concatenate([dr, zeros], ndim - 2)
 
 

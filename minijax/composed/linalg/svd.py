@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot, is_complex, on_diagonal, transposed, typed
+from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot, on_diagonal, transposed, typed
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.dot import Precision
 from minijax.ops.elementwise import add, conj, div, eq, mul, real, sub
-from minijax.ops.families import emit, literal
+from minijax.ops.families import emit, is_complex, scalar_like
 from minijax.ops.indexing import ScatterDimensionNumbers
 from minijax.ops.scatter import scatter
 from minijax.ops.shape import eye, iota, slice as slice_
@@ -170,15 +170,15 @@ def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) 
     """Tangents of the left and right singular vectors, as columns."""
     u, ut, v, vt = sides
     ndim, k = typeof(u).ndim, typeof(s).shape[-1]
-    one = literal(s, 1)
+    one = scalar_like(s, 1)
     squares = mul(add(row, transposed(row)), sub(row, transposed(row)))
     same = eye(k, k, typeof(s).dtype)
     same = moving.expand_dims(same, tuple(range(ndim - 2)))
     weights = sub(div(one, add(squares, same)), same)
     right, left = mul(typed(row, u), inner), mul(transposed(typed(row, u)), inner)
-    zero = convert(eq(s, literal(s, 0)), typeof(s).dtype)
+    zero = convert(eq(s, scalar_like(s, 0)), typeof(s).dtype)
     inverse = _diagonal_matrix(sub(div(one, add(s, zero)), zero))
-    turn = mul(mul(literal(inner, 0.5), sub(inner, adjoint(inner))), typed(inverse, u))
+    turn = mul(mul(scalar_like(inner, 0.5), sub(inner, adjoint(inner))), typed(inverse, u))
     du = _dot(u, add(mul(typed(weights, u), add(right, adjoint(right))), turn))
     dv = _dot(v, mul(typed(weights, u), add(left, adjoint(left))))
     m, n = typeof(da).shape[-2:]
@@ -195,7 +195,7 @@ def _diagonal_matrix(x: Any) -> Any:
     *batch, n = typeof(x).shape
     d = len(batch)
     at = iota(np.int32, n)
-    zeros = moving.full((*batch, n, n), literal(x, 0))
+    zeros = moving.full((*batch, n, n), scalar_like(x, 0))
     numbers = ScatterDimensionNumbers(tuple(range(d)), (d, d + 1), (d, d + 1))
     return scatter(zeros, on_diagonal(at, n), x, numbers)
 

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from minijax.composed.linalg.matrices import is_complex, matmul, symmetrized, transposed, tril, triu
+from minijax.composed.linalg.matrices import matmul, symmetrized, transposed, tril, triu
 from minijax.composed.linalg.routines import LAPACK, Linalg
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
 from minijax.ops.elementwise import add, conj, div, neg
-from minijax.ops.families import literal
+from minijax.ops.families import is_complex, scalar_like
 from minijax.ops.shape import eye, squeeze
 from minijax.ops.zeros import add_tangents
 
@@ -38,7 +38,7 @@ class Cholesky(Linalg):
         inner = triangular_solve(factor, right, left_side=True, transpose_a=False, lower=True)
         n, ndim = typeof(factor).shape[-1], typeof(factor).ndim
         lower = tril(inner)
-        halves = add(literal(factor, 1), eye(n, n, typeof(factor).dtype))
+        halves = add(scalar_like(factor, 1), eye(n, n, typeof(factor).dtype))
         halves = moving.expand_dims(halves, tuple(range(ndim - 2)))
         return [factor], [matmul(factor, div(lower, halves))]
 

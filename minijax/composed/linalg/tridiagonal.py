@@ -9,7 +9,7 @@ from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.elementwise import div, mul, neg, sub
-from minijax.ops.families import emit, literal
+from minijax.ops.families import emit, scalar_like
 from minijax.ops.indexing import ScatterDimensionNumbers
 from minijax.ops.scatter import scatter_add
 from minijax.ops.shape import concatenate, slice as slice_, squeeze
@@ -69,7 +69,7 @@ class TridiagonalSolve(Linalg):
         n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
         if not n:
             return [None, None, None, cts[0]]
-        outside = literal(d, 0)
+        outside = scalar_like(d, 0)
         lost = _part(du, axis, n - 1, n)
         lower = concatenate([moving.full(typeof(lost).shape, outside), _part(du, axis, 0, n - 1)], axis)
         kept = _part(dl, axis, 1, n)

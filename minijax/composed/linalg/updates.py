@@ -9,7 +9,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops import moving
 from minijax.ops.elementwise import abs as abs_, add, div, eq, gt, mul, neg, select, sqrt, sub
-from minijax.ops.families import FLOAT, emit, literal
+from minijax.ops.families import FLOAT, emit, scalar_like
 from minijax.ops.indexing import ScatterDimensionNumbers
 from minijax.ops.scatter import scatter
 from minijax.ops.shape import slice as slice_, squeeze
@@ -45,7 +45,7 @@ def _by_row(e, target, operands, ins, outs, config, aliases):
 
 
 def _scaled(x: Any, factor: float) -> Any:
-    return mul(moving.full(typeof(x).shape, literal(x, factor)), x)
+    return mul(moving.full(typeof(x).shape, scalar_like(x, factor)), x)
 
 
 def _symmetric_product(a: Any, c: Any, alpha: float, beta: float) -> list:
@@ -88,7 +88,7 @@ def _cholesky_update(r: Any, w: Any) -> list:
     numbers = ScatterDimensionNumbers((0,), (0,), (0,))
     for k in range(n):
         x, y = _item(r, k, k), _item(w, k)
-        c, s = cond(eq(y, literal(y, 0)), lambda x, y: (literal(x, 1), literal(x, 0)), _rotation, x, y)
+        c, s = cond(eq(y, scalar_like(y, 0)), lambda x, y: (scalar_like(x, 1), scalar_like(x, 0)), _rotation, x, y)
         row = _item(r, k)
         by = lambda factor, v: mul(moving.broadcast_to_shape(factor, (n,)), v)  # noqa: E731
         turned = sub(by(c, row), by(s, w))
@@ -111,7 +111,7 @@ def _rotation(x: Any, y: Any) -> tuple:
     sizes = abs_(x), abs_(y)
     size = select(gt(*sizes), *sizes)
     x, y = div(x, size), div(y, size)
-    inverse = div(literal(x, 1), sqrt(add(mul(x, x), mul(y, y))))
+    inverse = div(scalar_like(x, 1), sqrt(add(mul(x, x), mul(y, y))))
     return mul(x, inverse), mul(neg(y), inverse)
 
 
