@@ -48,7 +48,7 @@ def run_in_parts(late: JaxprTrace, closed: ClosedJaxpr, operands: Sequence) -> l
     env.update(zip(jaxpr.invars, operands, strict=True))
     for eqn in jaxpr.eqns:
         with context.entered(eqn.ctx):
-            values = [env[a] if type(a) is Var else a.val for a in eqn.invars]
+            values = [env[a] if isinstance(a, Var) else a.val for a in eqn.invars]
             env.update(zip(eqn.outvars, _process(late, eqn, values), strict=True))
     return [env[a] if isinstance(a, Var) else a.val for a in jaxpr.outvars]
 

@@ -126,7 +126,7 @@ def linearize_flat(
     args = []
     for p, nz in zip(primals, nonzeros, strict=True):
         tangent = tangent_trace.new_arg(typeof(p).to_tangent_aval()) if nz else None
-        moves = nz and tangent.aval.dtype != dtypes.float0
+        moves = tangent is not None and tangent.aval.dtype != dtypes.float0
         args.append(LinearizeTracer(trace, p, tangent) if moves else p)
     try:
         results, tangents = context.run_under(trace, lambda: trace.split(list(fun(*args))))
