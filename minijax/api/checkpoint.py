@@ -13,7 +13,7 @@ from minijax.control.checkpoint import name_p, opened, remat_p
 from minijax.control.jitted import Jitted, signature_of
 from minijax.ir.trace import checked_values
 from minijax.ops.dot import dot_general_p
-from minijax.transforms.split import Offloadable, Recompute, Saveable
+from minijax.transforms.partial_eval_custom import Offloadable, Recompute, Saveable
 
 
 class _Deprecated:

@@ -25,11 +25,11 @@ from minijax.ops.shape import empty_of
 from minijax.ops.zeros import Zero, instantiate, made_varying
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.hoist import Hoisted, hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import PartialEval, partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts, save_all
 from minijax.transforms.prune import prune_closed
-from minijax.transforms.split import EqnParts, save_all
 from minijax.transforms.transpose import transpose_jaxpr
 
 _disable_jit = config.option("disable_jit")
@@ -91,7 +91,7 @@ class Cond(TakesRefs):
         out = either(linearize_jaxpr(b, nonzeros).out_nonzeros for b in branches)
         splits = [linearize_jaxpr(b, nonzeros, out) for b in branches]
         primal, linear = tuple(s.primal for s in splits), tuple(s.tangent for s in splits)
-        known, later = share_saved(primal, linear, len(out))
+        known, later = share_residuals(primal, linear, len(out))
         results = self.bind_all(primals, dict(branches=known, **how))
 
         def push(*tangents):
@@ -99,38 +99,38 @@ class Cond(TakesRefs):
 
         return results[: len(out)], out, push
 
-    def hoist(self, late, operands, is_late, *, branches, **how):
-        if is_late[0]:
-            return late.process(self, operands, dict(branches=branches, **how))
+    def partial_eval(self, staging, operands, unknown_in, *, branches, **how):
+        if unknown_in[0]:
+            return staging.process(self, operands, dict(branches=branches, **how))
         index, *rest = operands
-        waits = tuple(is_late[1:])
-        parts, out = _halves(branches, waits)
+        unknown_rest = tuple(unknown_in[1:])
+        parts, out = _halves(branches, unknown_rest)
         n = out.count(False)
-        early, later = share_saved(tuple(p.early for p in parts), tuple(p.late for p in parts), n)
-        outs = self.bind_all([index, *picked(rest, waits, False)], dict(branches=early, **how))
-        given = [index, *outs[n:], *picked(rest, waits)]
-        done, awaited = iter(outs), iter(late.process(self, given, dict(branches=later, **how)))
-        return [next(awaited if wait else done) for wait in out]
+        known_parts, unknown_parts = share_residuals(tuple(p.known for p in parts), tuple(p.unknown for p in parts), n)
+        outs = self.bind_all([index, *picked(rest, unknown_rest, False)], dict(branches=known_parts, **how))
+        given = [index, *outs[n:], *picked(rest, unknown_rest)]
+        done, staged = iter(outs), iter(staging.process(self, given, dict(branches=unknown_parts, **how)))
+        return [next(staged if unknown else done) for unknown in out]
 
-    def split(self, eqn, unknown_in, policy):
+    def partial_eval_custom(self, eqn, unknown_in, policy):
         if not any(unknown_in):
-            saved = policy(self, *(v.aval for v in eqn.invars), **eqn.params)
-            return EqnParts([eqn], [], [], eqn.outvars) if saved else EqnParts([eqn], [eqn])
+            residuals = policy(self, *(v.aval for v in eqn.invars), **eqn.params)
+            return EqnParts([eqn], [], [], eqn.outvars) if residuals else EqnParts([eqn], [eqn])
         if unknown_in[0]:
             return EqnParts([], [eqn], eqn.outvars)
         index, *rest = eqn.invars
-        waits = tuple(unknown_in[1:])
-        parts, out = _halves(eqn.params["branches"], waits)
-        early, n = tuple(p.early for p in parts), out.count(False)
-        known, unknown, saved, late = picked(eqn.outvars, out, False), picked(eqn.outvars, out), [], eqn
+        unknown_rest = tuple(unknown_in[1:])
+        parts, out = _halves(eqn.params["branches"], unknown_rest)
+        known_parts, n = tuple(p.known for p in parts), out.count(False)
+        known, unknown, residuals, staged = picked(eqn.outvars, out, False), picked(eqn.outvars, out), [], eqn
         if policy is save_all:
-            early, later = share_saved(early, tuple(p.late for p in parts), n)
-            saved = [Var(aval) for aval in early[0].out_avals[n:]]
-            late = _resumed(eqn, later, [index, *saved, *picked(rest, waits)], unknown)
+            known_parts, unknown_parts = share_residuals(known_parts, tuple(p.unknown for p in parts), n)
+            residuals = [Var(aval) for aval in known_parts[0].out_avals[n:]]
+            staged = _resumed(eqn, unknown_parts, [index, *residuals, *picked(rest, unknown_rest)], unknown)
         else:
-            early = tuple(first_results(closed, n) for closed in early)
-        first = _resumed(eqn, early, [index, *picked(rest, waits, False)], [*known, *saved])
-        return EqnParts([first], [late], unknown, [*known, *saved] if policy is save_all else [])
+            known_parts = tuple(first_results(closed, n) for closed in known_parts)
+        first = _resumed(eqn, known_parts, [index, *picked(rest, unknown_rest, False)], [*known, *residuals])
+        return EqnParts([first], [staged], unknown, [*known, *residuals] if policy is save_all else [])
 
     def transpose(self, cts, index, *operands, branches, **how):
         linear = tuple(map(is_linear, operands))
@@ -227,15 +227,15 @@ def _resumed(eqn: JaxprEqn, branches: Branches, invars: list, outvars: list) -> 
     return eqn.replace(params=params, invars=invars, outvars=outvars, effects=joined)
 
 
-def _halves(branches: Branches, waits: tuple[bool, ...]) -> tuple[list[Hoisted], tuple[bool, ...]]:
-    """The branches split for operands that are late; which results are late in any of them."""
+def _halves(branches: Branches, unknown_in: tuple[bool, ...]) -> tuple[list[PartialEval], tuple[bool, ...]]:
+    """The branches split for operands that are unknown; which results are unknown in any of them."""
     nothing = (False,) * len(branches[0].outvars)
-    out = either(hoist_jaxpr(b, waits, nothing).out_late for b in branches)
-    return [hoist_jaxpr(b, waits, out) for b in branches], out
+    out = either(partial_eval_jaxpr(b, unknown_in, nothing).out_unknown for b in branches)
+    return [partial_eval_jaxpr(b, unknown_in, out) for b in branches], out
 
 
 def first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
-    return reordered(closed, tuple(range(len(closed.invars))), tuple(range(count)))
+    return permute_jaxpr(closed, tuple(range(len(closed.invars))), tuple(range(count)))
 
 
 def _as_wide(index: Any, x: Any) -> Any:
@@ -253,36 +253,36 @@ def _own_rows(here: Any, x: Any) -> Any:
 # ---- values that branches hand on -------------------------------------------------------------------
 
 
-def share_saved(early: Branches, late: Branches, kept: int) -> tuple[Branches, Branches]:
-    """Early parts that return, after `kept` results, the same saved values, and late parts that take them."""
-    return _share_saved(early[0], early[1:], late, kept)
+def share_residuals(known: Branches, unknown: Branches, kept: int) -> tuple[Branches, Branches]:
+    """Known parts that return, after `kept` results, the same residuals, and unknown parts that take them."""
+    return _share_residuals(known[0], known[1:], unknown, kept)
 
 
 @cache.weak_cache
-def _share_saved(first: ClosedJaxpr, others: Branches, late: Branches, kept: int) -> tuple[Branches, Branches]:
-    early = (first, *others)
+def _share_residuals(first: ClosedJaxpr, others: Branches, unknown: Branches, kept: int) -> tuple[Branches, Branches]:
+    known = (first, *others)
     slots: list[Any] = []
     places = []
-    for closed in early:
+    for closed in known:
         places.append([])
         for aval in closed.out_avals[kept:]:
             free = (i for i, slot in enumerate(slots) if slot == aval and i not in places[-1])
             place = next(free, len(slots))
             slots += [aval] if place == len(slots) else []
             places[-1].append(place)
-    filled = tuple(_filled(c, kept, at, slots) for c, at in zip(early, places, strict=True))
-    return filled, tuple(widened(c, tuple(at), tuple(slots)) for c, at in zip(late, places, strict=True))
+    filled = tuple(_filled(c, kept, at, slots) for c, at in zip(known, places, strict=True))
+    return filled, tuple(widened(c, tuple(at), tuple(slots)) for c, at in zip(unknown, places, strict=True))
 
 
 def _filled(closed: ClosedJaxpr, kept: int, places: Sequence[int], slots: Sequence) -> ClosedJaxpr:
-    """Puts the saved values into their slots; the other slots get arrays that nobody reads."""
+    """Puts the residuals into their slots; the other slots get arrays that nobody reads."""
     jaxpr = closed.jaxpr
     trace = JaxprTrace(None, jaxpr.debug_info)
     with state.set_current_trace(trace):
-        saved = [trace.atom(empty_of(aval)) for aval in slots]
+        residuals = [trace.atom(empty_of(aval)) for aval in slots]
     for place, v in zip(places, jaxpr.outvars[kept:], strict=True):
-        saved[place] = v
-    outvars, info = [*jaxpr.outvars[:kept], *saved], jaxpr.debug_info._replace(result_paths=None)
+        residuals[place] = v
+    outvars, info = [*jaxpr.outvars[:kept], *residuals], jaxpr.debug_info._replace(result_paths=None)
     return ClosedJaxpr(jaxpr.replace(outvars=outvars, eqns=[*jaxpr.eqns, *trace.eqns], debug_info=info), closed.consts)
 
 

@@ -23,10 +23,10 @@ from minijax.ops.moving import held
 from minijax.ops.zeros import instantiate
 from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts
 from minijax.transforms.prune import prune_closed
-from minijax.transforms.split import EqnParts
 
 _disable_jit = config.option("disable_jit")
 _FLAG = ShapedArray((), np.dtype(np.bool_))
@@ -93,8 +93,8 @@ class While(TakesRefs):
         unknown = [None if nz else Zero(typeof(p).to_tangent_aval()) for p, nz in zip(primals, nonzeros, strict=True)]
         zeros = {i: instantiate(unknown[i]) for i in _wanted(unknown, flags)}
         _, of_body, of_carry = loop.split(flags)
-        late = [f for group in loop.split(flags) for f in [*[False] * len(group), *[True] * sum(group)]]
-        known, _ = _known(pushed, tuple(late))
+        unknown_in = [f for group in loop.split(flags) for f in [*[False] * len(group), *[True] * sum(group)]]
+        known, _ = _known(pushed, tuple(unknown_in))
         outs = self.bind_all(primals, known.params())
 
         def push(*tangents):
@@ -105,16 +105,16 @@ class While(TakesRefs):
 
         return outs, tuple(of_carry), push
 
-    def hoist(self, late, operands, is_late, **params):
-        known, flags = _known(parts_of(params), tuple(is_late))
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        known, flags = _known(parts_of(params), tuple(unknown_in))
         if known is None:
-            return late.process(self, operands, params)
-        early = [x for x, wait in zip(operands, flags, strict=True) if not wait]
-        outs, awaited = iter(self.bind_all(early, known.params())), late.process(self, operands, params)
+            return staging.process(self, operands, params)
+        known_in = [x for x, unknown in zip(operands, flags, strict=True) if not unknown]
+        outs, staged = iter(self.bind_all(known_in, known.params())), staging.process(self, operands, params)
         carry = parts_of(params).split(flags)[2]
-        return [x if wait else next(outs) for x, wait in zip(awaited, carry, strict=True)]
+        return [x if unknown else next(outs) for x, unknown in zip(staged, carry, strict=True)]
 
-    def split(self, eqn, unknown_in, policy):
+    def partial_eval_custom(self, eqn, unknown_in, policy):
         save = policy is not None and policy(self, *(v.aval for v in eqn.invars), **eqn.params)
         if not any(unknown_in):
             return EqnParts([eqn], [], [], eqn.outvars) if save else EqnParts([eqn], [eqn])
@@ -122,14 +122,14 @@ class While(TakesRefs):
         if known is None:
             return EqnParts([], [eqn], eqn.outvars)
         carry = parts_of(eqn.params).split(flags)[2]
-        outs = [v for v, wait in zip(eqn.outvars, carry, strict=True) if not wait]
+        outs = [v for v, unknown in zip(eqn.outvars, carry, strict=True) if not unknown]
         first = eqn.replace(
             params=known.params(),
             outvars=outs,
             effects=effects.join(known.cond.effects, known.body.effects),
-            invars=[v for v, wait in zip(eqn.invars, flags, strict=True) if not wait],
+            invars=[v for v, unknown in zip(eqn.invars, flags, strict=True) if not unknown],
         )
-        unknown = [v for v, wait in zip(eqn.outvars, carry, strict=True) if wait]
+        unknown = [v for v, unknown in zip(eqn.outvars, carry, strict=True) if unknown]
         return EqnParts([first], [eqn], unknown, outs if save else [])
 
     def transpose(self, cts, *operands, **params):
@@ -186,7 +186,7 @@ def _without_refs(
     kinds = {i: a.inner_aval for i, a in pairs if i is not None}
     values = [kinds[i] for i in range(count)]
     test, step = _over_values(cond, of_cond, values), _over_values(body, of_body, values)
-    predicate = reordered(test, tuple(range(len(test.invars))), (count,))
+    predicate = permute_jaxpr(test, tuple(range(len(test.invars))), (count,))
     return Parts(predicate, step, of_cond.count(None), of_body.count(None))
 
 
@@ -275,7 +275,7 @@ def _pushed_loop(
     tangents = [Var(a.to_tangent_aval()) for a, nz in zip(body.out_avals, carry, strict=True) if nz]
     info = cond.debug_info._replace(arg_names=None)
     wider = cond.replace(jaxpr=cond.jaxpr.replace(invars=[*cond.invars, *tangents], debug_info=info))
-    made = Parts(wider, reordered(pushed, order), cond_consts, body_consts + k)
+    made = Parts(wider, permute_jaxpr(pushed, order), cond_consts, body_consts + k)
     return made, (*(False,) * cond_consts, *consts, *carry)
 
 
@@ -305,26 +305,26 @@ def _results(results: Sequence, loop: Parts, flags: Sequence[bool]) -> tuple[lis
 
 @cache.weak_cache
 def _known_loop(
-    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, late: tuple[bool, ...]
+    body: ClosedJaxpr, cond: ClosedJaxpr, cond_consts: int, body_consts: int, unknown: tuple[bool, ...]
 ) -> tuple[Parts | None, tuple[bool, ...]]:
     loop = Parts(cond, body, cond_consts, body_consts)
-    of_cond, of_body, carry = loop.split(late)
+    of_cond, of_body, carry = loop.split(unknown)
 
     def step(carry):
-        parts = hoist_jaxpr(body, (*of_body, *carry), carry)
-        return parts, parts.out_late
+        parts = partial_eval_jaxpr(body, (*of_body, *carry), carry)
+        return parts, parts.out_unknown
 
     parts, carry = fixpoint(step, carry)
-    test = hoist_jaxpr(cond, (*of_cond, *carry), (False,))
-    if test.out_late[0]:
-        return None, late
-    early, flag = (first_results(p.early, n) for p, n in ((parts, carry.count(False)), (test, 1)))
-    return Parts(flag, early, of_cond.count(False), of_body.count(False)), (*of_cond, *of_body, *carry)
+    test = partial_eval_jaxpr(cond, (*of_cond, *carry), (False,))
+    if test.out_unknown[0]:
+        return None, unknown
+    known, flag = (first_results(p.known, n) for p, n in ((parts, carry.count(False)), (test, 1)))
+    return Parts(flag, known, of_cond.count(False), of_body.count(False)), (*of_cond, *of_body, *carry)
 
 
-def _known(loop: Parts, late: tuple[bool, ...]) -> tuple[Parts | None, tuple[bool, ...]]:
-    """The loop of what no late operand reaches, None if one reaches the predicate; which are late."""
-    return _known_loop(loop.body, loop.cond, loop.cond_consts, loop.body_consts, late)
+def _known(loop: Parts, unknown: tuple[bool, ...]) -> tuple[Parts | None, tuple[bool, ...]]:
+    """The loop of what no unknown operand reaches, None if one reaches the predicate; which are unknown."""
+    return _known_loop(loop.body, loop.cond, loop.cond_consts, loop.body_consts, unknown)
 
 
 # ---- the public functions ---------------------------------------------------------------------------
@@ -405,8 +405,8 @@ def _settled(
         return Parts(cond, body, cond_consts, body_consts), stays
     fixed = [body_consts + i for i, stay in enumerate(stays) if stay]
     moving = [body_consts + i for i in kept]
-    inner = reordered(body, (*fixed, *range(body_consts), *moving), tuple(kept))
-    test = reordered(pruned, (*range(cond_consts), *(cond_consts + i for i in kept)))
+    inner = permute_jaxpr(body, (*fixed, *range(body_consts), *moving), tuple(kept))
+    test = permute_jaxpr(pruned, (*range(cond_consts), *(cond_consts + i for i in kept)))
     return Parts(test, inner, cond_consts, body_consts + len(fixed)), stays
 
 

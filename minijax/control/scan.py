@@ -25,11 +25,11 @@ from minijax.ops.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.batch import batch_jaxpr, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.evaluate import operand
-from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
-from minijax.transforms.split import EqnParts, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 _disable_jit = config.option("disable_jit")
@@ -110,9 +110,10 @@ class Scan(TakesRefs):
         ins = (*Mask(consts).order(), *range(slots.consts, len(operands)))
         # (results, references) -> (references, results)
         outs = (*range(n, n + k), *range(n))
-        inner = _with(params, reordered(discharge_jaxpr(closed), ins, outs), Slots(slots.consts - k, slots.carry + k))
+        body = permute_jaxpr(discharge_jaxpr(closed), ins, outs)
+        inner = Slots(slots.consts - k, slots.carry + k)
         values = values_of(operands)
-        return [values[i] for i in ins], inner, lambda results: (results[k:], results[:k])
+        return [values[i] for i in ins], _with(params, body, inner), lambda results: (results[k:], results[:k])
 
     def jvp(self, primals, tangents, **params):
         closed, slots = _body(params)
@@ -126,7 +127,7 @@ class Scan(TakesRefs):
         # (results, tangents) -> (carry, its tangents, stacked results, their tangents)
         outs = interleaved(slots.results(range(m)), pushing.results(range(m, m + sum(out_nonzeros))))
         operands = interleaved(slots.operands(primals), pushing.operands(tangents))
-        carry, ys = both.results(self.bind_all(operands, _with(params, reordered(pushed, ins, outs), both)))
+        carry, ys = both.results(self.bind_all(operands, _with(params, permute_jaxpr(pushed, ins, outs), both)))
         k = m - slots.carry
         results = [*carry[: slots.carry], *ys[:k]]
         return split_tangents(results, [*carry[slots.carry :], *ys[k:]], out_nonzeros)
@@ -142,8 +143,8 @@ class Scan(TakesRefs):
         outs, residuals = self._run_known(parts.primal, len(out_nonzeros), primals, params)
 
         def push(*tangents):
-            given = Mask(nonzeros)
-            tangents = given.merge(map(_zero, given.unmarked(primals)), tangents)
+            zeros = map(_zero, Mask(nonzeros).unmarked(primals))
+            tangents = Mask(nonzeros).merge(zeros, tangents)
             tangents = [instantiate(t) for t in instantiated.marked(tangents)]
             return self.bind_all(*_taking(residuals, parts.tangent, slots.pick(instantiated), tangents, params))
 
@@ -154,7 +155,7 @@ class Scan(TakesRefs):
 
         What depends on the constants alone is run once, before the loop; slices are not copied.
         """
-        slots = Slots(params["num_consts"], params["num_carry"])
+        _, slots = _body(params)
         invariant, body, sources = _invariants_apart(closed, slots, count)
         consts, carry, xs = slots.operands(operands)
         if state.is_eager():
@@ -169,35 +170,35 @@ class Scan(TakesRefs):
         places = {"invariant": computed, "slice": xs, "stacked": results[count:]}
         return results[:count], Residuals([places[kind][i] for kind, i in sources], varies)
 
-    def hoist(self, late, operands, is_late, **params):
-        slots = Slots(params["num_consts"], params["num_carry"])
-        parts, unknown, out_unknown = _partial_eval_body(params, is_late)
-        if not parts.early.eqns and slots.pick(unknown).carry == slots.carry:
-            return late.process(self, operands, params)
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        _, slots = _body(params)
+        parts, unknown, out_unknown = _partial_eval_body(params, unknown_in)
+        if not parts.known.eqns and slots.pick(unknown).carry == slots.carry:
+            return staging.process(self, operands, params)
         known, rest = unknown.partition(operands)
-        known_params = _with(params, parts.early, slots.pick(~unknown))
-        outs, residuals = self._run_known(parts.early, out_unknown.count(False), known, known_params)
-        call = _taking(residuals, parts.late, slots.pick(unknown), rest, params)
-        return out_unknown.merge(outs, late.process(self, *call))
+        known_params = _with(params, parts.known, slots.pick(~unknown))
+        outs, residuals = self._run_known(parts.known, out_unknown.count(False), known, known_params)
+        call = _taking(residuals, parts.unknown, slots.pick(unknown), rest, params)
+        return out_unknown.merge(outs, staging.process(self, *call))
 
-    def split(self, eqn, unknown_in, policy):
-        slots = Slots(eqn.params["num_consts"], eqn.params["num_carry"])
+    def partial_eval_custom(self, eqn, unknown_in, policy):
+        _, slots = _body(eqn.params)
         parts, unknown, out_unknown = _partial_eval_body(eqn.params, unknown_in)
-        known_params = _with(eqn.params, parts.early, slots.pick(~unknown))
+        known_params = _with(eqn.params, parts.known, slots.pick(~unknown))
         known_in, rest = unknown.partition(eqn.invars)
         known_out, unknown_out = out_unknown.partition(eqn.outvars)
         varies = Mask()
 
         def known(*operands):
             nonlocal varies
-            outs, residuals = self._run_known(parts.early, len(known_out), operands, known_params)
+            outs, residuals = self._run_known(parts.known, len(known_out), operands, known_params)
             varies = residuals.stacked
             return [*outs, *residuals.values]
 
         info = eqn.params["jaxpr"].debug_info._replace(arg_names=None, result_paths=None)
         jaxpr, constants = trace_to_jaxpr(known, [v.aval for v in known_in], info)
         eqns, atoms = _spliced(jaxpr, constants, known_in, known_out)
-        invars, params = _taking(Residuals(atoms, varies), parts.late, slots.pick(unknown), rest, eqn.params)
+        invars, params = _taking(Residuals(atoms, varies), parts.unknown, slots.pick(unknown), rest, eqn.params)
         staged = [eqn.replace(invars=invars, outvars=unknown_out, params=params)] if unknown_out else []
         pairs = [_rematerialized(e, policy) if e.primitive is scan_p else (e, e, []) for e in eqns]
         residuals = [v for *_, saved in pairs for v in saved]
@@ -223,7 +224,7 @@ class Scan(TakesRefs):
         back, nonzeros = transpose_jaxpr(body, linear, (True,) * len(ct_avals), instantiated, ct_avals)
         k, n = known.consts, linear.count(False)
         # (known constants, known slices, cts) -> (known constants, cts, known slices)
-        back = reordered(back, (*range(k), *range(n, len(back.invars)), *range(k, n)))
+        back = permute_jaxpr(back, (*range(k), *range(n, len(back.invars)), *range(k, n)))
         results = self.bind_all(
             [*known_consts, *sums, *carry_cts, *nonzero_mask(ys_cts).marked(ys_cts), *known_xs],
             _with({**params, "reverse": not params["reverse"]}, back, Slots(k, sum(running))),
@@ -240,12 +241,12 @@ class Scan(TakesRefs):
         closed, slots = _body(params)
 
         def transform(batched, instantiated):
-            return batch_jaxpr(closed, axis, _in_front(batched), instantiated)
+            return batch_jaxpr(closed, axis, _batch_dims(batched), instantiated)
 
         body, batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
-        wanted = _in_front(batched, slots.consts + slots.carry)
+        wanted = _batch_dims(batched, slots.consts + slots.carry)
         moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, wanted, strict=True)]
-        return self.bind_all(moved, _with(params, body, slots)), _in_front(out_batched, slots.carry)
+        return self.bind_all(moved, _with(params, body, slots)), _batch_dims(out_batched, slots.carry)
 
     def names_axis(self, params):
         return names_in(params["jaxpr"])
@@ -287,8 +288,8 @@ def _with(params: dict, closed: ClosedJaxpr, slots: Slots) -> dict:
     return {**params, "jaxpr": closed, "num_consts": slots.consts, "num_carry": slots.carry}
 
 
-def _in_front(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
-    """The batch axes: the first one, or, behind `unstacked` values, the second, for the first is the steps'."""
+def _batch_dims(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
+    """Where the batch axis is: in front, but, in the values behind `unstacked` ones, behind the axis of the steps."""
     unstacked = len(batched) if unstacked is None else unstacked
     return tuple([int(i >= unstacked) if b else None for i, b in enumerate(batched)])
 
@@ -315,8 +316,8 @@ def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[Any, M
     """The body's known and unknown parts, and which of its inputs and results are unknown."""
 
     def transform(*flags):
-        parts = hoist_jaxpr(params["jaxpr"], *flags)
-        return parts, parts.out_late
+        parts = partial_eval_jaxpr(params["jaxpr"], *flags)
+        return parts, parts.out_unknown
 
     return _carry_fixpoint(params, unknown_in, transform)
 
@@ -331,11 +332,11 @@ def _taking(
     order = (*invariant, *range(n, len(closed.invars)), *varying)
     values = [*residuals.values, *operands]
     inner = slots._replace(consts=slots.consts + len(invariant))
-    return [values[i] for i in order], _with(params, reordered(closed, order), inner)
+    return [values[i] for i in order], _with(params, permute_jaxpr(closed, order), inner)
 
 
 @cache.weak_cache
-def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, list]:
+def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple]:
     """A body, (operands) -> (`results` results, residuals), without what depends on the constants alone.
 
     Returns what runs before the loop, (constants) -> (invariant residuals, constants of the body), the body,
@@ -344,14 +345,14 @@ def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[
     pruned, _ = prune_closed(closed, (True,) * len(closed.outvars), True)
     varying_in = (False,) * slots.consts + (True,) * (len(closed.invars) - slots.consts)
     varying_out = (True,) * results + (False,) * (len(closed.outvars) - results)
-    parts = hoist_jaxpr(pruned, varying_in, varying_out)
-    late = parts.late.jaxpr
-    slices = {v: i for i, v in enumerate(late.invars[parts.saved + slots.carry :])}
-    varying, numbers = late.outvars[results:], count()
-    body = late.replace(outvars=[*late.outvars[:results], *(v for v in varying if v not in slices)])
+    parts = partial_eval_jaxpr(pruned, varying_in, varying_out)
+    jaxpr = parts.unknown.jaxpr
+    slices = {v: i for i, v in enumerate(jaxpr.invars[parts.num_residuals + slots.carry :])}
+    varying, numbers = jaxpr.outvars[results:], count()
+    body = jaxpr.replace(outvars=[*jaxpr.outvars[:results], *(v for v in varying if v not in slices)])
     sources = [("slice", slices[v]) if v in slices else ("stacked", next(numbers)) for v in varying]
-    sources = Mask(parts.out_late[results:]).merge(zip(repeat("invariant"), count()), sources)
-    return parts.early, ClosedJaxpr(body, parts.late.consts), sources
+    sources = Mask(parts.out_unknown[results:]).merge(zip(repeat("invariant"), count()), sources)
+    return parts.known, ClosedJaxpr(body, parts.unknown.consts), tuple(sources)
 
 
 def renamed(eqn: JaxprEqn, names: dict) -> JaxprEqn:
@@ -375,17 +376,17 @@ def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, lis
     """A scan that also returns the residuals that a policy lets be saved, one that starts from them, the residuals."""
     closed, slots = _body(eqn.params)
     n, outs = len(closed.invars), len(closed.outvars)
-    parts = split_jaxpr(closed, (False,) * n, policy, (True,) * outs)
-    if not parts.saved:
+    parts = partial_eval_jaxpr_custom(closed, (False,) * n, policy, (True,) * outs)
+    if not parts.num_residuals:
         return eqn, eqn, []
     residuals = [Var(stacked(a, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
     known = eqn.replace(params=_with(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
-    late = parts.late.jaxpr
-    read = dict(zip(parts.needed, late.invars[parts.saved :], strict=True))
+    staged = parts.staged.jaxpr
+    read = dict(zip(parts.input_residuals, staged.invars[parts.num_residuals :], strict=True))
     taken = Mask([i in read or slots.consts <= i < slots.consts + slots.carry for i in range(n)])
     inputs = [read[i] if i in read else Var(closed.invars[i].aval) for i in taken.marked(range(n))]
     # (residuals, inputs that are read) -> (constants, carry, slices, residuals)
-    body = ClosedJaxpr(late.replace(invars=[*inputs, *late.invars[: parts.saved]]), parts.late.consts)
+    body = ClosedJaxpr(staged.replace(invars=[*inputs, *staged.invars[: parts.num_residuals]]), parts.staged.consts)
     params = _with(eqn.params, body, slots.pick(taken))
     return known, eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals]), residuals
 

@@ -246,11 +246,11 @@ class Primitive:
     def dce(self, used: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
         return [True] * len(eqn.invars), eqn
 
-    # partial evaluation inside a jaxpr (unknown operands): None, all known or all unknown
-    split = None
+    # equation, which operands are unknown, policy -> its known and its staged part; None: it is all one or the other
+    partial_eval_custom = None
 
-    # trace of the late part, operands, which are late -> results; None: the whole equation is late
-    hoist = None
+    # trace of the unknown part, operands, which are unknown -> results; None: the whole equation is unknown
+    partial_eval = None
 
     # equation, which operands are constants, lift -> the equation with more operands, the constants of its
     # jaxprs: lift(jaxpr, which inputs are constants) -> the jaxpr with more inputs in front, what to pass
