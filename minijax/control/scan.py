@@ -1,8 +1,8 @@
 """`scan`: a function run along the leading axis of its arguments, a state carried from step to step."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import count, repeat
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.evaluate import operand
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval import PartialEval, partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import transpose_jaxpr
@@ -76,6 +76,11 @@ def stacked(aval: ShapedArray, length: int) -> ShapedArray:
     return aval.update(shape=(length, *aval.shape))
 
 
+def resized(aval: ShapedArray, *sizes: int) -> ShapedArray:
+    """The type with other sizes in place of its leading one."""
+    return aval.update(shape=(*sizes, *aval.shape[1:]))
+
+
 def interleaved(groups: Sequence[Sequence], others: Sequence[Sequence]) -> tuple:
     """The items of the first group, of the first of the others, of the second group, and so on."""
     return tuple([x for pair in zip(groups, others, strict=True) for group in pair for x in group])
@@ -116,8 +121,8 @@ class Scan(TakesRefs):
         return [values[i] for i in ins], _with(params, body, inner), lambda results: (results[k:], results[:k])
 
     def jvp(self, primals, tangents, **params):
-        closed, slots = _body(params)
-        pushed, nonzeros, out_nonzeros = _carry_fixpoint(params, nonzero_mask(tangents), partial(jvp_jaxpr, closed))
+        _, slots = _body(params)
+        (pushed, _), nonzeros, out_nonzeros = _carry_fixpoint(params, nonzero_mask(tangents), jvp_jaxpr)
         pushing = slots.pick(nonzeros)
         both = Slots(slots.consts + pushing.consts, slots.carry + pushing.carry)
         tangents = [instantiate(t) for t in nonzeros.marked(tangents)]
@@ -133,13 +138,9 @@ class Scan(TakesRefs):
         return split_tangents(results, [*carry[slots.carry :], *ys[k:]], out_nonzeros)
 
     def linearize(self, nonzeros, primals, **params):
-        closed, slots = _body(params)
-
-        def transform(*flags):
-            parts = linearize_jaxpr(closed, *flags)
-            return parts, parts.out_nonzeros
-
-        parts, instantiated, out_nonzeros = _carry_fixpoint(params, nonzeros, transform)
+        _, slots = _body(params)
+        flags_of = attrgetter("out_nonzeros")
+        parts, instantiated, out_nonzeros = _carry_fixpoint(params, nonzeros, linearize_jaxpr, flags_of)
         outs, residuals = self._run_known(parts.primal, len(out_nonzeros), primals, params)
 
         def push(*tangents):
@@ -238,12 +239,12 @@ class Scan(TakesRefs):
         ]
 
     def batch(self, axis, operands, dims, **params):
-        closed, slots = _body(params)
+        _, slots = _body(params)
 
-        def transform(batched, instantiated):
+        def transform(closed, batched, instantiated):
             return batch_jaxpr(closed, axis, _batch_dims(batched), instantiated)
 
-        body, batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
+        (body, _), batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
         wanted = _batch_dims(batched, slots.consts + slots.carry)
         moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, wanted, strict=True)]
         return self.bind_all(moved, _with(params, body, slots)), _batch_dims(out_batched, slots.carry)
@@ -294,11 +295,13 @@ def _batch_dims(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
     return tuple([int(i >= unstacked) if b else None for i, b in enumerate(batched)])
 
 
-def _carry_fixpoint(params: dict, flags: Sequence[bool], transform: Callable) -> tuple[Any, Mask, Mask]:
+def _carry_fixpoint(
+    params: dict, flags: Sequence[bool], transform: Callable, flags_of: Callable = itemgetter(1)
+) -> tuple[Any, Mask, Mask]:
     """The body transformed, with the same flags (nonzero, unknown, batched) for the carry that goes in and comes out.
 
-    `transform(flags of inputs, flags that results have in any case)` gives the transformed body and the flags
-    of its results. Returns that body, the flags of its inputs, and those of its results.
+    `flags_of(transform(body, flags of inputs, flags that results have in any case))` are the flags of the results.
+    Returns what `transform` gives, the flags of the inputs, and those of the results.
     """
     closed, slots = _body(params)
     consts, carry, xs = slots.operands(flags)
@@ -306,20 +309,16 @@ def _carry_fixpoint(params: dict, flags: Sequence[bool], transform: Callable) ->
 
     def step(carry):
         ins = Mask((*consts, *carry, *xs))
-        transformed, outs = transform(ins, (*carry, *ys))
+        transformed = transform(closed, ins, (*carry, *ys))
+        outs = flags_of(transformed)
         return (transformed, ins, outs), outs[: slots.carry]
 
     return fixpoint(step, carry)[0]
 
 
-def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[Any, Mask, Mask]:
+def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[PartialEval, Mask, Mask]:
     """The body's known and unknown parts, and which of its inputs and results are unknown."""
-
-    def transform(*flags):
-        parts = partial_eval_jaxpr(params["jaxpr"], *flags)
-        return parts, parts.out_unknown
-
-    return _carry_fixpoint(params, unknown_in, transform)
+    return _carry_fixpoint(params, unknown_in, partial_eval_jaxpr, attrgetter("out_unknown"))
 
 
 def _taking(
@@ -442,29 +441,32 @@ class Loop:
         x_avals, y_avals = self.slots.operands(ins)[2], self.slots.results(outs)[1]
         pieces = ((0, self.rest), (self.rest, whole)) if self.reverse else ((0, whole), (whole, self.rest))
         parts = [[self._part(x, a, *piece) for piece in pieces] for x, a in zip(xs, x_avals, strict=True)]
-        main = int(self.reverse)
-        made = [[], []]
+        main = int(self.reverse)  # the piece that the loop runs over
+        ys = [[], []]
         if self.trips:
-            carry, made[main] = self._loop(consts, carry, [p[main] for p in parts], y_avals)
+            carry, ys[main] = self._loop(consts, carry, [p[main] for p in parts], y_avals)
         if self.rest:
-            carry, made[1 - main] = self._steps(consts, carry, [p[1 - main] for p in parts], self.rest)
+            carry, ys[1 - main] = self._steps(consts, carry, [p[1 - main] for p in parts], self.rest)
         if not self.trips or not self.rest:
-            return [*carry, *(made[0] or made[1] or map(e.zeros, y_avals))]
-        sized = [[a.update(shape=(n, *a.shape[1:])) for _, n in pieces] for a in y_avals]
-        return [*carry, *map(e.concatenate, zip(*made, strict=True), sized, y_avals, repeat(0))]
+            return [*carry, *(ys[0] or ys[1] or map(e.zeros, y_avals))]
+        sized = [[resized(a, n) for _, n in pieces] for a in y_avals]
+        return [*carry, *map(e.concatenate, zip(*ys, strict=True), sized, y_avals, repeat(0))]
 
     def _part(self, x: str, aval: ShapedArray, start: int, size: int) -> str:
         """`size` slices of an operand from `start` on."""
         if size in (0, self.length):
             return x
-        out, zeros = aval.update(shape=(size, *aval.shape[1:])), (0,) * (aval.ndim - 1)
-        return self.e.slice(x, aval, out, (start, *zeros), (start + size, *aval.shape[1:]))
+        zeros = (0,) * (aval.ndim - 1)
+        return self.e.slice(x, aval, resized(aval, size), (start, *zeros), (start + size, *aval.shape[1:]))
 
-    def _loop(self, consts, carry, blocks, y_avals):
+    def _loop(
+        self, consts: Sequence[str], carry: Sequence[str], blocks: Sequence[str], y_avals: Sequence[ShapedArray]
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """The carry after the trips, and the stacked results."""
         e, index, body = self.e, self.index, self.closed.jaxpr
         const_avals, carry_avals, x_avals = self.slots.operands(body.in_avals)
         flat_xs = [stacked(a, self.trips * self.unroll) for a in x_avals]
-        flat_ys = [a.update(shape=(self.trips * self.unroll, *a.shape[1:])) for a in y_avals]
+        flat_ys = [resized(a, self.trips * self.unroll) for a in y_avals]
         x_types, y_types = self._blocked(flat_xs), self._blocked(flat_ys)
         if self.unroll > 1:
             blocks = list(map(e.reshape, blocks, flat_xs, x_types))
@@ -499,21 +501,22 @@ class Loop:
     def _blocked(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         """Types of stacks of slices, or, if unrolled, of blocks of them."""
         lead = (self.trips,) if self.unroll == 1 else (self.trips, self.unroll)
-        return [a.update(shape=(*lead, *a.shape[1:])) for a in avals]
+        return [resized(a, *lead) for a in avals]
 
     def _call(self, consts, carry, xs):
+        """One step: its carry and its results."""
         return self.slots.results(self.e.call_jaxpr(self.closed, "closed_call", [*consts, *carry, *xs]))
 
     def _steps(self, consts, carry, blocks, size=None):
         """Steps one after the other over blocks of slices."""
         size = size or self.unroll
         x_avals = self.slots.operands(self.closed.in_avals)[2]
-        made: list[Any] = [None] * size
+        rows: list[Any] = [None] * size
         for i in reversed(range(size)) if self.reverse else range(size):
             xs = [self._row(x, a, i, size) for x, a in zip(blocks, x_avals, strict=True)]
-            carry, made[i] = self._call(consts, carry, xs)
+            carry, rows[i] = self._call(consts, carry, xs)
         y_avals = self.slots.results(self.closed.out_avals)[1]
-        return carry, [self._joined(ys, a) for ys, a in zip(zip(*made, strict=True), y_avals, strict=True)]
+        return carry, [self._joined(ys, a) for ys, a in zip(zip(*rows, strict=True), y_avals, strict=True)]
 
     def _row(self, x: str, aval: ShapedArray, i: int, size: int) -> str:
         one, zeros = stacked(aval, 1), (0,) * aval.ndim
@@ -527,7 +530,7 @@ class Loop:
 
     def _row_at(self, x: str, i: str, aval: ShapedArray) -> str:
         """Calls a function that takes the slice numbered `i`."""
-        e, index, out = self.e, self.index, aval.update(shape=aval.shape[1:])
+        e, index, out = self.e, self.index, resized(aval)
         one = stacked(out, 1)
 
         def take(x, i):
@@ -538,7 +541,7 @@ class Loop:
 
     def _put(self, x: str, y: str, i: str, aval: ShapedArray) -> str:
         """Calls a function that writes the slice numbered `i`."""
-        e, index, row = self.e, self.index, aval.update(shape=aval.shape[1:])
+        e, index, row = self.e, self.index, resized(aval)
         one = stacked(row, 1)
 
         def put(x, y, i):
@@ -581,7 +584,7 @@ def scan(
         raise ValueError(f"scan: `unroll` must be a `bool` or a non-negative `int`. Got {unroll}.")
     if _disable_jit.value:
         return _python_loop(f, init, xs_tree, slices, length, reverse)
-    x_avals = [a.update(shape=a.shape[1:]) for a in avals[len(carry) :]]
+    x_avals = list(map(resized, avals[len(carry) :]))
     traced = _trace(f, (*avals[: len(carry)], *x_avals), treedef)
     promoted = _promote(carry, traced)
     if any(a is not b for a, b in zip(promoted, carry, strict=True)):
