@@ -73,9 +73,9 @@ class Remat(TakesRefs):
         return super()._on_values(operands, params)
 
     def discharge(self, operands, refs, *, jaxpr, **params):
-        n, (made, consts) = len(jaxpr.outvars), opened(discharge_jaxpr(closed_of(jaxpr)))
+        n, (body, consts) = len(jaxpr.outvars), opened(discharge_jaxpr(closed_of(jaxpr)))
         flat = [*consts, *values_of(operands)]
-        return flat, {**params, "jaxpr": made}, lambda results: (results[:n], results[n:])
+        return flat, {**params, "jaxpr": body}, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, **params):
         nonzeros = nonzero_mask(tangents)

@@ -245,8 +245,8 @@ class Scan(TakesRefs):
             return batch_jaxpr(closed, axis, _batch_dims(batched), instantiated)
 
         (body, _), batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
-        wanted = _batch_dims(batched, slots.consts + slots.carry)
-        moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, wanted, strict=True)]
+        in_dims = _batch_dims(batched, slots.consts + slots.carry)
+        moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, in_dims, strict=True)]
         return self.bind_all(moved, _with(params, body, slots)), _batch_dims(out_batched, slots.carry)
 
     def names_axis(self, params):
@@ -623,11 +623,11 @@ def _length(slices: Sequence, length: int | None) -> int:
 def _python_loop(f, init, xs_tree, slices, length, reverse):
     if not length:
         raise ValueError("zero-length scan is not supported in disable_jit() mode because the output type is unknown.")
-    carry, made = init, [None] * length
+    carry, rows = init, [None] * length
     for i in reversed(range(length)) if reverse else range(length):
         x = xs_tree.unflatten([index_in_dim(s, i, keepdims=False) for s in slices])
-        carry, made[i] = f(carry, x)
-    return carry, tree.tree_map(lambda *ys: concatenate([expand_dims(y, (0,)) for y in ys], 0), *made)
+        carry, rows[i] = f(carry, x)
+    return carry, tree.tree_map(lambda *ys: concatenate([expand_dims(y, (0,)) for y in ys], 0), *rows)
 
 
 class TracedLoop(NamedTuple):

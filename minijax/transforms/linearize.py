@@ -149,12 +149,11 @@ def prune_residuals(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:
 
 
 class Linearized(NamedTuple):
-    """A jaxpr split into a primal part, whose last results are residuals, and a linear part."""
+    """A jaxpr in a primal and a linear part, and which of its results have a tangent."""
 
     primal: ClosedJaxpr  # inputs -> (results, residuals)
     tangent: ClosedJaxpr  # (residuals, nonzero tangents) -> nonzero result tangents
     out_nonzeros: Mask
-    residuals: int
 
 
 @state.traced_cache
@@ -174,7 +173,7 @@ def linearize_jaxpr(
         fixed, residuals = Mask(residual).partition(jaxpr.constvars)
         fixed_values, residual_values = Mask(residual).partition(values)
         tangent = constants_to_inputs(jaxpr.replace(constvars=residuals)).replace(constvars=fixed)
-        linear_part[:] = ClosedJaxpr(tangent, fixed_values), Mask(out_nonzeros), len(residuals)
+        linear_part[:] = ClosedJaxpr(tangent, fixed_values), Mask(out_nonzeros)
         return [*results, *residual_values]
 
     jaxpr, consts = trace_to_jaxpr(primal, closed.in_avals, closed.debug_info._replace(result_paths=None))

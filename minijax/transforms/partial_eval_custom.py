@@ -195,7 +195,7 @@ def _staged_part(
 
 def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[JaxprEqn], dict[Var, Var]]:
     """Known equations in which residuals that are floats are rounded, so that XLA keeps no more bits of them."""
-    wanted = {v for v in residuals if dtypes.issubdtype(v.aval.dtype, np.floating)}
+    floats = {v for v in residuals if dtypes.issubdtype(v.aval.dtype, np.floating)}
     renamed: dict[Var, Var] = {}
     result: list[JaxprEqn] = []
     for eqn in eqns:
@@ -203,7 +203,7 @@ def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[J
             eqn = eqn.replace(invars=[renamed.get(v, v) if type(v) is Var else v for v in eqn.invars])
         result.append(eqn)
         for v in eqn.outvars:
-            if v in wanted:
+            if v in floats:
                 info = dtypes.finfo(v.aval.dtype)
                 renamed[v] = Var(v.aval)
                 params = dict(exponent_bits=int(info.nexp), mantissa_bits=int(info.nmant))
