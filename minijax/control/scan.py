@@ -25,7 +25,7 @@ from minijax.ops.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.batch import batch_jaxpr, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.evaluate import operand
-from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.jvp import jvp_jaxpr, with_zeros
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import PartialEval, partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
@@ -144,8 +144,7 @@ class Scan(TakesRefs):
         outs, residuals = self._run_known(parts.primal, len(out_nonzeros), primals, params)
 
         def push(*tangents):
-            zeros = map(_zero, Mask(nonzeros).unmarked(primals))
-            tangents = Mask(nonzeros).merge(zeros, tangents)
+            tangents = with_zeros(primals, Mask(nonzeros).merge(repeat(None), tangents))
             tangents = [instantiate(t) for t in instantiated.marked(tangents)]
             return self.bind_all(*_taking(residuals, parts.tangent, slots.pick(instantiated), tangents, params))
 
@@ -275,10 +274,6 @@ class Scan(TakesRefs):
 
 
 scan_p = Scan()
-
-
-def _zero(primal: Any) -> Zero:
-    return Zero(typeof(primal).to_tangent_aval())
 
 
 def _body(params: dict) -> tuple[ClosedJaxpr, Slots]:
