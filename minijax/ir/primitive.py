@@ -281,11 +281,12 @@ class Primitive:
         """Which operands are read if these results are (some, but for effects), and the smaller equation, if any."""
         return [True] * len(eqn.invars), eqn
 
-    split: Any = None
-    """(equation, which operands are unknown, policy) -> its known and late part. None: known if all operands are."""
+    partial_eval_custom: Any = None
+    """(equation, which operands are unknown, policy) -> its known and its staged part. None: known if all operands
+    are."""
 
-    hoist: Any = None
-    """(trace of the late part, operands, which are late) -> results. None: all is late."""
+    partial_eval: Any = None
+    """(trace of the unknown part, operands, which are unknown) -> results. None: all is unknown."""
 
     lift: Any = None
     """(equation, which operands are constants, lift) -> the equation with its jaxprs' constants as operands, where
