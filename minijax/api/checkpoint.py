@@ -14,7 +14,7 @@ from minijax.dispatch.jitted import Jitted
 from minijax.ir.body import signature_of
 from minijax.ir.trace import checked_values
 from minijax.ops.dot import dot_general_p
-from minijax.transforms.split import Offloadable, Recompute, Saveable
+from minijax.transforms.partial_eval_custom import Offloadable, Recompute, Saveable
 
 
 class _Deprecated:

@@ -11,8 +11,8 @@ from minijax.ir.types import Zero, is_zero, typeof
 from minijax.ops import moving
 from minijax.ops.zeros import add_any, instantiate
 from minijax.transforms.jvp import zero_if_float0
+from minijax.transforms.partial_eval_custom import EqnParts, Recompute
 from minijax.transforms.prune import prune_closed, prune_jaxpr
-from minijax.transforms.split import EqnParts, Recompute
 
 Rule = Callable[..., Any]
 
@@ -338,52 +338,54 @@ def _dce_call(prune, used, eqn):
     )
 
 
-class _SplitRules(RuleTable):
-    """Rules (saveable, unknown operands, operands there late, equation) -> known equation or None, late one
-    or None, which results are unknown, which are there late, residuals.
+class _PartialEvalCustomRules(RuleTable):
+    """Rules (saveable, unknown operands, operands that the staged part may read, equation) -> known equation or
+    None, staged one or None, which results are unknown, which the staged part returns, residuals.
     """
 
     def __contains__(self, primitive):
-        return isinstance(primitive, Primitive) and primitive.split is not None
+        return isinstance(primitive, Primitive) and primitive.partial_eval_custom is not None
 
     def __delitem__(self, primitive):
         if primitive not in self:
             raise KeyError(primitive)
-        primitive.split = None
+        primitive.partial_eval_custom = None
 
 
-def _to_split(primitive, rule):
-    def split(eqn, unknown_in, policy):
-        known, late, unknown, there, residuals = rule(
+def _to_partial_eval_custom(primitive, rule):
+    def partial_eval_custom(eqn, unknown_in, policy):
+        known, staged, unknown, there, residuals = rule(
             policy or _save_nothing, tuple(unknown_in), (True,) * len(unknown_in), eqn
         )
         kept = [v for v, u, t in zip(eqn.outvars, unknown, there, strict=True) if not u and not t]
         return EqnParts(
             [known] if known else [],
-            [late] if late else [],
+            [staged] if staged else [],
             [v for v, u in zip(eqn.outvars, unknown, strict=True) if u],
             [*kept, *residuals],
         )
 
-    return split
+    return partial_eval_custom
 
 
 def _save_nothing(primitive, *avals, **params):
     return Recompute
 
 
-def _of_split(primitive):
+def _of_partial_eval_custom(primitive):
     def rule(saveable, unknown_in, there_in, eqn):
-        parts = primitive.split(eqn, list(unknown_in), saveable)
-        if len(parts.known) > 1 or len(parts.late) > 1:
+        parts = primitive.partial_eval_custom(eqn, list(unknown_in), saveable)
+        if len(parts.known) > 1 or len(parts.staged) > 1:
             raise NotImplementedError(f"the rule of {primitive} gives several equations")
-        saved = [v for v in parts.saved if v not in eqn.outvars]
-        late = [v for e in parts.late for v in e.outvars]
-        known, staged = (next(iter(eqns), None) for eqns in (parts.known, parts.late))
-        unknown = [v in parts.unknown for v in eqn.outvars]
-        return known, staged, unknown, [v in late for v in eqn.outvars], saved
+        saved = [v for v in parts.residuals if v not in eqn.outvars]
+        returned = [v for e in parts.staged for v in e.outvars]
+        known, staged = (next(iter(eqns), None) for eqns in (parts.known, parts.staged))
+        unknown = [v in parts.unknown_out for v in eqn.outvars]
+        return known, staged, unknown, [v in returned for v in eqn.outvars], saved
 
     return rule
 
 
-partial_eval_jaxpr_custom_rules = _SplitRules("split", _to_split, _of_split)
+partial_eval_jaxpr_custom_rules = _PartialEvalCustomRules(
+    "partial_eval_custom", _to_partial_eval_custom, _of_partial_eval_custom
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 from minijax.base import cache, tree
 from minijax.base.mask import Mask
-from minijax.dispatch.call import names_in, split_call, split_tangents
+from minijax.dispatch.call import names_in, partial_eval_custom_call, split_tangents
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
@@ -17,10 +17,10 @@ from minijax.ops.convert import Copy
 from minijax.ops.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.hoist import hoist_jaxpr
 from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_jaxpr
-from minijax.transforms.split import EqnParts, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
@@ -73,9 +73,9 @@ class Remat(TakesRefs):
         return super()._on_values(operands, params)
 
     def discharge(self, operands, refs, *, jaxpr, **params):
-        n, (made, consts) = len(jaxpr.outvars), opened(discharge_jaxpr(closed_of(jaxpr)))
+        n, (body, consts) = len(jaxpr.outvars), opened(discharge_jaxpr(closed_of(jaxpr)))
         flat = [*consts, *values_of(operands)]
-        return flat, {**params, "jaxpr": made}, lambda results: (results[:n], results[n:])
+        return flat, {**params, "jaxpr": body}, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, **params):
         nonzeros = nonzero_mask(tangents)
@@ -89,15 +89,15 @@ class Remat(TakesRefs):
         closed = closed_of(params["jaxpr"])
         pushed, out_nonzeros = jvp_jaxpr(closed, tuple(nonzeros), (False,) * len(closed.outvars))
         unknown = (False,) * len(primals) + (True,) * sum(nonzeros)
-        parts = split_jaxpr(pushed, unknown, params["policy"])
+        parts = partial_eval_jaxpr_custom(pushed, unknown, params["policy"])
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *primals)
         n, known = len(out_nonzeros), parts.out_unknown.count(False)
         # What is linear in the tangents and does not depend on them is zero.
         out_nonzeros = out_nonzeros.merge(repeat(False), parts.out_unknown[n:])
-        residuals = [*results[known:], *(primals[i] for i in parts.needed)]
+        residuals = [*results[known:], *(primals[i] for i in parts.input_residuals)]
 
         def push(*tangents):
-            return self._bind(parts.late, [*residuals, *tangents], {**params, "differentiated": True})
+            return self._bind(parts.staged, [*residuals, *tangents], {**params, "differentiated": True})
 
         return results[:n], out_nonzeros, push
 
@@ -107,25 +107,25 @@ class Remat(TakesRefs):
         results = self._bind(closed, [*linear.unmarked(operands), *nonzero.marked(cts)], params)
         return cotangents(operands, results, nonzero_in)
 
-    def hoist(self, late, operands, is_late, **params):
-        parts = split_jaxpr(closed_of(params["jaxpr"]), tuple(is_late), params["policy"])
-        known, rest = Mask(is_late).partition(operands)
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        parts = partial_eval_jaxpr_custom(closed_of(params["jaxpr"]), tuple(unknown_in), params["policy"])
+        known, rest = Mask(unknown_in).partition(operands)
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *known)
-        n = len(results) - parts.saved
-        jaxpr, consts = opened(parts.late)
-        late_in = [*consts, *results[n:], *(known[i] for i in parts.needed), *rest]
-        late_outs = late.process(self, late_in, {**params, "jaxpr": jaxpr, "differentiated": True})
-        return parts.out_unknown.merge(results[:n], late_outs)
+        n = len(results) - parts.num_residuals
+        jaxpr, consts = opened(parts.staged)
+        staged_in = [*consts, *results[n:], *(known[i] for i in parts.input_residuals), *rest]
+        unknown_outs = staging.process(self, staged_in, {**params, "jaxpr": jaxpr, "differentiated": True})
+        return parts.out_unknown.merge(results[:n], unknown_outs)
 
     def batch(self, axis, operands, dims, **params):
         closed, out_batched = batch_jaxpr(closed_of(params["jaxpr"]), axis, tuple(dims))
         return self._bind(closed, operands, params), [0 if b else None for b in out_batched]
 
-    def split(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> EqnParts:
-        def rebuilt(closed: ClosedJaxpr, late: bool, out_unknown: Sequence[bool]) -> dict:
-            return {**eqn.params, "jaxpr": closed.jaxpr, "differentiated": late or eqn.params["differentiated"]}
+    def partial_eval_custom(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> EqnParts:
+        def rebuilt(closed: ClosedJaxpr, staged: bool, out_unknown: Sequence[bool]) -> dict:
+            return {**eqn.params, "jaxpr": closed.jaxpr, "differentiated": staged or eqn.params["differentiated"]}
 
-        return split_call(eqn, closed_of(eqn.params["jaxpr"]), unknown_in, policy, rebuilt)
+        return partial_eval_custom_call(eqn, closed_of(eqn.params["jaxpr"]), unknown_in, policy, rebuilt)
 
     def names_axis(self, params):
         return names_in(closed_of(params["jaxpr"]))
@@ -147,15 +147,15 @@ def _transposed(closed: ClosedJaxpr, linear: Mask, nonzero: Mask) -> tuple[Close
 
     It computes what is not linear first.
     """
-    parts = hoist_jaxpr(closed, linear, (False,) * len(closed.outvars))
-    linear_in = (False,) * parts.saved + (True,) * sum(linear)
-    backwards, nonzero_in = transpose_jaxpr(parts.late, linear_in, tuple(parts.out_late.marked(nonzero)))
+    parts = partial_eval_jaxpr(closed, linear, (False,) * len(closed.outvars))
+    linear_in = (False,) * parts.num_residuals + (True,) * sum(linear)
+    backwards, nonzero_in = transpose_jaxpr(parts.unknown, linear_in, tuple(parts.out_unknown.marked(nonzero)))
     known_avals = linear.unmarked(closed.in_avals)
     ct_avals = [a.to_ct_aval() for a in nonzero.marked(closed.out_avals)]
 
     def run(*args):
-        results = eval_jaxpr(parts.early.jaxpr, parts.early.consts, *args[: len(known_avals)])
-        residuals = results[len(results) - parts.saved :]
+        results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *args[: len(known_avals)])
+        residuals = results[len(results) - parts.num_residuals :]
         return eval_jaxpr(backwards.jaxpr, backwards.consts, *residuals, *args[len(known_avals) :])
 
     info = closed.debug_info._replace(arg_names=None, result_paths=None)

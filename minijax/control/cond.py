@@ -14,7 +14,7 @@ from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.body import merge_captured, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
 from minijax.ir.types import token_type, typeof, varying_axes
 from minijax.ops.convert import convert, stop_gradient_p
@@ -25,11 +25,11 @@ from minijax.ops.shape import empty_of
 from minijax.ops.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts, save_all
 from minijax.transforms.prune import prune_closed
-from minijax.transforms.split import EqnParts, save_all
 from minijax.transforms.transpose import transpose_jaxpr
 
 _disable_jit = config.option("disable_jit")
@@ -41,6 +41,7 @@ Branches = tuple[ClosedJaxpr, ...]
 class Cond(TakesRefs):
     """Runs the branch whose number is the first operand on the other operands."""
 
+    folding = Folding.EXACT
     name = "cond"
     multiple_results = True
     dce_inside = True
@@ -97,22 +98,22 @@ class Cond(TakesRefs):
 
         return results[: len(out)], out, push
 
-    def hoist(self, late, operands, is_late, *, branches, **how):
-        if is_late[0]:
-            return late.process(self, operands, dict(branches=branches, **how))
+    def partial_eval(self, staging, operands, unknown_in, *, branches, **how):
+        if unknown_in[0]:
+            return staging.process(self, operands, dict(branches=branches, **how))
         index, *rest = operands
-        known_in, unknown_in = Mask(is_late[1:]).partition(rest)
-        known, unknown, unknown_out = _partial_eval(branches, Mask(is_late[1:]))
+        known_in, unknown_in = Mask(unknown_in[1:]).partition(rest)
+        known, unknown, unknown_out = _partial_eval(branches, Mask(unknown_in[1:]))
         n = unknown_out.count(False)
         known, unknown = share_residuals(known, unknown, n)
         outs = self.bind_all([index, *known_in], dict(branches=known, **how))
-        unknown_outs = late.process(self, [index, *outs[n:], *unknown_in], dict(branches=unknown, **how))
+        unknown_outs = staging.process(self, [index, *outs[n:], *unknown_in], dict(branches=unknown, **how))
         return unknown_out.merge(outs[:n], unknown_outs)
 
-    def split(self, eqn, unknown_in, policy):
+    def partial_eval_custom(self, eqn, unknown_in, policy):
         if not any(unknown_in):
-            saved = policy(self, *(v.aval for v in eqn.invars), **eqn.params)
-            return EqnParts([eqn], [], [], eqn.outvars) if saved else EqnParts([eqn], [eqn])
+            residuals = policy(self, *(v.aval for v in eqn.invars), **eqn.params)
+            return EqnParts([eqn], [], [], eqn.outvars) if residuals else EqnParts([eqn], [eqn])
         if unknown_in[0]:
             return EqnParts([], [eqn], eqn.outvars)
         index, *rest = eqn.invars
@@ -208,13 +209,13 @@ def _with_branches(eqn: JaxprEqn, branches: Branches, invars: list, outvars: lis
 
 def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branches, Mask]:
     """What each branch computes of known operands, what is left, and which results are unknown in any of them."""
-    unknown_out = either(hoist_jaxpr(b, unknown_in, _none(branches)).out_late for b in branches)
-    parts = [hoist_jaxpr(b, unknown_in, unknown_out) for b in branches]
-    return tuple(p.early for p in parts), tuple(p.late for p in parts), unknown_out
+    unknown_out = either(partial_eval_jaxpr(b, unknown_in, _none(branches)).out_unknown for b in branches)
+    parts = [partial_eval_jaxpr(b, unknown_in, unknown_out) for b in branches]
+    return tuple(p.known for p in parts), tuple(p.unknown for p in parts), unknown_out
 
 
 def first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
-    return reordered(closed, tuple(range(len(closed.invars))), tuple(range(count)))
+    return permute_jaxpr(closed, tuple(range(len(closed.invars))), tuple(range(count)))
 
 
 def _as_wide(index: Any, x: Any) -> Any:

@@ -11,7 +11,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.trace import JaxprTrace, Trace, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.ops.zeros import instantiate, nonzero_mask
-from minijax.transforms.hoist import run_in_parts
+from minijax.transforms.partial_eval import partial_eval_into
 
 
 class CustomCall(Primitive):
@@ -39,8 +39,8 @@ class CustomCall(Primitive):
     def bind_all(self, operands, params):
         return self.rebind(state.current_trace(), operands, params)
 
-    def hoist(self, late, operands, is_late, *, call_jaxpr, **params):
-        return run_in_parts(late, call_jaxpr, operands)
+    def partial_eval(self, staging, operands, unknown_in, *, call_jaxpr, **params):
+        return partial_eval_into(staging, call_jaxpr, operands)
 
     def _record(self, trace: JaxprTrace, fun: Callable, operands: Sequence, params: Callable) -> list:
         trace.capture(operands)

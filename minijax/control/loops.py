@@ -17,16 +17,17 @@ from minijax.hlo.spell import physical
 from minijax.ir import context, effects, state
 from minijax.ir.body import Body, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, Var
+from minijax.ir.primitive import Folding
 from minijax.ir.refs import is_ref
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof
 from minijax.ops.moving import held
 from minijax.ops.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts
 from minijax.transforms.prune import prune_closed
-from minijax.transforms.split import EqnParts
 
 _disable_jit = config.option("disable_jit")
 _FLAG = ShapedArray((), np.dtype(np.bool_))
@@ -75,6 +76,7 @@ def _remembered(function: Callable) -> Callable:
 class While(TakesRefs):
     """Repeats a body on a carry while a predicate of the carry holds; it may be one flag for each row."""
 
+    folding = Folding.EXACT
     name = "while"
     multiple_results = True
     unites = False
@@ -120,16 +122,16 @@ class While(TakesRefs):
 
         return outs, loop.split(nonzeros)[2], push
 
-    def hoist(self, late, operands, is_late, **params):
+    def partial_eval(self, staging, operands, unknown_in, **params):
         loop = parts_of(params)
-        known, unknown = _known(loop, Mask(is_late))
+        known, unknown = _known(loop, Mask(unknown_in))
         if known is None:
-            return late.process(self, operands, params)
+            return staging.process(self, operands, params)
         outs = self.bind_all(unknown.unmarked(operands), known.params())
         carry = Mask(loop.split(unknown)[2])
-        return carry.merge(outs, carry.marked(late.process(self, operands, params)))
+        return carry.merge(outs, carry.marked(staging.process(self, operands, params)))
 
-    def split(self, eqn, unknown_in, policy):
+    def partial_eval_custom(self, eqn, unknown_in, policy):
         loop = parts_of(eqn.params)
         save = policy is not None and policy(self, *(v.aval for v in eqn.invars), **eqn.params)
         if not any(unknown_in):
@@ -241,7 +243,7 @@ def _pushed(loop: Parts, nonzeros: Mask) -> tuple[Parts, Mask]:
     tangents = [Var(a.to_tangent_aval()) for a in Mask(carry).marked(loop.body.out_avals)]
     info = loop.cond.debug_info._replace(arg_names=None)
     test = loop.cond.jaxpr.replace(invars=[*loop.cond.invars, *tangents], debug_info=info)
-    with_tangents = Parts(reordered(pushed, order), loop.cond.replace(jaxpr=test), loop.cond_consts, n + k)
+    with_tangents = Parts(permute_jaxpr(pushed, order), loop.cond.replace(jaxpr=test), loop.cond_consts, n + k)
     return with_tangents, Mask((*(False,) * loop.cond_consts, *consts, *carry))
 
 
@@ -251,14 +253,14 @@ def _known(loop: Parts, unknown: Mask) -> tuple[Parts | None, Mask]:
     of_cond, of_body, carry = loop.split(unknown)
 
     def step(carry):
-        parts = hoist_jaxpr(loop.body, (*of_body, *carry), carry)
-        return parts, parts.out_late
+        parts = partial_eval_jaxpr(loop.body, (*of_body, *carry), carry)
+        return parts, parts.out_unknown
 
     body, carry = fixpoint(step, carry)
-    test = hoist_jaxpr(loop.cond, (*of_cond, *carry), (False,))
-    if test.out_late[0]:
+    test = partial_eval_jaxpr(loop.cond, (*of_cond, *carry), (False,))
+    if test.out_unknown[0]:
         return None, unknown
-    known = first_results(body.early, carry.count(False)), first_results(test.early, 1)
+    known = first_results(body.known, carry.count(False)), first_results(test.known, 1)
     return Parts(*known, of_cond.count(False), of_body.count(False)), Mask((*of_cond, *of_body, *carry))
 
 
@@ -270,7 +272,7 @@ def _without_refs(loop: Parts, places: tuple, count: int) -> Parts:
     types = {i: a.inner_aval for i, a in pairs if i is not None}
     values = [types[i] for i in range(count)]
     test, body = _over_values(loop.cond, of_cond, values), _over_values(loop.body, of_body, values)
-    predicate = reordered(test, tuple(range(len(test.invars))), (count,))
+    predicate = permute_jaxpr(test, tuple(range(len(test.invars))), (count,))
     return Parts(body, predicate, of_cond.count(None), of_body.count(None))
 
 
@@ -347,7 +349,7 @@ def _without_staying(loop: Parts, stays: Mask) -> Parts:
     moving, still = stays.partition(range(len(stays)))
     n, m = loop.cond_consts, loop.body_consts
     # (consts, carry) -> (staying carry, consts, moving carry)
-    body = reordered(loop.body, (*(m + i for i in still), *range(m), *(m + i for i in moving)), tuple(moving))
+    body = permute_jaxpr(loop.body, (*(m + i for i in still), *range(m), *(m + i for i in moving)), tuple(moving))
     pruned, _ = prune_closed(loop.cond, (True,), True)
-    test = reordered(pruned, (*range(n), *(n + i for i in moving)))
+    test = permute_jaxpr(pruned, (*range(n), *(n + i for i in moving)))
     return Parts(body, test, n, m + len(still))

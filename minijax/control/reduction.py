@@ -22,8 +22,8 @@ from minijax.ops.reduce import combined_aval, merged_to_front
 from minijax.ops.shape import pad, slice_in_dim, squeeze
 from minijax.ops.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.batch import batch_flat
-from minijax.transforms.hoist import reordered
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
+from minijax.transforms.partial_eval import permute_jaxpr
 
 # ---- what the two have in common --------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class ReduceWindow(Reducing):
         # (accumulated, elements, tangents of both) -> (accumulated, their tangents, elements, theirs)
         order = (*range(n), *range(2 * n, 2 * n + k), *range(n, 2 * n), *range(2 * n + k, 2 * n + 2 * k))
         pushing = [*map(instantiate, moves.marked(ts))], [const_like(x, 0) for x in moves.marked(inits)]
-        results = self.bind(*xs, *pushing[0], *inits, *pushing[1], jaxpr=reordered(pushed, order), **params)
+        results = self.bind(*xs, *pushing[0], *inits, *pushing[1], jaxpr=permute_jaxpr(pushed, order), **params)
         return split_tangents(results[:n], results[n:], moves)
 
     def check_still(self, nonzeros: Iterable[bool]) -> None:

@@ -1,8 +1,8 @@
 """`scan`: a function run along the leading axis of its arguments, a state carried from step to step."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import count, repeat
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from minijax.hlo.emitter import ordered_in
 from minijax.ir import state
 from minijax.ir.body import Body
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.refs import is_ref
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof
@@ -25,11 +25,11 @@ from minijax.ops.shape import concatenate, index_in_dim
 from minijax.ops.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.batch import batch_jaxpr, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.hoist import hoist_jaxpr, reordered
-from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.jvp import jvp_jaxpr, with_zeros
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import PartialEval, partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
-from minijax.transforms.split import EqnParts, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 _disable_jit = config.option("disable_jit")
@@ -76,6 +76,11 @@ def stacked(aval: ShapedArray, length: int) -> ShapedArray:
     return aval.update(shape=(length, *aval.shape))
 
 
+def resized(aval: ShapedArray, *sizes: int) -> ShapedArray:
+    """The type with other sizes in place of its leading one."""
+    return aval.update(shape=(*sizes, *aval.shape[1:]))
+
+
 def interleaved(groups: Sequence[Sequence], others: Sequence[Sequence]) -> tuple:
     """The items of the first group, of the first of the others, of the second group, and so on."""
     return tuple([x for pair in zip(groups, others, strict=True) for group in pair for x in group])
@@ -84,6 +89,7 @@ def interleaved(groups: Sequence[Sequence], others: Sequence[Sequence]) -> tuple
 class Scan(TakesRefs):
     """Runs `jaxpr`, (constants, carry, slices) -> (carry, results), `length` times."""
 
+    folding = Folding.EXACT
     name = "scan"
     multiple_results = True
     dce_inside = True
@@ -110,13 +116,14 @@ class Scan(TakesRefs):
         ins = (*Mask(consts).order(), *range(slots.consts, len(operands)))
         # (results, references) -> (references, results)
         outs = (*range(n, n + k), *range(n))
-        inner = _with(params, reordered(discharge_jaxpr(closed), ins, outs), Slots(slots.consts - k, slots.carry + k))
+        body = permute_jaxpr(discharge_jaxpr(closed), ins, outs)
+        inner = Slots(slots.consts - k, slots.carry + k)
         values = values_of(operands)
-        return [values[i] for i in ins], inner, lambda results: (results[k:], results[:k])
+        return [values[i] for i in ins], _with(params, body, inner), lambda results: (results[k:], results[:k])
 
     def jvp(self, primals, tangents, **params):
-        closed, slots = _body(params)
-        pushed, nonzeros, out_nonzeros = _carry_fixpoint(params, nonzero_mask(tangents), partial(jvp_jaxpr, closed))
+        _, slots = _body(params)
+        (pushed, _), nonzeros, out_nonzeros = _carry_fixpoint(params, nonzero_mask(tangents), jvp_jaxpr)
         pushing = slots.pick(nonzeros)
         both = Slots(slots.consts + pushing.consts, slots.carry + pushing.carry)
         tangents = [instantiate(t) for t in nonzeros.marked(tangents)]
@@ -126,24 +133,19 @@ class Scan(TakesRefs):
         # (results, tangents) -> (carry, its tangents, stacked results, their tangents)
         outs = interleaved(slots.results(range(m)), pushing.results(range(m, m + sum(out_nonzeros))))
         operands = interleaved(slots.operands(primals), pushing.operands(tangents))
-        carry, ys = both.results(self.bind_all(operands, _with(params, reordered(pushed, ins, outs), both)))
+        carry, ys = both.results(self.bind_all(operands, _with(params, permute_jaxpr(pushed, ins, outs), both)))
         k = m - slots.carry
         results = [*carry[: slots.carry], *ys[:k]]
         return split_tangents(results, [*carry[slots.carry :], *ys[k:]], out_nonzeros)
 
     def linearize(self, nonzeros, primals, **params):
-        closed, slots = _body(params)
-
-        def transform(*flags):
-            parts = linearize_jaxpr(closed, *flags)
-            return parts, parts.out_nonzeros
-
-        parts, instantiated, out_nonzeros = _carry_fixpoint(params, nonzeros, transform)
+        _, slots = _body(params)
+        flags_of = attrgetter("out_nonzeros")
+        parts, instantiated, out_nonzeros = _carry_fixpoint(params, nonzeros, linearize_jaxpr, flags_of)
         outs, residuals = self._run_known(parts.primal, len(out_nonzeros), primals, params)
 
         def push(*tangents):
-            given = Mask(nonzeros)
-            tangents = given.merge(map(_zero, given.unmarked(primals)), tangents)
+            tangents = with_zeros(primals, Mask(nonzeros).merge(repeat(None), tangents))
             tangents = [instantiate(t) for t in instantiated.marked(tangents)]
             return self.bind_all(*_taking(residuals, parts.tangent, slots.pick(instantiated), tangents, params))
 
@@ -154,7 +156,7 @@ class Scan(TakesRefs):
 
         What depends on the constants alone is run once, before the loop; slices are not copied.
         """
-        slots = Slots(params["num_consts"], params["num_carry"])
+        _, slots = _body(params)
         invariant, body, sources = _invariants_apart(closed, slots, count)
         consts, carry, xs = slots.operands(operands)
         if state.is_eager():
@@ -169,35 +171,35 @@ class Scan(TakesRefs):
         places = {"invariant": computed, "slice": xs, "stacked": results[count:]}
         return results[:count], Residuals([places[kind][i] for kind, i in sources], varies)
 
-    def hoist(self, late, operands, is_late, **params):
-        slots = Slots(params["num_consts"], params["num_carry"])
-        parts, unknown, out_unknown = _partial_eval_body(params, is_late)
-        if not parts.early.eqns and slots.pick(unknown).carry == slots.carry:
-            return late.process(self, operands, params)
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        _, slots = _body(params)
+        parts, unknown, out_unknown = _partial_eval_body(params, unknown_in)
+        if not parts.known.eqns and slots.pick(unknown).carry == slots.carry:
+            return staging.process(self, operands, params)
         known, rest = unknown.partition(operands)
-        known_params = _with(params, parts.early, slots.pick(~unknown))
-        outs, residuals = self._run_known(parts.early, out_unknown.count(False), known, known_params)
-        call = _taking(residuals, parts.late, slots.pick(unknown), rest, params)
-        return out_unknown.merge(outs, late.process(self, *call))
+        known_params = _with(params, parts.known, slots.pick(~unknown))
+        outs, residuals = self._run_known(parts.known, out_unknown.count(False), known, known_params)
+        call = _taking(residuals, parts.unknown, slots.pick(unknown), rest, params)
+        return out_unknown.merge(outs, staging.process(self, *call))
 
-    def split(self, eqn, unknown_in, policy):
-        slots = Slots(eqn.params["num_consts"], eqn.params["num_carry"])
+    def partial_eval_custom(self, eqn, unknown_in, policy):
+        _, slots = _body(eqn.params)
         parts, unknown, out_unknown = _partial_eval_body(eqn.params, unknown_in)
-        known_params = _with(eqn.params, parts.early, slots.pick(~unknown))
+        known_params = _with(eqn.params, parts.known, slots.pick(~unknown))
         known_in, rest = unknown.partition(eqn.invars)
         known_out, unknown_out = out_unknown.partition(eqn.outvars)
         varies = Mask()
 
         def known(*operands):
             nonlocal varies
-            outs, residuals = self._run_known(parts.early, len(known_out), operands, known_params)
+            outs, residuals = self._run_known(parts.known, len(known_out), operands, known_params)
             varies = residuals.stacked
             return [*outs, *residuals.values]
 
         info = eqn.params["jaxpr"].debug_info._replace(arg_names=None, result_paths=None)
         jaxpr, constants = trace_to_jaxpr(known, [v.aval for v in known_in], info)
         eqns, atoms = _spliced(jaxpr, constants, known_in, known_out)
-        invars, params = _taking(Residuals(atoms, varies), parts.late, slots.pick(unknown), rest, eqn.params)
+        invars, params = _taking(Residuals(atoms, varies), parts.unknown, slots.pick(unknown), rest, eqn.params)
         staged = [eqn.replace(invars=invars, outvars=unknown_out, params=params)] if unknown_out else []
         pairs = [_rematerialized(e, policy) if e.primitive is scan_p else (e, e, []) for e in eqns]
         residuals = [v for *_, saved in pairs for v in saved]
@@ -223,7 +225,7 @@ class Scan(TakesRefs):
         back, nonzeros = transpose_jaxpr(body, linear, (True,) * len(ct_avals), instantiated, ct_avals)
         k, n = known.consts, linear.count(False)
         # (known constants, known slices, cts) -> (known constants, cts, known slices)
-        back = reordered(back, (*range(k), *range(n, len(back.invars)), *range(k, n)))
+        back = permute_jaxpr(back, (*range(k), *range(n, len(back.invars)), *range(k, n)))
         results = self.bind_all(
             [*known_consts, *sums, *carry_cts, *nonzero_mask(ys_cts).marked(ys_cts), *known_xs],
             _with({**params, "reverse": not params["reverse"]}, back, Slots(k, sum(running))),
@@ -237,15 +239,18 @@ class Scan(TakesRefs):
         ]
 
     def batch(self, axis, operands, dims, **params):
-        closed, slots = _body(params)
+        _, slots = _body(params)
 
-        def transform(batched, instantiated):
-            return batch_jaxpr(closed, axis, _in_front(batched), instantiated)
+        def transform(closed, batched, instantiated):
+            return batch_jaxpr(closed, axis, _batch_dims(batched), instantiated)
 
-        body, batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
-        wanted = _in_front(batched, slots.consts + slots.carry)
-        moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, wanted, strict=True)]
-        return self.bind_all(moved, _with(params, body, slots)), _in_front(out_batched, slots.carry)
+        (body, _), batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
+        in_dims = _batch_dims(batched, slots.consts + slots.carry)
+        moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, in_dims, strict=True)]
+        return self.bind_all(moved, _with(params, body, slots)), _batch_dims(out_batched, slots.carry)
+
+    def has_own_constants(self, params):
+        return params["length"] < 2 or params["unroll"] != 1  # XLA sees several steps at once, or none
 
     def names_axis(self, params):
         return names_in(params["jaxpr"])
@@ -275,10 +280,6 @@ class Scan(TakesRefs):
 scan_p = Scan()
 
 
-def _zero(primal: Any) -> Zero:
-    return Zero(typeof(primal).to_tangent_aval())
-
-
 def _body(params: dict) -> tuple[ClosedJaxpr, Slots]:
     return params["jaxpr"], Slots(params["num_consts"], params["num_carry"])
 
@@ -287,17 +288,19 @@ def _with(params: dict, closed: ClosedJaxpr, slots: Slots) -> dict:
     return {**params, "jaxpr": closed, "num_consts": slots.consts, "num_carry": slots.carry}
 
 
-def _in_front(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
-    """The batch axes: the first one, or, behind `unstacked` values, the second, for the first is the steps'."""
+def _batch_dims(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
+    """Where the batch axis is: in front, but, in the values behind `unstacked` ones, behind the axis of the steps."""
     unstacked = len(batched) if unstacked is None else unstacked
     return tuple([int(i >= unstacked) if b else None for i, b in enumerate(batched)])
 
 
-def _carry_fixpoint(params: dict, flags: Sequence[bool], transform: Callable) -> tuple[Any, Mask, Mask]:
+def _carry_fixpoint(
+    params: dict, flags: Sequence[bool], transform: Callable, flags_of: Callable = itemgetter(1)
+) -> tuple[Any, Mask, Mask]:
     """The body transformed, with the same flags (nonzero, unknown, batched) for the carry that goes in and comes out.
 
-    `transform(flags of inputs, flags that results have in any case)` gives the transformed body and the flags
-    of its results. Returns that body, the flags of its inputs, and those of its results.
+    `flags_of(transform(body, flags of inputs, flags that results have in any case))` are the flags of the results.
+    Returns what `transform` gives, the flags of the inputs, and those of the results.
     """
     closed, slots = _body(params)
     consts, carry, xs = slots.operands(flags)
@@ -305,20 +308,16 @@ def _carry_fixpoint(params: dict, flags: Sequence[bool], transform: Callable) ->
 
     def step(carry):
         ins = Mask((*consts, *carry, *xs))
-        transformed, outs = transform(ins, (*carry, *ys))
+        transformed = transform(closed, ins, (*carry, *ys))
+        outs = flags_of(transformed)
         return (transformed, ins, outs), outs[: slots.carry]
 
     return fixpoint(step, carry)[0]
 
 
-def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[Any, Mask, Mask]:
+def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[PartialEval, Mask, Mask]:
     """The body's known and unknown parts, and which of its inputs and results are unknown."""
-
-    def transform(*flags):
-        parts = hoist_jaxpr(params["jaxpr"], *flags)
-        return parts, parts.out_late
-
-    return _carry_fixpoint(params, unknown_in, transform)
+    return _carry_fixpoint(params, unknown_in, partial_eval_jaxpr, attrgetter("out_unknown"))
 
 
 def _taking(
@@ -331,11 +330,11 @@ def _taking(
     order = (*invariant, *range(n, len(closed.invars)), *varying)
     values = [*residuals.values, *operands]
     inner = slots._replace(consts=slots.consts + len(invariant))
-    return [values[i] for i in order], _with(params, reordered(closed, order), inner)
+    return [values[i] for i in order], _with(params, permute_jaxpr(closed, order), inner)
 
 
 @cache.weak_cache
-def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, list]:
+def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple]:
     """A body, (operands) -> (`results` results, residuals), without what depends on the constants alone.
 
     Returns what runs before the loop, (constants) -> (invariant residuals, constants of the body), the body,
@@ -344,14 +343,14 @@ def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[
     pruned, _ = prune_closed(closed, (True,) * len(closed.outvars), True)
     varying_in = (False,) * slots.consts + (True,) * (len(closed.invars) - slots.consts)
     varying_out = (True,) * results + (False,) * (len(closed.outvars) - results)
-    parts = hoist_jaxpr(pruned, varying_in, varying_out)
-    late = parts.late.jaxpr
-    slices = {v: i for i, v in enumerate(late.invars[parts.saved + slots.carry :])}
-    varying, numbers = late.outvars[results:], count()
-    body = late.replace(outvars=[*late.outvars[:results], *(v for v in varying if v not in slices)])
+    parts = partial_eval_jaxpr(pruned, varying_in, varying_out)
+    jaxpr = parts.unknown.jaxpr
+    slices = {v: i for i, v in enumerate(jaxpr.invars[parts.num_residuals + slots.carry :])}
+    varying, numbers = jaxpr.outvars[results:], count()
+    body = jaxpr.replace(outvars=[*jaxpr.outvars[:results], *(v for v in varying if v not in slices)])
     sources = [("slice", slices[v]) if v in slices else ("stacked", next(numbers)) for v in varying]
-    sources = Mask(parts.out_late[results:]).merge(zip(repeat("invariant"), count()), sources)
-    return parts.early, ClosedJaxpr(body, parts.late.consts), sources
+    sources = Mask(parts.out_unknown[results:]).merge(zip(repeat("invariant"), count()), sources)
+    return parts.known, ClosedJaxpr(body, parts.unknown.consts), tuple(sources)
 
 
 def renamed(eqn: JaxprEqn, names: dict) -> JaxprEqn:
@@ -375,17 +374,17 @@ def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, lis
     """A scan that also returns the residuals that a policy lets be saved, one that starts from them, the residuals."""
     closed, slots = _body(eqn.params)
     n, outs = len(closed.invars), len(closed.outvars)
-    parts = split_jaxpr(closed, (False,) * n, policy, (True,) * outs)
-    if not parts.saved:
+    parts = partial_eval_jaxpr_custom(closed, (False,) * n, policy, (True,) * outs)
+    if not parts.num_residuals:
         return eqn, eqn, []
     residuals = [Var(stacked(a, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
     known = eqn.replace(params=_with(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
-    late = parts.late.jaxpr
-    read = dict(zip(parts.needed, late.invars[parts.saved :], strict=True))
+    staged = parts.staged.jaxpr
+    read = dict(zip(parts.input_residuals, staged.invars[parts.num_residuals :], strict=True))
     taken = Mask([i in read or slots.consts <= i < slots.consts + slots.carry for i in range(n)])
     inputs = [read[i] if i in read else Var(closed.invars[i].aval) for i in taken.marked(range(n))]
     # (residuals, inputs that are read) -> (constants, carry, slices, residuals)
-    body = ClosedJaxpr(late.replace(invars=[*inputs, *late.invars[: parts.saved]]), parts.late.consts)
+    body = ClosedJaxpr(staged.replace(invars=[*inputs, *staged.invars[: parts.num_residuals]]), parts.staged.consts)
     params = _with(eqn.params, body, slots.pick(taken))
     return known, eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals]), residuals
 
@@ -441,29 +440,32 @@ class Loop:
         x_avals, y_avals = self.slots.operands(ins)[2], self.slots.results(outs)[1]
         pieces = ((0, self.rest), (self.rest, whole)) if self.reverse else ((0, whole), (whole, self.rest))
         parts = [[self._part(x, a, *piece) for piece in pieces] for x, a in zip(xs, x_avals, strict=True)]
-        main = int(self.reverse)
-        made = [[], []]
+        main = int(self.reverse)  # the piece that the loop runs over
+        ys = [[], []]
         if self.trips:
-            carry, made[main] = self._loop(consts, carry, [p[main] for p in parts], y_avals)
+            carry, ys[main] = self._loop(consts, carry, [p[main] for p in parts], y_avals)
         if self.rest:
-            carry, made[1 - main] = self._steps(consts, carry, [p[1 - main] for p in parts], self.rest)
+            carry, ys[1 - main] = self._steps(consts, carry, [p[1 - main] for p in parts], self.rest)
         if not self.trips or not self.rest:
-            return [*carry, *(made[0] or made[1] or map(e.zeros, y_avals))]
-        sized = [[a.update(shape=(n, *a.shape[1:])) for _, n in pieces] for a in y_avals]
-        return [*carry, *map(e.concatenate, zip(*made, strict=True), sized, y_avals, repeat(0))]
+            return [*carry, *(ys[0] or ys[1] or map(e.zeros, y_avals))]
+        sized = [[resized(a, n) for _, n in pieces] for a in y_avals]
+        return [*carry, *map(e.concatenate, zip(*ys, strict=True), sized, y_avals, repeat(0))]
 
     def _part(self, x: str, aval: ShapedArray, start: int, size: int) -> str:
         """`size` slices of an operand from `start` on."""
         if size in (0, self.length):
             return x
-        out, zeros = aval.update(shape=(size, *aval.shape[1:])), (0,) * (aval.ndim - 1)
-        return self.e.slice(x, aval, out, (start, *zeros), (start + size, *aval.shape[1:]))
+        zeros = (0,) * (aval.ndim - 1)
+        return self.e.slice(x, aval, resized(aval, size), (start, *zeros), (start + size, *aval.shape[1:]))
 
-    def _loop(self, consts, carry, blocks, y_avals):
+    def _loop(
+        self, consts: Sequence[str], carry: Sequence[str], blocks: Sequence[str], y_avals: Sequence[ShapedArray]
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """The carry after the trips, and the stacked results."""
         e, index, body = self.e, self.index, self.closed.jaxpr
         const_avals, carry_avals, x_avals = self.slots.operands(body.in_avals)
         flat_xs = [stacked(a, self.trips * self.unroll) for a in x_avals]
-        flat_ys = [a.update(shape=(self.trips * self.unroll, *a.shape[1:])) for a in y_avals]
+        flat_ys = [resized(a, self.trips * self.unroll) for a in y_avals]
         x_types, y_types = self._blocked(flat_xs), self._blocked(flat_ys)
         if self.unroll > 1:
             blocks = list(map(e.reshape, blocks, flat_xs, x_types))
@@ -498,21 +500,22 @@ class Loop:
     def _blocked(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         """Types of stacks of slices, or, if unrolled, of blocks of them."""
         lead = (self.trips,) if self.unroll == 1 else (self.trips, self.unroll)
-        return [a.update(shape=(*lead, *a.shape[1:])) for a in avals]
+        return [resized(a, *lead) for a in avals]
 
     def _call(self, consts, carry, xs):
+        """One step: its carry and its results."""
         return self.slots.results(self.e.call_jaxpr(self.closed, "closed_call", [*consts, *carry, *xs]))
 
     def _steps(self, consts, carry, blocks, size=None):
         """Steps one after the other over blocks of slices."""
         size = size or self.unroll
         x_avals = self.slots.operands(self.closed.in_avals)[2]
-        made: list[Any] = [None] * size
+        rows: list[Any] = [None] * size
         for i in reversed(range(size)) if self.reverse else range(size):
             xs = [self._row(x, a, i, size) for x, a in zip(blocks, x_avals, strict=True)]
-            carry, made[i] = self._call(consts, carry, xs)
+            carry, rows[i] = self._call(consts, carry, xs)
         y_avals = self.slots.results(self.closed.out_avals)[1]
-        return carry, [self._joined(ys, a) for ys, a in zip(zip(*made, strict=True), y_avals, strict=True)]
+        return carry, [self._joined(ys, a) for ys, a in zip(zip(*rows, strict=True), y_avals, strict=True)]
 
     def _row(self, x: str, aval: ShapedArray, i: int, size: int) -> str:
         one, zeros = stacked(aval, 1), (0,) * aval.ndim
@@ -526,7 +529,7 @@ class Loop:
 
     def _row_at(self, x: str, i: str, aval: ShapedArray) -> str:
         """Calls a function that takes the slice numbered `i`."""
-        e, index, out = self.e, self.index, aval.update(shape=aval.shape[1:])
+        e, index, out = self.e, self.index, resized(aval)
         one = stacked(out, 1)
 
         def take(x, i):
@@ -537,7 +540,7 @@ class Loop:
 
     def _put(self, x: str, y: str, i: str, aval: ShapedArray) -> str:
         """Calls a function that writes the slice numbered `i`."""
-        e, index, row = self.e, self.index, aval.update(shape=aval.shape[1:])
+        e, index, row = self.e, self.index, resized(aval)
         one = stacked(row, 1)
 
         def put(x, y, i):
@@ -580,7 +583,7 @@ def scan(
         raise ValueError(f"scan: `unroll` must be a `bool` or a non-negative `int`. Got {unroll}.")
     if _disable_jit.value:
         return _python_loop(f, init, xs_tree, slices, length, reverse)
-    rows = [a.update(shape=a.shape[1:]) for a in avals[len(carry) :]]
+    rows = list(map(resized, avals[len(carry) :]))
     body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
     return _bind(body, carry, slices, length=length, reverse=bool(reverse), unroll=int(unroll))
 
@@ -611,11 +614,11 @@ def _length(slices: Sequence, length: int | None) -> int:
 def _python_loop(f, init, xs_tree, slices, length, reverse):
     if not length:
         raise ValueError("zero-length scan is not supported in disable_jit() mode because the output type is unknown.")
-    carry, made = init, [None] * length
+    carry, rows = init, [None] * length
     for i in reversed(range(length)) if reverse else range(length):
         x = xs_tree.unflatten([index_in_dim(s, i, keepdims=False) for s in slices])
-        carry, made[i] = f(carry, x)
-    return carry, tree.tree_map(lambda *ys: concatenate([expand_dims(y, (0,)) for y in ys], 0), *made)
+        carry, rows[i] = f(carry, x)
+    return carry, tree.tree_map(lambda *ys: concatenate([expand_dims(y, (0,)) for y in ys], 0), *rows)
 
 
 def _carry_tree(body: Body) -> Any:

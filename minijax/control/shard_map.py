@@ -27,11 +27,11 @@ from minijax.ops.moving import expand_dims
 from minijax.ops.shape import squeeze
 from minijax.ops.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_jaxpr
-from minijax.transforms.split import EqnParts, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
@@ -155,27 +155,27 @@ class ShardMap(Primitive):
         k = len(parts.new_specs)
         return values[k:], parts.residuals(operands, values[:k], values[k:])
 
-    def hoist(self, late, operands, is_late, **params):
-        unknown = Mask(is_late)
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        unknown = Mask(unknown_in)
         known_ins, unknown_ins = unknown.partition(params["in_specs"])
         known, rest = unknown.partition(operands)
         with self.surroundings(params):
-            pe = hoist_jaxpr(closed_of(params["jaxpr"]), unknown, (False,) * len(params["out_specs"]))
-            known_outs, unknown_outs = pe.out_late.partition(params["out_specs"])
-            parts = _with_residual_specs(pe.early, pe.late, known_ins, known_outs, params)
+            pe = partial_eval_jaxpr(closed_of(params["jaxpr"]), unknown, (False,) * len(params["out_specs"]))
+            known_outs, unknown_outs = pe.out_unknown.partition(params["out_specs"])
+            parts = _with_residual_specs(pe.known, pe.unknown, known_ins, known_outs, params)
         results, residuals = self._run_known(parts, known, known_ins, known_outs, params)
         in_specs = [*parts.in_specs, *unknown_ins]
         call = self._called(params, parts.unknown, [*residuals, *rest], in_specs, unknown_outs)
-        return pe.out_late.merge(results, late.process(self, *call))
+        return pe.out_unknown.merge(results, staging.process(self, *call))
 
-    def split(self, eqn, unknown_in, policy):
+    def partial_eval_custom(self, eqn, unknown_in, policy):
         params, unknown = eqn.params, Mask(unknown_in)
         known_ins, unknown_ins = unknown.partition(params["in_specs"])
         known_in, rest = unknown.partition(eqn.invars)
         with self.surroundings(params):
-            pe = split_jaxpr(closed_of(params["jaxpr"]), unknown, policy, (True,) * len(eqn.outvars))
+            pe = partial_eval_jaxpr_custom(closed_of(params["jaxpr"]), unknown, policy, (True,) * len(eqn.outvars))
             known_outs = pe.out_unknown.unmarked(params["out_specs"])
-            parts = _with_residual_specs(pe.known, pe.late, known_ins, known_outs, params)
+            parts = _with_residual_specs(pe.known, pe.staged, known_ins, known_outs, params)
         known_out, unknown_out = pe.out_unknown.partition(eqn.outvars)
         jaxpr = parts.known.jaxpr
         avals = [v.aval for v in jaxpr.outvars[: len(parts.new_specs)]]
@@ -186,8 +186,8 @@ class ShardMap(Primitive):
             invars=known_in,
             outvars=[*new, *known_out],
         )
-        in_specs = (*parts.in_specs, *(known_ins[i] for i in pe.needed), *unknown_ins)
-        residuals = [*parts.residuals(known_in, new, known_out), *(known_in[i] for i in pe.needed)]
+        in_specs = (*parts.in_specs, *(known_ins[i] for i in pe.input_residuals), *unknown_ins)
+        residuals = [*parts.residuals(known_in, new, known_out), *(known_in[i] for i in pe.input_residuals)]
         staged = eqn.replace(
             params={**params, "jaxpr": parts.unknown.jaxpr, "in_specs": in_specs}, invars=[*residuals, *rest]
         )
@@ -205,7 +205,7 @@ class ShardMap(Primitive):
             result_specs = nonzero_in.marked(linear_specs)
             k = len(known_specs)
             # (known operands, cts) -> (cts, known operands)
-            closed = reordered(closed, (*range(k, k + sum(nonzero)), *range(k)))
+            closed = permute_jaxpr(closed, (*range(k, k + sum(nonzero)), *range(k)))
             if not check_vma:
                 closed = _summed(closed, tuple(result_specs), mesh)
         cts = nonzero.marked(cts)
@@ -305,7 +305,7 @@ def _with_residual_specs(
         known, unknown = _promote_scalar_residuals(known, unknown, (*(False,) * n, *scalars), tuple(promoted))
     # (results, new residuals) -> (new residuals, results)
     outs_order = (*range(n, n + len(new_specs)), *range(n))
-    known = reordered(known, tuple(range(len(ins))), outs_order)
+    known = permute_jaxpr(known, tuple(range(len(ins))), outs_order)
     in_specs = tuple([ins[i] if kind == "in" else (*outs, *new_specs)[i] for kind, i in sources])
     return _Parts(known, unknown, new_specs, in_specs, sources)
 

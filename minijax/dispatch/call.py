@@ -18,11 +18,11 @@ from minijax.ir.types import Zero, typeof
 from minijax.ops.sharding import widened
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
-from minijax.transforms.hoist import hoist_jaxpr, reordered
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
-from minijax.transforms.split import EqnParts, Policy, split_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 _disable_jit = config.option("disable_jit")
@@ -160,37 +160,39 @@ class Jit(TakesRefs):
         batched, out_dims = _batched_call(params["jaxpr"], axis, tuple(dims), *_how(params))
         return self.bind_all(operands, batched), list(out_dims)
 
-    def hoist(self, late, operands, is_late, **params):
+    def partial_eval(self, staging, operands, unknown_in, **params):
         closed = params["jaxpr"]
-        parts = hoist_jaxpr(closed, tuple(is_late), (False,) * len(closed.outvars))
-        n = len(parts.out_late) - sum(parts.out_late)
-        at_once, wanted = [not wait for wait in parts.out_late], params["out_shardings"]
-        early, sources = forwarded(parts.early, n, _held(chosen(wanted, at_once)))
-        known = [x for x, wait in zip(operands, is_late, strict=True) if not wait]
+        parts = partial_eval_jaxpr(closed, tuple(unknown_in), (False,) * len(closed.outvars))
+        n = len(parts.out_unknown) - sum(parts.out_unknown)
+        known_out, wanted = [not unknown for unknown in parts.out_unknown], params["out_shardings"]
+        primal, sources = forwarded(parts.known, n, _held(chosen(wanted, known_out)))
+        known = [x for x, unknown in zip(operands, unknown_in, strict=True) if not unknown]
         ins = params["in_shardings"]
         results = self.bind_all(
             known,
             self._rebuilt(
                 params,
-                early,
+                primal,
                 (),
-                chosen(ins, [not wait for wait in is_late]),
-                _of_results(chosen(wanted, at_once), sources),
+                chosen(ins, [not unknown for unknown in unknown_in]),
+                _of_results(chosen(wanted, known_out), sources),
             ),
         )
         values = [known[i] if kind == "in" else results[i] for kind, i in sources]
-        outs, saved = values[:n], values[n:]
-        body = reordered(parts.late, (*range(parts.saved, len(parts.late.invars)), *range(parts.saved)))
-        waiting = [x for x, wait in zip(operands, is_late, strict=True) if wait]
-        late_outs = iter(
-            late.process(
+        outs, residuals = values[:n], values[n:]
+        k = parts.num_residuals
+        # (residuals, unknown operands) -> (unknown operands, residuals)
+        body = permute_jaxpr(parts.unknown, (*range(k, len(parts.unknown.invars)), *range(k)))
+        rest_in = [x for x, unknown in zip(operands, unknown_in, strict=True) if unknown]
+        unknown_outs = iter(
+            staging.process(
                 self,
-                [*waiting, *saved],
-                self._rebuilt(params, body, (), chosen(ins, is_late), chosen(wanted, parts.out_late)),
+                [*rest_in, *residuals],
+                self._rebuilt(params, body, (), chosen(ins, unknown_in), chosen(wanted, parts.out_unknown)),
             )
         )
         rest = iter(outs)
-        return [next(late_outs) if wait else next(rest) for wait in parts.out_late]
+        return [next(unknown_outs) if unknown else next(rest) for unknown in parts.out_unknown]
 
     def names_axis(self, params):
         return names_in(params["jaxpr"])
@@ -215,17 +217,17 @@ class Jit(TakesRefs):
         )
         return list(used_inputs), new
 
-    def split(self, eqn, unknown_in, policy):
+    def partial_eval_custom(self, eqn, unknown_in, policy):
         ins, outs = eqn.params["in_shardings"], eqn.params["out_shardings"]
 
-        def rebuilt(closed, late, out_unknown):
-            mine = chosen(ins, [u is late for u in unknown_in])
-            if late:
+        def rebuilt(closed, staged, out_unknown):
+            mine = chosen(ins, [u is staged for u in unknown_in])
+            if staged:
                 mine = (*(UNSPECIFIED,) * (len(closed.in_avals) - len(mine)), *mine)
-            wanted = chosen(outs, out_unknown if late else [not u for u in out_unknown])
+            wanted = chosen(outs, out_unknown if staged else [not u for u in out_unknown])
             return self._rebuilt(eqn.params, closed, (), mine, wanted)
 
-        return split_call(eqn, eqn.params["jaxpr"], unknown_in, policy, rebuilt)
+        return partial_eval_custom_call(eqn, eqn.params["jaxpr"], unknown_in, policy, rebuilt)
 
     def show_params(self, eqn):
         shown = [("jaxpr", eqn.params["jaxpr"])]
@@ -239,7 +241,7 @@ class Jit(TakesRefs):
         return [("name", eqn.params["name"]), *sorted(shown, key=lambda item: item[0])]
 
 
-def split_call(
+def partial_eval_custom_call(
     eqn: JaxprEqn,
     jaxpr: ClosedJaxpr,
     unknown_in: Sequence[bool],
@@ -248,9 +250,9 @@ def split_call(
 ) -> EqnParts:
     """The parts of an equation that calls a jaxpr.
 
-    `rebuilt(jaxpr, late, out_unknown)` gives the parameters of a part.
+    `rebuilt(jaxpr, staged, out_unknown)` gives the parameters of a part.
     """
-    parts = split_jaxpr(jaxpr, tuple(unknown_in), policy, (True,) * len(eqn.outvars))
+    parts = partial_eval_jaxpr_custom(jaxpr, tuple(unknown_in), policy, (True,) * len(eqn.outvars))
     known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
     known_out = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if not u]
     inputs = {v: i for i, v in enumerate(parts.known.jaxpr.invars)}
@@ -263,14 +265,14 @@ def split_call(
             fresh.append(v)
         residuals.append(known_in[inputs[v]] if v in inputs else found[v])
     primal = parts.known.jaxpr.replace(outvars=[*outvars[: len(known_out)], *fresh])
-    late_in = [*residuals, *(known_in[i] for i in parts.needed)]
-    late_in += [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
+    staged_in = [*residuals, *(known_in[i] for i in parts.input_residuals)]
+    staged_in += [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
     saved = [found[v] for v in fresh]
-    early_params = rebuilt(ClosedJaxpr(primal, parts.known.consts), False, parts.out_unknown)
-    early = eqn.replace(params=early_params, invars=known_in, outvars=[*known_out, *saved])
-    late = eqn.replace(params=rebuilt(parts.late, True, parts.out_unknown), invars=late_in)
+    known_params = rebuilt(ClosedJaxpr(primal, parts.known.consts), False, parts.out_unknown)
+    known = eqn.replace(params=known_params, invars=known_in, outvars=[*known_out, *saved])
+    staged = eqn.replace(params=rebuilt(parts.staged, True, parts.out_unknown), invars=staged_in)
     unknown = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if u]
-    return EqnParts([early], [late], unknown, saved, False)
+    return EqnParts([known], [staged], unknown, saved, False)
 
 
 class CallPrimitive(Primitive):

@@ -128,20 +128,12 @@ def _program(
     return executable.caller(arrays, None if is_one else out_trees[0].unflatten)
 
 
-_MOVES = frozenset(
-    """
-    broadcast_in_dim reshape transpose squeeze expand_dims concatenate slice dynamic_slice gather pad rev iota
-    select_n copy copy_p split eq ne lt le gt ge
-""".split()
-)
-
-
 def _is_movement(jaxpr: Jaxpr) -> bool:
     """Whether there is a result to compute, and one program gives the bits of one for each operation."""
     inputs = set(jaxpr.invars)
     if jaxpr.effects or any(type(v) is not Var or v in inputs for v in jaxpr.outvars):
         return False
-    computing = [eqn for eqn in jaxpr.eqns if eqn.primitive.name not in _MOVES and _is_inexact(eqn)]
+    computing = [eqn for eqn in jaxpr.eqns if not eqn.primitive.moves_data and _is_inexact(eqn)]
     return len(jaxpr.eqns) == 1 or len(computing) < 2 and not any("jaxpr" in eqn.params for eqn in computing)
 
 

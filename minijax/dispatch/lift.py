@@ -12,34 +12,13 @@ import numpy as np
 
 from minijax.ir.context import EMPTY
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.primitive import Folding
 from minijax.ir.types import AbstractValue, ShapedArray
 
-_SUMS, _PRODUCTS = frozenset(("add", "sub")), frozenset(("mul", "div"))
-_SCALING = frozenset(("add", "sub", "mul"))
-_CHOOSING = frozenset("max min lt le gt ge eq ne select_n clamp and or xor".split())
-_MOVING = frozenset(
-    "broadcast_in_dim reshape transpose squeeze expand_dims rev slice convert_element_type neg copy "
-    "stop_gradient reduce_precision".split()
-)
-# What XLA computes without constants of its own, and of that, what it computes without sums.
-_PURE = (
-    _SUMS
-    | _PRODUCTS
-    | _CHOOSING
-    | frozenset(
-        "exp log sin cos tanh sqrt rsqrt abs sign floor ceil square not reduce_sum reduce_max reduce_min "
-        "reduce_and reduce_or argmax argmin dot_general gather dynamic_slice dynamic_update_slice concatenate "
-        "iota sort scan while cond add_any".split()
-    )
-)
-_SUMLESS = (
-    _PRODUCTS
-    | _CHOOSING
-    | frozenset(
-        "abs sign floor ceil square reduce_max reduce_min argmax argmin gather dynamic_slice concatenate sort "
-        "while cond scan".split()
-    )
-)
+_PRODUCTS = (Folding.PRODUCT, Folding.QUOTIENT)
+_CHOICES = (Folding.CHOICE, Folding.SELECTION)
+_SCALING = (Folding.SUM, Folding.PRODUCT)
+_SUMLESS = (*_PRODUCTS, *_CHOICES, Folding.EXACT)
 _LARGEST = 32
 _SPECIAL = (-1, 0, 1)  # with which an operation is another one, or none
 
@@ -83,7 +62,7 @@ def _without_moved_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
     consts = dict(zip(closed.constvars, closed.consts, strict=True))
     eqns = []
     for eqn in closed.eqns:
-        a = eqn.invars[0] if eqn.primitive.name in _MOVING else None
+        a = eqn.invars[0] if eqn.primitive.folding is Folding.MOVE else None
         if type(a) is Literal:
             v = Var(a.aval)
             consts[v] = np.asarray(a.val, a.aval.dtype)
@@ -118,27 +97,25 @@ class _Lifter:
 
     def _follow(self, eqn: JaxprEqn) -> None:
         """Notes what the results come from, and marks equations whose constants XLA may put together."""
-        name, out = eqn.primitive.name, eqn.outvars[0] if eqn.outvars else None
+        folding, out = eqn.primitive.folding, eqn.outvars[0] if eqn.outvars else None
         before = [e for a in eqn.invars if type(a) is Var for e in self.folders.get(a, ())]
-        if name in _MOVING:
+        if folding is Folding.MOVE:
             self.roots[out], self.folders[out] = self.root(eqn.invars[0]), before
-        elif name == "select_n":
+        elif folding is Folding.SELECTION:
             self.folders[out] = [*before, eqn] if any(map(self.is_constant, eqn.invars)) else before
         elif self._folds(eqn):
-            near = [e for e in before if self.exactly or not _is_other_kind(e.primitive.name, name)]
+            near = [e for e in before if self.exactly or not _is_other_kind(e.primitive.folding, folding)]
             self.chained.update(id(e) for e in (*near, eqn) if near)
             self.folders.update((v, [eqn]) for v in eqn.outvars)
 
     def _folds(self, eqn: JaxprEqn) -> bool:
         """Whether XLA may move a constant into, or out of, the operation."""
-        name = eqn.primitive.name
-        if name in _SUMS or name in _PRODUCTS:
-            return any(map(self.is_constant, eqn.invars)) or name == "mul" and self._spreads(eqn)
-        if name == "scan":
-            return eqn.params["length"] < 2 or eqn.params["unroll"] != 1
-        return name not in _PURE and (name != "integer_pow" or eqn.params["y"] < 0)
+        folding = eqn.primitive.folding
+        if folding is Folding.SUM or folding in _PRODUCTS:
+            return any(map(self.is_constant, eqn.invars)) or folding is Folding.PRODUCT and self._broadcasts(eqn)
+        return eqn.primitive.has_own_constants(eqn.params)
 
-    def _spreads(self, eqn: JaxprEqn) -> bool:
+    def _broadcasts(self, eqn: JaxprEqn) -> bool:
         """Whether an operand is smaller than the result: XLA prefers to scale that one."""
         size = eqn.outvars[0].aval.size
         return any(a.aval.size < size or self.root(a).aval.size < size for a in eqn.invars)
@@ -146,28 +123,27 @@ class _Lifter:
     def _note_sum_of_product(self, eqn: JaxprEqn) -> None:
         """Marks what may be contracted: products and what may end with one, and the sums that read them."""
         self.makers.update(dict.fromkeys(eqn.outvars, eqn))
-        name = eqn.primitive.name
-        if not self.exactly or name in _MOVING or name in _SUMLESS:
+        folding = eqn.primitive.folding
+        if not self.exactly or folding is Folding.MOVE or folding in _SUMLESS:
             return
-        harmless = () if name in _SUMS else _SUMS
         for a in eqn.invars:
             maker = None if self.is_constant(a) else self.makers.get(self.root(a))
-            if maker is not None and maker.primitive.name not in harmless:
+            if maker is not None and (folding is Folding.SUM or maker.primitive.folding is not Folding.SUM):
                 self.chained |= {id(maker), id(eqn)}
 
     def _find_free(self, jaxpr: Jaxpr) -> set[Var]:
         """The constants in variables that may be lifted at each of their uses."""
         bound = {self.root(v) for v in jaxpr.outvars if type(v) is Var}
         for eqn in jaxpr.eqns:
-            if eqn.primitive.name not in _MOVING and not self._allows(eqn):
+            if eqn.primitive.folding is not Folding.MOVE and not self._allows(eqn):
                 bound.update(r for r in map(self.root, eqn.invars) if type(r) is Var)
         return {v for v, c in self.consts.items() if v not in bound and _is_small(v.aval) and _is_plain(c)}
 
     def _allows(self, eqn: JaxprEqn) -> bool:
         """Whether the result has the same bits when the constants that the equation reads are operands."""
-        name = eqn.primitive.name
+        folding = eqn.primitive.folding
         constant = list(map(self.is_constant, eqn.invars))
-        if all(constant) or name not in _CHOOSING and (name not in _SCALING or sum(constant) != 1):
+        if all(constant) or folding not in _CHOICES and (folding not in _SCALING or sum(constant) != 1):
             return False
         return eqn.outvars[0].aval.dtype.kind in "iub" or id(eqn) not in self.chained
 
@@ -204,9 +180,9 @@ class _Lifter:
         return ClosedJaxpr(opened, found.closed.consts), passed
 
 
-def _is_other_kind(name: str, other: str) -> bool:
+def _is_other_kind(a: Folding, b: Folding) -> bool:
     """Whether one is of a sum and the other of a product, between which constants are not moved."""
-    return name in _SUMS and other in _PRODUCTS or name in _PRODUCTS and other in _SUMS
+    return a is Folding.SUM and b in _PRODUCTS or a in _PRODUCTS and b is Folding.SUM
 
 
 def _is_small(aval: AbstractValue) -> bool:

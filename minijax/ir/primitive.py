@@ -1,5 +1,6 @@
 """What one operation is: a class whose methods are its rules."""
 
+import enum
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -58,6 +59,26 @@ def cotangents(operands: Sequence, results: Iterable, found: Iterable[bool]) -> 
     return [None if not is_linear(x) else next(results) if next(found) else Zero(x.aval.to_ct_aval()) for x in operands]
 
 
+class Folding(enum.Enum):
+    """What XLA does with constants that meet an operation; `dispatch/lift.py` makes operands of those it leaves."""
+
+    SUM = "adds them to those of the sums around it"
+    PRODUCT = "multiplies them with those of the products around it"
+    QUOTIENT = "as PRODUCT, but not with a constant as operand alone"
+    CHOICE = "compares or picks: each bit of the result is one of an operand, or a flag"
+    SELECTION = "as CHOICE, and what reads the result may see the constant through it"
+    MOVE = "hands them on, elsewhere or in another type"
+    EXACT = "leaves them, and rounds no sum"
+    PLAIN = "leaves them"
+    OWN = "computes with constants of its own, which may be put together with others"
+
+
+def fold_as(folding: Folding, *primitives: "Primitive") -> None:
+    """Says what XLA does with constants that meet these operations."""
+    for primitive in primitives:
+        primitive.folding = folding
+
+
 class Primitive:
     """One operation and what every transformation must know about it.
 
@@ -73,6 +94,8 @@ class Primitive:
     unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
     in_one_memory = True  # operands of rank > 0 must lie in one memory, where results lie too
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
+    moves_data = False  # results are elements of operands, flags or positions: nothing is computed in floats
+    folding = Folding.OWN
 
     def __init__(self, name: str | None = None):
         if name is not None:
@@ -242,6 +265,10 @@ class Primitive:
         """The results and where they have the mapped axis; `dims` says it of the operands, None: nowhere."""
         raise no_rule(self, "Batching rule")
 
+    def has_own_constants(self, params: dict) -> bool:
+        """Whether XLA computes it with constants of its own, next to which others are folded."""
+        return self.folding is Folding.OWN
+
     def names_axis(self, params: dict) -> tuple:
         """The axis names that the parameters speak of: `batch` is called for them, mapped or not."""
         return ()
@@ -254,11 +281,12 @@ class Primitive:
         """Which operands are read if these results are (some, but for effects), and the smaller equation, if any."""
         return [True] * len(eqn.invars), eqn
 
-    split: Any = None
-    """(equation, which operands are unknown, policy) -> its known and late part. None: known if all operands are."""
+    partial_eval_custom: Any = None
+    """(equation, which operands are unknown, policy) -> its known and its staged part. None: known if all operands
+    are."""
 
-    hoist: Any = None
-    """(trace of the late part, operands, which are late) -> results. None: all is late."""
+    partial_eval: Any = None
+    """(trace of the unknown part, operands, which are unknown) -> results. None: all is unknown."""
 
     lift: Any = None
     """(equation, which operands are constants, lift) -> the equation with its jaxprs' constants as operands, where

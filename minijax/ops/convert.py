@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax.base import dtypes, errors, tree
 from minijax.ir.jaxpr import Literal
-from minijax.ir.primitive import Linear1, Primitive
+from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops.moving import held, move_axis
@@ -105,6 +105,7 @@ class BitcastConvertType(Primitive):
 class Copy(Linear1):
     """The same value in a buffer of its own."""
 
+    moves_data = True
     in_one_memory = False
 
     def __init__(self, name: str):
@@ -138,6 +139,7 @@ convert_element_type_p = ConvertElementType()
 bitcast_convert_type_p = BitcastConvertType()
 copy_p = Copy("copy")
 stop_gradient_p = StopGradient("stop_gradient")
+fold_as(Folding.MOVE, convert_element_type_p, copy_p, stop_gradient_p)
 
 
 def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:

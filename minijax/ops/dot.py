@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.base import config, dtypes
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import cast, convert_element_type_p
@@ -368,6 +368,7 @@ def _converted(e: Any, x: str, aval: ShapedArray, dtype: Any) -> tuple[str, Shap
 
 
 dot_general_p = DotGeneral()
+fold_as(Folding.PLAIN, dot_general_p)
 
 
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, precision: PrecisionLike = None,

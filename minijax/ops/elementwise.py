@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert_element_type
@@ -223,6 +223,9 @@ class Wave(Accurate):
 
 class IntegerPow(Elementwise):
     """x to a constant integer power `y`, by repeated squaring."""
+
+    def has_own_constants(self, params):
+        return params["y"] < 0
 
     def result_dtype(self, x, *, y):
         if y < 0 and INT.accepts(x.dtype):
@@ -524,6 +527,8 @@ class Predicate(Elementwise):
 class Compare(Predicate):
     """A comparison; `direction` is StableHLO's."""
 
+    moves_data = True
+
     def __init__(self, name: str, direction: str, accepts: Kinds):
         super().__init__(name, "", accepts, ZERO)
         self.direction = direction
@@ -544,6 +549,7 @@ le_p, lt_p = Compare("le", "LE", ORDERED), Compare("lt", "LT", ORDERED)
 class SelectN(Primitive):
     """Picks, element by element, the case that `which` (bool or an integer) numbers."""
 
+    moves_data = True
     name = "select_n"
 
     def infer(self, which, *cases):
@@ -688,6 +694,15 @@ def check_same_dtypes_of_clamp(*avals: ShapedArray) -> None:
 
 
 select_n_p, clamp_p = SelectN(), Clamp()
+fold_as(Folding.SUM, add_p, sub_p)
+fold_as(Folding.PRODUCT, mul_p)
+fold_as(Folding.QUOTIENT, div_p)
+fold_as(Folding.CHOICE, max_p, min_p, lt_p, le_p, gt_p, ge_p, eq_p, ne_p, clamp_p, and_p, or_p, xor_p)
+fold_as(Folding.SELECTION, select_n_p)
+fold_as(Folding.MOVE, neg_p, reduce_precision_p)
+fold_as(Folding.EXACT, abs_p, sign_p, floor_p, ceil_p, square_p)
+fold_as(Folding.PLAIN, exp_p, log_p, sin_p, cos_p, tanh_p, sqrt_p, rsqrt_p, not_p)
+
 
 # ---- the functions of jax.lax -----------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
@@ -122,6 +122,8 @@ def _index_vector(axis: Any, starts: Sequence, start_dims: Sequence) -> tuple[An
 _SURE = 2**30  # below it, an index and its sum with a size fit every dtype of indices
 
 dynamic_slice_p, dynamic_update_slice_p = DynamicSlice(), DynamicUpdateSlice()
+fold_as(Folding.EXACT, dynamic_slice_p)
+fold_as(Folding.PLAIN, dynamic_update_slice_p)
 
 
 def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | Sequence[bool]) -> list:

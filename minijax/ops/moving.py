@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import config, dims, dtypes, source
 from minijax.ir import state
-from minijax.ir.primitive import Linear1
+from minijax.ir.primitive import Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, JaxprTrace, JaxprTracer
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops.sharding import laid_out
@@ -19,6 +19,7 @@ from minijax.run.array import Array
 class BroadcastInDim(Linear1):
     """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
 
+    moves_data = True
     name = "broadcast_in_dim"
     in_one_memory = False
 
@@ -46,6 +47,7 @@ class BroadcastInDim(Linear1):
 class Reshape(Linear1):
     """The elements in row-major order, after permuting by `dimensions` if given, in another shape."""
 
+    moves_data = True
     name = "reshape"
 
     def infer(self, x, *, new_sizes, dimensions, sharding):
@@ -81,6 +83,7 @@ class Reshape(Linear1):
 class Transpose(Linear1):
     """Result axis i is operand axis `permutation[i]`."""
 
+    moves_data = True
     name = "transpose"
 
     def infer(self, x, *, permutation):
@@ -157,6 +160,8 @@ broadcast_in_dim_p = BroadcastInDim()
 reshape_p = Reshape()
 transpose_p = Transpose()
 reduce_sum_p = ReduceSum()
+fold_as(Folding.MOVE, broadcast_in_dim_p, reshape_p, transpose_p)
+fold_as(Folding.PLAIN, reduce_sum_p)
 
 
 def inverse(permutation: Sequence[int]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
@@ -238,6 +238,8 @@ reduce_or_p = ReduceLogical("reduce_or", "or")
 reduce_xor_p = ReduceLogical("reduce_xor", "xor")
 argmax_p = ArgExtremum("argmax", "GT")
 argmin_p = ArgExtremum("argmin", "LT")
+fold_as(Folding.EXACT, reduce_max_p, reduce_min_p, argmax_p, argmin_p)
+fold_as(Folding.PLAIN, reduce_and_p, reduce_or_p)
 
 
 def _axes(axes: Sequence[int]) -> tuple[int, ...]:

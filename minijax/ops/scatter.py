@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base import cache, dims, dtypes
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import elementwise, moving
@@ -45,6 +45,7 @@ _Mode = str | GatherScatterMode | None
 class Gather(Primitive):
     """Slices of the operand at the places that index vectors name, side by side."""
 
+    moves_data = True
     name = "gather"
 
     def infer(self, x, indices, *, dimension_numbers, slice_sizes, **how):
@@ -151,6 +152,7 @@ def _inside(e: Any, indices: str, aval: ShapedArray, bounds: Sequence[int]) -> s
 
 
 gather_p = Gather()
+fold_as(Folding.EXACT, gather_p)
 
 
 def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.ir import state
-from minijax.ir.primitive import Linear1, Primitive, is_linear
+from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
@@ -49,6 +49,7 @@ def check_nonnegative(name: str, values: Sequence[int]) -> None:
 class Squeeze(Linear1):
     """Drops axes of size 1."""
 
+    moves_data = True
     name = "squeeze"
 
     def infer(self, x, *, dimensions):
@@ -67,6 +68,7 @@ class Squeeze(Linear1):
 class SliceAt(Primitive):
     """A window of given sizes at given starts, moved inside if it would stick out."""
 
+    moves_data = True
     name = "dynamic_slice"
 
     def infer(self, x, *starts, slice_sizes):
@@ -108,6 +110,7 @@ slice_at_p = SliceAt()
 class Slice(Linear1):
     """The elements from starts to limits, by strides."""
 
+    moves_data = True
     name = "slice"
 
     def infer(self, x, *, start_indices, limit_indices, strides):
@@ -165,6 +168,7 @@ def _check_slice(x, starts, limits, strides):
 class Pad(Primitive):
     """Padding by a scalar, before, after and between the elements; negative padding cuts off."""
 
+    moves_data = True
     name = "pad"
 
     def infer(self, x, value, *, padding_config):
@@ -246,6 +250,7 @@ class Joined(Primitive):
 class Concatenate(Joined):
     """Arrays one after the other along an axis."""
 
+    moves_data = True
     name = "concatenate"
 
     def infer(self, *xs, dimension):
@@ -322,6 +327,7 @@ class Parted(Primitive):
 class Split(Parted):
     """Pieces of given sizes along an axis."""
 
+    moves_data = True
     name = "split"
 
     def infer(self, x, *, sizes, axis):
@@ -380,6 +386,7 @@ class Unstack(Parted):
 class Rev(Linear1):
     """The elements in opposite order along some axes."""
 
+    moves_data = True
     name = "rev"
 
     def infer(self, x, *, dimensions):
@@ -433,6 +440,7 @@ class Tile(Linear1):
 class Iota(Primitive):
     """0, 1, 2, ... along an axis."""
 
+    moves_data = True
     name = "iota"
 
     def infer(self, *, dtype, shape, dimension, sharding):
@@ -474,6 +482,10 @@ class EmptyScalar(Primitive):
 squeeze_p, slice_p, strided_slice_p, pad_p = Squeeze(), Slice(), StridedSlice(), Pad()
 concatenate_p, stack_p, split_p, unstack_p = Concatenate(), Stack(), Split(), Unstack()
 rev_p, tile_p, iota_p, empty_p, empty2_p = Rev(), Tile(), Iota(), Empty(), EmptyScalar()
+fold_as(Folding.MOVE, squeeze_p, rev_p, slice_p, strided_slice_p)
+fold_as(Folding.EXACT, concatenate_p, slice_at_p)
+fold_as(Folding.PLAIN, iota_p)
+
 
 # ---- slices and padding -----------------------------------------------------------------------------
 

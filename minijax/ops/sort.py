@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import moving
 from minijax.ops.elementwise import ORDERED, Compare
@@ -159,6 +159,8 @@ class TopK(Primitive):
 
 
 sort_p = Sort()
+fold_as(Folding.EXACT, sort_p)
+
 top_k_p = TopK()
 
 

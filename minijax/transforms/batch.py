@@ -11,13 +11,13 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, trace_to_jaxpr
-from minijax.ir.types import AbstractValue, Zero, register_value_type, typeof
+from minijax.ir.types import Aval, Zero, register_value_type, typeof
 from minijax.ops import moving
 from minijax.ops.moving import broadcast_axis, move_axis
 
 
 @cache.cache
-def _without_axis(aval: AbstractValue, dim: int) -> AbstractValue:
+def _without_axis(aval: Aval, dim: int) -> Aval:
     return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
 
 

@@ -11,8 +11,8 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
 from minijax.ir.trace import JaxprTrace, JaxprTracer, Trace, Tracer, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
 from minijax.ops.zeros import instantiate
-from minijax.transforms.hoist import hoist_jaxpr
 from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
+from minijax.transforms.partial_eval import partial_eval_jaxpr
 from minijax.transforms.prune import prune_closed, prune_fresh
 
 
@@ -42,13 +42,13 @@ class RuleTrace(Trace):
 
     def process(self, primitive, operands, params):
         home = self._home(operands)
-        if home is not self.parent and primitive.hoist is not None:
+        if home is not self.parent and primitive.partial_eval is not None:
             touched = [self._touches(x) for x in operands]
             inlined = primitive.inlinable and params["inline"]
             if not inlined or not all(_depends(params["jaxpr"], touched)):
                 # A call may compute primals too, which the parent must know.
                 with state.set_current_trace(self.parent):
-                    return primitive.hoist(self.tangent_trace, operands, touched, **params)
+                    return primitive.partial_eval(self.tangent_trace, operands, touched, **params)
         with state.set_current_trace(home):
             return home.process(primitive, operands, params)
 
@@ -67,7 +67,7 @@ class RuleTrace(Trace):
 
 def _depends(closed: ClosedJaxpr, touched: Sequence[bool]) -> tuple[bool, ...]:
     """Which results depend on the inputs that are touched."""
-    return hoist_jaxpr(closed, tuple(touched), (False,) * len(closed.outvars)).out_late
+    return partial_eval_jaxpr(closed, tuple(touched), (False,) * len(closed.outvars)).out_unknown
 
 
 class LinearizeTrace(DualTrace):
@@ -126,7 +126,7 @@ def linearize_flat(
     args = []
     for p, nz in zip(primals, nonzeros, strict=True):
         tangent = tangent_trace.new_arg(typeof(p).to_tangent_aval()) if nz else None
-        moves = nz and tangent.aval.dtype != dtypes.float0
+        moves = tangent is not None and tangent.aval.dtype != dtypes.float0
         args.append(LinearizeTracer(trace, p, tangent) if moves else p)
     try:
         results, tangents = context.run_under(trace, lambda: trace.split(list(fun(*args))))
@@ -149,12 +149,11 @@ def prune_residuals(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:
 
 
 class Linearized(NamedTuple):
-    """A jaxpr split into a primal part, whose last results are residuals, and a linear part."""
+    """A jaxpr in a primal and a linear part, and which of its results have a tangent."""
 
     primal: ClosedJaxpr  # inputs -> (results, residuals)
     tangent: ClosedJaxpr  # (residuals, nonzero tangents) -> nonzero result tangents
     out_nonzeros: Mask
-    residuals: int
 
 
 @state.traced_cache
@@ -174,7 +173,7 @@ def linearize_jaxpr(
         fixed, residuals = Mask(residual).partition(jaxpr.constvars)
         fixed_values, residual_values = Mask(residual).partition(values)
         tangent = constants_to_inputs(jaxpr.replace(constvars=residuals)).replace(constvars=fixed)
-        linear_part[:] = ClosedJaxpr(tangent, fixed_values), Mask(out_nonzeros), len(residuals)
+        linear_part[:] = ClosedJaxpr(tangent, fixed_values), Mask(out_nonzeros)
         return [*results, *residual_values]
 
     jaxpr, consts = trace_to_jaxpr(primal, closed.in_avals, closed.debug_info._replace(result_paths=None))

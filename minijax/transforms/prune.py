@@ -11,7 +11,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 def prune_jaxpr(
     jaxpr: Jaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...] = False
 ) -> tuple[Jaxpr, Mask]:
-    """The jaxpr of the outputs wanted, and which inputs it reads; `instantiate` keeps inputs regardless.
+    """The jaxpr of the outputs that are used, and which inputs it reads; `instantiate` keeps inputs regardless.
 
     The jaxpr itself if there is nothing to drop.
     """
@@ -88,8 +88,8 @@ def prune_closed(
     closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, Mask]:
     """As `prune_jaxpr`; constants that nothing reads go too. The same jaxpr gives the same one again."""
-    kept = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
-    pruned, used_inputs = _prune_closed(closed, tuple(used_outputs), kept)
+    instantiate = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
+    pruned, used_inputs = _prune_closed(closed, tuple(used_outputs), instantiate)
     return pruned or closed, used_inputs
 
 

@@ -1,4 +1,4 @@
-"""Partial evaluation of a jaxpr: what can be computed from known inputs, and what is left."""
+"""Partial evaluation with a policy: it says which known values are residuals, and the others are computed again."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -19,29 +19,29 @@ from minijax.transforms.prune import prune_jaxpr
 Policy = Callable[..., Any]
 
 
-class Split(NamedTuple):
-    """The two parts of a jaxpr.
+class PartialEvalCustom(NamedTuple):
+    """The two parts of a jaxpr, of which the staged one rematerializes what it reads and is no residual.
 
-    `known`: known inputs -> (known results, saved values). `late`: (saved values, the known inputs that
-    `needed` numbers, unknown inputs) -> the unknown results, and those known ones that were asked for.
+    `input_residuals` are the numbers of the known inputs that the staged part reads.
     """
 
-    known: ClosedJaxpr
-    late: ClosedJaxpr
+    known: ClosedJaxpr  # known inputs -> (known results, residuals)
+    staged: ClosedJaxpr  # (residuals, input residuals, unknown inputs) -> (unknown and instantiated results)
     out_unknown: Mask
-    saved: int
-    needed: tuple[int, ...]
+    num_residuals: int
+    input_residuals: tuple[int, ...]
 
 
 class EqnParts(NamedTuple):
-    """An equation's share of each part, its unknown results, and the values that the late part may have
-    saved.
+    """An equation's share of each part, its unknown results, and the values that may be residuals.
+
+    `to_round`: these are rounded where known equations read them too.
     """
 
     known: Sequence[JaxprEqn]
-    late: Sequence[JaxprEqn]
-    unknown: Sequence[Var] = ()
-    saved: Sequence[Var] = ()
+    staged: Sequence[JaxprEqn]
+    unknown_out: Sequence[Var] = ()
+    residuals: Sequence[Var] = ()
     to_round: bool = True
 
 
@@ -82,30 +82,30 @@ def save_all(primitive: Any, *avals: Any, **params: Any) -> bool:
 
 
 @state.traced_cache
-def split_jaxpr(
-    closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Policy | None, also_late: tuple[bool, ...] = ()
-) -> Split:
+def partial_eval_jaxpr_custom(
+    closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Policy | None, instantiate: tuple[bool, ...] = ()
+) -> PartialEvalCustom:
     """Splits a jaxpr for unknown inputs; what `policy` does not let be saved is computed twice.
 
-    `also_late` marks results that the late part computes although they are known.
+    `instantiate` marks results that the staged part computes although they are known.
     """
     closed = discharged(closed)
     jaxpr, unknown_in = closed.jaxpr, Mask(unknown_in)
     unknown = set(unknown_in.marked(jaxpr.invars))
     known_eqns: list[JaxprEqn] = []
-    late_eqns: list[JaxprEqn] = []
+    staged_eqns: list[JaxprEqn] = []
     saveable: dict[Var, bool] = {}
     for eqn in jaxpr.eqns:
-        parts = _split_eqn(eqn, unknown, policy)
+        parts = _partial_eval_eqn(eqn, unknown, policy)
         known_eqns += parts.known
-        late_eqns += parts.late
-        unknown.update(parts.unknown)
-        saveable.update(dict.fromkeys(parts.saved, parts.to_round))
+        staged_eqns += parts.staged
+        unknown.update(parts.unknown_out)
+        saveable.update(dict.fromkeys(parts.residuals, parts.to_round))
     out_unknown = _which(jaxpr.outvars, unknown)
-    late_outs = out_unknown | (also_late or out_unknown)
-    late, residuals, needed = _late_part(jaxpr, late_eqns, late_outs, unknown_in, saveable)
+    staged_outs = out_unknown | (instantiate or out_unknown)
+    staged, residuals, input_residuals = _staged_part(jaxpr, staged_eqns, staged_outs, unknown_in, saveable)
     read = {a for e in known_eqns for a in e.invars if type(a) is Var}
-    known_eqns, renamed = _rounded(known_eqns, [v for v in residuals if saveable[v] and v in read and not also_late])
+    known_eqns, renamed = _rounded(known_eqns, [v for v in residuals if saveable[v] and v in read and not instantiate])
     outs = [renamed.get(v, v) if type(v) is Var else v for v in out_unknown.unmarked(jaxpr.outvars)]
     known = jaxpr.replace(
         invars=unknown_in.unmarked(jaxpr.invars),
@@ -114,8 +114,12 @@ def split_jaxpr(
         debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
     )
     known, _ = prune_jaxpr(known, (True,) * len(known.outvars), True)
-    return Split(
-        ClosedJaxpr(known, closed.consts), ClosedJaxpr(late, closed.consts), out_unknown, len(residuals), needed
+    return PartialEvalCustom(
+        ClosedJaxpr(known, closed.consts),
+        ClosedJaxpr(staged, closed.consts),
+        out_unknown,
+        len(residuals),
+        input_residuals,
     )
 
 
@@ -124,11 +128,11 @@ def _which(atoms: Sequence, variables: set[Var]) -> Mask:
     return Mask([type(a) is not Literal and a in variables for a in atoms])
 
 
-def _split_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnParts:
+def _partial_eval_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnParts:
     unknown_in = _which(eqn.invars, unknown)
-    split = eqn.primitive.split
-    if split is not None and (policy is not None or any(unknown_in) or hasattr(split, "rule")):
-        return split(eqn, unknown_in, policy)
+    rule = eqn.primitive.partial_eval_custom
+    if rule is not None and (policy is not None or any(unknown_in) or hasattr(rule, "rule")):
+        return rule(eqn, unknown_in, policy)
     if not any(unknown_in):
         keep = policy is not None and may_save(policy, eqn)
         if isinstance(keep, Offloadable):
@@ -167,10 +171,10 @@ def _depends(eqn: JaxprEqn, result: int, unknown_in: Mask) -> bool:
     return any(unknown_in.marked(used_in))
 
 
-def _late_part(
+def _staged_part(
     jaxpr: Jaxpr, eqns: Sequence[JaxprEqn], outs: Mask, unknown_in: Mask, saveable: dict[Var, bool]
 ) -> tuple[Jaxpr, list[Var], tuple[int, ...]]:
-    """The late jaxpr, without dead equations; the residuals, in the order of their use; the known inputs it needs."""
+    """The staged jaxpr without dead equations, its residuals in the order of use, and the known inputs it reads."""
     known_inputs, unknown_inputs = unknown_in.partition(jaxpr.invars)
     candidates = [v for v in saveable if v not in unknown_inputs]
     whole = jaxpr.replace(
@@ -181,19 +185,17 @@ def _late_part(
     )
     n, m = len(candidates), len(candidates) + len(known_inputs)
     keep = (False,) * m + (True,) * len(unknown_inputs)
-    late, used = prune_jaxpr(whole, (True,) * len(whole.outvars), keep)
-    order = {v: i for i, v in reversed(list(enumerate(a for e in late.eqns for a in e.invars if type(a) is Var)))}
+    staged, used = prune_jaxpr(whole, (True,) * len(whole.outvars), keep)
+    order = {v: i for i, v in reversed(list(enumerate(a for e in staged.eqns for a in e.invars if type(a) is Var)))}
     residuals = [v for v, u in zip(candidates, used, strict=False) if u]
     residuals.sort(key=lambda v: order.get(v, len(order)))
-    late = late.replace(invars=[*residuals, *late.invars[len(residuals) :]])
-    return late, residuals, tuple([i for i, u in enumerate(used[n:m]) if u])
+    staged = staged.replace(invars=[*residuals, *staged.invars[len(residuals) :]])
+    return staged, residuals, tuple([i for i, u in enumerate(used[n:m]) if u])
 
 
 def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[JaxprEqn], dict[Var, Var]]:
-    """Known equations in which saved floats that others read are rounded, so that XLA keeps no more bits of
-    them.
-    """
-    wanted = {v for v in residuals if dtypes.issubdtype(v.aval.dtype, np.floating)}
+    """Known equations in which residuals that are floats are rounded, so that XLA keeps no more bits of them."""
+    floats = {v for v in residuals if dtypes.issubdtype(v.aval.dtype, np.floating)}
     renamed: dict[Var, Var] = {}
     result: list[JaxprEqn] = []
     for eqn in eqns:
@@ -201,7 +203,7 @@ def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[J
             eqn = eqn.replace(invars=[renamed.get(v, v) if type(v) is Var else v for v in eqn.invars])
         result.append(eqn)
         for v in eqn.outvars:
-            if v in wanted:
+            if v in floats:
                 info = dtypes.finfo(v.aval.dtype)
                 renamed[v] = Var(v.aval)
                 params = dict(exponent_bits=int(info.nexp), mantissa_bits=int(info.nmant))

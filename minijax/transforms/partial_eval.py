@@ -1,4 +1,4 @@
-"""Lifting out of a jaxpr what depends on some inputs only: loop invariants, known parts of calls."""
+"""Partial evaluation: what a jaxpr computes from known inputs, and what is left for the unknown ones."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,64 +11,66 @@ from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, constants_to_input
 from minijax.transforms.discharge import discharged
 
 
-class Hoisted(NamedTuple):
-    """A jaxpr in two parts: `early` runs on the inputs that are not late, `late` on the rest."""
+class PartialEval(NamedTuple):
+    """A jaxpr in two parts, and which of its results are unknown."""
 
-    early: ClosedJaxpr  # early inputs -> (early results, saved values)
-    late: ClosedJaxpr  # (saved values, late inputs) -> late results
-    out_late: Mask
-    saved: int
+    known: ClosedJaxpr  # known inputs -> (known results, residuals)
+    unknown: ClosedJaxpr  # (residuals, unknown inputs) -> unknown results
+    out_unknown: Mask
+    num_residuals: int
 
 
 @state.traced_cache
-def hoist_jaxpr(closed: ClosedJaxpr, late_in: tuple[bool, ...], late_out: tuple[bool, ...]) -> Hoisted:
-    """Splits a jaxpr for its late inputs; the results that `late_out` marks are late in any case."""
+def partial_eval_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...]) -> PartialEval:
+    """Splits a jaxpr for its unknown inputs; the results that `instantiate` marks are unknown in any case."""
     closed = discharged(closed)
-    early_avals, late_avals = Mask(late_in).partition(closed.in_avals)
-    late_part: list[Any] = []
+    known_avals, unknown_avals = Mask(unknown_in).partition(closed.in_avals)
+    unknown_part: list[Any] = []
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
 
-    def early(*xs):
-        late = JaxprTrace(state.current_trace(), info)
-        outs = run_in_parts(late, closed, Mask(late_in).merge(xs, map(late.new_arg, late_avals)))
-        out_late = Mask([_belongs(x, late) for x in outs]) | late_out
-        early_outs, late_outs = out_late.partition(outs)
-        body, residuals = _late_part(late, late_outs)
-        late_part[:] = body, out_late, len(residuals)
-        return [*early_outs, *residuals]
+    def known(*xs):
+        staging = JaxprTrace(state.current_trace(), info)
+        inputs = Mask(unknown_in).merge(xs, map(staging.new_arg, unknown_avals))
+        outs = partial_eval_into(staging, closed, inputs)
+        out_unknown = Mask([_is_unknown(x, staging) for x in outs]) | instantiate
+        known_outs, unknown_outs = out_unknown.partition(outs)
+        unknown, residuals = _unknown_part(staging, unknown_outs)
+        unknown_part[:] = unknown, out_unknown, len(residuals)
+        return [*known_outs, *residuals]
 
-    jaxpr, consts = trace_to_jaxpr(early, early_avals, info)
-    return Hoisted(ClosedJaxpr(jaxpr, consts), *late_part)
+    jaxpr, consts = trace_to_jaxpr(known, known_avals, info)
+    return PartialEval(ClosedJaxpr(jaxpr, consts), *unknown_part)
 
 
-def run_in_parts(late: JaxprTrace, closed: ClosedJaxpr, operands: Sequence) -> list:
-    """Runs a jaxpr under the current trace, but records what depends on values of `late` there."""
+def partial_eval_into(staging: JaxprTrace, closed: ClosedJaxpr, operands: Sequence) -> list:
+    """Runs a jaxpr under the current trace, but records in `staging` what depends on values of that trace."""
     jaxpr = closed.jaxpr
     env = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     env.update(zip(jaxpr.invars, operands, strict=True))
     for eqn in jaxpr.eqns:
         with context.entered(eqn.ctx):
             values = [env[a] if type(a) is Var else a.val for a in eqn.invars]
-            env.update(zip(eqn.outvars, _process(late, eqn, values), strict=True))
+            env.update(zip(eqn.outvars, _process(staging, eqn, values), strict=True))
     return [env[a] if isinstance(a, Var) else a.val for a in jaxpr.outvars]
 
 
-def _belongs(x, trace: JaxprTrace) -> bool:
-    return type(x) is JaxprTracer and x._trace is trace
+def _is_unknown(x: Any, staging: JaxprTrace) -> bool:
+    return type(x) is JaxprTracer and x._trace is staging
 
 
-def _process(late: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:
-    is_late = [_belongs(x, late) for x in operands]
-    if not any(is_late) and not eqn.effects:
+def _process(staging: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:
+    unknown_in = [_is_unknown(x, staging) for x in operands]
+    if not any(unknown_in) and not eqn.effects:
         return eqn.primitive.rebind(state.current_trace(), operands, eqn.params)
-    if eqn.primitive.hoist is None or eqn.effects:
-        return eqn.primitive.rebind(late, operands, eqn.params)
-    return eqn.primitive.hoist(late, operands, is_late, **eqn.params)
+    if eqn.primitive.partial_eval is None or eqn.effects:
+        return eqn.primitive.rebind(staging, operands, eqn.params)
+    return eqn.primitive.partial_eval(staging, operands, unknown_in, **eqn.params)
 
 
-def _late_part(late: JaxprTrace, results: Sequence) -> tuple[ClosedJaxpr, list]:
-    jaxpr, consts = late.to_jaxpr(results)
-    late.finish()
+def _unknown_part(staging: JaxprTrace, results: Sequence) -> tuple[ClosedJaxpr, list]:
+    """The jaxpr (residuals, unknown inputs) -> results, and the residuals: the known values that it reads."""
+    jaxpr, consts = staging.to_jaxpr(results)
+    staging.finish()
     values = dict(zip(jaxpr.constvars, consts, strict=True))
     residuals = [v for v in _constvars_in_order_of_jax(jaxpr) if isinstance(values[v], Tracer)]
     fixed = [v for v, x in values.items() if not isinstance(x, Tracer)]
@@ -110,8 +112,8 @@ def _reads_of_each(ends: Sequence[Var], parents: dict[Var, list[Var]]) -> dict[V
 
 
 @cache.weak_cache
-def reordered(closed: ClosedJaxpr, ins: tuple[int, ...], outs: tuple[int, ...] | None = None) -> ClosedJaxpr:
-    """The jaxpr whose inputs (and results) are those of `closed` that the numbers name, in their order."""
+def permute_jaxpr(closed: ClosedJaxpr, ins: tuple[int, ...], outs: tuple[int, ...] | None = None) -> ClosedJaxpr:
+    """The jaxpr whose inputs (and results) are those of `closed` that the numbers name, in that order."""
     jaxpr = closed.jaxpr
     info = jaxpr.debug_info._replace(arg_names=None, result_paths=None)
     outvars = jaxpr.outvars if outs is None else [jaxpr.outvars[i] for i in outs]

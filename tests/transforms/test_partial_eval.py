@@ -1,0 +1,95 @@
+"""Partial evaluation of a jaxpr, shown on one small program."""
+
+import pytest
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax.base.mask import Mask
+from minijax.ir.trace import eval_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr
+from minijax.transforms.partial_eval_custom import partial_eval_jaxpr_custom, save_all
+
+KNOWN, UNKNOWN = 0.5, 3.0
+
+
+def program(known, unknown):
+    a = jnp.sin(known)
+    b = jnp.cos(known)
+    c = a * b
+    d = unknown * c
+    e = d + a
+    f = b * b
+    return c, e, f
+
+
+@pytest.fixture(scope="module")
+def closed():
+    return jax.make_jaxpr(program)(KNOWN, UNKNOWN)
+
+
+def names(part):
+    return [eqn.primitive.name for eqn in part.eqns]
+
+
+def run(part, *operands):
+    return eval_jaxpr(part.jaxpr, part.consts, *operands)
+
+
+def save_sines(primitive, *avals, **params):
+    return primitive.name == "sin"
+
+
+def save_nothing(primitive, *avals, **params):
+    return False
+
+
+def test_what_known_inputs_determine_is_known(closed):
+    parts = partial_eval_jaxpr(closed, (False, True), (False, False, False))
+    assert parts.out_unknown == Mask([False, True, False])
+    assert names(parts.known) == ["sin", "cos", "mul", "mul"]
+    assert names(parts.unknown) == ["mul", "add"]
+
+
+def test_the_unknown_part_takes_residuals_of_the_known_one(closed):
+    parts = partial_eval_jaxpr(closed, (False, True), (False, False, False))
+    # known input -> (known results, residuals)
+    outs = run(parts.known, KNOWN)
+    results, residuals = outs[: -parts.num_residuals], outs[-parts.num_residuals :]
+    assert parts.num_residuals == 2
+    # (residuals, unknown input) -> unknown result
+    unknown = run(parts.unknown, *residuals, UNKNOWN)
+    assert parts.out_unknown.merge(results, unknown) == list(run(closed, KNOWN, UNKNOWN))
+
+
+def test_an_instantiated_result_is_unknown_in_any_case(closed):
+    parts = partial_eval_jaxpr(closed, (False, True), (False, False, True))
+    assert parts.out_unknown == Mask([False, True, True])
+    assert len(parts.known.out_avals) == 1 + parts.num_residuals
+    assert len(parts.unknown.out_avals) == 2
+
+
+def test_with_no_unknown_input_all_is_known(closed):
+    parts = partial_eval_jaxpr(closed, (False, False), (False, False, False))
+    assert not any(parts.out_unknown) and not parts.unknown.eqns and not parts.num_residuals
+
+
+@pytest.mark.parametrize(
+    ("policy", "staged", "num_residuals", "input_residuals"),
+    [
+        (save_all, ["mul", "add"], 2, ()),
+        (save_sines, ["cos", "mul", "mul", "add"], 1, (0,)),
+        (save_nothing, ["sin", "cos", "mul", "mul", "add"], 0, (0,)),
+    ],
+    ids=["all", "sines", "nothing"],
+)
+def test_a_policy_says_what_is_saved_and_the_rest_is_computed_again(
+    closed, policy, staged, num_residuals, input_residuals
+):
+    parts = partial_eval_jaxpr_custom(closed, (False, True), policy)
+    assert names(parts.staged) == staged
+    assert (parts.num_residuals, parts.input_residuals) == (num_residuals, input_residuals)
+    # known input -> (known results, residuals); (residuals, known inputs read, unknown input) -> unknown result
+    outs = run(parts.known, KNOWN)
+    results, residuals = outs[:2], outs[2:]
+    (unknown,) = run(parts.staged, *residuals, *[KNOWN for _ in input_residuals], UNKNOWN)
+    assert parts.out_unknown.merge(results, [unknown]) == list(run(closed, KNOWN, UNKNOWN))
