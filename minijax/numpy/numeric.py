@@ -9,7 +9,7 @@ from minijax.control.custom import bind_custom_jvp
 from minijax.control.jitted import jitted
 from minijax.control.loops import while_loop
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, as_type, is_unsigned, promote_args_inexact, promote_dtypes
+from minijax.numpy.promote import arrays, as_type, check_out, is_unsigned, promote_args_inexact, promote_dtypes
 from minijax.numpy.selecting import where
 from minijax.numpy.shaping import broadcast_arrays
 from minijax.numpy.ufuncs import (
@@ -139,8 +139,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """As `numpy.modf`."""
     (x,) = promote_args_inexact("modf", x)
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
+    check_out("modf", out)
     whole = where(lax.ge(x, const_like(x, 0)), lax.floor(x), lax.ceil(x))
     return lax.sub(x, whole), whole
 

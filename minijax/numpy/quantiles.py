@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.util import named
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, ufuncs
@@ -192,9 +193,8 @@ def _function(name: str, skips: bool) -> Callable:
         _check(name, a, overwrite_input, out)
         return _quantile(name, *given[:2], axis, method, keepdims, *given[2:] or (None,), skips)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, without the methods that few use; weights go with inverted_cdf."
-    return jitted(name, static=_STATIC)(function)
+    doc = f"As `numpy.{name}`, without the methods that few use; weights go with inverted_cdf."
+    return jitted(static=_STATIC)(named(function, name, doc))
 
 
 quantile, nanquantile = _function("quantile", False), _function("nanquantile", True)
@@ -232,9 +232,7 @@ def _median(name: str, find: Callable) -> Callable:
         (a,) = arrays(name, a)
         return find(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`."
-    return jitted(name, static=("axis", "overwrite_input", "keepdims"))(function)
+    return jitted(static=("axis", "overwrite_input", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
 
 
 median, nanmedian = _median("median", quantile), _median("nanmedian", nanquantile)

@@ -15,6 +15,7 @@ from minijax.ir.types import typeof
 from minijax.numpy import creation, index_plans, indexing, shaping
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.cumulating import cumsum
+from minijax.numpy.promote import check_out
 from minijax.numpy.selecting import where
 from minijax.numpy.sorting import argsort, sort
 from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
@@ -37,8 +38,7 @@ def take(
     fill_value: Any = None,
 ) -> Any:
     """As `numpy.take`; by default an index out of bounds gives NaN, or the lowest number of its kind."""
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
+    check_out("take", out)
     a, indices = values("take", a, indices)
     axis = None if axis is None else operator.index(axis)
     fill = fill_value.item() if hasattr(fill_value, "item") else fill_value
@@ -429,8 +429,7 @@ def compress(
     condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
 ) -> Any:
     """As `numpy.compress`; traced, it needs `size`."""
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.compress is not supported.")
+    check_out("compress", out)
     condition, a = value("compress", condition), value("compress", a)
     if condition.ndim != 1:
         raise ValueError("compress: condition must be a 1D array")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
+from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import Primitive, is_linear
@@ -454,9 +455,8 @@ def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
         flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
         return primitive.write(operand, scatter_indices, updates, dimension_numbers, **flags)
 
-    scatter.__name__ = scatter.__qualname__ = name
-    scatter.__doc__ = f"Wraps XLA's Scatter: updates {does} windows of the operand that index vectors name."
-    return scatter
+    doc = f"Wraps XLA's Scatter: updates {does} windows of the operand that index vectors name."
+    return named(scatter, name, doc)
 
 
 scatter = _scatter_function(scatter_p, "scatter", "replace")

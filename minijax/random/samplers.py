@@ -47,7 +47,7 @@ def checked_key(name: str, key: Any, out_sharding: Any) -> Array:
 
 def float_dtype(name: str, dtype: Any, kind: type = np.floating, called: str = "float") -> np.dtype:
     """The dtype to draw, by default that of Python floats. Raises ValueError if it is of another kind."""
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
+    dtype = dtypes.requested_dtype(dtype, name, float)
     if not dtypes.issubdtype(dtype, kind):
         raise ValueError(f"dtype argument to `{name}` must be a {called} dtype, got {dtype}")
     return dtype
@@ -111,7 +111,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     """Integers spread evenly over [minval, maxval). Raises TypeError for a dtype that is no integer."""
     key = checked_key("randint", key, out_sharding)
     shape = drawn_shape(shape)
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "randint")
+    dtype = dtypes.requested_dtype(dtype, "randint", int)
     if not dtypes.issubdtype(dtype, np.integer):
         raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
     info = dtypes.iinfo(dtype)
@@ -190,7 +190,7 @@ def _bernoulli(key, p, shape, mode):
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """1 or -1, each with probability one half."""
     key = checked_key("rademacher", key, out_sharding)
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "rademacher")
+    dtype = dtypes.requested_dtype(dtype, "rademacher", int)
     return _rademacher(key, drawn_shape(shape), dtype)
 
 
