@@ -74,6 +74,12 @@ def _scalar(aval: ShapedArray, value: Any, weak: bool) -> Any:
     return np.asarray(value, aval.dtype)[()]
 
 
+def full_of(x: Any, value: Any = 0) -> Any:
+    """An array of the type of `x`, its weak type too, with one value everywhere."""
+    aval = typeof(x)
+    return moving.full(aval.shape, scalar_like(x, value), aval.weak_type)
+
+
 def is_complex(x: Any) -> bool:
     """Whether a value holds complex numbers."""
     return dtypes.is_complex(typeof(x).dtype)

@@ -140,8 +140,8 @@ def _randint(key, shape, minval, maxval, dtype):
     low, high = (
         x if np.issubdtype(typeof(x).dtype, np.integer) else convert_element_type(x, dtype) for x in (minval, maxval)
     )
+    # Order of operations as in jax (Apache-2.0); maxval may be one more than the dtype holds.
     info = dtypes.iinfo(dtype)
-    # maxval may be one more than the dtype holds.
     beyond = ops.gt(high, _fitted(np.asarray(info.max, dtype)[()], typeof(high).dtype))
     low, high = _fitted(low, dtype), _fitted(high, dtype)
     low, high = shaping.broadcast_to_rank(low, len(shape)), shaping.broadcast_to_rank(high, len(shape))
