@@ -77,9 +77,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """As `numpy.insert`."""
     a, given = creation.values("insert", arr, values)
-    if axis is None:
-        a, axis = shaping.ravel(a), 0
-    axis = dims.canonical_axis(axis, a.ndim)
+    a, axis = shaping.flat_unless(a, axis)
     n = a.shape[axis]
     places = _places(obj, n)
     is_scalar = places.ndim == 0

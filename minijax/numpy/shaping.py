@@ -33,6 +33,11 @@ def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     return tuple(dims.canonical_axis(a, ndim) for a in given)
 
 
+def flat_unless(a: Any, axis: int | None) -> tuple[Any, int]:
+    """The array and the axis, counted from the front; for None the flattened array and its one axis."""
+    return (ravel(a), 0) if axis is None else (a, dims.canonical_axis(axis, a.ndim))
+
+
 # ---- reshaping ---------------------------------------------------------------------------------------
 
 

@@ -50,9 +50,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     is_bool = indices.dtype == np.bool_ and mode in ("fill", None)
     if not (is_bool or dtypes.issubdtype(indices.dtype, np.integer)):
         raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
-    if axis is None:
-        a, axis = shaping.ravel(a), 0
-    axis = dims.canonical_axis(axis, a.ndim)
+    a, axis = shaping.flat_unless(a, axis)
     size = a.shape[axis]
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
@@ -342,9 +340,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
     """As `numpy.delete`; traced positions must be `assume_unique_indices`."""
     a, _ = value("delete", arr), obj if isinstance(obj, slice) else arraylike("delete", obj)
-    if axis is None:
-        a, axis = shaping.ravel(a), 0
-    axis = dims.canonical_axis(axis, a.ndim)
+    a, axis = shaping.flat_unless(a, axis)
     size = a.shape[axis]
     if isinstance(obj, slice):
         return _without(a, creation.arange(size)[obj], axis)
@@ -434,9 +430,7 @@ def compress(
     if condition.ndim != 1:
         raise ValueError("compress: condition must be a 1D array")
     condition = condition if condition.dtype == np.bool_ else creation.astype(condition, bool)
-    if axis is None:
-        a, axis = shaping.ravel(a), 0
-    axis = dims.canonical_axis(axis, a.ndim)
+    a, axis = shaping.flat_unless(a, axis)
     a = moving.move_axis(a, axis, 0)
     n = a.shape[0]
     beyond, condition = condition[n:], condition[:n]
