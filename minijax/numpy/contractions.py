@@ -218,16 +218,13 @@ def _einsum(
         letters = dict.fromkeys("".join(names for _, names in taken))
         result = output if n == len(path) - 1 else "".join(c for c in letters if c in needed)
         if len(taken) == 1:
-            found = _summed(*taken[0], set(result))
+            x, names = _sum_repeated(*_sum_lone(*taken[0], set(result)), set(result))
         else:
             how = functools.partial(dot, precision=precision, preferred_element_type=preferred)
-            found = _product(*taken, result, how)
-        terms.append((_ordered(*found, result), result))
+            x, names = _product(*taken, result, how)
+        x = x if names == result else transpose(x, [names.index(c) for c in result])
+        terms.append((x, result))
     return as_type(terms[0][0], dtypes.check_and_canonicalize_user_dtype(preferred, "einsum"), weak)
-
-
-def _ordered(x: Any, names: str, wanted: str) -> Any:
-    return x if names == wanted else transpose(x, [names.index(c) for c in wanted])
 
 
 def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable) -> tuple[Any, str]:
@@ -252,10 +249,6 @@ def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
     longer = {c for c, n in zip(other[1], typeof(other[0]).shape, strict=True) if n != 1}
     axes = tuple(i for i, c in enumerate(names) if shape[i] == 1 and c in longer)
     return (squeeze(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)) if axes else own
-
-
-def _summed(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
-    return _sum_repeated(*_sum_lone(x, names, keep), keep)
 
 
 def _sum(x: Any, names: str, axes: Sequence[int]) -> tuple[Any, str]:

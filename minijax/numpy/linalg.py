@@ -360,10 +360,6 @@ def _product(a: Any, *places: tuple[int, int]) -> Any:
     return result
 
 
-def _det_2x2(a: Any) -> Any:
-    return lax.sub(_product(a, (0, 0), (1, 1)), _product(a, (0, 1), (1, 0)))
-
-
 def _det_3x3(a: Any) -> Any:
     total = _product(a, (0, 0), (1, 1), (2, 2))
     total = lax.add(total, _product(a, (0, 1), (1, 2), (2, 0)))
@@ -379,7 +375,9 @@ def det(a: Any) -> Any:
     (a,) = _inexact("det", a)
     _check_square("_det()", a)
     n = typeof(a).shape[-1]
-    return _det_2x2(a) if n == 2 else _det_3x3(a) if n == 3 else _det(a)
+    if n == 2:
+        return lax.sub(_product(a, (0, 0), (1, 1)), _product(a, (0, 1), (1, 0)))
+    return _det_3x3(a) if n == 3 else _det(a)
 
 
 @custom_jvp
