@@ -14,7 +14,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.composed.cumulative import cumprod
 from minijax.composed.linalg import lu
-from minijax.composed.linalg.matrices import adjoint, transposed
+from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
