@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from inspect import cleandoc
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -31,3 +32,20 @@ def test_an_inner_call_keeps_only_the_results_that_are_read():
 
     pruned, _ = prune_closed(jax.make_jaxpr(f)(1.0), (True,))
     assert [e.primitive.name for e in pruned.eqns[0].params["jaxpr"].eqns] == ["sin"]
+
+
+def test_a_pruned_program_as_text():
+    closed = jax.make_jaxpr(lambda x, y: (jnp.sin(x) * 2, jnp.cos(jnp.exp(y))))(1.0, 2.0)
+    assert str(closed) == cleandoc("""
+        { lambda ; a:f32[] b:f32[]. let
+            c:f32[] = sin a
+            d:f32[] = mul c 2.0:f32[]
+            e:f32[] = exp b
+            f:f32[] = cos e
+          in (d, f) }
+    """)
+    pruned, used = prune_closed(closed, (True, False))
+    assert used == (True, False)
+    assert str(pruned) == cleandoc("""
+        { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul b 2.0:f32[] in (c,) }
+    """)
