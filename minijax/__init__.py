@@ -41,9 +41,9 @@ _FACE = Face(
         transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device
     """,
         "minijax.base.dtypes": "float0",
-        "minijax.ir.meshes": "set_mesh",
+        "minijax.partition.meshes": "set_mesh",
         "minijax.ir.refs": "Ref",
-        "minijax.ir.shardings": "NamedSharding P=PartitionSpec",
+        "minijax.partition.shardings": "NamedSharding P=PartitionSpec",
         "minijax.ops.indexing": "ds=dslice",
         "minijax.ops.refs": "empty_ref free_ref freeze new_ref",
         "minijax.run.array": "Array Shard live_arrays",

@@ -1,6 +1,6 @@
 """jax.api_util: the arguments of functions by position, name and leaf."""
 
-from minijax.api.arguments import (
+from minijax.interop.arguments import (
     argnums_partial as argnums_partial,
     debug_info as debug_info,
     donation_vector as donation_vector,

@@ -9,7 +9,7 @@ _FACE = Face(
         "minijax.ir.jaxpr": "Atom",
         "minijax.ir.trace": "Trace Tracer eval_jaxpr",
         "minijax.ir.types": "AbstractValue ShapedArray",
-        "minijax.api.introspection": "ParamDict Value eval_context max_dim min_dim",
+        "minijax.interop.introspection": "ParamDict Value eval_context max_dim min_dim",
         "minijax.api.transfer": "ensure_compile_time_eval",
     },
     deprecated={
@@ -18,7 +18,7 @@ _FACE = Face(
             "minijax.ir.jaxpr": "DebugInfo DropVar jaxprs_in_params",
             "minijax.ir.check": "check_jaxpr",
             "minijax.dispatch.call": "CallPrimitive",
-            "minijax.api.introspection": """
+            "minijax.interop.introspection": """
             Effects concrete_or_error find_top_trace gensym get_opaque_trace_state new_jaxpr_eqn no_effects
             primal_dtype_to_tangent_dtype valid_jaxtype
         """,
@@ -28,14 +28,14 @@ _FACE = Face(
         },
         "jax.core.{0} is deprecated.": {
             "minijax.ir.types": "abstract_token=token_type",
-            "minijax.api.introspection": """
+            "minijax.interop.introspection": """
             OutputType concretization_function_error is_concrete is_constant_dim is_constant_shape literalable_types
             nonempty_axis_env_DO_NOT_USE=nonempty_axis_env pytype_aval_mappings trace_ctx
             unsafe_am_i_under_a_jit_DO_NOT_USE=unsafe_am_i_under_a_jit
             unsafe_am_i_under_a_vmap_DO_NOT_USE=unsafe_am_i_under_a_vmap
             unsafe_get_axis_names_DO_NOT_USE=unsafe_get_axis_names
         """,
-            "minijax.api.rules": "no_axis_name",
+            "minijax.interop.rules": "no_axis_name",
             "minijax.dispatch.call": "call",
         },
     },

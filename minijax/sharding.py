@@ -7,7 +7,7 @@ from minijax.api.meshes import (
     make_single_device_sharding as make_single_device_sharding,
     reshard as reshard,
 )
-from minijax.ir.meshes import (
+from minijax.partition.meshes import (
     AbstractDevice as AbstractDevice,
     AbstractMesh as AbstractMesh,
     AxisType as AxisType,
@@ -15,7 +15,7 @@ from minijax.ir.meshes import (
     PartitionSpec as PartitionSpec,
     set_mesh as set_mesh,
 )
-from minijax.ir.shardings import (
+from minijax.partition.shardings import (
     NamedSharding as NamedSharding,
     Sharding as Sharding,
     SingleDeviceSharding as SingleDeviceSharding,

@@ -7,8 +7,8 @@ import numpy as np
 
 from minijax.api.transfer import device_put
 from minijax.base import dtypes, tree
-from minijax.ir.shardings import Sharding
 from minijax.ir.types import ShapedArray
+from minijax.partition.shardings import Sharding
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl, Format, assembled, signature
 

@@ -16,7 +16,6 @@ from minijax.ir import state
 from minijax.ir.body import Flat, as_consts, debug_info, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
-from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, space_of, typeof
 from minijax.ops import moving
@@ -26,6 +25,7 @@ from minijax.ops.families import scalar_like
 from minijax.ops.moving import held
 from minijax.ops.shape import broadcasted_iota, split
 from minijax.ops.zeros import instantiate, made_varying, zeros_like_aval
+from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import transfer
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from minijax.base import tree
-from minijax.ir import meshes, state
-from minijax.ir.meshes import AbstractMesh, AxisType, Mesh, P
-from minijax.ir.shardings import NamedSharding, SingleDeviceSharding, empty_abstract_mesh
+from minijax.ir import state
 from minijax.ops.sharding import check_explicit, named_sharding, over_explicit_axes
+from minijax.partition import meshes
+from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P
+from minijax.partition.shardings import NamedSharding, SingleDeviceSharding, empty_abstract_mesh
 from minijax.run import client
 
 

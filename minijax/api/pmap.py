@@ -13,12 +13,12 @@ from minijax.dispatch.jitted import Resolved, Static
 from minijax.dispatch.laid_out import shardings_of
 from minijax.ir import state
 from minijax.ir.body import function_name, signature_of
-from minijax.ir.meshes import Mesh, P
-from minijax.ir.shardings import NamedSharding
 from minijax.ir.trace import jaxpr_as_fun
 from minijax.ir.types import is_value, typeof
 from minijax.ops.moving import expand_dims
 from minijax.ops.shape import squeeze
+from minijax.partition.meshes import Mesh, P
+from minijax.partition.shardings import NamedSharding
 from minijax.run import client
 
 _UNNAMED = "_internal_pmap_axis_name"

@@ -6,8 +6,8 @@ from typing import Any
 
 from minijax.base.dtypes import canonicalize_dtype
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.shardings import PartitionSpec, Sharding
 from minijax.ir.types import AbstractValue, Device, ShapedArray, checked_type
+from minijax.partition.shardings import PartitionSpec, Sharding
 
 
 class ShapeDtypeStruct:

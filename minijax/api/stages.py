@@ -12,10 +12,10 @@ from minijax.dispatch.lowering import lower_program, lowering_logged
 from minijax.dispatch.operands import parse
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
 from minijax.ir.body import argument_names, leaf_types
-from minijax.ir.meshes import PartitionSpec
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
 from minijax.ops.sharding import concrete_sharding
+from minijax.partition.meshes import PartitionSpec
 from minijax.run import client
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import hlo_text, module_cost

@@ -9,12 +9,13 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.dispatch.placement import check_fits
-from minijax.ir import context, meshes, state
-from minijax.ir.meshes import PartitionSpec
-from minijax.ir.shardings import NamedSharding, Sharding
+from minijax.ir import context, state
 from minijax.ir.trace import CompileTimeTrace, Tracer
 from minijax.ir.types import MemorySpace, is_value, typeof
 from minijax.ops.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
+from minijax.partition import meshes
+from minijax.partition.meshes import PartitionSpec
+from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl, Format
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import tree
-from minijax.ir.shardings import Sharding
 from minijax.ir.trace import Tracer
+from minijax.partition.shardings import Sharding
 
 _HEIGHT_TO_WIDTH = 2.5  # of a character
 _BASE = 10  # the height of a picture, in lines

@@ -15,9 +15,7 @@ from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
-from minijax.ir.meshes import P, axes_of
 from minijax.ir.primitive import Axis, Primitive, cotangents, is_linear
-from minijax.ir.shardings import NamedSharding
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.ops.collective import psum_p
@@ -26,6 +24,8 @@ from minijax.ops.families import scalar_like
 from minijax.ops.moving import expand_dims
 from minijax.ops.shape import squeeze
 from minijax.ops.zeros import nonzero_mask
+from minijax.partition.meshes import P, axes_of
+from minijax.partition.shardings import NamedSharding
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr

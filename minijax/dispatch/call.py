@@ -10,12 +10,12 @@ from minijax.dispatch.operations import run_closed
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from minijax.ir.meshes import axes_of
 from minijax.ir.primitive import Axis, Primitive, cotangents, is_linear
-from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.ops.sharding import widened
+from minijax.partition.meshes import axes_of
+from minijax.partition.shardings import UNSPECIFIED
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr

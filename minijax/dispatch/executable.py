@@ -11,7 +11,7 @@ from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
 from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.shardings import GSPMDSharding, NamedSharding
+from minijax.partition.shardings import GSPMDSharding, NamedSharding
 from minijax.run import client, compile, guards, launch, spread, transfer, watch
 from minijax.run.array import ArrayImpl, copied, signature
 

@@ -29,9 +29,9 @@ from minijax.ir.body import (
 )
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
-from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.trace import JaxprTrace, forbid_tracing
 from minijax.ir.types import typeof
+from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import client, watch
 from minijax.run.array import ArrayImpl
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import cache, tree
-from minijax.ir import meshes
-from minijax.ir.meshes import P
-from minijax.ir.shardings import UNSPECIFIED, Sharding
 from minijax.ops.sharding import concrete_sharding
+from minijax.partition import meshes
+from minijax.partition.meshes import P
+from minijax.partition.shardings import UNSPECIFIED, Sharding
 
 
 class Shardings(NamedTuple):

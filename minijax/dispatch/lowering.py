@@ -10,8 +10,8 @@ from minijax.dispatch.operands import operand
 from minijax.dispatch.placement import Placement, ProgramOptions
 from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Var
-from minijax.ir.shardings import UNSPECIFIED
 from minijax.ir.types import ShapedArray
+from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import client, compile, guards, transfer
 from minijax.transforms.discharge import discharged
 from minijax.transforms.prune import prune_closed

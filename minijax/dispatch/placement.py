@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import cache, dtypes
-from minijax.ir import meshes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
-from minijax.ir.meshes import Mesh, P
-from minijax.ir.shardings import MEMORY_KINDS, IndivisibleError, NamedSharding, Sharding
 from minijax.ir.types import AbstractValue, Device, Host, MemorySpace, ShapedArray, space_of
+from minijax.partition import meshes
+from minijax.partition.meshes import Mesh, P
+from minijax.partition.shardings import MEMORY_KINDS, IndivisibleError, NamedSharding, Sharding
 from minijax.run import client
 from minijax.run.array import Signature
 

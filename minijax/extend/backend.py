@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     {
-        "minijax.api.backends": """
+        "minijax.interop.backends": """
         backend_xla_version backends clear_backends clear_in_memory_compilation_cache get_backend register_backend_cache
         register_backend_factory
     """,

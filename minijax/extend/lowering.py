@@ -1,3 +1,3 @@
 """jax.extend.lowering: what lowering rules are told."""
 
-from minijax.api.lowering import LoweringRuleContext as LoweringRuleContext
+from minijax.interop.lowering import LoweringRuleContext as LoweringRuleContext

@@ -2,5 +2,5 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), {"minijax.ir.shardings": "GSPMDSharding"})
+_FACE = Face(__name__, (), {"minijax.partition.shardings": "GSPMDSharding"})
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

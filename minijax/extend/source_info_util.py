@@ -8,7 +8,7 @@ _FACE = Face(
     {
         "minijax.ir.context": "NameStack SourceInfo",
         "minijax.base.source": "register_exclusion",
-        "minijax.api.source_info": """
+        "minijax.interop.source_info": """
         current current_name_stack extend_name_stack new_name_stack new_source_info reset_name_stack set_name_stack
         summarize user_context
     """,

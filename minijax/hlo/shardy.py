@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.hlo.spell import string, suffix_of
-from minijax.ir.meshes import UNCONSTRAINED, axes_of
-from minijax.ir.shardings import GSPMDSharding, NamedSharding
 from minijax.ir.types import Aval
+from minijax.partition.meshes import UNCONSTRAINED, axes_of
+from minijax.partition.shardings import GSPMDSharding, NamedSharding
 
 Axes = tuple[tuple[Any, int], ...]
 

@@ -12,7 +12,7 @@ _FACE = Face(
         add_jaxvals=add_any add_jaxvals_p=add_any_p instantiate_zeros=instantiate zeros_like_aval
     """,
         "minijax.transforms.jvp": "JVPTrace JVPTracer",
-        "minijax.api.rules": """
+        "minijax.interop.rules": """
         add_tangents defbilinear defjvp defjvp2 deflinear deflinear2 get_primitive_transpose primitive_jvps
         primitive_transposes
     """,

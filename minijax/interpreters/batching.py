@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     {
-        "minijax.api.rules": """
+        "minijax.interop.rules": """
         axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer defvectorized
         fancy_primitive_batchers primitive_batchers
     """,

@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     {
-        "minijax.api.lowering": """
+        "minijax.interop.lowering": """
         AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule
         LoweringRuleContext ModuleContext RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext ShapePolyLoweringState
         ShardingContext TokenSet aval_to_ir_type aval_to_ir_types core_call_lowering dense_int_array dense_int_elements
@@ -15,10 +15,10 @@ _FACE = Face(
         module_to_bytecode module_to_string register_constant_handler register_lowering shape_tensor token_type
         unflatten_ir_values_like_types
     """,
-        "minijax.api.introspection": "MeshAxisName=Value",
+        "minijax.interop.introspection": "MeshAxisName=Value",
         "minijax.run.bindings": "make_ir_context=make_context",
         "minijax.ir.effects": "lowerable_effects",
-        "minijax.ir.meshes": "Mesh",
+        "minijax.partition.meshes": "Mesh",
         "jaxlib.mlir.ir": "Value Token=Value",
     },
 )

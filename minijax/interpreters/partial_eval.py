@@ -7,11 +7,14 @@ _FACE = Face(
     (),
     {
         "minijax.ir.trace": "DynamicJaxprTracer=JaxprTracer JaxprTracer",
-        "minijax.api.introspection": "Val=Value",
-        "minijax.api.partial_evaluation": """
+        "minijax.interop.introspection": "Val=Value",
+        "minijax.interop.partial_evaluation": """
         PartialVal dce_jaxpr dce_jaxpr_consts trace_to_jaxpr_dynamic trace_to_jaxpr_nounits
     """,
-        "minijax.api.rules": "dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules partial_eval_jaxpr_custom_rules",
+        "minijax.interop.rules": """
+        dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules
+        partial_eval_jaxpr_custom_rules
+    """,
     },
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -8,11 +8,11 @@ _FACE = Face(
     {},
     deprecated={
         "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2.": {
-            "minijax.api.introspection": "ArrayMapping Index",
-            "minijax.ir.shardings": "_UNSPECIFIED=UNSPECIFIED",
+            "minijax.interop.introspection": "ArrayMapping Index",
+            "minijax.partition.shardings": "_UNSPECIFIED=UNSPECIFIED",
         },
         "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2. Use jax.sharding.Mesh axis names directly.": {
-            "minijax.api.introspection": "MeshAxisName=Value"
+            "minijax.interop.introspection": "MeshAxisName=Value"
         },
     },
     removed={

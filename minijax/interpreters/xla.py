@@ -7,7 +7,7 @@ _FACE = Face(
     (),
     {
         "minijax.dispatch.operations": "apply_primitive",
-        "minijax.api.introspection": "canonicalize_dtype_handlers",
+        "minijax.interop.introspection": "canonicalize_dtype_handlers",
         "jaxlib._jax": "Backend=Client",
     },
 )

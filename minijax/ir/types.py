@@ -374,7 +374,7 @@ for _scalar in (*np.sctypeDict.values(), *dtypes.ml_scalar_types):
 
 
 def sharding_of_unsharded(ndim: int):
-    """The sharding that an array type without a mesh reports; filled in by `ir.shardings`."""
+    """The sharding that an array type without a mesh reports; filled in by `partition.shardings`."""
     return _unsharded_factory[0](ndim)
 
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 from minijax.base import tree
-from minijax.ir import meshes, state
-from minijax.ir.meshes import UNCONSTRAINED, AxisType, P, axes_of
+from minijax.ir import state
 from minijax.ir.primitive import Linear1
-from minijax.ir.shardings import NamedSharding, Sharding
 from minijax.ir.types import typeof
+from minijax.partition import meshes
+from minijax.partition.meshes import UNCONSTRAINED, AxisType, P, axes_of
+from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.run import transfer
 
 

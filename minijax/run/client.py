@@ -9,7 +9,7 @@ from typing import Any
 from jaxlib import _hlo, _jax, utils, xla_client as xc
 
 from minijax.base import cache, config
-from minijax.ir.shardings import GSPMDSharding, Sharding, SingleDeviceSharding, axes_of
+from minijax.partition.shardings import GSPMDSharding, Sharding, SingleDeviceSharding, axes_of
 from minijax.run import plugins
 
 Device = xc.Device

@@ -9,8 +9,8 @@ from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
 from minijax.hlo.module import lower_jaxpr
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
-from minijax.ir.shardings import Sharding
 from minijax.ir.types import ShapedArray
+from minijax.partition.shardings import Sharding
 from minijax.run import client
 from minijax.run.array import Signature, signature
 from minijax.run.compile import Loaded, compile_text

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo
 
-from minijax.ir.meshes import Mesh, PartitionSpec
-from minijax.ir.shardings import GSPMDSharding, NamedSharding, Sharding
+from minijax.partition.meshes import Mesh, PartitionSpec
+from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run.array import Signature, signature
 from minijax.run.compile import Loaded
 

@@ -12,8 +12,8 @@ from jaxlib import _jax, xla_client as xc
 from minijax.base import config, dtypes
 from minijax.base.cache import Keyed
 from minijax.ir import types
-from minijax.ir.shardings import Sharding
 from minijax.ir.types import ShapedArray
+from minijax.partition.shardings import Sharding
 from minijax.run import client, guards, host, reshard
 from minijax.run.array import ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
 

@@ -19,10 +19,10 @@ from minijax.hlo.splice import splice
 from minijax.ir import context
 from minijax.ir.effects import ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
-from minijax.ir.meshes import AbstractMesh, Mesh
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, token_type as token_aval, typeof
+from minijax.partition.meshes import AbstractMesh, Mesh
 from minijax.run import client
 from minijax.run.bindings import context as mlir_context, func, ir, stablehlo
 from minijax.transforms.discharge import discharged

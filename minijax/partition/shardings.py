@@ -11,7 +11,8 @@ import numpy as np
 
 from minijax.base import cache
 from minijax.ir import types
-from minijax.ir.meshes import (
+from minijax.ir.types import MemorySpace
+from minijax.partition.meshes import (
     AbstractDevice as AbstractDevice,
     AbstractMesh,
     AxisType as AxisType,
@@ -20,7 +21,6 @@ from minijax.ir.meshes import (
     PartitionSpec,
     axes_of,
 )
-from minijax.ir.types import MemorySpace
 
 
 class Unspecified:

@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from minijax.ir import meshes, shardings
 from minijax.ir.types import ShapedArray
+from minijax.partition import meshes, shardings
 
 NAMES = ("P", "Mesh", "AbstractMesh", "AxisType", "NamedSharding", "SingleDeviceSharding")
 
