@@ -9,6 +9,7 @@ from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis, Linear, Primitive, is_linear, no_rule
 from minijax.ir.types import Zero, is_zero, typeof
 from minijax.ops import moving
+from minijax.ops.families import SameShape
 from minijax.ops.zeros import add_any, instantiate
 from minijax.transforms.jvp import zero_if_float0
 from minijax.transforms.partial_eval_custom import EqnParts, Recompute
@@ -259,21 +260,8 @@ def defbroadcasting(prim: Primitive) -> None:
     """Sets the batching rule of an operation whose operands broadcast as NumPy's do."""
 
     def rule(operands, dims, **params):
-        pairs = list(zip(operands, dims, strict=True))
-        shape, dim = next((typeof(x).shape, d) for x, d in pairs if d is not None)
-        if all(not typeof(x).ndim or (typeof(x).shape == shape and d == dim) for x, d in pairs):
-            return prim.bind(*operands, **params), dim
-        fronted = [
-            (x if not typeof(x).ndim else moving.expand_dims(x, (0,)) if d is None else moving.move_axis(x, d, 0), d)
-            for x, d in pairs
-        ]
-        ndim = max(typeof(x).ndim for x, _ in fronted)
-        # Axes are put behind that of the batch: [n, *rest] -> [n, 1, ..., *rest]
-        full = [
-            x if d is None or typeof(x).ndim == ndim else moving.expand_dims(x, tuple(range(typeof(x).ndim, ndim)))
-            for x, d in fronted
-        ]
-        return prim.bind(*full, **params), 0
+        (result,), (dim,) = SameShape.batch(prim, None, operands, dims, **params)
+        return result, dim
 
     primitive_batchers[prim] = rule
 

@@ -1,6 +1,7 @@
 """Dtypes: the singletons, their names and kinds, and the lattice by which they promote."""
 
 import abc
+import re
 from math import prod
 from typing import Any, Protocol
 
@@ -211,20 +212,19 @@ def scalar_type_of(x: Any) -> type:
     raise TypeError(f"Invalid scalar value {x}")
 
 
+# Types of less than a byte are stored in one; their names tell their bits: int4, float6_e2m3fn.
+_bits: dict[Any, int] = {
+    dtype: int(re.search(r"\d+", name)[0]) if name in ML_INTS + ML_FLOATS else 8 * dtype.itemsize
+    for name, dtype in BY_NAME.items()
+}
+
+
 def itemsize_bits(dtype: Any) -> int:
-    """The number of bits of one element, less than 8 for the narrow types."""
-    if dtype is None:
-        raise ValueError("dtype cannot be None")
-    kind = dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
-    if kind == bool_:
-        return 8
-    if issubdtype(kind, np.integer):
-        return iinfo(kind).bits
-    if issubdtype(kind, np.floating):
-        return finfo(kind).bits
-    if is_complex(kind):
-        return 2 * finfo(kind).bits
-    raise ValueError(f"itemsize_bits: unexpected input: dtype={dtype!r}")
+    """The number of bits of one element, less than 8 for the narrow types. Raises ValueError for no number."""
+    bits = None if dtype is None or is_extended(dtype) else _bits.get(np.dtype(dtype))
+    if bits is None:
+        raise ValueError(f"itemsize_bits: expected the dtype of a number, got {dtype!r}")
+    return bits
 
 
 bit_width = itemsize_bits
@@ -290,10 +290,6 @@ def default_float_dtype() -> DType:
     return float64 if config.state().enable_x64 else float32
 
 
-def default_complex_dtype() -> DType:
-    return complex128 if config.state().enable_x64 else complex64
-
-
 def dtype_from_user(dtype: Any) -> Any:
     """The dtype behind what a user may write for one: a dtype, a type, a name, or an object with `.dtype`."""
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
@@ -332,6 +328,15 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
     narrowed = _narrowed[asked]
     errors.warn(f"{message}, and will be truncated to dtype {narrowed}. To enable more dtypes, {advice}.")
     return narrowed
+
+
+def requested_dtype(dtype: Any, fun_name: str, default: Any = None) -> Any:
+    """What `check_and_canonicalize_user_dtype` makes of an argument `dtype`, or of `default` if it is None.
+
+    None if both are.
+    """
+    dtype = default if dtype is None else dtype
+    return None if dtype is None else check_and_canonicalize_user_dtype(dtype, fun_name)
 
 
 # ---- the lattice -------------------------------------------------------------------------------------

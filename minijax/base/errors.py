@@ -104,10 +104,6 @@ class InconclusiveDimensionOperation(Exception):
     """Raised where the answer to a question about symbolic dimensions depends on their values."""
 
 
-class ShardingTypeError(Exception):
-    """Raised where shardings in types do not fit together."""
-
-
 class _Local(threading.local):
     raises = False
 

@@ -49,6 +49,8 @@ class Face:
         """The module's `__getattr__`: finds a name and leaves it in the module."""
         if name in self._submodules:
             return importlib.import_module(f"{self._name}.{name}")
+        if name == "__all__":  # what `from module import *` asks for
+            return [n for n in self.names() if not n.startswith("_")]
         if not self._has(name):
             absent = f"module {self._name!r} has no attribute {name!r}"
             raise AttributeError(self._removed.get(name, absent))

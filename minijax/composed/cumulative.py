@@ -14,7 +14,7 @@ from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import elementwise as ops, moving
-from minijax.ops.families import NUMBER, check_kinds, scalar_like
+from minijax.ops.families import NUMBER, check_kinds, is_complex, scalar_like
 from minijax.ops.reduce import lowest, reduce_max_p, reduce_min_p
 from minijax.ops.shape import concatenate, pad, rev, slice_in_dim
 from minijax.ops.window import start_of_window
@@ -29,15 +29,7 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    larger = ops.max(x, y)
-    if dtypes.is_complex(typeof(x).dtype):
-        spread = ops.sub(ops.add(x, y), ops.mul(larger, scalar_like(larger, 2)))
-        found = ops.add(larger, ops.log1p(ops.exp(spread)))
-        return ops.complex(ops.real(found), _wrapped(ops.imag(found)))
-    gap = ops.sub(x, y)
-    undefined, total = ops.ne(gap, gap), ops.add(x, y)
-    found = ops.add(larger, ops.log1p(ops.exp(ops.neg(ops.abs(gap)))))
-    return ops.select(undefined, total, found)
+    return log_of_sum(x, y, ops.exp, ops.log1p, pi, scalar_like)
 
 
 def _logaddexp_flat(x: Any, y: Any) -> list:
@@ -47,26 +39,44 @@ def _logaddexp_flat(x: Any, y: Any) -> list:
 _logaddexp_flat.__name__ = "logaddexp"  # as jaxprs print it
 
 
-def _wrapped(angle: Any) -> Any:
-    """An angle brought between -pi and pi."""
-    turn = scalar_like(angle, 2 * pi)
-    left = ops.rem(ops.add(angle, scalar_like(angle, pi)), turn)
-    left = ops.select(ops.lt(left, scalar_like(left, 0)), ops.add(left, turn), left)
-    return ops.sub(left, scalar_like(left, pi))
-
-
 def _logaddexp_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
-    out = logaddexp(x, y)
+    return log_of_sum_jvp(logaddexp, ops.exp, x, y, tx, ty)
 
-    def term(t, z):
-        return ops.mul(t, ops.exp(ops.sub(finite(z), finite(out))))
 
-    return [out, ops.add(term(tx, x), term(ty, y))]
+def log_of_sum(x: Any, y: Any, exp: Callable, log1p: Callable, half_turn: float, scalar: Callable) -> Any:
+    """log(exp(x) + exp(y)) without overflow, to any base; `half_turn` is the angle of -1 to that base.
+
+    `scalar(x, value)` makes a scalar of the dtype of `x`.
+    """
+    larger = ops.max(x, y)
+    if is_complex(x):
+        spread = ops.sub(ops.add(x, y), ops.mul(larger, scalar(larger, 2)))
+        out = ops.add(larger, log1p(exp(spread)))
+        return ops.complex(ops.real(out), _wrapped(ops.imag(out), half_turn, scalar))
+    gap = ops.sub(x, y)
+    undefined, total = ops.ne(gap, gap), ops.add(x, y)
+    out = ops.add(larger, log1p(exp(ops.neg(ops.abs(gap)))))
+    return ops.select(undefined, total, out)
+
+
+def _wrapped(angle: Any, half_turn: float, scalar: Callable) -> Any:
+    """An angle brought into one turn around zero."""
+    turn = scalar(angle, 2 * half_turn)
+    left = ops.rem(ops.add(angle, scalar(angle, half_turn)), turn)
+    left = ops.select(ops.lt(left, scalar_like(left, 0)), ops.add(left, turn), left)
+    return ops.sub(left, scalar(left, half_turn))
+
+
+def log_of_sum_jvp(function: Callable, exp: Callable, x: Any, y: Any, tx: Any, ty: Any) -> list:
+    """The result of a `log_of_sum`, named `function`, and its tangent."""
+    out = function(x, y)
+    terms = (ops.mul(t, exp(ops.sub(finite(z), finite(out)))) for t, z in ((tx, x), (ty, y)))
+    return [out, ops.add(*terms)]
 
 
 def finite(x: Any) -> Any:
     """`x` with infinity replaced by 0, lest two infinities be subtracted."""
-    real = ops.real(x) if dtypes.is_complex(typeof(x).dtype) else x
+    real = ops.real(x) if is_complex(x) else x
     return ops.select(ops.eq(real, scalar_like(real, np.inf)), moving.full(typeof(x).shape, scalar_like(x, 0)), x)
 
 

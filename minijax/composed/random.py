@@ -14,13 +14,14 @@ from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.spell import physical
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.primitive import Axis, Primitive
+from minijax.ir.primitive import Axis
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero
+from minijax.ir.types import ShapedArray
 from minijax.ops import elementwise as ops, moving, shape as shaping
 from minijax.ops.convert import convert
 from minijax.ops.families import SameShape, broadcast_shapes_of_op, scalar_like
 from minijax.ops.random_bits import threefry2x32_p, threefry_2x32
+from minijax.ops.zeros import ZeroJvp
 from minijax.run.keys import key_array
 from minijax.transforms.batch import batch_flat, place
 
@@ -88,7 +89,7 @@ def _over_axis(fun: Callable, axis: Axis, dims: Sequence[int | None]) -> Callabl
     return run
 
 
-class KeyOperation(Primitive):
+class KeyOperation(ZeroJvp):
     """An operation of a generator, lowered by tracing the generator's function."""
 
     counts = True
@@ -100,10 +101,6 @@ class KeyOperation(Primitive):
     def lower(self, e, ins, outs, *operands, **params):
         closed = _defined(self, tuple(ins), tuple(params.items()))
         return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
-
-    def jvp(self, primals, tangents, **params):
-        results = self.bind_all(primals, params)
-        return results, [Zero.from_primal_value(r) for r in results]
 
     def batch(self, axis, operands, dims, **params):
         return self.bind_all(operands, params), [dims[0]]

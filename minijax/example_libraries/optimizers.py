@@ -93,25 +93,22 @@ def sgd(step_size: Any) -> tuple:
 @optimizer
 def momentum(step_size: Any, mass: float) -> tuple:
     """Gradient descent with momentum."""
-    schedule = make_schedule(step_size)
-
-    def update(i, g, state):
-        x, velocity = state
-        velocity = mass * velocity + g
-        return x - schedule(i) * velocity, velocity
-
-    return lambda x0: (x0, jnp.zeros_like(x0)), update, lambda state: state[0]
+    return _descent(step_size, mass, lambda velocity, g: velocity)
 
 
 @optimizer
 def nesterov(step_size: Any, mass: float) -> tuple:
     """Gradient descent with Nesterov's momentum."""
+    return _descent(step_size, mass, lambda velocity, g: mass * velocity + g)
+
+
+def _descent(step_size: Any, mass: float, direction: Callable) -> tuple:
     schedule = make_schedule(step_size)
 
     def update(i, g, state):
         x, velocity = state
         velocity = mass * velocity + g
-        return x - schedule(i) * (mass * velocity + g), velocity
+        return x - schedule(i) * direction(velocity, g), velocity
 
     return lambda x0: (x0, jnp.zeros_like(x0)), update, lambda state: state[0]
 

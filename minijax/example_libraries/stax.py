@@ -48,16 +48,8 @@ def GeneralConv(
     b_init: Callable = _small,
 ) -> Layer:
     """A convolution over axes in the order that `dimension_numbers` gives, and a bias."""
-    strides = strides or (1,) * len(filter_shape)
-    return _convolution(
-        lambda *shapes: conv_general_shape_tuple(*shapes, strides, padding, dimension_numbers),
-        lambda x, w: conv_general_dilated(x, w, strides, padding, dimension_numbers=dimension_numbers),
-        dimension_numbers,
-        out_chan,
-        filter_shape,
-        W_init,
-        b_init,
-    )
+    how = (dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
+    return _convolution(conv_general_shape_tuple, conv_general_dilated, *how)
 
 
 def GeneralConvTranspose(
@@ -70,19 +62,14 @@ def GeneralConvTranspose(
     b_init: Callable = _small,
 ) -> Layer:
     """A transposed convolution over axes in the order that `dimension_numbers` gives, and a bias."""
+    how = (dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
+    return _convolution(conv_transpose_shape_tuple, conv_transpose, *how)
+
+
+def _convolution(
+    shape_of, convolve, dimension_numbers, out_chan, filter_shape, strides, padding, make_weights, make_bias
+):
     strides = strides or (1,) * len(filter_shape)
-    return _convolution(
-        lambda *shapes: conv_transpose_shape_tuple(*shapes, strides, padding, dimension_numbers),
-        lambda x, w: conv_transpose(x, w, strides, padding, dimension_numbers=dimension_numbers),
-        dimension_numbers,
-        out_chan,
-        filter_shape,
-        W_init,
-        b_init,
-    )
-
-
-def _convolution(shape_of, convolve, dimension_numbers, out_chan, filter_shape, make_weights, make_bias):
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     make_weights = make_weights or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
 
@@ -93,11 +80,12 @@ def _convolution(shape_of, convolve, dimension_numbers, out_chan, filter_shape, 
         k1, k2 = random.split(rng)
         weights = make_weights(k1, kernel_shape)
         bias = make_bias(k2, tuple(out_chan if c == "C" else 1 for c in out_spec))
-        return shape_of(input_shape, kernel_shape), (weights, bias)
+        shape = shape_of(input_shape, kernel_shape, strides, padding, dimension_numbers)
+        return shape, (weights, bias)
 
     def apply_fun(params, inputs, **kwargs):
         weights, bias = params
-        return convolve(inputs, weights) + bias
+        return convolve(inputs, weights, strides, padding, dimension_numbers=dimension_numbers) + bias
 
     return init_fun, apply_fun
 

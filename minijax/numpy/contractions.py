@@ -16,7 +16,8 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import reductions
 from minijax.numpy.creation import asarray, zeros_like
-from minijax.numpy.promote import arrays, as_type, check_no_float0, promote_dtypes
+from minijax.numpy.products import PRODUCT_STATIC, typed_product
+from minijax.numpy.promote import arrays, as_type, check_no_float0, check_out, promote_dtypes
 from minijax.numpy.selecting import where
 from minijax.numpy.shaping import moveaxis
 from minijax.numpy.ufuncs import multiply
@@ -28,8 +29,6 @@ from minijax.ops.moving import broadcast_in_dim, expand_dims, full, reshape, res
 from minijax.ops.reduce import reduce_or, reduce_sum
 from minijax.ops.shape import broadcast_to_rank, broadcasted_iota, squeeze
 from minijax.ops.sharding import laid_out
-
-_STATIC = ("precision", "preferred_element_type", "out_sharding")
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -176,7 +175,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
            precision: Any = None, preferred_element_type: Any = None, _dot_general: Callable = dot_general,
            out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
-    reductions.check_out("einsum", out)
+    check_out("einsum", out)
     dot = () if _dot_general is dot_general else (_dot_general,)
     found = _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
     return found if out_sharding is None else laid_out("einsum", found, out_sharding)
@@ -219,16 +218,13 @@ def _einsum(
         letters = dict.fromkeys("".join(names for _, names in taken))
         result = output if n == len(path) - 1 else "".join(c for c in letters if c in needed)
         if len(taken) == 1:
-            found = _summed(*taken[0], set(result))
+            x, names = _sum_repeated(*_sum_lone(*taken[0], set(result)), set(result))
         else:
             how = functools.partial(dot, precision=precision, preferred_element_type=preferred)
-            found = _product(*taken, result, how)
-        terms.append((_ordered(*found, result), result))
+            x, names = _product(*taken, result, how)
+        x = x if names == result else transpose(x, [names.index(c) for c in result])
+        terms.append((x, result))
     return as_type(terms[0][0], dtypes.check_and_canonicalize_user_dtype(preferred, "einsum"), weak)
-
-
-def _ordered(x: Any, names: str, wanted: str) -> Any:
-    return x if names == wanted else transpose(x, [names.index(c) for c in wanted])
 
 
 def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable) -> tuple[Any, str]:
@@ -253,10 +249,6 @@ def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
     longer = {c for c, n in zip(other[1], typeof(other[0]).shape, strict=True) if n != 1}
     axes = tuple(i for i, c in enumerate(names) if shape[i] == 1 and c in longer)
     return (squeeze(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)) if axes else own
-
-
-def _summed(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
-    return _sum_repeated(*_sum_lone(x, names, keep), keep)
 
 
 def _sum(x: Any, names: str, axes: Sequence[int]) -> tuple[Any, str]:
@@ -295,14 +287,6 @@ def _diagonal(shape: tuple[int, ...]) -> Any:
 # ---- products ----------------------------------------------------------------------------------------
 
 
-def _dot(a: Any, b: Any, contracted: tuple, precision: Any, preferred: Any, out_sharding: Any = None) -> Any:
-    weak = False
-    if preferred is None:
-        preferred, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
-    out = dot_general(a, b, (contracted, ((), ())), precision, preferred, out_sharding=out_sharding)
-    return as_type(out, preferred, weak)
-
-
 def tensordot(
     a: Any,
     b: Any,
@@ -338,18 +322,18 @@ def _tensordot_axes(axes: Any, left: tuple, right: tuple) -> tuple:
     return tuple(tuple(dims.canonical_axis(i, rank) for i in p) for p, rank in ranked)
 
 
-@jitted("tensordot", static=("contracted", *_STATIC), inline=True)
+@jitted("tensordot", static=("contracted", *PRODUCT_STATIC), inline=True)
 def _tensordot(a, b, contracted, *, precision, preferred_element_type, out_sharding):
-    return _dot(a, b, contracted, precision, preferred_element_type, out_sharding)
+    return typed_product(a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding)
 
 
-@jitted(static=_STATIC, inline=True)
+@jitted(static=PRODUCT_STATIC, inline=True)
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """As `numpy.inner`, with the precision and the dtype of the sums."""
     a, b = arrays("inner", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim
     if left and right:
-        return _dot(a, b, ((left - 1,), (right - 1,)), precision, preferred_element_type)
+        return typed_product(a, b, (((left - 1,), (right - 1,)), ((), ())), precision, preferred_element_type)
     if preferred_element_type is not None:
         wanted = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner")
         a, b = as_type(a, wanted), as_type(b, wanted)
@@ -362,7 +346,7 @@ def _flat(x: Any) -> Any:
 
 def outer(a: Any, b: Any, out: None = None) -> Any:
     """As `numpy.outer`."""
-    reductions.check_out("outer", out)
+    check_out("outer", out)
     return _outer(a, b)
 
 
@@ -372,12 +356,12 @@ def _outer(a, b):
     return multiply(expand_dims(_flat(a), (1,)), expand_dims(_flat(b), (0,)))
 
 
-@jitted(static=_STATIC, inline=True)
+@jitted(static=PRODUCT_STATIC, inline=True)
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """As `numpy.vdot`, with the precision and the dtype of the sums."""
     a, b = arrays("vdot", a, b)
     a = lax.conj(a) if is_complex(a) else a
-    return _dot(_flat(a), _flat(b), ((0,), (0,)), precision, preferred_element_type)
+    return typed_product(_flat(a), _flat(b), (((0,), (0,)), ((), ())), precision, preferred_element_type)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
@@ -406,8 +390,8 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
     return _VECMAT(lax.conj(x1) if is_complex(x1) else x1, x2)
 
 
-_MATVEC = vectorize(lambda a, b: _dot(a, b, ((1,), (0,)), None, None), signature="(n,m),(m)->(n)")
-_VECMAT = vectorize(lambda a, b: _dot(a, b, ((0,), (0,)), None, None), signature="(n),(n,m)->(m)")
+_MATVEC = vectorize(lambda a, b: typed_product(a, b, (((1,), (0,)), ((), ())), None, None), signature="(n,m),(m)->(n)")
+_VECMAT = vectorize(lambda a, b: typed_product(a, b, (((0,), (0,)), ((), ())), None, None), signature="(n),(n,m)->(m)")
 
 
 @jitted()
@@ -445,7 +429,7 @@ def _components(x: Any) -> list:
 @jitted(static=("axis1", "axis2", "dtype"))
 def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
     """As `numpy.trace`."""
-    reductions.check_out("trace", out)
+    check_out("trace", out)
     (a,) = arrays("trace", a)
     places = tuple(dims.canonical_axis(i, typeof(a).ndim) for i in (axis1, axis2))
     if places[0] == places[1]:

@@ -74,7 +74,7 @@ def array(
     """As `numpy.array`; the order can only be "K"."""
     if order is not None and order != "K":
         raise NotImplementedError("array: Only implemented for order='K'")
-    wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "array")
+    wanted = dtypes.requested_dtype(dtype, "array")
     return _place(_at_least(_array(object, wanted, copy), ndmin), device, "jnp.array", out_sharding)
 
 
@@ -90,7 +90,7 @@ def asarray(
     """As `numpy.asarray`; a Python scalar gives an array of a weak type."""
     if order is not None and order != "K":
         raise NotImplementedError("asarray: Only implemented for order='K'")
-    wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "asarray")
+    wanted = dtypes.requested_dtype(dtype, "asarray")
     return _place(_array(a, wanted, bool(copy)), device, "jnp.array", out_sharding)
 
 
@@ -192,7 +192,7 @@ def copy(a: Any, order: str | None = None) -> Any:
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """The array as another dtype; a lost imaginary part brings a warning."""
     x = value("astype", x)
-    wanted = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
+    wanted = dtypes.requested_dtype(dtype, "astype", float)
     drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(wanted)
     if drops and wanted == np.bool_:
         found = lax.ne(x, x.dtype.type(0))
@@ -248,7 +248,7 @@ def _shape_of(shape: Any) -> tuple[int, ...]:
 
 
 def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_sharding: Any) -> Any:
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
+    dtype = dtypes.requested_dtype(dtype, name, float)
     return _place(_constant(_shape_of(shape), fill, dtype), device, f"jnp.{name}", out_sharding)
 
 
@@ -279,7 +279,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.full`; the dtype is that of the value, weak if that is and no device is given."""
     (fill,) = arraylike("full", fill_value)
-    wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "full")
+    wanted = dtypes.requested_dtype(dtype, "full")
     if typeof(fill).ndim:
         found = broadcast_shape_to(_array(fill, wanted, False), _fits("full", typeof(fill).shape, _shape_of(shape)))
     else:
@@ -297,7 +297,7 @@ def _fits(name: str, have: tuple, shape: tuple) -> tuple:
 def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = arraylike(name, a)
-    wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    wanted = dtypes.requested_dtype(dtype, name)
     like = lax_shape.typeof_like(a)
     shape = like.shape if shape is None else _shape_of(shape)
     if typeof(fill).ndim:
@@ -392,7 +392,7 @@ def linspace(
     if num < 0:
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = arraylike("linspace", start, stop)
-    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "linspace")
+    dtype = dtypes.requested_dtype(dtype, "linspace")
     found = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(axis))
     return (_place(found[0], device), found[1]) if retstep else _place(found, device)
 
@@ -441,7 +441,7 @@ def logspace(
     """As `numpy.logspace`."""
     num = operator.index(concrete(num, "logspace", "num"))
     start, stop, base = arraylike("logspace", start, stop, base)
-    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "logspace")
+    dtype = dtypes.requested_dtype(dtype, "logspace")
     return _logspace(start, stop, base, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
 
 
@@ -462,7 +462,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """As `numpy.geomspace`."""
     num = operator.index(concrete(num, "geomspace", "num"))
     start, stop = arraylike("geomspace", start, stop)
-    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "geomspace")
+    dtype = dtypes.requested_dtype(dtype, "geomspace")
     return _geomspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
 
 
@@ -499,7 +499,7 @@ def _on_diagonal(n: int, m: int, k: Any) -> Any:
 @fused(0)
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """As `numpy.eye`."""
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")
+    dtype = dtypes.requested_dtype(dtype, "eye", float)
     n, m = (dims.canonical_dim(v) for v in (N, N if M is None else M))
     if n < 0 or m < 0:
         raise ValueError(f"eye: negative dimensions are not allowed, got {N} and {M}")
@@ -513,7 +513,7 @@ def identity(n: Any, dtype: Any = None) -> Any:
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """As `numpy.tri`."""
-    dtype = dtypes.check_and_canonicalize_user_dtype(np.float32 if dtype is None else dtype, "tri")
+    dtype = dtypes.requested_dtype(dtype, "tri", np.float32)
     return convert(_below(dims.canonical_dim(N), dims.canonical_dim(N if M is None else M), k), dtype)
 
 
@@ -564,7 +564,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
     """As `numpy.indices`."""
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices")
+    dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)
     found = []
     for i, n in enumerate(shape):

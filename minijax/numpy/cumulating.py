@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.util import named
 from minijax.composed import cumulative
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, as_type
-from minijax.numpy.reductions import check_out, static_axis
+from minijax.numpy.promote import arrays, as_type, check_out
+from minijax.numpy.reductions import static_axis
 from minijax.numpy.selecting import where
 from minijax.numpy.ufuncs import truth
 from minijax.ops import elementwise as lax
@@ -55,16 +56,13 @@ def _dtype_of(have: Any, dtype: Any, promotes: bool) -> Any:
 def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) -> Callable:
     core = _accumulate(name, op, start, skips_nan)
 
-    @fused(whole=True)
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         check_out(name, out)
-        wanted = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
+        wanted = dtypes.requested_dtype(dtype, name)
         (a,) = arrays(name, a)
         return core(a, static_axis(axis), wanted)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`; integers keep their dtype."
-    return function
+    return fused(whole=True)(named(function, name, f"As `numpy.{name}`; integers keep their dtype."))
 
 
 cumsum = _cumulative("cumsum", cumulative.cumsum, 0)
@@ -87,7 +85,7 @@ def _with_initial(name: str, x: Any, axis: int | None, dtype: Any, include: bool
             f"The axis argument is only optional for one-dimensional arrays."
         )
     axis = dims.canonical_axis(static_axis(axis) or 0, rank)
-    out = core(x, axis, None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name))
+    out = core(x, axis, dtypes.requested_dtype(dtype, name))
     if not include:
         return out
     shape = (*typeof(out).shape[:axis], 1, *typeof(out).shape[axis + 1 :])

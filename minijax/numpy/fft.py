@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.util import named
 from minijax.composed.fft import FftType, fft as lax_fft
 from minijax.numpy import indexing, reductions, shaping, ufuncs
 from minijax.numpy.creation import arange, array, astype, value
@@ -81,12 +82,6 @@ def _one_axis(name: str, axis: Any) -> Axes:
     return None if axis is None else (axis,)
 
 
-def _named(function: Callable, name: str) -> Callable:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.fft.{name}`."
-    return function
-
-
 def _of_one_axis(kind: FftType) -> Callable:
     name = kind.name.lower()
 
@@ -94,7 +89,7 @@ def _of_one_axis(kind: FftType) -> Callable:
         sizes = None if n is None else (n,)
         return _transform(name, kind, a, sizes, _one_axis(name, axis), norm, kind in _FORWARD)
 
-    return _named(transform, name)
+    return named(transform, name, f"As `numpy.fft.{name}`.")
 
 
 def _of_two_axes(kind: FftType) -> Callable:
@@ -105,7 +100,7 @@ def _of_two_axes(kind: FftType) -> Callable:
             raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
         return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
 
-    return _named(transform, name)
+    return named(transform, name, f"As `numpy.fft.{name}`.")
 
 
 def _of_axes(kind: FftType) -> Callable:
@@ -116,7 +111,7 @@ def _of_axes(kind: FftType) -> Callable:
             axes = tuple(axes)
         return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
 
-    return _named(transform, name)
+    return named(transform, name, f"As `numpy.fft.{name}`.")
 
 
 fft, ifft, rfft, irfft = map(_of_one_axis, FftType)
@@ -152,7 +147,7 @@ def _check_single(name: str, n: Any, d: Any) -> None:
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
     """As `numpy.fft.fftfreq`."""
     _check_single("fftfreq", n, d)
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "fftfreq")
+    dtype = dtypes.requested_dtype(dtype, "fftfreq", float)
     computed = lax.real_dtype(dtypes.to_inexact_dtype(dtype))
     half = n // 2
     places = ufuncs.add(arange(n, dtype=computed, device=device), half)
@@ -163,7 +158,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
     """As `numpy.fft.rfftfreq`."""
     _check_single("rfftfreq", n, d)
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "rfftfreq")
+    dtype = dtypes.requested_dtype(dtype, "rfftfreq", float)
     places = arange(n // 2 + 1, dtype=dtype, device=device)
     return ufuncs.divide(places, array(d * n, dtype=dtype, device=device))
 

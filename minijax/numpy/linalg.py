@@ -14,7 +14,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.composed.cumulative import cumprod
 from minijax.composed.linalg import lu
-from minijax.composed.linalg.matrices import adjoint, transposed
+from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
@@ -137,7 +137,7 @@ def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | 
     at = lax_shape.broadcasted_iota(np.uint32, typeof(values).shape, axis)
     sizes, at, signs = (lax_shape.rev(x, (axis,)) for x in sort((sizes, at, signs), axis))
     u = taking.take_along_axis(vectors, moving.expand_dims(at, (axis,)), axis=-1)
-    return SVDResult(u, sizes, adjoint(ufuncs.multiply(u, _typed(moving.expand_dims(signs, (axis,)), u))))
+    return SVDResult(u, sizes, adjoint(ufuncs.multiply(u, typed(moving.expand_dims(signs, (axis,)), u))))
 
 
 def svdvals(x: Any, /) -> Any:
@@ -221,7 +221,7 @@ def _by_singular_values(a: Any, b: Any, rcond: Any) -> tuple:
     is_positive = s > 0
     mask = ufuncs.logical_and(is_positive, s >= creation.array(rcond, typeof(s).dtype) * s[0])
     rank = reductions.sum(mask)
-    inverse = where(mask, ufuncs.divide(1, _typed(where(mask, s, 1), u)), 0)[:, None]
+    inverse = where(mask, ufuncs.divide(1, typed(where(mask, s, 1), u)), 0)[:, None]
     moved = matmul_highest(transposed(ufuncs.conjugate(u)), b)
     return matmul_highest(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, moved)), rank, s
 
@@ -278,7 +278,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     rtol = creation.asarray(rtol)[..., None]
     rtol = moving.expand_dims(rtol, range(typeof(s).ndim - typeof(rtol).ndim))
     low = ufuncs.multiply(rtol, s[..., 0:1])
-    s = _typed(where(ufuncs.greater(s, low), s, np.inf), u)
+    s = typed(where(ufuncs.greater(s, low), s, np.inf), u)
     v, uh = transposed(vh), transposed(u)
     return matmul_highest(v, ufuncs.divide(uh, s[..., None]))
 
@@ -359,10 +359,6 @@ def _product(a: Any, *places: tuple[int, int]) -> Any:
     return result
 
 
-def _det_2x2(a: Any) -> Any:
-    return lax.sub(_product(a, (0, 0), (1, 1)), _product(a, (0, 1), (1, 0)))
-
-
 def _det_3x3(a: Any) -> Any:
     total = _product(a, (0, 0), (1, 1), (2, 2))
     total = lax.add(total, _product(a, (0, 1), (1, 2), (2, 0)))
@@ -378,24 +374,21 @@ def det(a: Any) -> Any:
     (a,) = _inexact("det", a)
     _check_square("_det()", a)
     n = typeof(a).shape[-1]
-    return _det_2x2(a) if n == 2 else _det_3x3(a) if n == 3 else _det(a)
+    if n == 2:
+        return lax.sub(_product(a, (0, 0), (1, 1)), _product(a, (0, 1), (1, 0)))
+    return _det_3x3(a) if n == 3 else _det(a)
 
 
 @custom_jvp
 def _det(a: Any) -> Any:
     sign, logdet = slogdet(a)
-    return lax.mul(sign, _typed(lax.exp(logdet), sign))
+    return lax.mul(sign, typed(lax.exp(logdet), sign))
 
 
 @_det.defjvp
 def _det_jvp(primals, tangents):
     value, product = _cofactor_solve(primals[0], tangents[0])
     return value, _trace(product)
-
-
-def _typed(x: Any, like: Any) -> Any:
-    dtype = typeof(like).dtype
-    return x if typeof(x).dtype == dtype else convert(x, dtype)
 
 
 def _exchanges(pivots: Any) -> Any:
@@ -421,7 +414,7 @@ def _slogdet_lu(a: Any) -> tuple:
         count = lax.add(count, reductions.count_nonzero(ufuncs.less(diagonal, scalar_like(lu, 0)), axis=-1))
     sign = ufuncs.multiply(sign, convert(creation.array(_parity_sign(count)), dtype))
     sign = where(is_zero, scalar_like(lu, 0), sign)
-    logs = _typed(lax.log(lax.abs(diagonal)), lu)
+    logs = typed(lax.log(lax.abs(diagonal)), lu)
     logdet = where(is_zero, scalar_like(lu, -np.inf), reductions.sum(logs, axis=-1))
     return sign, ufuncs.real(logdet)
 

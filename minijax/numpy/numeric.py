@@ -9,24 +9,10 @@ from minijax.control.custom import bind_custom_jvp
 from minijax.control.loops import while_loop
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, as_type, is_unsigned, promote_args_inexact, promote_dtypes
+from minijax.numpy import ufuncs
+from minijax.numpy.promote import arrays, as_type, check_out, is_unsigned, promote_args_inexact, promote_dtypes
 from minijax.numpy.selecting import where
 from minijax.numpy.shaping import broadcast_arrays
-from minijax.numpy.ufuncs import (
-    add,
-    bitwise_and,
-    bitwise_or,
-    copysign,
-    equal,
-    floor_divide,
-    greater,
-    isinf,
-    less,
-    multiply,
-    not_equal,
-    power,
-    subtract,
-)
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import bitcast_convert_type, convert
 from minijax.ops.families import const_like, is_complex
@@ -54,7 +40,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 def _any_left(pair: tuple) -> Any:
-    left = as_type(not_equal(pair[1], 0), dtypes.bool_)
+    left = as_type(ufuncs.not_equal(pair[1], 0), dtypes.bool_)
     return reduce_or(left, tuple(range(typeof(left).ndim)))
 
 
@@ -63,7 +49,7 @@ def _euclids_step(pair: tuple) -> tuple:
     zero = const_like(y, 0)
     divisor = where(lax.ne(y, zero), y, x)
     rest = where(lax.ne(y, zero), lax.rem(x, y), zero)
-    return where(less(divisor, rest), rest, divisor), where(less(divisor, rest), divisor, rest)
+    return where(ufuncs.less(divisor, rest), rest, divisor), where(ufuncs.less(divisor, rest), divisor, rest)
 
 
 @jitted()
@@ -73,9 +59,8 @@ def lcm(x1: Any, x2: Any) -> Any:
     if not is_unsigned(x1):
         x1, x2 = lax.abs(x1), lax.abs(x2)
     divisor = gcd(x1, x2)
-    return where(
-        lax.eq(divisor, const_like(divisor, 0)), const_like(divisor, 0), multiply(x1, floor_divide(x2, divisor))
-    )
+    zero = const_like(divisor, 0)
+    return where(lax.eq(divisor, zero), zero, ufuncs.multiply(x1, ufuncs.floor_divide(x2, divisor)))
 
 
 # ---- floating-point numbers --------------------------------------------------------------------------
@@ -96,15 +81,15 @@ def _frexp(x: Any) -> list:
     ints = dtypes.BY_NAME[f"int{info.bits}"]
     mask, bias = ints.type((1 << info.nexp) - 1), ints.type(1 - info.minexp)
     width, zero = ints.type(info.nmant), ints.type(0)
-    subnormal = less(lax.abs(x), info.tiny)
-    normal = where(subnormal, multiply(x, const_like(x, 1 << info.nmant)), x)
+    subnormal = ufuncs.less(lax.abs(x), info.tiny)
+    normal = where(subnormal, ufuncs.multiply(x, const_like(x, 1 << info.nmant)), x)
     offset = where(subnormal, -width, zero)
     bits = bitcast_convert_type(normal, ints)
-    biased = bitwise_and(lax.shift_right_arithmetic(bits, width), mask)
-    exponent = add(offset, add(subtract(biased, bias), 1))
-    bits = bitwise_or(bitwise_and(bits, ~(mask << width)), (bias - ints.type(1)) << width)
+    biased = ufuncs.bitwise_and(lax.shift_right_arithmetic(bits, width), mask)
+    exponent = ufuncs.add(offset, ufuncs.add(ufuncs.subtract(biased, bias), 1))
+    bits = ufuncs.bitwise_or(ufuncs.bitwise_and(bits, ~(mask << width)), (bias - ints.type(1)) << width)
     mantissa = bitcast_convert_type(bits, dtype)
-    unchanged = bitwise_or(bitwise_or(isinf(x), not_equal(x, x)), equal(x, 0))
+    unchanged = ufuncs.bitwise_or(ufuncs.bitwise_or(ufuncs.isinf(x), ufuncs.not_equal(x, x)), ufuncs.equal(x, 0))
     exponent = where(unchanged, full_like(exponent, 0), exponent)
     return [where(unchanged, x, mantissa), convert(exponent, np.dtype(np.int32))]
 
@@ -112,7 +97,12 @@ def _frexp(x: Any) -> list:
 def _frexp_jvp(x: Any, t: Any) -> list:
     mantissa, exponent = frexp(x)
     slope = lax.exp2(lax.neg(convert(exponent, typeof(mantissa).dtype)))
-    return [mantissa, exponent, multiply(t, slope), full(typeof(exponent).shape, np.zeros((), dtypes.float0)[()])]
+    return [
+        mantissa,
+        exponent,
+        ufuncs.multiply(t, slope),
+        full(typeof(exponent).shape, np.zeros((), dtypes.float0)[()]),
+    ]
 
 
 @jitted()
@@ -127,20 +117,19 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     dtype = typeof(x1).dtype
     x2 = convert(x2, dtype)
     mantissa, exponent = frexp(x1)
-    total = add(convert(exponent, dtype), x2)
+    total = ufuncs.add(convert(exponent, dtype), x2)
     # A power of two less keeps the largest numbers finite.
-    mantissa = where(greater(total, 0), multiply(mantissa, 2), mantissa)
-    total = where(greater(total, 0), subtract(total, 1), total)
-    found = multiply(mantissa, power(2, total))
-    return where(bitwise_or(isinf(x1), equal(x1, 0)), x1, found)
+    mantissa = where(ufuncs.greater(total, 0), ufuncs.multiply(mantissa, 2), mantissa)
+    total = where(ufuncs.greater(total, 0), ufuncs.subtract(total, 1), total)
+    found = ufuncs.multiply(mantissa, ufuncs.power(2, total))
+    return where(ufuncs.bitwise_or(ufuncs.isinf(x1), ufuncs.equal(x1, 0)), x1, found)
 
 
 @jitted()
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """As `numpy.modf`."""
     (x,) = promote_args_inexact("modf", x)
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
+    check_out("modf", out)
     whole = where(lax.ge(x, const_like(x, 0)), lax.floor(x), lax.ceil(x))
     return lax.sub(x, whole), whole
 
@@ -153,7 +142,7 @@ def spacing(x: Any, /) -> Any:
         raise ValueError("jnp.spacing is not defined for complex inputs.")
     infinity, info = const_like(x, np.inf), dtypes.finfo(typeof(x).dtype)
     if info.dtype == np.float16:
-        return subtract(lax.nextafter(x, infinity), x)
-    found = subtract(lax.nextafter(x, copysign(infinity, x)), x)
+        return ufuncs.subtract(lax.nextafter(x, infinity), x)
+    found = ufuncs.subtract(lax.nextafter(x, ufuncs.copysign(infinity, x)), x)
     # Subnormal steps may be flushed to zero.
-    return where(equal(found, 0), copysign(info.smallest_subnormal, x), found)
+    return where(ufuncs.equal(found, 0), ufuncs.copysign(info.smallest_subnormal, x), found)

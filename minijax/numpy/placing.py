@@ -13,6 +13,7 @@ from minijax.numpy import creation, index_makers, indexing, reductions, shaping,
 from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.cumulating import cumsum
 from minijax.numpy.index_plans import Options
+from minijax.numpy.promote import check_out
 from minijax.numpy.selecting import where
 from minijax.numpy.vectorizing import vectorize
 from minijax.ops import moving
@@ -76,9 +77,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """As `numpy.insert`."""
     a, given = creation.values("insert", arr, values)
-    if axis is None:
-        a, axis = shaping.ravel(a), 0
-    axis = dims.canonical_axis(axis, a.ndim)
+    a, axis = shaping.flat_unless(a, axis)
     n = a.shape[axis]
     places = _places(obj, n)
     is_scalar = places.ndim == 0
@@ -136,8 +135,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     """As `numpy.choose`; traced, it needs a mode other than "raise"."""
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.choose is not supported.")
+    check_out("choose", out)
     a, *options = values("choose", a, *choices)
     if not dtypes.issubdtype(a.dtype, np.integer):
         raise ValueError(f"choose: `a` array must be integer typed, got {a.dtype}")

@@ -11,7 +11,8 @@ from minijax.ops.moving import expand_dims, transpose
 from minijax.ops.shape import broadcast_shapes, squeeze
 
 
-def _typed_product(a: Any, b: Any, numbers: tuple, precision: Any, preferred: Any, out_sharding: Any) -> Any:
+def typed_product(a: Any, b: Any, numbers: tuple, precision: Any, preferred: Any, out_sharding: Any = None) -> Any:
+    """The product over these dimension numbers, in the dtype asked for or that the operands promote to."""
     weak = False
     if preferred is None:
         preferred, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
@@ -19,10 +20,10 @@ def _typed_product(a: Any, b: Any, numbers: tuple, precision: Any, preferred: An
     return as_type(out, preferred, weak)
 
 
-_STATIC = ("precision", "preferred_element_type", "out_sharding")
+PRODUCT_STATIC = ("precision", "preferred_element_type", "out_sharding")
 
 
-@jitted(static=_STATIC, inline=True)
+@jitted(static=PRODUCT_STATIC, inline=True)
 def matmul(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
 ) -> Any:
@@ -41,7 +42,7 @@ def matmul(
     shared = [p for p in left if p in right and p != "k"]
     contracted = ((left.index("k"),), (right.index("k"),))
     batched = tuple(left.index(p) for p in shared), tuple(right.index(p) for p in shared)
-    out = _typed_product(a, b, (contracted, batched), precision, preferred_element_type, out_sharding)
+    out = typed_product(a, b, (contracted, batched), precision, preferred_element_type, out_sharding)
     have = shared + [p for side in (left, right) for p in side if p != "k" and p not in shared]
     want = sorted(p for p in have if type(p) is int) + [p for p in ("row", "column") if p in have]
     out = transpose(out, [have.index(p) for p in want]) if have != want else out
@@ -64,11 +65,11 @@ def _without_unit_axes(x: Any, shape: tuple, other: tuple, matrix: list, rank: i
     return squeeze(x, unit) if unit else x, axes + (matrix if typeof(x).ndim > 1 else ["k"])
 
 
-@jitted(static=_STATIC, inline=True)
+@jitted(static=PRODUCT_STATIC, inline=True)
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.dot`, with the precision and the dtype of the sums."""
     a, b = arrays("dot", a, b)
     check_no_float0("dot", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim
     contracted = ((left - 1,), (right - 2 if right > 1 else 0,)) if left and right else ((), ())
-    return _typed_product(a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding)
+    return typed_product(a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding)

@@ -21,6 +21,12 @@ def check_arraylike(name: str, *args: Any) -> None:
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.")
 
 
+def check_out(name: str, out: None) -> None:
+    """Raises NotImplementedError if an array to write to was given: there is none that could be written."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+
+
 def arrays(name: str, *args: Any) -> list:
     """The arguments, checked, those with `__jax_array__` turned into what it gives."""
     for x in args:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.util import named
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, ufuncs
@@ -26,11 +27,6 @@ from minijax.ops.sharding import laid_out
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "overwrite_input", "keepdims", "method")
-
-
-def _check(name: str, a: Any, overwrite: bool, out: None) -> None:
-    if overwrite or out is not None:
-        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
 
 
 def _check_kinds(name: str, a: Any, q: Any, method: str, weights: Any) -> None:
@@ -189,18 +185,18 @@ def _function(name: str, skips: bool) -> Callable:
     def function(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                  method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:  # fmt: skip
         given = arrays(name, a, q, *(() if weights is None else (weights,)))
-        _check(name, a, overwrite_input, out)
+        if overwrite_input or out is not None:
+            raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
         return _quantile(name, *given[:2], axis, method, keepdims, *given[2:] or (None,), skips)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, without the methods that few use; weights go with inverted_cdf."
-    return jitted(name, static=_STATIC)(function)
+    doc = f"As `numpy.{name}`, without the methods that few use; weights go with inverted_cdf."
+    return jitted(static=_STATIC)(named(function, name, doc))
 
 
 quantile, nanquantile = _function("quantile", False), _function("nanquantile", True)
 
 
-def _hundredths(name: str, q: Any) -> Any:
+def _hundredths(q: Any) -> Any:
     (q,) = promote_dtypes_inexact(q)
     return ufuncs.divide(q, 100)
 
@@ -211,7 +207,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.percentile`, with the methods of `quantile`."""
     a, q = arrays("percentile", a, q)
-    found = quantile(a, _hundredths("percentile", q), axis, out, overwrite_input, method, keepdims, weights=weights)
+    found = quantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
     return laid_out("jnp.percentile", found, out_sharding)
 
 
@@ -220,9 +216,7 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_
                   method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:  # fmt: skip
     """As `numpy.nanpercentile`, with the methods of `quantile`."""
     a, q = arrays("nanpercentile", a, q)
-    return nanquantile(
-        a, _hundredths("nanpercentile", q), axis, out, overwrite_input, method, keepdims, weights=weights
-    )
+    return nanquantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 def _median(name: str, find: Callable) -> Callable:
@@ -232,9 +226,7 @@ def _median(name: str, find: Callable) -> Callable:
         (a,) = arrays(name, a)
         return find(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`."
-    return jitted(name, static=("axis", "overwrite_input", "keepdims"))(function)
+    return jitted(static=("axis", "overwrite_input", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
 
 
 median, nanmedian = _median("median", quantile), _median("nanmedian", nanquantile)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
+from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
@@ -17,6 +18,7 @@ from minijax.numpy.creation import asarray
 from minijax.numpy.promote import (
     arrays,
     as_type,
+    check_out,
     is_inexact,
     promote_args,
     promote_dtypes_inexact,
@@ -51,16 +53,6 @@ def canonical_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {axis}")
     return axes
-
-
-def check_out(name: str, out: None) -> None:
-    """Raises NotImplementedError if an array to write to was given: there is none that could be written."""
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
-
-
-def _user_dtype(name: str, dtype: Any) -> Any:
-    return None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
 
 
 def _for_computation(dtype: Any) -> Any:
@@ -167,7 +159,8 @@ def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims
         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
     """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
     check_out("sum", out)
-    return _reduce(a, SUM, static_axis(axis), _user_dtype("sum", dtype), keepdims, initial, where, promote_integers)
+    dtype = dtypes.requested_dtype(dtype, "sum")
+    return _reduce(a, SUM, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
 
 
 @fused(whole=True)
@@ -175,41 +168,33 @@ def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
          initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
     """As `numpy.prod`; without `promote_integers`, narrow integers are multiplied in their own dtype."""
     check_out("prod", out)
-    return _reduce(a, PROD, static_axis(axis), _user_dtype("prod", dtype), keepdims, initial, where, promote_integers)
+    dtype = dtypes.requested_dtype(dtype, "prod")
+    return _reduce(a, PROD, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
 
 
-@fused(whole=True)
-def max(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
-    """As `numpy.max`."""
-    check_out("max", out)
-    return _reduce(a, MAX, static_axis(axis), None, keepdims, initial, where, False)
+def _extremum(reducer: Reducer) -> Callable:
+    name = reducer.name
+
+    def function(
+        a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Any:
+        check_out(name, out)
+        return _reduce(a, reducer, static_axis(axis), None, keepdims, initial, where, False)
+
+    return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
 
 
-@fused(whole=True)
-def min(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
-    """As `numpy.min`."""
-    check_out("min", out)
-    return _reduce(a, MIN, static_axis(axis), None, keepdims, initial, where, False)
+def _truth(reducer: Reducer) -> Callable:
+    name = reducer.name
+
+    def function(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+        check_out(name, out)
+        return _reduce(a, reducer, static_axis(axis), None, keepdims, None, where, False)
+
+    return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
 
 
-@fused(whole=True)
-def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
-    """As `numpy.all`."""
-    check_out("all", out)
-    return _reduce(a, ALL, static_axis(axis), None, keepdims, None, where, False)
-
-
-@fused(whole=True)
-def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
-    """As `numpy.any`."""
-    check_out("any", out)
-    return _reduce(a, ANY, static_axis(axis), None, keepdims, None, where, False)
-
-
+max, min, all, any = _extremum(MAX), _extremum(MIN), _truth(ALL), _truth(ANY)
 amax, amin = max, min
 
 
@@ -240,14 +225,11 @@ def _extremal_place(name: str, op: Callable) -> Callable:
         found = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
         return expand_dims(found, canonical_axes(axis, len(shape))) if keepdims else found
 
-    @fused(whole=True)
     def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
         check_out(name, out)
         return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
 
-    place.__name__ = place.__qualname__ = name
-    place.__doc__ = f"As `numpy.{name}`."
-    return place
+    return fused(whole=True)(named(place, name, f"As `numpy.{name}`."))
 
 
 argmax = _extremal_place("argmax", lax_reduce.argmax)
@@ -288,7 +270,7 @@ def mean(
 ) -> Any:
     """As `numpy.mean`."""
     check_out("mean", out)
-    return _mean(a, static_axis(axis), _user_dtype("mean", dtype), keepdims, where)
+    return _mean(a, static_axis(axis), dtypes.requested_dtype(dtype, "mean"), keepdims, where)
 
 
 def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
@@ -357,14 +339,12 @@ def _spread(name: str, function: Callable) -> Callable:
         elif not isinstance(ddof, int) or ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         (a,) = arrays(name, a)
-        wanted = _user_dtype(name, dtype)
+        wanted = dtypes.requested_dtype(dtype, name)
         if name == "std" and wanted is not None and not dtypes.is_inexact(wanted):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
         return function(a, static_axis(axis), wanted, keepdims, mean, correction, where)
 
-    spread.__name__ = spread.__qualname__ = name
-    spread.__doc__ = f"As `numpy.{name}`."
-    return spread
+    return named(spread, name, f"As `numpy.{name}`.")
 
 
 var, std = _spread("var", _var), _spread("std", _std)
@@ -412,36 +392,17 @@ def _without_nan(a: Any, value: Any) -> Any:
     return choose(lax.ne(a, a), scalar_like(a, value), a)
 
 
-@jitted(static=("axis", "dtype", "keepdims"))
-def nansum(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
-    """As `numpy.nansum`."""
-    check_out("nansum", out)
-    (a,) = arrays("nansum", a)
-    return sum(_without_nan(a, 0) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
+def _nan_total(name: str, reduce: Callable, unit: int) -> Callable:
+    def function(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+                 initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+        check_out(name, out)
+        (a,) = arrays(name, a)
+        return reduce(_without_nan(a, unit) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
+
+    return jitted(static=("axis", "dtype", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
 
 
-@jitted(static=("axis", "dtype", "keepdims"))
-def nanprod(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
-    """As `numpy.nanprod`."""
-    check_out("nanprod", out)
-    (a,) = arrays("nanprod", a)
-    return prod(_without_nan(a, 1) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
+nansum, nanprod = _nan_total("nansum", sum, 0), _nan_total("nanprod", prod, 1)
 
 
 def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
@@ -458,9 +419,7 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
             return found
         return choose(all(lax.ne(a, a), axis, keepdims=keepdims), const_like(a, np.nan), found)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`."
-    return jitted(name, static=("axis", "keepdims"))(function)
+    return jitted(static=("axis", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
 
 
 nanmax = _nan_extremum("nanmax", max, False)
@@ -468,7 +427,7 @@ nanmin = _nan_extremum("nanmin", min, True)
 
 
 def _nan_place(name: str, find: Callable, worst: float) -> Callable:
-    @jitted(f"_nan{name}", static=("axis", "keepdims"))
+    @jitted(f"_{name}", static=("axis", "keepdims"))
     def search(a, axis, keepdims):
         if not is_inexact(a):
             return find(a, axis, keepdims=keepdims)
@@ -476,18 +435,15 @@ def _nan_place(name: str, find: Callable, worst: float) -> Callable:
         found = find(choose(nans, worst, a), axis, keepdims=keepdims)
         return choose(all(nans, axis, keepdims=keepdims), -1, found)
 
-    @fused(whole=True)
     def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-        check_out(f"nan{name}", out)
-        return search(*arrays(f"nan{name}", a), axis=static_axis(axis), keepdims=bool(keepdims))
+        check_out(name, out)
+        return search(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
 
-    place.__name__ = place.__qualname__ = f"nan{name}"
-    place.__doc__ = f"As `numpy.nan{name}`, with -1 where all elements are NaN."
-    return place
+    return fused(whole=True)(named(place, name, f"As `numpy.{name}`, with -1 where all elements are NaN."))
 
 
-nanargmax = _nan_place("argmax", argmax, -np.inf)
-nanargmin = _nan_place("argmin", argmin, np.inf)
+nanargmax = _nan_place("nanargmax", argmax, -np.inf)
+nanargmin = _nan_place("nanargmin", argmin, np.inf)
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
@@ -510,7 +466,7 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     """As `numpy.nanvar`."""
     check_out("nanvar", out)
     (a,) = arrays("nanvar", a)
-    computed, result = _variance_types("nanvar", typeof(a).dtype, _user_dtype("nanvar", dtype))
+    computed, result = _variance_types("nanvar", typeof(a).dtype, dtypes.requested_dtype(dtype, "nanvar"))
     a = as_type(a, computed)
     if mean is None:
         mean = nanmean(a, axis, dtype=computed, keepdims=True, where=where)

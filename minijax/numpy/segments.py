@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base.util import named
 from minijax.ir.types import typeof
 from minijax.numpy import creation, indexing, reductions, ufuncs
 from minijax.numpy.index_plans import Options
@@ -42,13 +43,12 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
         found = found if bucket_size is None else as_type(reduce(found, axis=0), aval.dtype)
         return laid_out(name, found, out_sharding)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
+    explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
 
     Ids outside of the `num_segments` results, by default as many as the largest id asks for, are dropped, or
     what else `mode` says. With a `bucket_size`, so many ids at a time are combined first.
     """
-    return function
+    return named(function, name, explained)
 
 
 def _count(name: str, ids: Any, num_segments: Any) -> int:

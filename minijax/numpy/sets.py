@@ -81,7 +81,9 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
     if size and not ar.shape[axis] and fill_value is None:
         raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified")
     aux, mask, order = _unique_sorted_mask(ar, axis, equal_nan)
-    at = nonzero(mask if size is not None else _known_mask(mask), size=size)[0]
+    if size is None:
+        known("unique", mask)
+    at = nonzero(mask, size=size)[0]
     found = _take(aux, at) if aux.size else aux
     if size is not None and fill_value is not None:
         fill = asarray(fill_value, found.dtype)
@@ -104,11 +106,6 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
     elif counts:
         often = _counts(mask, at, size)
     return _Distinct(found, first, which, often, reductions.sum(mask) if number else None)
-
-
-def _known_mask(mask: Any) -> Any:
-    known("unique", mask)
-    return mask
 
 
 def _counts(mask: Any, at: Any, size: int | None) -> Any:

@@ -9,12 +9,13 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing
 from minijax.numpy.creation import arraylike, asarray, broadcast_shape_to, concrete, host_ints, value, values
-from minijax.numpy.promote import check_arraylike, promote_dtypes
+from minijax.numpy.promote import check_arraylike, check_out, promote_dtypes
 from minijax.numpy.ufuncs import power, remainder
 from minijax.ops import elementwise as lax, index as lax_index, moving, shape as lax_shape
 from minijax.ops.convert import convert
@@ -30,6 +31,11 @@ def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     given = (axis,) if np.ndim(axis) == 0 else tuple(axis)
     return tuple(dims.canonical_axis(a, ndim) for a in given)
+
+
+def flat_unless(a: Any, axis: int | None) -> tuple[Any, int]:
+    """The array and the axis, counted from the front; for None the flattened array and its one axis."""
+    return (ravel(a), 0) if axis is None else (a, dims.canonical_axis(axis, a.ndim))
 
 
 # ---- reshaping ---------------------------------------------------------------------------------------
@@ -190,12 +196,10 @@ def _at_least(name: str, place: Any, calls_itself: bool = False) -> Any:
     def atleast(*arys):
         if len(arys) == 1:
             return place(value(name, arys[0]))
-        return [made(x) if calls_itself else place(value(name, x)) for x in arys]
+        return [jitted_atleast(x) if calls_itself else place(value(name, x)) for x in arys]
 
-    atleast.__name__ = atleast.__qualname__ = name
-    atleast.__doc__ = f"As `numpy.{name}`."
-    made = jitted(name)(atleast)
-    return made
+    jitted_atleast = jitted()(named(atleast, name, f"As `numpy.{name}`."))
+    return jitted_atleast
 
 
 def _to_3d(x: Any) -> Any:
@@ -214,7 +218,7 @@ atleast_3d = _at_least("atleast_3d", _to_3d, calls_itself=True)
 @fused()
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     """As `numpy.concatenate`."""
-    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "concatenate")
+    dtype = dtypes.requested_dtype(dtype, "concatenate")
     if isinstance(arrays, np.ndarray | Array):
         return _merge_first(value("concatenate", arrays), axis, dtype)
     parts = list(arraylike("concatenate", *_listed("concatenate", arrays)))
@@ -258,9 +262,8 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
 @fused()
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
     """As `numpy.stack`; `out` is not supported."""
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
-    dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, "stack")
+    check_out("stack", out)
+    dtype = dtypes.requested_dtype(dtype, "stack")
     if isinstance(arrays, np.ndarray | Array):
         x = value("stack", arrays)
         axis = dims.canonical_axis(axis, x.ndim)

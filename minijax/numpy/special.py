@@ -12,7 +12,7 @@ from minijax.ir.types import typeof
 from minijax.numpy.promote import promote_args_inexact
 from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
-from minijax.ops.families import const_like, is_complex, scalar_like
+from minijax.ops.families import const_like, is_complex
 from minijax.ops.special import bessel_i0e
 
 
@@ -33,38 +33,19 @@ def _log2_of_sum(x: Any, y: Any) -> Any:
 
 
 def _log2_of_sum_flat(x: Any, y: Any) -> list:
-    larger = lax.max(x, y)
-    if is_complex(x):
-        spread = lax.sub(lax.add(x, y), lax.mul(larger, const_like(larger, 2)))
-        out = lax.add(larger, _log2_of_one_more(lax.exp2(spread)))
-        return [lax.complex(lax.real(out), _wrapped(lax.imag(out)))]
-    gap = lax.sub(x, y)
-    undefined, total = lax.ne(gap, gap), lax.add(x, y)
-    out = lax.add(larger, _log2_of_one_more(lax.exp2(lax.neg(lax.abs(gap)))))
-    return [lax.select(undefined, total, out)]
+    return [cumulative.log_of_sum(x, y, lax.exp2, _log2_of_one_more, pi / math_log(2), const_like)]
 
 
 _log2_of_sum_flat.__name__ = "logaddexp2"  # as jaxprs print it
 
 
 def _log2_of_one_more(x: Any) -> Any:
-    found = lax.log1p(x)
-    return lax.mul(const_like(found, 1 / math_log(2)), found)
-
-
-def _wrapped(angle: Any) -> Any:
-    """An angle, in units of ln 2, brought into one turn around zero."""
-    half = pi / math_log(2)
-    turn = const_like(angle, 2 * half)
-    left = lax.rem(lax.add(angle, const_like(angle, half)), turn)
-    left = lax.select(lax.lt(left, scalar_like(left, 0)), lax.add(left, turn), left)
-    return lax.sub(left, const_like(left, half))
+    log = lax.log1p(x)
+    return lax.mul(const_like(log, 1 / math_log(2)), log)
 
 
 def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
-    out = _log2_of_sum(x, y)
-    terms = (lax.mul(t, lax.exp2(lax.sub(cumulative.finite(z), cumulative.finite(out)))) for t, z in ((tx, x), (ty, y)))
-    return [out, lax.add(*terms)]
+    return cumulative.log_of_sum_jvp(_log2_of_sum, lax.exp2, x, y, tx, ty)
 
 
 @jitted()

@@ -16,6 +16,7 @@ from minijax.ir.types import typeof
 from minijax.numpy import creation, index_plans, indexing, shaping
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.cumulating import cumsum
+from minijax.numpy.promote import check_out
 from minijax.numpy.selecting import where
 from minijax.numpy.sorting import argsort, sort
 from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
@@ -38,8 +39,7 @@ def take(
     fill_value: Any = None,
 ) -> Any:
     """As `numpy.take`; by default an index out of bounds gives NaN, or the lowest number of its kind."""
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
+    check_out("take", out)
     a, indices = values("take", a, indices)
     axis = None if axis is None else operator.index(axis)
     fill = fill_value.item() if hasattr(fill_value, "item") else fill_value
@@ -51,9 +51,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     is_bool = indices.dtype == np.bool_ and mode in ("fill", None)
     if not (is_bool or dtypes.issubdtype(indices.dtype, np.integer)):
         raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
-    if axis is None:
-        a, axis = shaping.ravel(a), 0
-    axis = dims.canonical_axis(axis, a.ndim)
+    a, axis = shaping.flat_unless(a, axis)
     size = a.shape[axis]
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
@@ -312,9 +310,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
     """As `numpy.delete`; traced positions must be `assume_unique_indices`."""
     a, _ = value("delete", arr), obj if isinstance(obj, slice) else arraylike("delete", obj)
-    if axis is None:
-        a, axis = shaping.ravel(a), 0
-    axis = dims.canonical_axis(axis, a.ndim)
+    a, axis = shaping.flat_unless(a, axis)
     size = a.shape[axis]
     if isinstance(obj, slice):
         return _without(a, creation.arange(size)[obj], axis)
@@ -399,15 +395,12 @@ def compress(
     condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
 ) -> Any:
     """As `numpy.compress`; traced, it needs `size`."""
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.compress is not supported.")
+    check_out("compress", out)
     condition, a = value("compress", condition), value("compress", a)
     if condition.ndim != 1:
         raise ValueError("compress: condition must be a 1D array")
     condition = condition if condition.dtype == np.bool_ else creation.astype(condition, bool)
-    if axis is None:
-        a, axis = shaping.ravel(a), 0
-    axis = dims.canonical_axis(axis, a.ndim)
+    a, axis = shaping.flat_unless(a, axis)
     a = moving.move_axis(a, axis, 0)
     n = a.shape[0]
     beyond, condition = condition[n:], condition[:n]

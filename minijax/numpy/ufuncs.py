@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.util import named
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.promote import (
     arrays,
     as_type,
     check_no_float0,
+    check_out,
     is_inexact,
     is_unsigned,
     kind_of,
@@ -34,17 +36,15 @@ from minijax.run.array import ArrayImpl
 Promotion = Callable[..., list]
 
 
-def _named(function: Callable, name: str) -> Callable:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`."
-    return jitted(inline=True)(function)
+def _inlined(function: Callable, name: str) -> Callable:
+    return jitted(inline=True)(named(function, name, f"As `numpy.{name}`."))
 
 
 def _unary(name: str, op: Callable, promote: Promotion = promote_args_inexact) -> Callable:
     def ufunc(x: Any, /) -> Any:
         return op(*promote(name, x))
 
-    return _named(ufunc, name)
+    return _inlined(ufunc, name)
 
 
 def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Callable:
@@ -54,7 +54,7 @@ def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Calla
     def numbered(x1: Any, x2: Any, /) -> Any:
         return op(*promote(name, x1, x2))
 
-    return _named(numbered if name in _NUMBERED else ufunc, name)
+    return _inlined(numbered if name in _NUMBERED else ufunc, name)
 
 
 _NUMBERED = ("arctan2", "atan2", "right_shift", "true_divide")  # whose operands jax calls x1 and x2
@@ -210,9 +210,7 @@ def _extremum(name: str, better: Callable) -> Callable:
     def function(x1: Any, x2: Any) -> Any:
         return where(logical_or(better(x1, x2), isnan(x2)), x1, x2)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`."
-    return jitted()(function)
+    return jitted()(named(function, name, f"As `numpy.{name}`."))
 
 
 fmax = _extremum("fmax", lambda x, y: greater(x, y))
@@ -344,8 +342,7 @@ def rint(x: Any, /) -> Any:
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """As `numpy.round`; integers cannot be rounded to tens."""
     (a,) = arrays("round", a)
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
+    check_out("round", out)
     if kind_of(a) is bool:
         raise ValueError("round: data of type bool is not inexact")
     if kind_of(a) is int:
@@ -413,13 +410,12 @@ def _is_infinite(x: Any) -> Any:
 def _signed_infinity(name: str, value: float) -> Callable:
     def test(x: Any, /, out: None = None) -> Any:
         (x,) = arrays(name, x)
-        if out is not None:
-            raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+        check_out(name, out)
         if is_complex(x):
             raise ValueError("isposinf/isneginf are not well defined for complex types")
         return lax.eq(x, scalar_like(x, value)) if is_inexact(x) else _all_false(x)
 
-    return _named(test, name)
+    return _inlined(test, name)
 
 
 isposinf = _signed_infinity("isposinf", np.inf)

@@ -265,7 +265,7 @@ class _Bits(Reducer):
 
 def _by(reducer: Reducer) -> Callable:
     def reduce(a, axis, dtype, keepdims, initial, where):
-        dtype = None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, reducer.name)
+        dtype = dtypes.requested_dtype(dtype, reducer.name)
         return reducer(a, reductions.static_axis(axis), dtype, keepdims, initial, where, True)
 
     return reduce

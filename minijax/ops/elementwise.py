@@ -35,6 +35,7 @@ from minijax.ops.families import (
     check_kinds,
     check_same_dtypes,
     const_like,
+    full_of,
     one_like,
     spread,
     unary,
@@ -55,13 +56,6 @@ def _at(x: Any, value: Any, like: Any) -> Any:
 
 
 # ---- arithmetic -------------------------------------------------------------------------------------
-
-
-class Add(LinearElementwise):
-    """x + y."""
-
-    def __init__(self):
-        super().__init__("add", "add", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: ct)
 
 
 class Sub(LinearElementwise):
@@ -112,26 +106,6 @@ class Mul(Bilinear):
         return x if aval.dtype == out.dtype else e.convert(x, aval, out)
 
 
-class Neg(LinearElementwise):
-    """-x."""
-
-    def __init__(self):
-        super().__init__("neg", "negate", NUMBER, lambda ct, x: neg(ct))
-
-
-class Div(Bilinear):
-    """x / y; of integers, rounded towards zero."""
-
-    def __init__(self):
-        super().__init__(
-            "div",
-            "divide",
-            NUMBER,
-            (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(mul(neg(t), x), integer_pow(y, -2))),
-            (lambda ct, x, y: div(ct, y), None),
-        )
-
-
 class Abs(Elementwise):
     """The absolute value; of a complex number, its real modulus."""
 
@@ -150,8 +124,7 @@ def _abs_jvp(t, ans, x):
 
 
 def _ones_where_zero(x: Any) -> Any:
-    aval = typeof(x)
-    return select_n(_at(x, 0, x), x, moving.full(aval.shape, const_like(x, 1), aval.weak_type))
+    return select_n(_at(x, 0, x), x, full_of(x, 1))
 
 
 class Sign(Elementwise):
@@ -330,10 +303,8 @@ def _balanced(x: Any, ans: Any, other: Any) -> Any:
 
 
 def _masked(x: Any, ans: Any, yes: Any, no: Any) -> Any:
-    aval = typeof(ans)
-    here = eq(x, ans)
-    ones = moving.full(aval.shape, const_like(ans, yes), aval.weak_type)
-    return select_n(here, moving.full(aval.shape, const_like(ans, no), aval.weak_type), ones)
+    here, ones = eq(x, ans), full_of(ans, yes)
+    return select_n(here, full_of(ans, no), ones)
 
 
 class Round(Elementwise):
@@ -351,7 +322,16 @@ class ReducePrecision(LinearElementwise):
         return [e.reduce_precision(x, outs[0], exponent_bits, mantissa_bits)]
 
 
-add_p, sub_p, mul_p, neg_p, div_p = Add(), Sub(), Mul(), Neg(), Div()
+sub_p, mul_p = Sub(), Mul()
+add_p = LinearElementwise("add", "add", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: ct)
+neg_p = LinearElementwise("neg", "negate", NUMBER, lambda ct, x: neg(ct))
+div_p = Bilinear(
+    "div",
+    "divide",
+    NUMBER,
+    (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(mul(neg(t), x), integer_pow(y, -2))),
+    (lambda ct, x, y: div(ct, y), None),
+)
 rem_p = Elementwise(
     "rem",
     "remainder",
@@ -594,14 +574,14 @@ class SelectN(Primitive):
         moving_cases = tangents[1:]
         if all(type(t) is Zero for t in moving_cases):
             return [out], [Zero.from_primal_value(out)]
-        zeros = moving.full(typeof(out).shape, const_like(out, 0), typeof(out).weak_type)
+        zeros = full_of(out)
         return [out], self.bind_all([which, *(zeros if type(t) is Zero else t for t in moving_cases)], {})
 
     def transpose(self, cts, which, *cases):
         (ct,) = cts
         if type(ct) is Zero:
             return [None, *(Zero(c.aval) if is_linear(c) else None for c in cases)]
-        zeros = moving.full(typeof(ct).shape, const_like(ct, 0), typeof(ct).weak_type)
+        zeros = full_of(ct)
         flags = typeof(which).dtype == np.bool_
 
         def part(i):
@@ -656,14 +636,13 @@ class Clamp(Primitive):
         (out,) = self.bind_all(primals, {})
         shape = typeof(x).shape
         wide = lambda t: moving.broadcast_to_shape(t, shape)  # noqa: E731
-        zeros = lambda: moving.full(shape, const_like(x, 0), typeof(x).weak_type)  # noqa: E731
         tests = (
             lambda: bitwise_and(gt(low, x), lt(low, high)),
             lambda: bitwise_and(gt(x, low), lt(x, high)),
             lambda: lt(high, x),
         )
         terms = [
-            select_n(wide(test()), zeros(), wide(t))
+            select_n(wide(test()), full_of(x), wide(t))
             for test, t in zip(tests, tangents, strict=True)
             if type(t) is not Zero
         ]

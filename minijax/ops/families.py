@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
@@ -71,6 +72,12 @@ def _scalar(aval: ShapedArray, value: Any, weak: bool) -> Any:
         if dtypes.scalar_dtype(kind) == aval.dtype:
             return kind(value)
     return np.asarray(value, aval.dtype)[()]
+
+
+def full_of(x: Any, value: Any = 0) -> Any:
+    """An array of the type of `x`, its weak type too, with one value everywhere."""
+    aval = typeof(x)
+    return moving.full(aval.shape, scalar_like(x, value), aval.weak_type)
 
 
 def is_complex(x: Any) -> bool:
@@ -372,7 +379,7 @@ def unary(primitive: Primitive, name: str = "") -> Callable[[Any], Any]:
     def function(x):
         return bind(x)
 
-    return named(function, primitive, name)
+    return _of_each(function, primitive, name)
 
 
 def accurate(primitive: Accurate) -> Callable[..., Any]:
@@ -382,7 +389,7 @@ def accurate(primitive: Accurate) -> Callable[..., Any]:
     def function(x, *, accuracy=None):
         return bind(x, accuracy=accuracy)
 
-    return named(function, primitive)
+    return _of_each(function, primitive)
 
 
 def binary(primitive: Primitive, name: str = "") -> Callable[[Any, Any], Any]:
@@ -392,10 +399,8 @@ def binary(primitive: Primitive, name: str = "") -> Callable[[Any, Any], Any]:
     def function(x, y):
         return bind(x, y)
 
-    return named(function, primitive, name)
+    return _of_each(function, primitive, name)
 
 
-def named(function: Callable, primitive: Primitive, name: str = "") -> Callable:
-    function.__name__ = function.__qualname__ = name or primitive.name
-    function.__doc__ = f"The operation `{primitive.name}` of each element."
-    return function
+def _of_each(function: Callable, primitive: Primitive, name: str = "") -> Callable:
+    return named(function, name or primitive.name, f"The operation `{primitive.name}` of each element.")

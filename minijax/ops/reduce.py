@@ -17,7 +17,7 @@ from minijax.ops.families import NUMBER, Kinds, check_kinds, scalar_like
 from minijax.ops.moving import batched_axes, reduce_sum_p, reduced_aval
 from minijax.ops.shape import pad, slice_in_dim, squeeze
 from minijax.ops.sharding import laid_out
-from minijax.ops.zeros import add_any, zeros_like_aval
+from minijax.ops.zeros import ZeroJvp, add_any, zeros_like_aval
 
 
 def lowest(dtype: Any, highest: bool = False) -> Any:
@@ -157,7 +157,7 @@ class ReduceExtremum(Reduction):
         return [out], [div(reduce_sum_p.bind(mul(t, chosen), axes=axes, out_sharding=None), count)]
 
 
-class ReduceLogical(Reduction):
+class ReduceLogical(ZeroJvp, Reduction):
     """Bits or truth values combined."""
 
     def check(self, x):
@@ -173,15 +173,11 @@ class ReduceLogical(Reduction):
             return np.zeros((), dtype)[()]
         return np.bool_(True) if dtype == np.bool_ else ~np.zeros((), dtype)
 
-    def jvp(self, primals, tangents, *, axes):
-        out = self.bind(*primals, axes=axes)
-        return [out], [Zero.from_primal_value(out)]
-
 
 ORDERED = Kinds((np.integer, np.floating, np.bool_))
 
 
-class ArgExtremum(Primitive):
+class ArgExtremum(ZeroJvp):
     """The place along an axis of the largest or smallest element: the first one, or the first NaN."""
 
     def __init__(self, name: str, direction: str):
@@ -220,10 +216,6 @@ class ArgExtremum(Primitive):
             return [e.reduce([x, numbers], starts, [aval, places], results, axes, better)[1]]
 
         return e.call_shared(self.name, axes, [x], ins, outs, build)
-
-    def jvp(self, primals, tangents, **params):
-        out = self.bind(*primals, **params)
-        return [out], [Zero.from_primal_value(out)]
 
     def batch(self, axis, operands, dims, *, axes, index_dtype):
         axes, d = batched_axes(axes, dims[0])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
+from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
@@ -14,7 +15,7 @@ from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ops import elementwise, moving
 from minijax.ops.elementwise import add, div, eq, mul, neg, select
-from minijax.ops.families import check_same_dtypes, scalar_like
+from minijax.ops.families import check_same_dtypes, full_of, scalar_like
 from minijax.ops.indexing import (
     CLIP,
     FILL_OR_DROP,
@@ -323,10 +324,7 @@ class ScatterReplace(Scatter):
         masked = [
             part
             for old, new in ((x, updates), (t, t_updates))
-            for part in (
-                select(eq(winner, _filled_like(winner)), old, _filled_like(old)),
-                select(wins(), new, _filled_like(new)),
-            )
+            for part in (select(eq(winner, full_of(winner)), old, full_of(old)), select(wins(), new, full_of(new)))
         ]
         return [scatter_add(masked[0], indices, masked[1], **how)], [scatter_add(masked[2], indices, masked[3], **how)]
 
@@ -348,11 +346,6 @@ class ScatterReplace(Scatter):
         aval = updates.aval if is_linear(updates) else typeof(updates)
         zeros = moving.full(aval.shape, scalar_like(ct, 0))
         return self.write(ct, indices, zeros, **_flags(params))
-
-
-def _filled_like(x: Any, value: Any = 0) -> Any:
-    """An array of the type of `x`, its weak type too."""
-    return moving.full(typeof(x).shape, scalar_like(x, value), typeof(x).weak_type)
 
 
 class ScatterLinear(Scatter):
@@ -403,7 +396,7 @@ class ScatterMul(Scatter):
         if type(t_updates) is not Zero:
             if not params["unique_indices"]:
                 raise NotImplementedError("scatter_mul gradients are only implemented if `unique_indices=True`")
-            terms.append(mul(x, scatter_add(_filled_like(x), indices, t_updates, **_flags(params))))
+            terms.append(mul(x, scatter_add(full_of(x), indices, t_updates, **_flags(params))))
         return [out], [add_tangents(terms, out)]
 
     def ct_operand(self, ct, indices, updates, **params):
@@ -430,14 +423,14 @@ class ScatterExtremum(Scatter):
 
     def _shares(self, x, indices, updates, old, new, read, numbers):
         """The factors of the tangents of the operand (as a change) and of the updates: ties share equally."""
-        count = lambda these: read(scatter_add(_filled_like(x), indices, these(), numbers))  # noqa: E731
+        count = lambda these: read(scatter_add(full_of(x), indices, these(), numbers))  # noqa: E731
         one = scalar_like(x, 1)
         won, kept = eq(updates, new), eq(old, new)
-        winners = count(lambda: select(won, _filled_like(updates, 1), _filled_like(updates)))
-        updates_here = count(lambda: _filled_like(updates, 1))
+        winners = count(lambda: select(won, full_of(updates, 1), full_of(updates)))
+        updates_here = count(lambda: full_of(updates, 1))
         share = select(kept, div(one, add(winners, one)), div(one, winners))
-        share = select(won, share, _filled_like(updates))
-        left = select(kept, div(one, add(winners, one)), _filled_like(updates))
+        share = select(won, share, full_of(updates))
+        left = select(kept, div(one, add(winners, one)), full_of(updates))
         return div(add(scalar_like(x, -1), left), updates_here), share
 
 
@@ -456,9 +449,8 @@ def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
         flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
         return primitive.write(operand, scatter_indices, updates, dimension_numbers, **flags)
 
-    scatter.__name__ = scatter.__qualname__ = name
-    scatter.__doc__ = f"Wraps XLA's Scatter: updates {does} windows of the operand that index vectors name."
-    return scatter
+    doc = f"Wraps XLA's Scatter: updates {does} windows of the operand that index vectors name."
+    return named(scatter, name, doc)
 
 
 scatter = _scatter_function(scatter_p, "scatter", "replace")

@@ -165,7 +165,29 @@ def _check_slice(x, starts, limits, strides):
         raise TypeError(f"slice strides must be positive, got {strides}")
 
 
-class Pad(Primitive):
+class Joined(Primitive):
+    """An operation linear in all its operands together."""
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        if all(type(t) is Zero for t in tangents):
+            return [out], [Zero.from_primal_value(out)]
+        return [out], self.bind_all([instantiate(t) for t in tangents], params)
+
+    def transpose(self, cts, *operands, **params):
+        (ct,) = cts
+        if type(ct) is Zero:
+            return [Zero(x.aval) if is_linear(x) else None for x in operands]
+        shapes = [(x.aval if is_linear(x) else typeof(x)).shape for x in operands]
+        parts = self.parted(ct, shapes, **params)
+        return [p if is_linear(x) else None for p, x in zip(parts, operands, strict=True)]
+
+    def parted(self, ct: Any, shapes: Sequence[_Shape], **params: Any) -> Sequence:
+        """The cotangents of operands of these shapes."""
+        raise NotImplementedError
+
+
+class Pad(Joined):
     """Padding by a scalar, before, after and between the elements; negative padding cuts off."""
 
     moves_data = True
@@ -192,12 +214,6 @@ class Pad(Primitive):
         low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
         return [e.pad(x, value, ins[0], outs[0], low, high, between)]
 
-    def jvp(self, primals, tangents, *, padding_config):
-        (out,) = self.bind_all(primals, dict(padding_config=padding_config))
-        if all(type(t) is Zero for t in tangents):
-            return [out], [Zero.from_primal_value(out)]
-        return [out], [pad(*map(instantiate, tangents), padding_config)]
-
     def transpose(self, cts, x, value, *, padding_config):
         (ct,) = cts
         if type(ct) is Zero:
@@ -223,28 +239,6 @@ class Pad(Primitive):
         if typeof(padded).ndim > 1:
             value = moving.broadcast_in_dim(value, typeof(padded).shape, (d,))
         return [select(inside, padded, value)], [d]
-
-
-class Joined(Primitive):
-    """An operation linear in all its operands together, which it puts side by side."""
-
-    def jvp(self, primals, tangents, **params):
-        (out,) = self.bind_all(primals, params)
-        if all(type(t) is Zero for t in tangents):
-            return [out], [Zero.from_primal_value(out)]
-        return [out], self.bind_all([instantiate(t) for t in tangents], params)
-
-    def transpose(self, cts, *operands, **params):
-        (ct,) = cts
-        if type(ct) is Zero:
-            return [Zero(x.aval) if is_linear(x) else None for x in operands]
-        shapes = [(x.aval if is_linear(x) else typeof(x)).shape for x in operands]
-        parts = self.parted(ct, shapes, **params)
-        return [p if is_linear(x) else None for p, x in zip(parts, operands, strict=True)]
-
-    def parted(self, ct: Any, shapes: Sequence[_Shape], **params: Any) -> Sequence:
-        """The cotangents of operands of these shapes."""
-        raise NotImplementedError
 
 
 class Concatenate(Joined):

@@ -7,9 +7,9 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.ir.types import typeof
-from minijax.ops import elementwise as ops, moving
+from minijax.ops import elementwise as ops
 from minijax.ops.convert import convert
-from minijax.ops.families import FLOAT, Defined, Elementwise, const_like, scalar_like, unary
+from minijax.ops.families import FLOAT, Defined, Elementwise, const_like, full_of, unary
 
 # Coefficients of the Chebyshev series of exp(-|x|) I0(x), on [0, 8] and beyond: S. L. Moshier, Cephes, 1984.
 _NEAR = [
@@ -43,13 +43,9 @@ _FAR = [
 ]
 
 
-def full_of(x: Any, value: Any) -> Any:
-    """An array like `x` with one value everywhere."""
-    return moving.full(typeof(x).shape, scalar_like(x, value), typeof(x).weak_type)
-
-
 def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
     """The sum of a Chebyshev series at x / 2, by Clenshaw's recurrence; the highest order comes first."""
+    # Order of operations as in jax (Apache-2.0).
     now = before = earlier = full_of(x, 0)
     for c in coefficients:
         now, before, earlier = ops.add(ops.sub(ops.mul(x, now), before), full_of(x, c)), now, before

@@ -39,6 +39,14 @@ def instantiate(tangent: Any) -> Any:
 Zero.instantiate = instantiate
 
 
+class ZeroJvp(Primitive):
+    """An operation whose derivative is zero."""
+
+    def jvp(self, primals, tangents, **params):
+        results = self.bind_all(primals, params)
+        return results, [Zero.from_primal_value(x) for x in results]
+
+
 class AddAny(Primitive):
     """The sum of two tangents or cotangents of one type."""
 

@@ -47,7 +47,7 @@ def checked_key(name: str, key: Any, out_sharding: Any) -> Array:
 
 def float_dtype(name: str, dtype: Any, kind: type = np.floating, called: str = "float") -> np.dtype:
     """The dtype to draw, by default that of Python floats. Raises ValueError if it is of another kind."""
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
+    dtype = dtypes.requested_dtype(dtype, name, float)
     if not dtypes.issubdtype(dtype, kind):
         raise ValueError(f"dtype argument to `{name}` must be a {called} dtype, got {dtype}")
     return dtype
@@ -111,7 +111,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     """Integers spread evenly over [minval, maxval). Raises TypeError for a dtype that is no integer."""
     key = checked_key("randint", key, out_sharding)
     shape = drawn_shape(shape)
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "randint")
+    dtype = dtypes.requested_dtype(dtype, "randint", int)
     if not dtypes.issubdtype(dtype, np.integer):
         raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
     info = dtypes.iinfo(dtype)
@@ -140,8 +140,8 @@ def _randint(key, shape, minval, maxval, dtype):
     low, high = (
         x if np.issubdtype(typeof(x).dtype, np.integer) else convert_element_type(x, dtype) for x in (minval, maxval)
     )
+    # Order of operations as in jax (Apache-2.0); maxval may be one more than the dtype holds.
     info = dtypes.iinfo(dtype)
-    # maxval may be one more than the dtype holds.
     beyond = ops.gt(high, _fitted(np.asarray(info.max, dtype)[()], typeof(high).dtype))
     low, high = _fitted(low, dtype), _fitted(high, dtype)
     low, high = shaping.broadcast_to_rank(low, len(shape)), shaping.broadcast_to_rank(high, len(shape))
@@ -190,7 +190,7 @@ def _bernoulli(key, p, shape, mode):
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """1 or -1, each with probability one half."""
     key = checked_key("rademacher", key, out_sharding)
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "rademacher")
+    dtype = dtypes.requested_dtype(dtype, "rademacher", int)
     return _rademacher(key, drawn_shape(shape), dtype)
 
 
