@@ -102,8 +102,8 @@ class Cond(TakesRefs):
         if unknown_in[0]:
             return staging.process(self, operands, dict(branches=branches, **how))
         index, *rest = operands
-        known_in, unknown_in = Mask(unknown_in[1:]).partition(rest)
-        known, unknown, unknown_out = _partial_eval(branches, Mask(unknown_in[1:]))
+        known_in, unknown_in = (mask := Mask(unknown_in[1:])).partition(rest)
+        known, unknown, unknown_out = _partial_eval(branches, mask)
         n = unknown_out.count(False)
         known, unknown = share_residuals(known, unknown, n)
         outs = self.bind_all([index, *known_in], dict(branches=known, **how))

@@ -153,14 +153,13 @@ class While(TakesRefs):
     def batch(self, axis, operands, dims, **params):
         loop = parts_of(params)
         cond_dims, body_dims, carry_dims = loop.split(dims)
-        rank = loop.cond.out_avals[0].ndim
 
         def step(carry):
             ins = [0 if c else None for c in carry]
             _, (flagged,) = batch_jaxpr(loop.cond, axis, (*cond_dims, *ins))
             if flagged:
                 return 0, [True] * len(carry)
-            return rank, batch_jaxpr(loop.body, axis, (*body_dims, *ins))[1]
+            return loop.cond.out_avals[0].ndim, batch_jaxpr(loop.body, axis, (*body_dims, *ins))[1]
 
         at, carry = fixpoint(step, [d is not None for d in carry_dims])
         own = tuple(at if c else None for c in carry)
@@ -220,8 +219,7 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Parts) -> list[
             new = [_kept_rows(e, flag, flags, *row) for row in zip(new, carry, loop.split(ins)[2], strict=True)]
         return [*made, *names[first : len(names) - len(carry)], *new]
 
-    inits = [*(tokens[effect] for effect in ordered), *operands]
-    results = e.while_(inits, [*[token_type] * first, *ins], cond, body)
+    results = e.while_([*(tokens[effect] for effect in ordered), *operands], [*[token_type] * first, *ins], cond, body)
     e.scope, e.tokens = scope, {**tokens, **dict(zip(ordered, results, strict=False))}
     return loop.split(results[first:])[2]
 
