@@ -61,7 +61,7 @@ def test_the_thread_is_told_of_its_trace_in_one_place():
     setters = set(assigned())
     assert {path for path, name in setters if name in ("trace", "axes", "manual", "mesh", "context")} == {
         "base/thread.py",
-        "api/introspection.py",  # `trace_ctx.reset()`
+        "interop/introspection.py",  # `trace_ctx.reset()`
     }
     assert {path for path, name in setters if name in ("ready", "current", "pinned", "overrides")} == {
         "base/thread.py",
