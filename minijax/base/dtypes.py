@@ -290,6 +290,10 @@ def default_float_dtype() -> DType:
     return float64 if config.state().enable_x64 else float32
 
 
+def default_complex_dtype() -> DType:
+    return complex128 if config.state().enable_x64 else complex64
+
+
 def dtype_from_user(dtype: Any) -> Any:
     """The dtype behind what a user may write for one: a dtype, a type, a name, or an object with `.dtype`."""
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
