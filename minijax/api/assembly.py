@@ -62,13 +62,13 @@ def _assembled(aval: ShapedArray, sharding: Sharding, parts: list) -> ArrayImpl:
                 f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape}. "
                 f"Shape of Array is {aval.str_short()} with sharding {sharding}"
             )
-    found = {x._sig.device: x for x in parts}
-    if set(found) != set(devices):
+    by_device = {x._sig.device: x for x in parts}
+    if set(by_device) != set(devices):
         raise ValueError(
             "Addressable devices and per-device arrays devices do not match. Sharding contains devices "
-            f"{set(devices)}, the arrays lie on {set(found)}"
+            f"{set(devices)}, the arrays lie on {set(by_device)}"
         )
-    return assembled(signature(aval, sharding, True), [found[d]._raw for d in devices])
+    return assembled(signature(aval, sharding, True), [by_device[d]._raw for d in devices])
 
 
 def make_array_from_callback(

@@ -29,11 +29,11 @@ def make_mesh(
     Raises ValueError if there are too few devices.
     """
     shape = tuple(axis_shapes)
-    found = client.devices() if devices is None else list(devices)
-    if len(found) < math.prod(shape):
-        raise ValueError(f"Number of devices {len(found)} must be >= the product of mesh_shape {shape}")
+    devices_there = client.devices() if devices is None else list(devices)
+    if len(devices_there) < math.prod(shape):
+        raise ValueError(f"Number of devices {len(devices_there)} must be >= the product of mesh_shape {shape}")
     kinds = (AxisType.Explicit,) * len(shape) if axis_types is None else axis_types
-    grid = np.array(found[: math.prod(shape)], dtype=object).reshape(shape)
+    grid = np.array(devices_there[: math.prod(shape)], dtype=object).reshape(shape)
     return Mesh(grid, tuple(axis_names), kinds)
 
 
@@ -63,9 +63,9 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     On a mesh without explicit axes nothing moves. Raises ValueError for axes of other kinds.
     """
     leaves, treedef = tree.flatten(xs)
-    wanted = tree.flatten_axes("reshard out_shardings", treedef, out_shardings)
-    wanted = [_explicit(s) for s in wanted]
-    return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, wanted, strict=True)])
+    shardings = tree.flatten_axes("reshard out_shardings", treedef, out_shardings)
+    shardings = [_explicit(s) for s in shardings]
+    return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, shardings, strict=True)])
 
 
 def _explicit(sharding: Any) -> NamedSharding:

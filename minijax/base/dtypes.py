@@ -213,15 +213,15 @@ def scalar_type_of(x: Any) -> type:
 
 
 # Types of less than a byte are stored in one; their names tell their bits: int4, float6_e2m3fn.
-_bits: dict[Any, int] = {
-    dtype: int(re.search(r"\d+", name)[0]) if name in ML_INTS + ML_FLOATS else 8 * dtype.itemsize
+_bits: dict[type, int] = {
+    dtype.type: int(re.search(r"\d+", name)[0]) if name in ML_INTS + ML_FLOATS else 8 * dtype.itemsize
     for name, dtype in BY_NAME.items()
 }
 
 
 def itemsize_bits(dtype: Any) -> int:
     """The number of bits of one element, less than 8 for the narrow types. Raises ValueError for no number."""
-    bits = None if dtype is None or is_extended(dtype) else _bits.get(np.dtype(dtype))
+    bits = None if dtype is None or is_extended(dtype) else _bits.get(np.dtype(dtype).type)
     if bits is None:
         raise ValueError(f"itemsize_bits: expected the dtype of a number, got {dtype!r}")
     return bits
@@ -288,6 +288,10 @@ def default_uint_dtype() -> DType:
 
 def default_float_dtype() -> DType:
     return float64 if config.state().enable_x64 else float32
+
+
+def default_complex_dtype() -> DType:
+    return complex128 if config.state().enable_x64 else complex64
 
 
 def dtype_from_user(dtype: Any) -> Any:

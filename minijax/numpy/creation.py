@@ -41,21 +41,21 @@ def value(name: str, x: Any) -> Any:
 def concrete(x: Any, name: str, argument: str) -> Any:
     """A value known now, as numpy's or Python's. Raises ConcretizationTypeError for a traced one."""
     if isinstance(x, Tracer):
-        found = x.concrete_value()
-        if found is None:
+        known = x.concrete_value()
+        if known is None:
             raise errors.ConcretizationTypeError(x, f"It arose in the jnp.{name} argument '{argument}'")
-        x = found
+        x = known
     return np.asarray(x)[()] if isinstance(x, Array) else x
 
 
 def host_ints(name: str, xs: Any) -> list[int]:
     """A sequence of ints known now."""
-    found = np.asarray(
+    ints = np.asarray(
         [concrete(x, name, "indices") for x in xs] if isinstance(xs, Sequence) else concrete(xs, name, "")
     )
-    if found.size and found.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected integers, got {found.dtype}")
-    return [int(i) for i in found.reshape(-1)]
+    if ints.size and ints.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected integers, got {ints.dtype}")
+    return [int(i) for i in ints.reshape(-1)]
 
 
 # ---- from values -------------------------------------------------------------------------------------
@@ -166,8 +166,8 @@ def _of_list(x: Any, dtype: Any) -> Any:
             f"Value '{x}' with dtype object is not a valid JAX array type. Only arrays of numeric types "
             "are supported by JAX."
         )
-    found = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
-    return _of_numpy(found, dtype)
+    array = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
+    return _of_numpy(array, dtype)
 
 
 def _stacked(x: Any, dtype: Any) -> Any:
@@ -195,7 +195,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     wanted = dtypes.requested_dtype(dtype, "astype", float)
     drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(wanted)
     if drops and wanted == np.bool_:
-        found = lax.ne(x, x.dtype.type(0))
+        out = lax.ne(x, x.dtype.type(0))
     else:
         if drops:
             errors.warn(
@@ -203,8 +203,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
                 "or jnp.imag to take the real/imaginary component of your input.",
                 DeprecationWarning,
             )
-        found = cast(x, wanted)
-    return _place(lax_convert.copy_p.bind(found) if copy else found, device)
+        out = cast(x, wanted)
+    return _place(lax_convert.copy_p.bind(out) if copy else out, device)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
@@ -281,11 +281,11 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     (fill,) = arraylike("full", fill_value)
     wanted = dtypes.requested_dtype(dtype, "full")
     if typeof(fill).ndim:
-        found = broadcast_shape_to(_array(fill, wanted, False), _fits("full", typeof(fill).shape, _shape_of(shape)))
+        out = broadcast_shape_to(_array(fill, wanted, False), _fits("full", typeof(fill).shape, _shape_of(shape)))
     else:
         weak = wanted is None and device is None and typeof(fill).weak_type
-        found = _constant(_shape_of(shape), fill, wanted or typeof(fill).dtype, weak)
-    return _place(found, device, "full", out_sharding)
+        out = _constant(_shape_of(shape), fill, wanted or typeof(fill).dtype, weak)
+    return _place(out, device, "full", out_sharding)
 
 
 def _fits(name: str, have: tuple, shape: tuple) -> tuple:
@@ -301,12 +301,12 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     like = lax_shape.typeof_like(a)
     shape = like.shape if shape is None else _shape_of(shape)
     if typeof(fill).ndim:
-        found = broadcast_shape_to(convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape))
+        out = broadcast_shape_to(convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape))
     else:
-        found = _constant(shape, fill, wanted or like.dtype, not wanted and like.weak_type)
+        out = _constant(shape, fill, wanted or like.dtype, not wanted and like.weak_type)
     if device is None and out_sharding is None:
-        return placed_like(found, a)
-    return _place(found, device, name, out_sharding)
+        return placed_like(out, a)
+    return _place(out, device, name, out_sharding)
 
 
 @fused()
@@ -344,17 +344,17 @@ def arange(
     """As `numpy.arange`; the arguments must be known when the program is traced."""
     only_stop = stop is None and step is None
     names = ("stop", "stop", "step") if only_stop else ("start", "stop", "step")
-    given = [None if x is None else concrete(x, "arange", n) for x, n in zip((start, stop, step), names, strict=True)]
-    for x, n in zip(given, names, strict=True):
+    bounds = [None if x is None else concrete(x, "arange", n) for x, n in zip((start, stop, step), names, strict=True)]
+    for x, n in zip(bounds, names, strict=True):
         if x is not None and np.ndim(x):
             raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {n}={x}")
         if isinstance(x, complex | np.complexfloating):
             raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported")
     if dtype is None:
-        wanted = dtypes.result_type(*[x for x in given if x is not None])
+        wanted = dtypes.result_type(*[x for x in bounds if x is not None])
     else:
         wanted = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
-    start, stop, step = given
+    start, stop, step = bounds
     if only_stop or stop is None:
         start, stop = 0, start
         if stop is None:
@@ -363,12 +363,12 @@ def arange(
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(wanted, np.floating) and wanted.itemsize < 4
     computed = dtypes.float32 if is_narrow else wanted
-    found = lax_shape.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
+    numbers = lax_shape.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
     if step is not None:
-        found = lax.mul(_literal(step, computed), found)
+        numbers = lax.mul(_literal(step, computed), numbers)
     if step is not None or start != 0:
-        found = lax.add(_literal(start, computed), found)
-    return _place(convert(found, wanted) if is_narrow else found, device, "jnp.arange", out_sharding)
+        numbers = lax.add(_literal(start, computed), numbers)
+    return _place(convert(numbers, wanted) if is_narrow else numbers, device, "jnp.arange", out_sharding)
 
 
 def _literal(x: Any, dtype: Any) -> Any:
@@ -403,11 +403,11 @@ def _inexact_of(*xs: Any) -> Any:
 
 @jitted("_linspace", static=("num", "endpoint", "retstep", "dtype", "axis"))
 def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
-    wanted = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = dtypes.to_inexact_dtype(wanted)
+    result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
+    computed = dtypes.to_inexact_dtype(result)
     start, stop = astype(start, computed), astype(stop, computed)
     shape = lax_shape.broadcast_shapes(start.shape, stop.shape)
-    given = stop, start
+    ends = stop, start
     start, stop = broadcast_shape_to(start, shape), broadcast_shape_to(stop, shape)
     axis = dims.canonical_axis(axis, len(shape) + 1)
     bounds = (*shape[:axis], 1, *shape[axis:])
@@ -415,7 +415,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     real = dtypes.to_floating_dtype(computed)
     step = None
     if num > 1:
-        step = lax.div(lax.sub(*promote_shapes("subtract", *given)), _literal(div, computed))
+        step = lax.div(lax.sub(*promote_shapes("subtract", *ends)), _literal(div, computed))
         wide = tuple(div if i == axis else 1 for i in range(len(bounds)))
         part = moving.reshape_to(lax_shape.iota(real, div), wide)
         part = convert(lax.div(part, _literal(div, real)), computed)
@@ -429,9 +429,9 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     else:
         step = np.array(np.nan, computed)[()]
         out = moving.full((*shape[:axis], 0, *shape[axis:]), computed.type(0))
-    if dtypes.issubdtype(wanted, np.integer) and not dtypes.issubdtype(out.dtype, np.integer):
+    if dtypes.issubdtype(result, np.integer) and not dtypes.issubdtype(out.dtype, np.integer):
         out = lax.floor(out)
-    out = convert(out, wanted)
+    out = convert(out, result)
     return (out, step) if retstep else out
 
 
@@ -447,15 +447,15 @@ def logspace(
 
 @jitted("_logspace", static=("num", "endpoint", "dtype", "axis"))
 def _logspace(start, stop, base, num, endpoint, dtype, axis):
-    wanted = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = dtypes.to_inexact_dtype(wanted)
+    result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
+    computed = dtypes.to_inexact_dtype(result)
     start, stop = astype(start, computed), astype(stop, computed)
     powers = linspace(start, stop, num, endpoint=endpoint, axis=axis)
     base = convert(base, computed)
     base = moving.expand_dims(base, (axis,)) if base.ndim else base
     shape = lax_shape.broadcast_shapes(base.shape, powers.shape)
     base = broadcast_shape_to(base, shape) if base.ndim else base
-    return convert(lax.pow(base, broadcast_shape_to(powers, shape)), wanted)
+    return convert(lax.pow(base, broadcast_shape_to(powers, shape)), result)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
@@ -468,16 +468,16 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 @jitted("_geomspace", static=("num", "endpoint", "dtype", "axis"))
 def _geomspace(start, stop, num, endpoint, dtype, axis):
-    wanted = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = dtypes.to_inexact_dtype(wanted)
+    result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
+    computed = dtypes.to_inexact_dtype(result)
     start, stop = astype(start, computed), astype(stop, computed)
     sign = lax.sign(start)
     ends = [ufuncs.log10(lax.div(x, sign)) for x in (start, stop)]
-    found = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
-    found = lax.mul(sign, found) if not sign.ndim else lax.mul(moving.expand_dims(sign, (0,)), found)
+    powers = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
+    powers = lax.mul(sign, powers) if not sign.ndim else lax.mul(moving.expand_dims(sign, (0,)), powers)
     if axis:
-        found = moving.move_axis(found, 0, dims.canonical_axis(axis, found.ndim))
-    return convert(found, wanted)
+        powers = moving.move_axis(powers, 0, dims.canonical_axis(axis, powers.ndim))
+    return convert(powers, result)
 
 
 # ---- triangles and diagonals -------------------------------------------------------------------------
@@ -553,26 +553,26 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if swap:
         args[:2] = args[1::-1]
     shape = [x.shape[0] for x in args]
-    found = [
+    grids = [
         moving.broadcast_in_dim(x, [n if j == i or not sparse else 1 for j, n in enumerate(shape)], (i,))
         for i, x in enumerate(args)
     ]
     if swap:
-        found[:2] = found[1::-1]
-    return found
+        grids[:2] = grids[1::-1]
+    return grids
 
 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
     """As `numpy.indices`."""
     dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)
-    found = []
+    grids = []
     for i, n in enumerate(shape):
         wide = [m if j == i or not sparse else 1 for j, m in enumerate(shape)]
-        found.append(moving.broadcast_in_dim(lax_shape.iota(dtype, n), wide, (i,)))
+        grids.append(moving.broadcast_in_dim(lax_shape.iota(dtype, n), wide, (i,)))
     if sparse:
-        return tuple(found)
-    return lax_shape.stack(found, 0) if found else asarray(np.zeros(0, dtype))
+        return tuple(grids)
+    return lax_shape.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))
 
 
 # ---- questions ---------------------------------------------------------------------------------------
@@ -606,9 +606,9 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """As `numpy.size`; `axis` may be several."""
     if axis is None:
         return _property("size", a)
-    found = tuple(_property("shape", a))
+    sizes = tuple(_property("shape", a))
     axes = axis if isinstance(axis, Sequence) else (axis,)
-    return math.prod(found[dims.canonical_axis(i, len(found))] for i in axes)
+    return math.prod(sizes[dims.canonical_axis(i, len(sizes))] for i in axes)
 
 
 def iscomplexobj(x: Any) -> bool:

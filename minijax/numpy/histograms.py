@@ -37,8 +37,8 @@ def bincount(
         raise ValueError("bincount: only 1-dimensional input supported.")
     minlength = operator.index(concrete(minlength, "bincount", "minlength"))
     if length is None:
-        found = known("bincount", x)
-        length = max(minlength, int(found.max(initial=-1)) + 1)
+        numbers = known("bincount", x)
+        length = max(minlength, int(numbers.max(initial=-1)) + 1)
     else:
         length = operator.index(concrete(length, "bincount", "length"))
     if weights is None:

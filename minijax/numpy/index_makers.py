@@ -100,13 +100,13 @@ def unravel_index(indices: Any, shape: Any) -> tuple:
     if np.ndim(shape) > 1:
         raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
     sizes = list(shape) if np.ndim(shape) else [shape]
-    found = []
+    places = []
     for n in reversed(sizes):
         left, place = ufuncs.divmod(left, n)
-        found.append(place)
+        places.append(place)
     above = ufuncs.greater(left, 0)
     below = False if is_unsigned(left) else ufuncs.less(left, -1)
-    pairs = zip(reversed(found), sizes, strict=True)
+    pairs = zip(reversed(places), sizes, strict=True)
     return tuple(where(above, n - 1, where(below, 0, i)) for i, n in pairs)
 
 
@@ -139,11 +139,11 @@ def ravel_multi_index(
         raise ValueError(f"ravel_multi_index: invalid {mode=}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: invalid {order=}. Expected 'C' or 'F'")
-    found = dtype.type(0)
+    flat = dtype.type(0)
     for axis, place in enumerate(places):
         step = math.prod(sizes[axis + 1 :] if order == "C" else sizes[:axis])
-        found = ufuncs.add(found, ufuncs.multiply(convert(place, dtype), dtype.type(step)))
-    return found
+        flat = ufuncs.add(flat, ufuncs.multiply(convert(place, dtype), dtype.type(step)))
+    return flat
 
 
 # ---- places on diagonals, in triangles, under masks --------------------------------------------------

@@ -122,8 +122,8 @@ def svd(
     (a,) = _inexact("svd", a)
     if hermitian:
         return _svd_hermitian(a, compute_uv, subset_by_index)
-    found = lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
-    return SVDResult(*found) if compute_uv else found
+    factors = lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
+    return SVDResult(*factors) if compute_uv else factors
 
 
 def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> Any:
@@ -192,19 +192,19 @@ def _over_batches(fun: Callable, operands: Sequence, ranks: Sequence[int]) -> An
 def solve(a: Any, b: Any) -> Any:
     """As `numpy.linalg.solve`; differentiable with respect to both."""
     a, b = _inexact("solve", a, b)
-    shape, given = typeof(a).shape, typeof(b).shape
+    shape, right = typeof(a).shape, typeof(b).shape
     if len(shape) < 2:
         raise ValueError(f"left hand array must be at least two dimensional; got a.shape={shape}")
-    if len(given) > 1 and given == shape[:-1]:
+    if len(right) > 1 and right == shape[:-1]:
         raise ValueError(
-            f"Invalid shapes for solve: {shape}, {given}: a batch of vectors is ambiguous; "
+            f"Invalid shapes for solve: {shape}, {right}: a batch of vectors is ambiguous; "
             f"use solve(a, b[..., None]).squeeze(-1)."
         )
-    rank = 1 if len(given) == 1 else 2
-    if len(given) < rank:
-        raise ValueError(f"solve: input with shape {given} does not have enough dimensions for a right-hand side")
-    if not shape[-1] == shape[-2] == given[-rank]:
-        raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={given}")
+    rank = 1 if len(right) == 1 else 2
+    if len(right) < rank:
+        raise ValueError(f"solve: input with shape {right} does not have enough dimensions for a right-hand side")
+    if not shape[-1] == shape[-2] == right[-rank]:
+        raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={right}")
     return _over_batches(lu.solve, (a, b), (2, rank))
 
 
@@ -483,8 +483,8 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     if method not in (None, "lu", "qr"):
         raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), and 'qr'.")
     small = method is None and typeof(a).shape[-1] in (1, 2)
-    found = _slogdet_small if small else _slogdet_qr if method == "qr" else _slogdet_lu
-    return SlogdetResult(*found(a))
+    compute = _slogdet_small if small else _slogdet_qr if method == "qr" else _slogdet_lu
+    return SlogdetResult(*compute(a))
 
 
 def _cofactor_solve(a: Any, b: Any) -> tuple:

@@ -70,18 +70,18 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
         return arr
     where_ = taking.flatnonzero(mask, size=mask.size, fill_value=mask.size)
     vals = _cut_to(vals, where_.size)
-    found = indexing.update(shaping.ravel(arr), where_, vals, "set", _DROPPED)
-    return shaping.reshape(found, arr.shape)
+    updated = indexing.update(shaping.ravel(arr), where_, vals, "set", _DROPPED)
+    return shaping.reshape(updated, arr.shape)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """As `numpy.insert`."""
-    a, given = creation.values("insert", arr, values)
+    a, new_values = creation.values("insert", arr, values)
     a, axis = shaping.flat_unless(a, axis)
     n = a.shape[axis]
     places = _places(obj, n)
     is_scalar = places.ndim == 0
-    put_in = creation.array(given, dtype=a.dtype, copy=False, ndmin=a.ndim)
+    put_in = creation.array(new_values, dtype=a.dtype, copy=False, ndmin=a.ndim)
     places = shaping.ravel(places)
     if places.size == 1:
         # An index by itself inserts along the axis what otherwise would be one element.
@@ -205,11 +205,11 @@ def apply_over_axes(func: Callable, a: Any, axes: Sequence[int]) -> Any:
     """As `numpy.apply_over_axes`."""
     a = value("apply_over_axes", a)
     for axis in axes:
-        found = func(a, axis)
-        if found.ndim == a.ndim:
-            a = found
-        elif found.ndim == a.ndim - 1:
-            a = moving.expand_dims(found, (dims.canonical_axis(axis, a.ndim),))
+        result = func(a, axis)
+        if result.ndim == a.ndim:
+            a = result
+        elif result.ndim == a.ndim - 1:
+            a = moving.expand_dims(result, (dims.canonical_axis(axis, a.ndim),))
         else:
             raise ValueError("apply_over_axes: function is not returning an array of the correct shape")
     return a

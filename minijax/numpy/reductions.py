@@ -222,8 +222,8 @@ def _extremal_place(name: str, op: Callable) -> Callable:
             at = axis
         if not typeof(a).shape[at]:
             raise ValueError(f"attempt to get {name} of an empty sequence")
-        found = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
-        return expand_dims(found, canonical_axes(axis, len(shape))) if keepdims else found
+        index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
+        return expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
 
     def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
         check_out(name, out)
@@ -305,9 +305,9 @@ def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
         count = sum(broadcast_to_shape(where, typeof(a).shape), axis, part, keepdims=keepdims)
     count = lax.sub(count, as_type(correction, part))
     total = sum(squares, axis, part, keepdims=keepdims, where=where)
-    found = lax.div(total, count)
-    found = as_type(found, result) if is_inexact(found) else found
-    return choose(lax.gt(count, scalar_like(count, 0)), found, np.nan)
+    variance = lax.div(total, count)
+    variance = as_type(variance, result) if is_inexact(variance) else variance
+    return choose(lax.gt(count, scalar_like(count, 0)), variance, np.nan)
 
 
 @jitted("_std", static=("axis", "dtype", "keepdims"))
@@ -339,10 +339,10 @@ def _spread(name: str, function: Callable) -> Callable:
         elif not isinstance(ddof, int) or ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         (a,) = arrays(name, a)
-        wanted = dtypes.requested_dtype(dtype, name)
-        if name == "std" and wanted is not None and not dtypes.is_inexact(wanted):
+        result_dtype = dtypes.requested_dtype(dtype, name)
+        if name == "std" and result_dtype is not None and not dtypes.is_inexact(result_dtype):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
-        return function(a, static_axis(axis), wanted, keepdims, mean, correction, where)
+        return function(a, static_axis(axis), result_dtype, keepdims, mean, correction, where)
 
     return named(spread, name, f"As `numpy.{name}`.")
 
@@ -354,24 +354,24 @@ var, std = _spread("var", _var), _spread("std", _std)
 def _average(a: Any, axis: Axis, weights: Any, returned: bool, keepdims: bool) -> Any:
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
-        found = mean(a, axis, keepdims=keepdims)
-        shape, count = typeof(found).shape, all_sizes(a, canonical_axes(axis, typeof(a).ndim))
-        return (found, full(shape, scalar_like(found, count))) if returned else found
+        average = mean(a, axis, keepdims=keepdims)
+        shape, count = typeof(average).shape, all_sizes(a, canonical_axes(axis, typeof(a).ndim))
+        return (average, full(shape, scalar_like(average, count))) if returned else average
     a, weights = promote_dtypes_inexact(a, weights)
-    shape, given = typeof(a).shape, typeof(weights).shape
-    if shape != given:
-        weights = reshape(weights, _weights_shape(shape, given, axis))
+    shape, weights_shape = typeof(a).shape, typeof(weights).shape
+    if shape != weights_shape:
+        weights = reshape(weights, _weights_shape(shape, weights_shape, axis))
     total = sum(weights, axis, keepdims=keepdims)
-    found = ufuncs.divide(sum(ufuncs.multiply(a, weights), axis, keepdims=keepdims), total)
-    return (found, broadcast_to_shape(total, typeof(found).shape)) if returned else found
+    average = ufuncs.divide(sum(ufuncs.multiply(a, weights), axis, keepdims=keepdims), total)
+    return (average, broadcast_to_shape(total, typeof(average).shape)) if returned else average
 
 
-def _weights_shape(shape: tuple, given: tuple, axis: Axis) -> tuple[int, ...]:
+def _weights_shape(shape: tuple, have: tuple, axis: Axis) -> tuple[int, ...]:
     if axis is None:
         raise ValueError("Axis must be specified when shapes of a and weights differ.")
     axes = canonical_axes(axis, len(shape))
-    if given != tuple(shape[i] for i in axes):
-        if len(given) != 1:
+    if have != tuple(shape[i] for i in axes):
+        if len(have) != 1:
             raise ValueError("1D weights expected when shapes of a and weights differ.")
         raise ValueError("Length of weights not compatible with specified axis.")
     return tuple(n if i in axes else 1 for i, n in enumerate(shape))
@@ -414,10 +414,10 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
         if not is_inexact(a):
             return reduce(a, axis, None, keepdims, initial, where)
         worst = lax_reduce.lowest(typeof(a).dtype, highest)
-        found = reduce(_without_nan(a, worst), axis, None, keepdims, initial, where)
+        extremum = reduce(_without_nan(a, worst), axis, None, keepdims, initial, where)
         if initial is not None:
-            return found
-        return choose(all(lax.ne(a, a), axis, keepdims=keepdims), const_like(a, np.nan), found)
+            return extremum
+        return choose(all(lax.ne(a, a), axis, keepdims=keepdims), const_like(a, np.nan), extremum)
 
     return jitted(static=("axis", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
 
@@ -432,8 +432,8 @@ def _nan_place(name: str, find: Callable, worst: float) -> Callable:
         if not is_inexact(a):
             return find(a, axis, keepdims=keepdims)
         nans = lax.ne(a, a)
-        found = find(choose(nans, worst, a), axis, keepdims=keepdims)
-        return choose(all(nans, axis, keepdims=keepdims), -1, found)
+        index = find(choose(nans, worst, a), axis, keepdims=keepdims)
+        return choose(all(nans, axis, keepdims=keepdims), -1, index)
 
     def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
         check_out(name, out)
@@ -455,9 +455,9 @@ def nanmean(
     (a,) = arrays("nanmean", a)
     if not is_inexact(a):
         return mean(a, axis, dtype, None, keepdims, where=where)
-    wanted = typeof(a).dtype if dtype is None else dtype
-    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, wanted, keepdims=keepdims, where=where)
-    return lax.div(nansum(a, axis, dtype=wanted, keepdims=keepdims, where=where), count)
+    result = typeof(a).dtype if dtype is None else dtype
+    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, result, keepdims=keepdims, where=where)
+    return lax.div(nansum(a, axis, dtype=result, keepdims=keepdims, where=where), count)
 
 
 @jitted(static=("axis", "dtype", "keepdims"))

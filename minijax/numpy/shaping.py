@@ -29,8 +29,8 @@ def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     """Axes counted from the front; None: all of them."""
     if axis is None:
         return tuple(range(ndim))
-    given = (axis,) if np.ndim(axis) == 0 else tuple(axis)
-    return tuple(dims.canonical_axis(a, ndim) for a in given)
+    axes = (axis,) if np.ndim(axis) == 0 else tuple(axis)
+    return tuple(dims.canonical_axis(a, ndim) for a in axes)
 
 
 def flat_unless(a: Any, axis: int | None) -> tuple[Any, int]:
@@ -281,10 +281,10 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
 def _each(at_least: Any, tup: Any) -> tuple[Any, int]:
     """The arrays with enough axes, and the rank that they have then."""
     if isinstance(tup, np.ndarray | Array):
-        found = vmap(at_least)(asarray(tup))
-        return found, found.ndim - 1
-    found = [at_least(x) for x in tup]
-    return found, found[0].ndim if found else 1
+        stacked = vmap(at_least)(asarray(tup))
+        return stacked, stacked.ndim - 1
+    stacked = [at_least(x) for x in tup]
+    return stacked, stacked[0].ndim if stacked else 1
 
 
 def hstack(tup: Any, dtype: Any = None) -> Any:
@@ -314,8 +314,8 @@ def column_stack(tup: Any) -> Any:
 @jitted("block")
 def block(arrays: Any) -> Any:
     """As `numpy.block`."""
-    found, _ = _block(arrays)
-    return found
+    joined, _ = _block(arrays)
+    return joined
 
 
 def _block(arrays: Any) -> tuple[Any, int]:
@@ -409,9 +409,9 @@ def tile(A: Any, reps: Any) -> Any:
 def repeat_all(a: Any, count: int, axis: int) -> Any:
     """`a` with each element along an axis repeated `count` times."""
     shape = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
-    kept = [i for i in range(a.ndim + 1) if i != axis + 1]
-    found = moving.broadcast_in_dim(a, shape, kept)
-    return moving.reshape(found, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :]))
+    others = [i for i in range(a.ndim + 1) if i != axis + 1]
+    copies = moving.broadcast_in_dim(a, shape, others)
+    return moving.reshape(copies, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :]))
 
 
 def roll(a: Any, shift: Any, axis: Axes = None) -> Any:
@@ -554,12 +554,12 @@ def _edge_of(name: str, edge: Any, a: Any, axis: int) -> Any:
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """As `numpy.ediff1d`; `to_end` and `to_begin` are converted to the dtype of `ary`."""
     flat = ravel(ary)
-    found = lax.sub(flat[1:], flat[:-1])
+    differences = lax.sub(flat[1:], flat[:-1])
     if to_begin is not None:
-        found = concatenate([ravel(convert(to_begin, flat.dtype)), found], 0)
+        differences = concatenate([ravel(convert(to_begin, flat.dtype)), differences], 0)
     if to_end is not None:
-        found = concatenate([found, ravel(convert(to_end, flat.dtype))], 0)
-    return found
+        differences = concatenate([differences, ravel(convert(to_end, flat.dtype))], 0)
+    return differences
 
 
 @jitted("vander", static=("N", "increasing"))

@@ -143,20 +143,20 @@ def put_along_axis(
         for i, n in enumerate(a.shape)
     ]
     places[axis] = indices
-    found = indexing.update(a, tuple(places), put, "set", index_plans.Options(mode))
-    return shaping.reshape(found, shape)
+    updated = indexing.update(a, tuple(places), put, "set", index_plans.Options(mode))
+    return shaping.reshape(updated, shape)
 
 
 def ix_(*args: Any) -> tuple:
     """As `numpy.ix_`; masks must be known when the program is traced."""
-    found = []
+    places = []
     for i, x in enumerate(values("ix", *args)):
         if x.ndim != 1:
             raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {x.shape}")
         if x.dtype == np.bool_:
             (x,) = nonzero(x)
-        found.append(moving.expand_dims(x, tuple(j for j in range(len(args)) if j != i)))
-    return tuple(found)
+        places.append(moving.expand_dims(x, tuple(j for j in range(len(args)) if j != i)))
+    return tuple(places)
 
 
 # ---- diagonals ---------------------------------------------------------------------------------------
@@ -213,12 +213,12 @@ def diagflat(v: Any, k: int = 0) -> Any:
     v = shaping.ravel(value("diagflat", v))
     size, n = v.size, v.size + abs(k)
     int_type = dtypes.default_int_dtype()
-    found = moving.full((n * n,), np.zeros((), v.dtype)[()])
+    square = moving.full((n * n,), np.zeros((), v.dtype)[()])
     steps = lax_shape.iota(int_type, size)
     columns = lax.add(steps, int_type.type(k)) if k >= 0 else steps
     rows = lax.mul(steps if k >= 0 else lax.sub(steps, int_type.type(k)), int_type.type(n))
-    found = indexing.update(found, lax.add(columns, rows), v, "set")
-    return moving.reshape(found, (n, n))
+    square = indexing.update(square, lax.add(columns, rows), v, "set")
+    return moving.reshape(square, (n, n))
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple:
@@ -324,9 +324,9 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     if assume_unique_indices:
         (obj,) = values("delete", obj)
         return _without(a, shaping.ravel(obj), axis)
-    kept = np.ones(size, bool)
-    kept[concrete(obj, "delete", "obj")] = False
-    return indexing.getitem(a, (*[slice(None)] * axis, kept))
+    stays = np.ones(size, bool)
+    stays[concrete(obj, "delete", "obj")] = False
+    return indexing.getitem(a, (*[slice(None)] * axis, stays))
 
 
 def _without(a: Any, places: Any, axis: int) -> Any:
@@ -414,7 +414,7 @@ def compress(
             "size must be positive and not greater than the size of the array axis; got "
             f"{size=} for a.shape[axis]={a.shape[0]}"
         )
-    wanted = shaping.expand_dims(condition, tuple(range(1, a.ndim)))
-    filled = where(wanted, a, convert(copy_p.bind(creation.asarray(fill_value)), a.dtype))
-    found = filled[argsort(condition, stable=True, descending=True)][:size]
-    return moving.move_axis(found, 0, axis)
+    mask = shaping.expand_dims(condition, tuple(range(1, a.ndim)))
+    filled = where(mask, a, convert(copy_p.bind(creation.asarray(fill_value)), a.dtype))
+    chosen = filled[argsort(condition, stable=True, descending=True)][:size]
+    return moving.move_axis(chosen, 0, axis)

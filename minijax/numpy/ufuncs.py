@@ -292,10 +292,10 @@ def _in_base(scale: Callable) -> Callable:
     """The logarithm in another base: `scale` takes the natural one, or both its parts."""
 
     def logarithm(x):
-        found = lax.log(x)
-        if not is_complex(found):
-            return scale(found)[0]
-        return lax.complex(*scale(lax.real(found), lax.imag(found)))
+        natural = lax.log(x)
+        if not is_complex(natural):
+            return scale(natural)[0]
+        return lax.complex(*scale(lax.real(natural), lax.imag(natural)))
 
     return logarithm
 
@@ -453,8 +453,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     info = dtypes.finfo(dtype)
     x = where(lax.ne(x, x), as_type(nan, dtype), x)
     for bad, value, end in ((np.inf, posinf, info.max), (-np.inf, neginf, info.min)):
-        found = lax.eq(x, scalar_like(x, bad))
-        x = where(found, as_type(scalar_like(x, end) if value is None else value, dtype), x)
+        is_bad = lax.eq(x, scalar_like(x, bad))
+        x = where(is_bad, as_type(scalar_like(x, end) if value is None else value, dtype), x)
     return x
 
 
@@ -508,8 +508,8 @@ def angle(z: Any, deg: bool = False) -> Any:
         re, im, aval = z, full(typeof(z).shape, scalar_like(z, 0)), typeof(z)
         if not aval.ndim or not dtypes.is_inexact(aval.dtype):
             re, im = (as_type(part, dtypes.default_float_dtype()) for part in (re, im))
-    found = lax.atan2(im, re)
-    return lax.mul(found, const_like(found, 180 / pi)) if deg else found
+    radians = lax.atan2(im, re)
+    return lax.mul(radians, const_like(radians, 180 / pi)) if deg else radians
 
 
 @jitted()
