@@ -39,7 +39,7 @@ from minijax.api.transfer import (
     named_scope as named_scope,
 )
 from minijax.api.vmap import vmap as vmap
-from minijax.base.alias import VERSION as __version__, VERSION_INFO as __version_info__, install as install  # noqa: F401
+from minijax.base.alias import install as install
 from minijax.base.cache import clear_caches as clear_caches
 from minijax.base.config import (
     allow_f16_reductions as allow_f16_reductions,
@@ -77,12 +77,13 @@ from minijax.base.config import (
     transfer_guard_host_to_device as transfer_guard_host_to_device,
 )
 from minijax.base.dtypes import float0 as float0
+from minijax.base.naming import VERSION as __version__, VERSION_INFO as __version_info__  # noqa: F401
+from minijax.composed.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
 from minijax.ir.meshes import set_mesh as set_mesh
 from minijax.ir.refs import Ref as Ref
 from minijax.ir.shardings import NamedSharding as NamedSharding, PartitionSpec as P  # noqa: F401
 from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)
 from minijax.ops.indexing import dslice as ds  # noqa: F401
-from minijax.ops.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
 from minijax.run.array import Array as Array, Shard as Shard, live_arrays as live_arrays
 from minijax.run.client import (
     Device as Device,

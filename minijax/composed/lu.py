@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache
-from minijax.composed.matrices import dot, from_front, over_batch, take_rows
+from minijax.composed.matrices import dot, over_batch, take_rows
 from minijax.control.custom_solve import linear_solve
 from minijax.control.jitted import jitted
+from minijax.indexing.reading import from_front
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import trace_to_jaxpr

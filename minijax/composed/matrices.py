@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from minijax.indexing.reading import from_front
 from minijax.ir.primitive import Axis
 from minijax.ir.types import typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.dot import Precision, dot_general
-from minijax.ops.elementwise import add, lt, select
 from minijax.ops.families import literal
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
 from minijax.ops.scatter import gather
@@ -34,11 +34,6 @@ def dot(x: Any, y: Any, precision: Precision | None = None) -> Any:
     n = typeof(x).ndim
     batch = tuple(range(n - 2))
     return dot_general(x, y, (((n - 1,), (n - 2,)), (batch, batch)), precision, typeof(x).dtype)
-
-
-def from_front(indices: Any, size: int) -> Any:
-    """Indices counted from the front."""
-    return select(lt(indices, literal(indices, 0)), add(indices, literal(indices, size)), indices)
 
 
 def take_rows(x: Any, indices: Any) -> Any:

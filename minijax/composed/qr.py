@@ -4,8 +4,9 @@ from typing import Any
 
 from minijax.base import dtypes
 from minijax.composed.lu import lu, lu_solve
-from minijax.composed.matrices import dot, from_front, over_batch, typed
+from minijax.composed.matrices import dot, over_batch, typed
 from minijax.control.loops import fori_loop
+from minijax.indexing.reading import from_front
 from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
 from minijax.ops.dot import Precision, dot_general

@@ -7,16 +7,17 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.composed import cumulative
+from minijax.composed.selecting import where
 from minijax.control.fused import fused
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, as_type
 from minijax.numpy.reductions import check_out, static_axis
-from minijax.numpy.selecting import where
 from minijax.numpy.ufuncs import truth
 from minijax.ops import elementwise as lax
+from minijax.ops.convert import as_type
 from minijax.ops.families import literal
 from minijax.ops.moving import full, reshape
+from minijax.ops.promote import arrays
 from minijax.ops.shape import concatenate
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.composed.selecting import where
 from minijax.control.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import cumulating, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, value, values
-from minijax.numpy.promote import arrays, is_complex, promote_dtypes, promote_dtypes_inexact
-from minijax.numpy.selecting import where
+from minijax.ops.promote import arrays, is_complex, promote_dtypes, promote_dtypes_inexact
 from minijax.ops.shape import slice_in_dim
 from minijax.ops.sort import sort
 

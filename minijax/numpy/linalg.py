@@ -15,18 +15,18 @@ from minijax.base import dims, dtypes
 from minijax.composed import lu
 from minijax.composed.cumulative import cumprod
 from minijax.composed.qr import geqrf_p
+from minijax.composed.selecting import where
 from minijax.control.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import contractions, creation, indexing, products, reductions, shaping, taking, ufuncs
 from minijax.numpy.products import matmul_highest
-from minijax.numpy.promote import arrays, is_complex, promote_dtypes_inexact
-from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert, stop_gradient
 from minijax.ops.families import literal
 from minijax.ops.linalg import adjoint, transposed
+from minijax.ops.promote import arrays, is_complex, promote_dtypes_inexact
 from minijax.ops.sort import sort
 
 Axis = int | Sequence[int] | None

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.composed.selecting import where
 from minijax.control.custom import bind_custom_jvp
 from minijax.control.jitted import jitted
 from minijax.control.loops import while_loop
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, as_type, is_complex, is_unsigned, like, promote_args_inexact, promote_dtypes
-from minijax.numpy.selecting import where
 from minijax.numpy.shaping import broadcast_arrays
 from minijax.numpy.ufuncs import (
     add,
@@ -28,8 +27,9 @@ from minijax.numpy.ufuncs import (
     subtract,
 )
 from minijax.ops import elementwise as lax
-from minijax.ops.convert import bitcast_convert_type, convert
+from minijax.ops.convert import as_type, bitcast_convert_type, convert
 from minijax.ops.moving import full
+from minijax.ops.promote import arrays, is_complex, is_unsigned, like, promote_args_inexact, promote_dtypes
 from minijax.ops.reduce import reduce_or
 from minijax.ops.shape import full_like
 

@@ -7,13 +7,13 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.composed.selecting import where
 from minijax.control.cond import switch
 from minijax.control.jitted import jitted
+from minijax.indexing.language import Options
 from minijax.numpy import creation, index_makers, indexing, reductions, shaping, sorting, taking, ufuncs
 from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.cumulating import cumsum
-from minijax.numpy.index_plans import Options
-from minijax.numpy.selecting import where
 from minijax.numpy.vectorizing import vectorize
 from minijax.ops import moving
 from minijax.ops.scatter import PROMISE_IN_BOUNDS

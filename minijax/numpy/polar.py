@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.composed.index import dynamic_index_in_dim
 from minijax.composed.matrices import typed
+from minijax.composed.selecting import where
 from minijax.control.jitted import jitted
 from minijax.control.loops import fori_loop, while_loop
 from minijax.ir.types import typeof
@@ -15,7 +16,6 @@ from minijax.lax import linalg as lax_linalg
 from minijax.numpy import creation, ufuncs
 from minijax.numpy.linalg import norm
 from minijax.numpy.products import matmul_highest
-from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
 from minijax.ops.index import dynamic_slice, dynamic_update_slice
 from minijax.ops.linalg import adjoint, is_complex, transposed
