@@ -30,7 +30,7 @@ _FACE = Face(
         block_until_ready copy_to_host_async device_get device_put ensure_compile_time_eval named_call named_scope
     """,
         "minijax.api.vmap": "vmap",
-        "minijax.base.alias": "__version__=VERSION __version_info__=VERSION_INFO install",
+        "minijax.base.alias": "install",
         "minijax.base.cache": "clear_caches",
         "minijax.base.config": """
         allow_f16_reductions array_garbage_collection_guard auto_pcast check_tracer_leaks checking_leaks config
@@ -45,7 +45,8 @@ _FACE = Face(
         "minijax.ir.refs": "Ref",
         "minijax.partition.shardings": "NamedSharding P=PartitionSpec",
         "minijax.ops.indexing": "ds=dslice",
-        "minijax.ops.refs": "empty_ref free_ref freeze new_ref",
+        "minijax.base.naming": "__version__=VERSION __version_info__=VERSION_INFO",
+        "minijax.composed.refs": "empty_ref free_ref freeze new_ref",
         "minijax.run.array": "Array Shard live_arrays",
         "minijax.run.client": """
         Device default_backend device_count devices host_count host_id host_ids local_device_count local_devices

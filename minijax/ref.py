@@ -1,7 +1,6 @@
 """jax.ref: mutable references."""
 
-from minijax.ir.refs import AbstractRef as AbstractRef, Ref as Ref
-from minijax.ops.refs import (
+from minijax.composed.refs import (
     addupdate as addupdate,
     empty_ref as empty_ref,
     free_ref as free_ref,
@@ -11,3 +10,4 @@ from minijax.ops.refs import (
     set as set,
     swap as swap,
 )
+from minijax.ir.refs import AbstractRef as AbstractRef, Ref as Ref

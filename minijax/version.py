@@ -1,3 +1,3 @@
 """jax.version: the version of jax whose API this is."""
 
-from minijax.base.alias import VERSION as __version__, VERSION_INFO as __version_info__  # noqa: F401
+from minijax.base.naming import VERSION as __version__, VERSION_INFO as __version_info__  # noqa: F401

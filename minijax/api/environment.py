@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 
-from minijax.base.alias import VERSION
 from minijax.base.lazy import defer
+from minijax.base.naming import VERSION
 from minijax.run import client
 
 metadata = defer("importlib.metadata")

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import dims, source, tree
+from minijax.composed.refs import freeze
 from minijax.ir import state
 from minijax.ir.body import Flat, argument_names, check_aliases, function_name, result_paths, signature_of
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
-from minijax.ops.refs import freeze
 from minijax.ops.shape import iota
 from minijax.transforms.batch import BatchTracer, batch_flat, place
 

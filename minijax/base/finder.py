@@ -10,7 +10,7 @@ import pathlib
 from collections.abc import Iterator, Sequence
 from types import CodeType, ModuleType
 
-from minijax.base.alias import ALIAS, PACKAGE, VERSION, is_under, mirror_loaded_modules
+from minijax.base.naming import ALIAS, PACKAGE, VERSION, is_under, mirror_loaded_modules
 
 
 class AliasFinder(importlib.abc.MetaPathFinder):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import lazy
+from minijax.composed.division import remainder
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.ops import index, moving
@@ -14,7 +14,6 @@ from minijax.ops.scatter import gather
 from minijax.ops.shape import concatenate, index_in_dim
 
 _STATIC = ("axis", "keepdims", "allow_negative_indices")
-_ufuncs: Any = lazy.defer("minijax.numpy.ufuncs")
 
 dynamic_index_in_dim = jitted(static=_STATIC)(index.dynamic_index_in_dim)
 dynamic_update_index_in_dim = jitted(static=_STATIC)(index.dynamic_update_index_in_dim)
@@ -28,7 +27,7 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
     rows = range(typeof(idxs).shape[0])
     at = [moving.expand_dims(index_in_dim(idxs, i, keepdims=False), (1,)) for i in rows]
     sizes = moving.held(np.array([shape[a] for a in axes], typeof(idxs).dtype))
-    at = _ufuncs.remainder(concatenate(at, 1), moving.expand_dims(sizes, (0,)))
+    at = remainder(concatenate(at, 1), moving.expand_dims(sizes, (0,)))
     rest = tuple(range(1, len(shape) - len(axes) + 1))
     sizes = [1 if a in axes else n for a, n in enumerate(shape)]
     return gather(src, at, GatherDimensionNumbers(rest, axes, axes), sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, lazy
+from minijax.base import dtypes
+from minijax.composed.division import floor_divide, remainder
 from minijax.control.loops import while_loop
 from minijax.ir.types import typeof
 from minijax.ops import moving
@@ -42,8 +43,6 @@ from minijax.ops.families import Defined, const_like
 from minijax.ops.reduce import reduce_or
 from minijax.ops.shape import broadcast_shapes
 from minijax.ops.special import full_of
-
-_ufuncs: Any = lazy.defer("minijax.numpy.ufuncs")
 
 # What to compute: the function, its derivative by the order, or that of a sample by the order.
 VALUE, SLOPE, SAMPLE = range(3)
@@ -269,9 +268,9 @@ def random_gamma_grad(*args: Any) -> Any:
 def _beta_numerator(i: Any, a: Any, b: Any, x: Any) -> Any:
     """The numerators of the continued fraction: A. R. DiDonato and A. H. Morris, 1992."""
     i = moving.full(typeof(a).shape, i)
-    is_even = eq(_ufuncs.remainder(i, full_of(i, 2)), full_of(i, 0))
+    is_even = eq(remainder(i, full_of(i, 2)), full_of(i, 0))
     is_first = eq(i, full_of(i, 1))
-    m = _ufuncs.floor_divide(sub(i, full_of(i, 1)), full_of(i, 2))
+    m = floor_divide(sub(i, full_of(i, 1)), full_of(i, 2))
     at_start, m = eq(m, full_of(m, 0)), convert(m, typeof(a).dtype, False)
     one, two = full_of(a, 1), full_of(a, 2)
     second = div(mul(neg(add(a, b)), x), add(a, one))

@@ -32,7 +32,7 @@ _FACE = Face(
         all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p axis_size pbroadcast pmax pmax_p pmean
         pmin pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter pswapaxes
     """,
-        "minijax.ops.exchange": "precv psend ragged_all_to_all ragged_all_to_all_p",
+        "minijax.composed.exchange": "precv psend ragged_all_to_all ragged_all_to_all_p",
         "minijax.ops.conv": """
         ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers conv_general_dilated
         conv_general_dilated_p conv_general_permutations

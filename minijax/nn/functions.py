@@ -12,12 +12,12 @@ from minijax.base import config, dims, dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.logsumexp import logsumexp
-from minijax.numpy.promote import promote_args_inexact
 from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
 from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import convert_element_type, copy, stop_gradient
-from minijax.ops.elementwise import logistic as sigmoid
+from minijax.ops.elementwise import logistic as sigmoid  # noqa: F401
+from minijax.ops.promote import promote_args_inexact
 from minijax.ops.shape import broadcasted_iota, full_like
 
 Axis = int | Sequence[int] | None

@@ -41,7 +41,9 @@ _FACE = Face(
         float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ int1 int16 int2 int32 int4 int64 int8 int_ isscalar single
         uint uint1 uint16 uint2 uint32 uint4 uint64 uint8
     """,
-        "minijax.numpy.selecting": "select where",
+        "minijax.composed.selecting": """
+        select
+    """,
         "minijax.numpy.sets": """
         intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values
     """,
@@ -56,7 +58,7 @@ _FACE = Face(
         "minijax.numpy.special": "i0 sinc",
         "minijax.numpy.taking": """
         argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero put_along_axis
-        repeat take take_along_axis tril_indices trim_zeros triu_indices
+        repeat take take_along_axis tril_indices trim_zeros triu_indices where
     """,
         "minijax.numpy.ufuncs": """
         abs=absolute absolute acos=arccos acosh=arccosh angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh

@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
+from minijax.composed.selecting import where
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import reductions
 from minijax.numpy.creation import asarray, zeros_like
 from minijax.numpy.products import PRODUCT_STATIC, typed_product
-from minijax.numpy.promote import arrays, as_type, check_no_float0, check_out, promote_dtypes
-from minijax.numpy.selecting import where
 from minijax.numpy.shaping import moveaxis
 from minijax.numpy.ufuncs import multiply
 from minijax.numpy.vectorizing import vectorize
 from minijax.ops import elementwise as lax
+from minijax.ops.convert import as_type
 from minijax.ops.dot import dot_general
 from minijax.ops.families import is_complex, scalar_like
 from minijax.ops.moving import broadcast_in_dim, expand_dims, full, reshape, reshape_to, transpose
+from minijax.ops.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.ops.reduce import reduce_or, reduce_sum
 from minijax.ops.shape import broadcast_to_rank, broadcasted_iota, squeeze
 from minijax.ops.sharding import laid_out

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from minijax.api.vmap import vmap
-from minijax.base import dims, dtypes, errors, tree
+from minijax.base import dims, dtypes, errors
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
-from minijax.ir.types import typeof, unwrapped
+from minijax.ir.types import typeof
 from minijax.numpy import ufuncs
-from minijax.numpy.promote import arrays, promote_shapes
 from minijax.ops import convert as lax_convert, elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import cast, convert
 from minijax.ops.device import placed_like
 from minijax.ops.moving import held
+from minijax.ops.promote import arrays, promote_shapes
 from minijax.ops.sharding import laid_out
+from minijax.ops.values import array_of
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -75,7 +76,7 @@ def array(
     if order is not None and order != "K":
         raise NotImplementedError("array: Only implemented for order='K'")
     wanted = dtypes.requested_dtype(dtype, "array")
-    return _place(_at_least(_array(object, wanted, copy), ndmin), device, "jnp.array", out_sharding)
+    return _place(_at_least(array_of(object, wanted, copy), ndmin), device, "jnp.array", out_sharding)
 
 
 def asarray(
@@ -91,7 +92,7 @@ def asarray(
     if order is not None and order != "K":
         raise NotImplementedError("asarray: Only implemented for order='K'")
     wanted = dtypes.requested_dtype(dtype, "asarray")
-    return _place(_array(a, wanted, bool(copy)), device, "jnp.array", out_sharding)
+    return _place(array_of(a, wanted, bool(copy)), device, "jnp.array", out_sharding)
 
 
 def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
@@ -103,84 +104,6 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
 def _at_least(x: Any, ndmin: int) -> Any:
     missing = ndmin - typeof(x).ndim
     return moving.expand_dims(x, tuple(range(missing))) if missing > 0 else x
-
-
-def _array(x: Any, dtype: Any, copy: bool) -> Any:
-    if type(x) is list or type(x) is tuple:
-        return _of_list(x, dtype)
-    x = unwrapped(x)
-    if isinstance(x, Array):
-        x = lax_convert.copy_p.bind(x) if copy else x
-        return x if dtype is None else convert(x, dtype)
-    if isinstance(x, (*dtypes.PYTHON_SCALARS, np.generic)) and not isinstance(x, np.character):
-        return _of_scalar(x, dtype)
-    if isinstance(x, np.ndarray):
-        return _of_numpy(x, dtype)
-    if isinstance(x, list | tuple | dict | range) or x is None:
-        return _of_list(x, dtype)
-    if dtype is None and hasattr(x, "weak_type"):
-        return held(x)
-    if hasattr(x, "__array__") or isinstance(x, memoryview):
-        return _of_numpy(np.asarray(x), dtype)
-    if hasattr(x, "__cuda_array_interface__") or hasattr(x, "__dlpack__"):
-        return _array(transfer.from_dlpack(x), dtype, copy)
-    return _of_numpy(np.asarray(x), dtype, x)
-
-
-def _of_scalar(x: Any, dtype: Any) -> Any:
-    if dtype is None:
-        return held(x)
-    if type(x) is complex and dtype.kind not in "cb":
-        raise TypeError(f"float() argument must be a string or a real number, not {type(x).__name__!r}")
-    return held(np.asarray(x, dtype=dtype))
-
-
-def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
-    if dtype is not None and x.dtype != dtype:
-        x = x.astype(dtype)
-    if x.dtype.kind in "OSUMmV" and x.dtype not in dtypes.BY_NAME.values() and x.dtype != dtypes.float0:
-        raise TypeError(
-            f"Value '{x if given is None else given}' with dtype {x.dtype} is not a valid JAX array type. "
-            "Only arrays of numeric types are supported by JAX."
-        )
-    wanted = dtypes.canonicalize_dtype(x.dtype)
-    return held(x if dtype is not None or x.dtype == wanted else x.astype(wanted))
-
-
-def _of_list(x: Any, dtype: Any) -> Any:
-    kinds = set(map(type, x)) if type(x) is list else ()
-    if len(kinds) == 1 and (kind := kinds.pop()) in dtypes.PYTHON_SCALARS:
-        dtype = dtypes.scalar_dtype(kind) if dtype is None else dtype
-        return _of_numpy(np.array(x, dtype), dtype)
-    leaves = tree.tree_leaves(x, is_leaf=lambda y: y is None) if not isinstance(x, range) else list(x)
-    if any(y is None for y in leaves):
-        raise ValueError("None is not a valid value for jnp.array")
-    leaves = list(map(unwrapped, leaves))
-    is_known = [type(y) in dtypes.PYTHON_SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves]
-    if leaves and all(is_known):
-        dtype = dtypes.result_type(*leaves) if dtype is None else dtype
-    if isinstance(x, list | tuple) and any(isinstance(y, Array) for y in leaves):
-        return _stacked(x, dtype)
-    if isinstance(x, dict):
-        raise TypeError(
-            f"Value '{x}' with dtype object is not a valid JAX array type. Only arrays of numeric types "
-            "are supported by JAX."
-        )
-    array = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
-    return _of_numpy(array, dtype)
-
-
-def _stacked(x: Any, dtype: Any) -> Any:
-    """Nested lists of arrays, joined from the inside."""
-    if not isinstance(x, list | tuple):
-        return _array(x, dtype, False)
-    parts = [moving.expand_dims(_stacked(y, dtype), (0,)) for y in x]
-    if len({typeof(p).shape for p in parts}) > 1 and all(isinstance(y, list | tuple) for y in x):
-        raise ValueError(
-            "setting an array element with a sequence. The requested array has an inhomogeneous shape: "
-            f"array was given parts of shapes {[typeof(p).shape[1:] for p in parts]}"
-        )
-    return lax_shape.concatenate(parts, 0)
 
 
 def copy(a: Any, order: str | None = None) -> Any:
@@ -229,14 +152,6 @@ def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs
     return mapped(*[arange(n, dtype=dtype) for n in shape])
 
 
-def broadcast_shape_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` broadcast to `shape`, with which its own must be compatible."""
-    have = typeof(x).shape
-    if have == shape:
-        return x
-    return moving.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(have), len(shape))))
-
-
 # ---- of one value ------------------------------------------------------------------------------------
 
 
@@ -281,7 +196,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     (fill,) = arraylike("full", fill_value)
     wanted = dtypes.requested_dtype(dtype, "full")
     if typeof(fill).ndim:
-        out = broadcast_shape_to(_array(fill, wanted, False), _fits("full", typeof(fill).shape, _shape_of(shape)))
+        out = moving.broadcast_to_shape(array_of(fill, wanted), _fits("full", typeof(fill).shape, _shape_of(shape)))
     else:
         weak = wanted is None and device is None and typeof(fill).weak_type
         out = _constant(_shape_of(shape), fill, wanted or typeof(fill).dtype, weak)
@@ -301,7 +216,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     like = lax_shape.typeof_like(a)
     shape = like.shape if shape is None else _shape_of(shape)
     if typeof(fill).ndim:
-        out = broadcast_shape_to(convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape))
+        out = moving.broadcast_to_shape(convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape))
     else:
         out = _constant(shape, fill, wanted or like.dtype, not wanted and like.weak_type)
     if device is None and out_sharding is None:
@@ -408,7 +323,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     start, stop = astype(start, computed), astype(stop, computed)
     shape = lax_shape.broadcast_shapes(start.shape, stop.shape)
     ends = stop, start
-    start, stop = broadcast_shape_to(start, shape), broadcast_shape_to(stop, shape)
+    start, stop = moving.broadcast_to_shape(start, shape), moving.broadcast_to_shape(stop, shape)
     axis = dims.canonical_axis(axis, len(shape) + 1)
     bounds = (*shape[:axis], 1, *shape[axis:])
     div = num - 1 if endpoint else num
@@ -454,8 +369,8 @@ def _logspace(start, stop, base, num, endpoint, dtype, axis):
     base = convert(base, computed)
     base = moving.expand_dims(base, (axis,)) if base.ndim else base
     shape = lax_shape.broadcast_shapes(base.shape, powers.shape)
-    base = broadcast_shape_to(base, shape) if base.ndim else base
-    return convert(lax.pow(base, broadcast_shape_to(powers, shape)), result)
+    base = moving.broadcast_to_shape(base, shape) if base.ndim else base
+    return convert(lax.pow(base, moving.broadcast_to_shape(powers, shape)), result)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:

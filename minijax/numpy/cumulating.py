@@ -8,16 +8,17 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.base.util import named
 from minijax.composed import cumulative
+from minijax.composed.selecting import where
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, as_type, check_out
 from minijax.numpy.reductions import static_axis
-from minijax.numpy.selecting import where
 from minijax.numpy.ufuncs import truth
 from minijax.ops import elementwise as lax
+from minijax.ops.convert import as_type
 from minijax.ops.families import scalar_like
 from minijax.ops.moving import full, reshape
+from minijax.ops.promote import arrays, check_out
 from minijax.ops.shape import concatenate
 
 

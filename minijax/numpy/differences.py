@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import cumulating, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, value, values
-from minijax.numpy.promote import arrays, promote_dtypes, promote_dtypes_inexact
-from minijax.numpy.selecting import where
 from minijax.ops.families import is_complex
+from minijax.ops.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.ops.shape import slice_in_dim
 from minijax.ops.sort import sort
 

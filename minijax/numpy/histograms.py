@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value, values, zeros
-from minijax.numpy.promote import arrays, as_type, promote_dtypes_inexact
-from minijax.numpy.selecting import where
 from minijax.numpy.taking import ix_, known
 from minijax.ops import elementwise as lax
-from minijax.ops.convert import convert
+from minijax.ops.convert import as_type, convert
+from minijax.ops.promote import arrays, promote_dtypes_inexact
 from minijax.ops.sharding import laid_out
 
 _take, _put = indexing.getitem, indexing.update

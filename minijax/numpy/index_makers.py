@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import creation, indexing, padding, reductions, shaping, taking, ufuncs
 from minijax.numpy.creation import arraylike, concrete, value
-from minijax.numpy.promote import is_unsigned, promote_dtypes
-from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert
 from minijax.ops.families import const_like
+from minijax.ops.promote import is_unsigned, promote_dtypes
 
 # ---- grids and joined ranges -------------------------------------------------------------------------
 

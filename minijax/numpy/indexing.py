@@ -5,21 +5,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, config, dtypes, errors, lazy
+from minijax.base import cache, config, dtypes, errors
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
 from minijax.dispatch.operations import compile_function, programs
+from minijax.indexing.language import PLAIN, Index, Options, Slot, Span, Window, parse
+from minijax.indexing.reading import read, scatter
 from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
-from minijax.numpy import creation
-from minijax.numpy.index_plans import PLAIN, Index, Options, Slot, Span, Window, parse, read, scatter
+from minijax.numpy import creation, ufuncs
 from minijax.ops import scatter as lax_scatter, shape as lax_shape
 from minijax.ops.sharding import laid_out
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
 
-_ufuncs = lazy.defer("minijax.numpy.ufuncs")
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _UPDATES = {
     "set": lax_scatter.scatter,
@@ -282,7 +282,7 @@ class _IndexUpdateRef:
     def _as_factors(self, name: str, values: Any, out_sharding: Any = None, **options: Any) -> Any:
         ones = lax_shape.full_like(self.array, 1)
         factors = _IndexUpdateRef(ones, self.index).multiply(values, **options)
-        return laid_out(f".{name}", getattr(_ufuncs, name)(self.array, factors), out_sharding)
+        return laid_out(f".{name}", getattr(ufuncs, name)(self.array, factors), out_sharding)
 
     def apply(
         self,

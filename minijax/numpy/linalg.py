@@ -16,17 +16,17 @@ from minijax.composed.cumulative import cumprod
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
+from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import contractions, creation, indexing, products, reductions, shaping, taking, ufuncs
 from minijax.numpy.products import matmul_highest
-from minijax.numpy.promote import arrays, promote_dtypes_inexact
-from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert, stop_gradient
 from minijax.ops.families import is_complex, scalar_like
+from minijax.ops.promote import arrays, promote_dtypes_inexact
 from minijax.ops.sort import sort
 
 Axis = int | Sequence[int] | None

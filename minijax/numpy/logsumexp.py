@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from minijax.composed.selecting import where as choose
 from minijax.ir.types import typeof
-from minijax.numpy.promote import as_type, promote_args_inexact
 from minijax.numpy.reductions import Axis, canonical_axes, max as largest, static_axis, sum as total
-from minijax.numpy.selecting import where as choose
 from minijax.ops import elementwise as lax
-from minijax.ops.convert import stop_gradient
+from minijax.ops.convert import as_type, stop_gradient
 from minijax.ops.families import const_like, is_complex, scalar_like
 from minijax.ops.moving import expand_dims
+from minijax.ops.promote import promote_args_inexact
 from minijax.ops.shape import full_like
 
 

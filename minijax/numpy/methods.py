@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors, lazy
+from minijax.composed import refs
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array
 from minijax.numpy import creation, indexing, products, reductions, shaping, ufuncs
-from minijax.ops import elementwise as lax, refs, shape as lax_shape
+from minijax.ops import elementwise as lax, shape as lax_shape
 from minijax.ops.convert import bitcast_convert_type, convert
 from minijax.ops.families import is_complex
 from minijax.ops.moving import reshape_to, transpose
@@ -356,19 +357,13 @@ _OF_VALUES = (
     "__dlpack__ addressable_data delete devices is_deleted on_device_size_in_bytes tobytes tolist "
     "unsafe_buffer_pointer".split()
 )
+_OF_PLACES = "addressable_shards committed global_shards is_fully_addressable is_fully_replicated traceback".split()
 
 
 def _of_tracers() -> dict[str, Any]:
     """What only tracers have: types known without a value, and errors for all that needs one."""
     table: dict[str, Any] = {name: _needs_value(f"{name}() method") for name in _OF_VALUES}
-    for name in (
-        "addressable_shards",
-        "committed",
-        "global_shards",
-        "is_fully_addressable",
-        "is_fully_replicated",
-        "traceback",
-    ):
+    for name in _OF_PLACES:
         table[name] = property(_needs_value(f"{name} property"))
     for name in ("block_until_ready", "copy_to_host_async"):
         table[name] = property(_lacks(f"{name!r} method"))

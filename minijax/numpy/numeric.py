@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.composed.selecting import where
 from minijax.control.custom import bind_custom_jvp
 from minijax.control.loops import while_loop
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import ufuncs
-from minijax.numpy.promote import arrays, as_type, check_out, is_unsigned, promote_args_inexact, promote_dtypes
-from minijax.numpy.selecting import where
 from minijax.numpy.shaping import broadcast_arrays
 from minijax.ops import elementwise as lax
-from minijax.ops.convert import bitcast_convert_type, convert
+from minijax.ops.convert import as_type, bitcast_convert_type, convert
 from minijax.ops.families import const_like, is_complex
 from minijax.ops.moving import full
+from minijax.ops.promote import arrays, check_out, is_unsigned, promote_args_inexact, promote_dtypes
 from minijax.ops.reduce import reduce_or
 from minijax.ops.shape import full_like
 

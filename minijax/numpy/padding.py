@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 
 from minijax.api.vmap import vmap
-from minijax.base import lazy
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import shaping
-from minijax.numpy.creation import asarray, broadcast_shape_to, concrete, linspace, value
+from minijax.numpy import quantiles, reductions, shaping
+from minijax.numpy.creation import asarray, concrete, linspace, value
 from minijax.numpy.ufuncs import round as rounded
 from minijax.ops import elementwise as lax, moving, shape as lax_shape
 from minijax.ops.convert import convert
 
-_reductions = lazy.defer("minijax.numpy.reductions")
-_statistics = lazy.defer("minijax.numpy")
+_STATISTICS = {
+    "maximum": reductions.amax,
+    "mean": reductions.mean,
+    "median": quantiles.median,
+    "minimum": reductions.amin,
+}
 _OPTIONS = {
     "constant": ("constant_values",),
     "linear_ramp": ("end_values",),
@@ -26,7 +29,7 @@ _OPTIONS = {
     "edge": (),
     "wrap": (),
     "empty": (),
-    **dict.fromkeys(("maximum", "mean", "median", "minimum"), ("stat_length",)),
+    **dict.fromkeys(_STATISTICS, ("stat_length",)),
 }
 Widths = tuple[tuple[int, int], ...]
 
@@ -123,7 +126,7 @@ def _constant(array: Any, widths: Widths, constants: Any) -> Any:
         fill = convert(constants, array.dtype, array.weak_type)
         return lax_shape.pad(array, fill, [(a, b, 0) for a, b in widths])
     fills = convert(asarray(constants), array.dtype)
-    fills = broadcast_shape_to(fills, (array.ndim, 2))
+    fills = moving.broadcast_to_shape(fills, (array.ndim, 2))
     for axis, pair in enumerate(widths):
         for end, n in enumerate(pair):
             if n:
@@ -178,8 +181,7 @@ def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
 
 
 def _statistic(array: Any, axis: int, pair: tuple, mode: str, lengths: tuple | None) -> list:
-    name = {"maximum": "amax", "minimum": "amin"}.get(mode, mode)
-    statistic = getattr(_statistics if mode == "median" else _reductions, name)
+    statistic = _STATISTICS[mode]
     if lengths is None:
         found = [statistic(array, axis=axis, keepdims=True)] * 2
     else:

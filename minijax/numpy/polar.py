@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.composed.index import dynamic_index_in_dim
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
+from minijax.composed.selecting import where
 from minijax.control.fori import fori_loop
 from minijax.control.loops import while_loop
 from minijax.dispatch.jitted import jitted
@@ -16,7 +17,6 @@ from minijax.lax import linalg as lax_linalg
 from minijax.numpy import creation, ufuncs
 from minijax.numpy.linalg import norm
 from minijax.numpy.products import matmul_highest
-from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
 from minijax.ops.families import is_complex
 from minijax.ops.index import dynamic_slice, dynamic_update_slice

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
+from minijax.composed.selecting import where
 from minijax.control import scan
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import contractions, linalg, products, reductions, shaping, taking, ufuncs
 from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
-from minijax.numpy.promote import arrays, promote_dtypes, promote_dtypes_inexact
-from minijax.numpy.selecting import where
 from minijax.numpy.signal import convolve
+from minijax.ops.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.ops.shape import broadcast_shapes, full_like
 from minijax.ops.sort import sort
 

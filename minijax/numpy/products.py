@@ -5,9 +5,10 @@ from typing import Any
 from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, as_type, check_no_float0
+from minijax.ops.convert import as_type
 from minijax.ops.dot import Precision, dot_general
 from minijax.ops.moving import expand_dims, transpose
+from minijax.ops.promote import arrays, check_no_float0
 from minijax.ops.shape import broadcast_shapes, squeeze
 
 

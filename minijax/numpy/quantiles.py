@@ -8,19 +8,19 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.base.util import named
+from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, ufuncs
 from minijax.numpy.cumulating import cumsum
-from minijax.numpy.promote import arrays, as_type, promote_dtypes_inexact
 from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
-from minijax.numpy.selecting import where
 from minijax.numpy.taking import take_along_axis
 from minijax.ops import elementwise as lax, sort as lax_sort
-from minijax.ops.convert import convert
+from minijax.ops.convert import as_type, convert
 from minijax.ops.families import const_like, is_complex, scalar_like
 from minijax.ops.indexing import GatherDimensionNumbers
 from minijax.ops.moving import broadcast_in_dim, expand_dims, full, move_axis, reshape
+from minijax.ops.promote import arrays, promote_dtypes_inexact
 from minijax.ops.scatter import gather
 from minijax.ops.shape import broadcasted_iota, full_like, index_in_dim, squeeze
 from minijax.ops.sharding import laid_out

@@ -9,13 +9,17 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.base.util import named
+from minijax.composed.selecting import where as choose
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import ufuncs
 from minijax.numpy.creation import asarray
-from minijax.numpy.promote import (
+from minijax.ops import elementwise as lax, reduce as lax_reduce
+from minijax.ops.families import const_like, is_complex, scalar_like
+from minijax.ops.moving import broadcast_to_shape, expand_dims, full, reshape
+from minijax.ops.promote import (
     arrays,
     as_type,
     check_out,
@@ -24,10 +28,6 @@ from minijax.numpy.promote import (
     promote_dtypes_inexact,
     promote_dtypes_numeric,
 )
-from minijax.numpy.selecting import where as choose
-from minijax.ops import elementwise as lax, reduce as lax_reduce
-from minijax.ops.families import const_like, is_complex, scalar_like
-from minijax.ops.moving import broadcast_to_shape, expand_dims, full, reshape
 
 Axis = Any
 _HALVES = (np.dtype(np.float16), dtypes.bfloat16)

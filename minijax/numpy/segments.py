@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from minijax.base.util import named
+from minijax.indexing.language import Options
 from minijax.ir.types import typeof
 from minijax.numpy import creation, indexing, reductions, ufuncs
-from minijax.numpy.index_plans import Options
-from minijax.numpy.promote import as_type, check_arraylike
+from minijax.ops.convert import as_type
 from minijax.ops.moving import full
+from minijax.ops.promote import check_arraylike
 from minijax.ops.reduce import lowest
 from minijax.ops.sharding import laid_out
 

@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
+from minijax.indexing.language import PLAIN
 from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.cumulating import cumsum
-from minijax.numpy.index_plans import PLAIN
-from minijax.numpy.promote import is_inexact, promote_dtypes
-from minijax.numpy.selecting import where
 from minijax.numpy.taking import known, nonzero
 from minijax.ops import elementwise as lax, sort as lax_sort
 from minijax.ops.families import const_like
 from minijax.ops.index import dynamic_update_slice
 from minijax.ops.moving import expand_dims, full as filled, reshape
+from minijax.ops.promote import is_inexact, promote_dtypes
 from minijax.ops.shape import iota
 
 _HEAD, _TAIL = slice(None, -1), slice(1, None)

@@ -14,11 +14,11 @@ from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing
-from minijax.numpy.creation import arraylike, asarray, broadcast_shape_to, concrete, host_ints, value, values
-from minijax.numpy.promote import check_arraylike, check_out, promote_dtypes
+from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
 from minijax.numpy.ufuncs import power, remainder
 from minijax.ops import elementwise as lax, index as lax_index, moving, shape as lax_shape
 from minijax.ops.convert import convert
+from minijax.ops.promote import check_arraylike, check_out, promote_dtypes
 from minijax.ops.sharding import laid_out
 from minijax.run.array import Array
 
@@ -173,7 +173,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         raise ValueError(
             f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
         )
-    return laid_out("jnp.broadcast_to", broadcast_shape_to(array, shape), out_sharding)
+    return laid_out("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> list:
@@ -182,7 +182,7 @@ def broadcast_arrays(*args: Any) -> list:
     if not args:
         return []
     shape = lax_shape.broadcast_shapes(*[x.shape for x in args])
-    return [broadcast_shape_to(x, shape) for x in args]
+    return [moving.broadcast_to_shape(x, shape) for x in args]
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
@@ -450,7 +450,7 @@ def _roll_dynamic(a, shift, axis):
     if shift.ndim > 1:
         raise ValueError("roll: 'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
     count = max(len(axis), shift.size)
-    shifts = broadcast_shape_to(shift if shift.ndim else moving.expand_dims(shift, (0,)), (count,))
+    shifts = moving.broadcast_to_shape(shift if shift.ndim else moving.expand_dims(shift, (0,)), (count,))
     for k, i in enumerate(axis * count if len(axis) == 1 else axis):
         n = a.shape[i]
         dtype = np.dtype(np.int32)
@@ -547,7 +547,7 @@ def _edge_of(name: str, edge: Any, a: Any, axis: int) -> Any:
     edge = value(name, edge)
     if edge.ndim:
         return edge
-    return broadcast_shape_to(edge, tuple(1 if i == axis else m for i, m in enumerate(a.shape)))
+    return moving.broadcast_to_shape(edge, tuple(1 if i == axis else m for i, m in enumerate(a.shape)))
 
 
 @jitted("ediff1d")

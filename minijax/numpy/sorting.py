@@ -13,13 +13,13 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, shaping
 from minijax.numpy.creation import ones, zeros_like
-from minijax.numpy.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.numpy.ufuncs import floor_divide
 from minijax.ops import elementwise as lax, sort as lax_sort
 from minijax.ops.convert import convert
 from minijax.ops.families import is_complex, scalar_like
 from minijax.ops.index import dynamic_index_in_dim
 from minijax.ops.moving import full, reshape, reshape_to
+from minijax.ops.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.ops.reduce import reduce_sum
 from minijax.ops.shape import broadcasted_iota, concatenate, iota, rev
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from minijax.api.autodiff import jvp
 from minijax.composed import cumulative
+from minijax.composed.selecting import where
 from minijax.control.custom import bind_custom_jvp
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import promote_args_inexact
-from minijax.numpy.selecting import where
 from minijax.ops import elementwise as lax
 from minijax.ops.families import const_like, is_complex
+from minijax.ops.promote import promote_args_inexact
 from minijax.ops.special import bessel_i0e
 
 

@@ -9,19 +9,21 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.composed.along import along
+from minijax.composed.selecting import chosen, where as choose
 from minijax.control.platforms import platform_dependent
 from minijax.dispatch.jitted import jitted
+from minijax.indexing.language import Options
+from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import creation, index_plans, indexing, shaping
+from minijax.numpy import creation, indexing, shaping
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.cumulating import cumsum
-from minijax.numpy.promote import check_out
-from minijax.numpy.selecting import where
 from minijax.numpy.sorting import argsort, sort
 from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
 from minijax.ops import elementwise as lax, moving, scatter as lax_scatter, shape as lax_shape
 from minijax.ops.convert import convert, copy_p
+from minijax.ops.promote import arrays, check_out
 from minijax.ops.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.ops.sharding import laid_out
 
@@ -59,7 +61,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
         indices, gather_mode = remainder(indices, np.asarray(size, indices.dtype)[()]), PROMISE_IN_BOUNDS
     elif mode in ("fill", None):
         n = size if indices.weak_type or is_bool else np.asarray(size).astype(indices.dtype)[()]
-        indices = where(less(indices, 0), add(indices, n), indices)
+        indices = choose(less(indices, 0), add(indices, n), indices)
         gather_mode = GatherScatterMode.FILL_OR_DROP
     elif mode == "clip":
         gather_mode = GatherScatterMode.CLIP
@@ -115,7 +117,7 @@ def take_along_axis(
     gather_mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
     indices = convert(indices, np.dtype(np.int32))
-    indices = index_plans.from_front(indices, a.shape[axis]) if wraps else indices
+    indices = from_front(indices, a.shape[axis]) if wraps else indices
     plan = along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
     return lax_scatter.gather(a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value)
@@ -143,7 +145,7 @@ def put_along_axis(
         for i, n in enumerate(a.shape)
     ]
     places[axis] = indices
-    updated = indexing.update(a, tuple(places), put, "set", index_plans.Options(mode))
+    updated = indexing.update(a, tuple(places), put, "set", Options(mode))
     return shaping.reshape(updated, shape)
 
 
@@ -205,7 +207,7 @@ def _diag(v, k):
     zero = np.zeros((), v.dtype)[()]
     v = lax_shape.pad(v, zero, ((max(0, -k), max(0, k), 0),))
     n = v.shape[0]
-    return where(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), zero)
+    return choose(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), zero)
 
 
 def diagflat(v: Any, k: int = 0) -> Any:
@@ -286,7 +288,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     places = lax_shape.iota(int_type, size)
     count = moving.sum_axes(convert(convert(mask, np.dtype(np.int32)), int_type), tuple(range(a.ndim)))
     beyond = lax.ge(places, count)
-    return tuple(where(beyond, fill, x) for fill, x in zip(fills, found, strict=True))
+    return tuple(choose(beyond, fill, x) for fill, x in zip(fills, found, strict=True))
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -332,7 +334,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
 def _without(a: Any, places: Any, axis: int) -> Any:
     """`a` without the elements at distinct places, which may be traced."""
     size, gone = a.shape[axis], places.shape[0]
-    places = where(places < 0, places + size, places)
+    places = choose(places < 0, places + size, places)
     places = sort(clip(places, 0, size)) - lax_shape.iota(places.dtype, gone)
     rest = lax_shape.iota(places.dtype, size - gone)
     rest = rest + (rest[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
@@ -362,7 +364,7 @@ def _repeated(a: Any, repeats: Any, axis: int | None, total: int | None) -> Any:
             return shaping.repeat_all(a, operator.index(known_counts.item()), axis)
         total = int(np.broadcast_to(known_counts, a.shape[axis : axis + 1]).sum())
     (counts,) = values("repeat", repeats)
-    counts = creation.broadcast_shape_to(counts, a.shape[axis : axis + 1])
+    counts = moving.broadcast_to_shape(counts, a.shape[axis : axis + 1])
     if not total or not counts.shape[0]:
         return take(a, creation.zeros(total, np.int32), axis)
     starts = cumsum(shaping.roll(counts, 1).at[0].set(0))
@@ -415,6 +417,17 @@ def compress(
             f"{size=} for a.shape[axis]={a.shape[0]}"
         )
     mask = shaping.expand_dims(condition, tuple(range(1, a.ndim)))
-    filled = where(mask, a, convert(copy_p.bind(creation.asarray(fill_value)), a.dtype))
-    chosen = filled[argsort(condition, stable=True, descending=True)][:size]
-    return moving.move_axis(chosen, 0, axis)
+    filled = choose(mask, a, convert(copy_p.bind(creation.asarray(fill_value)), a.dtype))
+    front = filled[argsort(condition, stable=True, descending=True)][:size]
+    return moving.move_axis(front, 0, axis)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """As `numpy.where`; with the condition alone, `size` fixes the result's shape, padded by `fill_value`."""
+    if x is None and y is None:
+        (condition,) = arrays("where", condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
+    operands = arrays("where", condition, x, y)
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+    return chosen(*operands)

@@ -8,9 +8,15 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.util import named
+from minijax.composed.division import float_divmod, floor_divide, remainder
+from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import (
+from minijax.ops import elementwise as lax
+from minijax.ops.convert import bitcast_convert_type, convert
+from minijax.ops.families import const_like, is_complex, scalar_like
+from minijax.ops.moving import full
+from minijax.ops.promote import (
     arrays,
     as_type,
     check_no_float0,
@@ -25,11 +31,6 @@ from minijax.numpy.promote import (
     promote_dtypes_numeric,
     promote_shapes,
 )
-from minijax.numpy.selecting import where
-from minijax.ops import elementwise as lax
-from minijax.ops.convert import bitcast_convert_type, convert
-from minijax.ops.families import const_like, is_complex, scalar_like
-from minijax.ops.moving import full
 from minijax.ops.shape import full_like
 from minijax.run.array import ArrayImpl
 
@@ -94,45 +95,6 @@ def fabs(x: Any, /) -> Any:
     return lax.abs(x)
 
 
-@jitted()
-def floor_divide(x1: Any, x2: Any, /) -> Any:
-    """As `numpy.floor_divide`."""
-    x1, x2 = promote_args_numeric("floor_divide", x1, x2)
-    if is_complex(x1):
-        raise TypeError("floor_divide does not support complex-valued inputs")
-    if is_inexact(x1):
-        return _float_divmod(x1, x2)[0]
-    quotient = lax.div(x1, x2)
-    if is_unsigned(x1):
-        return quotient
-    differ = lax.ne(lax.sign(x1), lax.sign(x2))
-    inexact = not_equal(lax.rem(x1, x2), 0)
-    return where(bitwise_and(differ, inexact), subtract(quotient, 1), quotient)
-
-
-def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
-    rest = lax.rem(x1, x2)
-    quotient = lax.div(where(lax.eq(x2, const_like(x2, 0)), x1, lax.sub(x1, rest)), x2)
-    inexact = lax.ne(rest, const_like(rest, 0))
-    down = lax.bitwise_and(inexact, lax.ne(lax.sign(x2), lax.sign(rest)))
-    rest = lax.select(down, lax.add(rest, x2), rest)
-    quotient = lax.select(down, subtract(quotient, 1), quotient)
-    return lax.round_p.bind(quotient, rounding_method=0), rest
-
-
-@jitted()
-def remainder(x1: Any, x2: Any, /) -> Any:
-    """As `numpy.remainder`."""
-    x1, x2 = promote_args_numeric("remainder", x1, x2)
-    zero = const_like(x1, 0)
-    if not is_inexact(x1):
-        x2 = where(lax.eq(x2, zero), full_like(x2, 1), x2)
-    rest = lax.rem(x1, x2)
-    inexact = lax.ne(rest, zero)
-    differ = lax.ne(lax.lt(rest, zero), lax.lt(x2, zero))
-    return lax.select(lax.bitwise_and(differ, inexact), lax.add(rest, x2), rest)
-
-
 mod = remainder
 
 
@@ -155,7 +117,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     """As `numpy.divmod`."""
     x1, x2 = promote_args_numeric("divmod", x1, x2)
     if is_inexact(x1):
-        return _float_divmod(x1, x2)
+        return float_divmod(x1, x2)
     return floor_divide(x1, x2), remainder(x1, x2)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from minijax.api.jit import eval_shape
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.composed.selecting import where as choose
 from minijax.control.fori import fori_loop
 from minijax.control.scan import scan
 from minijax.dispatch.jitted import jitted
@@ -17,15 +18,14 @@ from minijax.numpy import cumulating, reductions, special, ufuncs
 from minijax.numpy.creation import asarray, astype, zeros
 from minijax.numpy.indexing import getitem, update
 from minijax.numpy.logsumexp import shifted_sum
-from minijax.numpy.promote import arrays, check_arraylike, promote_args_inexact
 from minijax.numpy.reductions import Logical, Reducer
-from minijax.numpy.selecting import where as choose
 from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, ravel
 from minijax.numpy.taking import take
 from minijax.numpy.vectorizing import vectorize
 from minijax.ops import elementwise as lax, reduce as lax_reduce
 from minijax.ops.families import scalar_like
 from minijax.ops.moving import reshape
+from minijax.ops.promote import arrays, check_arraylike, promote_args_inexact
 from minijax.ops.shape import slice_in_dim
 
 

@@ -9,8 +9,8 @@ from minijax.api.vmap import vmap
 from minijax.base import tree
 from minijax.ir.types import typeof
 from minijax.numpy.creation import asarray
-from minijax.numpy.promote import check_ranks
 from minijax.ops.moving import expand_dims
+from minijax.ops.promote import check_ranks
 from minijax.ops.shape import broadcast_shapes, squeeze
 
 _CORE = r"\((?:\w+(?:,\w+)*)?\)"

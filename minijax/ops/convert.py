@@ -177,6 +177,17 @@ def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
     return value.item()
 
 
+def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` with this dtype and weakness; host arrays that have them stay host arrays."""
+    if isinstance(x, np.ndarray):
+        aval = typeof(x)
+        if aval.dtype == dtype and not weak_type:
+            return x
+    elif type(x) is int and x.bit_length() > 31:
+        dtypes.check_int_fits(x, dtypes.default_int_dtype())
+    return convert(x, dtype, weak_type)
+
+
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """`operand` as `new_dtype`, canonicalised, and never with a weak type. Raises ValueError for None."""
     if new_dtype is None:

@@ -7,9 +7,9 @@ import numpy as np
 
 from minijax.base import config, dims, dtypes
 from minijax.composed.random import random_bits_p, random_split_p
+from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.selecting import where
 from minijax.numpy.ufuncs import clip
 from minijax.ops import elementwise as ops, shape as shaping
 from minijax.ops.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient

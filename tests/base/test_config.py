@@ -15,7 +15,6 @@ from minijax.base.config import config, state
 
 BOTH = """
 import json, jax
-from minijax.base.config import config
 print(json.dumps([{n: str(v) for n, v in c.values.items()} for c in (jax.config, config)]))
 """
 

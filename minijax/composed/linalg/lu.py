@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache
-from minijax.composed.linalg.matrices import dot, from_front, over_batch, take_rows, tril, triu
+from minijax.composed.linalg.matrices import dot, over_batch, take_rows, tril, triu
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.composed.linalg.triangular import triangular_solve
 from minijax.control.custom_solve import linear_solve
 from minijax.dispatch.jitted import jitted
+from minijax.indexing.reading import from_front
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import trace_to_jaxpr

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.indexing.reading import from_front
 from minijax.ir.primitive import Axis
 from minijax.ir.types import typeof
 from minijax.ops import moving
 from minijax.ops.convert import convert
 from minijax.ops.dot import Precision, batch_matmul, dot_general
-from minijax.ops.elementwise import add, bitwise_or, conj, div, ge, lt, select
+from minijax.ops.elementwise import add, bitwise_or, conj, div, ge, select
 from minijax.ops.families import is_complex, scalar_like
 from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
 from minijax.ops.scatter import gather
@@ -79,11 +80,6 @@ def dot(x: Any, y: Any, precision: Precision | None = None) -> Any:
     n = typeof(x).ndim
     batch = tuple(range(n - 2))
     return dot_general(x, y, (((n - 1,), (n - 2,)), (batch, batch)), precision, typeof(x).dtype)
-
-
-def from_front(indices: Any, size: int) -> Any:
-    """Indices counted from the front."""
-    return select(lt(indices, scalar_like(indices, 0)), add(indices, scalar_like(indices, size)), indices)
 
 
 def take_rows(x: Any, indices: Any) -> Any:

@@ -4,10 +4,11 @@ from typing import Any
 
 from minijax.base import dtypes
 from minijax.composed.linalg.lu import lu, lu_solve
-from minijax.composed.linalg.matrices import adjoint, dot, from_front, over_batch, tril, triu, typed
+from minijax.composed.linalg.matrices import adjoint, dot, over_batch, tril, triu, typed
 from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.composed.linalg.triangular import triangular_solve
 from minijax.control.fori import fori_loop
+from minijax.indexing.reading import from_front
 from minijax.ir.types import Zero, typeof
 from minijax.ops import moving
 from minijax.ops.dot import Precision, dot_general

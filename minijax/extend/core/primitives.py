@@ -22,7 +22,7 @@ _FACE = Face(
         "minijax.control.checkpoint": "name_p remat_p",
         "minijax.control.custom": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
         "minijax.ops.random_bits": "threefry2x32_p",
-        "minijax.ops.refs": "get_p swap_p",
+        "minijax.composed.refs": "get_p swap_p",
         "minijax.ops.shape": "empty2_p",
         "minijax.ops.zeros": "add_jaxvals_p=add_any_p",
     },

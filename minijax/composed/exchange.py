@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, tree
-from minijax.base.lazy import defer
+from minijax.composed.cumulative import cumsum
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
 from minijax.ops import moving
@@ -16,9 +16,6 @@ from minijax.ops.elementwise import add, mul, select_n
 from minijax.ops.shape import iota
 from minijax.ops.varying import device_groups, names_of
 from minijax.ops.zeros import instantiate, zeros_like_aval
-
-_cumulative = defer("minijax.composed.cumulative")
-_indexing = defer("minijax.numpy.indexing")
 
 _INT32 = np.dtype(np.int32)
 _RAGGED = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
@@ -87,9 +84,7 @@ def _kept(ct: Any, starts: Any, sizes: Any) -> Any:
     """`ct` without the rows that were overwritten: `sizes` of them from `starts`."""
     aval = typeof(ct)
     mask = moving.full((aval.shape[0],), _INT32.type(0))
-    mask = _indexing.update(mask, starts, 1, "set")
-    mask = _indexing.update(mask, add(starts, sizes), -1, "add")
-    mask = _cumulative.cumsum(mask)
+    mask = cumsum(mask.at[starts].set(1).at[add(starts, sizes)].add(-1))
     if aval.ndim > 1:
         column = moving.expand_dims(mask, tuple(range(1, aval.ndim)))
         mask = moving.broadcast_in_dim(column, aval.shape, tuple(range(aval.ndim)))

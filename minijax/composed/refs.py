@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from minijax.base import tree
-from minijax.base.lazy import defer
+from minijax.indexing.language import Index, Slot, Span, Window, parse
+from minijax.indexing.reading import from_front
 from minijax.ir import state
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
@@ -19,10 +20,7 @@ from minijax.ops.elementwise import clamp
 from minijax.ops.indexing import Slice
 from minijax.ops.moving import full, held
 from minijax.run.array import ArrayImpl, copied
-
-_api = defer("minijax.api.vmap")
-_indexing = defer("minijax.numpy.indexing")
-_plans = defer("minijax.numpy.index_plans")
+from minijax.transforms.batch import batch_flat, place
 
 
 def _records() -> bool:
@@ -131,106 +129,49 @@ class Freeze(OfRefs):
         return self.bind_all(operands, {}), [None]
 
 
-class Span(NamedTuple):
-    """A slice in an index."""
-
-    start: int | None
-    stop: int | None
-    step: int | None
-
-
-class Operand(NamedTuple):
-    """An array in an index: operand number `n` after the reference and the value."""
-
-    n: int
-
-
-class Window(NamedTuple):
-    """A dynamic slice in an index, from an int or an operand."""
-
-    start: int | Operand
-    size: int
-    step: int
-
-
-def _packed(index: tuple, arrays: list) -> tuple:
-    """An index as something static with numbers for its arrays, which join `arrays`. True counts as 1."""
-
-    def item(x):
-        if isinstance(x, slice):
-            if x.step is not None and x.step < 1:
-                raise ValueError(f"slice must have a step >= 1 (found: {x.step})")
-            return Span(x.start, x.stop, x.step)
-        if type(x) is Slice:
-            start = item(x.start) if x.is_dynamic_start else int(x.start)
-            return Window(start, x.size.__index__(), x.stride)
-        if isinstance(x, bool | int):
-            return int(x)
-        if x is None or x is Ellipsis:
-            return x
-        arrays.append(x)
-        return Operand(len(arrays) - 1)
-
-    return tuple([item(part) for x in index for part in (_places(x) if _is_mask(x) else (x,))])
-
-
-def _is_mask(x: Any) -> bool:
-    return isinstance(x, np.ndarray | ArrayImpl) and x.dtype == np.bool_ and x.ndim > 0
-
-
-def _places(mask: Any) -> list[np.ndarray]:
-    return [places.astype(np.int32) for places in np.nonzero(np.asarray(mask))]
-
-
-def _unpacked(index: tuple, arrays: Sequence, shape: Sequence[int], clamps: bool = False) -> tuple:
-    """The index as NumPy has it; numbers beyond an axis, which traces let pass, mean its nearest element.
+def _items(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
+    """The index as a user writes it; ints beyond an axis, which traces let pass, mean its nearest element.
 
     With `clamps` so do dynamic slices, as they do anyhow where they are read.
     """
-    plain = Ellipsis not in index and None not in index
-    sizes = [*shape, *(None,) * len(index)] if plain else [None] * len(index)
+    is_plain = Ellipsis not in index.entries and None not in index.entries
 
-    def item(x, size):
-        if type(x) is Span:
-            return slice(*x)
-        if type(x) is Operand:
-            return arrays[x.n]
-        if type(x) is Window:
-            start = item(x.start, None)
-            if clamps and size:
-                low = _plans.from_front(convert(start, np.dtype(np.int32)), size)
-                start = clamp(np.int32(0), low, np.int32(size - (x.size - 1) * x.step - 1))
-            return Slice(start, x.size, x.step)
-        return min(max(x, -size), size - 1) if type(x) is int and size else x
+    def item(axis, e):
+        size = index.shape[axis] if is_plain else 0
+        if type(e) is int:
+            return min(max(e, -size), size - 1) if size else e
+        if type(e) is Window and clamps and size:
+            low = from_front(convert(arrays[e.place], np.dtype(np.int32)), size)
+            start = clamp(np.int32(0), low, np.int32(size - (e.size - 1) * e.step - 1))
+            return Slice(start, e.size, e.step)
+        return e if e is None or e is Ellipsis else e.item(arrays)
 
-    return tuple(map(item, index, sizes[: len(index)]))
+    return tuple([item(axis, e) for axis, e in index.places()])
 
 
-def _shown(index: tuple, shape: Sequence[int], names: Sequence[str]) -> str:
-    """An index on an array of `shape` as jaxprs print it."""
-    index = list(index)
-    named = sum(x is not None and x is not Ellipsis for x in index)
-    at = index.index(Ellipsis) if Ellipsis in index else len(index)
-    index[at : at + 1] = [Span(None, None, None)] * (len(shape) - named)
-    sizes = iter(shape)
+def _shown(index: Index, names: Sequence[str]) -> str:
+    """An index as jaxprs print it."""
 
-    def item(x):
-        size = None if x is None else next(sizes)
-        if type(x) is Span or type(x) is Window and type(x.start) is int:
-            start, count = _extent(x, size)
-            return f"{start or ''}:{start + count if start + count != size else ''}"
-        if type(x) is Window:
-            return f"{names[x.start.n]}:{names[x.start.n]}+{x.size}"
-        return names[x.n] if type(x) is Operand else str(x)
+    def item(axis, e):
+        if type(e) is Span:
+            stop = e.start + e.size
+            return f"{e.start or ''}:{stop if stop != index.shape[axis] else ''}"
+        if type(e) is Window:
+            return f"{names[e.place]}:{names[e.place]}+{e.size}"
+        return names[e.place] if type(e) is Slot else str(e)
 
-    return f"[{','.join(map(item, index))}]"
+    if _is_dots(index):
+        return f"[{','.join(':' * len(index.shape))}]"
+    return f"[{','.join(item(axis, e) for axis, e in index.places() if e is not Ellipsis)}]"
 
 
-def _extent(x: Any, size: int) -> tuple[int, int]:
-    if type(x) is Window:
-        return x.start, x.size
-    start, stop, step = slice(*x).indices(size)
-    return start, len(range(start, stop, step))
+def _is_dots(index: Index) -> bool:
+    """Whether the index is `...` alone."""
+    return index.entries == (Ellipsis,)
+
+
+def _is_whole(index: Index) -> bool:
+    return index.is_whole() and None not in index.entries
 
 
 class Indexed(OfRefs):
@@ -239,11 +180,8 @@ class Indexed(OfRefs):
     def text_of(self, eqn: JaxprEqn, name: Any, first: int) -> str:
         ref, arrays, path = eqn.invars[0], eqn.invars[first:], eqn.params["path"]
         names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
-        avals = [a.aval for a in arrays]
-        shapes = [_shape_of(ref.aval, path[:i], avals) for i in range(len(path))]
-        shown = [_shown(index, shape, names) for index, shape in zip(path, shapes, strict=True)]
-        whole = path in (((Ellipsis,),), ((),))
-        return f"{name(ref, False)}{'[...]' if whole else ''.join(shown)}"
+        is_dots = len(path) == 1 and _is_dots(path[0])
+        return name(ref, False) + ("[...]" if is_dots else "".join(_shown(index, names) for index in path))
 
     def batch(self, axis, operands, dims, *, path):
         raise _mixed(self.name, "vmapped", "an unbatched", typeof(operands[0]))
@@ -259,14 +197,16 @@ class Get(Indexed):
         return trace_to_jaxpr(read, [ref.inner_aval, *arrays], DebugInfo("get", "get"))[0].out_avals
 
     def done(self, ref, *arrays, path):
-        found = _read(ref._value, path, arrays)
+        value = _read(ref._value, path, arrays)
         # The user may donate or delete what was read.
-        return [copied(found) if found is ref._value and type(found) is ArrayImpl else found]
+        return [copied(value) if value is ref._value and type(value) is ArrayImpl else value]
 
     def batch(self, axis, operands, dims, *, path):
         whole = get(operands[0])
-        mapped = _api.vmap(lambda *arrays: _read(whole, path, arrays), tuple(dims[1:]), axis_size=axis.size)
-        return [mapped(*operands[1:])], [0]
+        unnamed = Axis(None, axis.size)
+        read = lambda *arrays: [_read(whole, path, arrays)]  # noqa: E731
+        (result,), (dim,) = batch_flat(read, unnamed, operands[1:], dims[1:])
+        return [place(result, dim, 0, unnamed)], [0]
 
     def show_eqn(self, eqn, name):
         return f"{name(eqn.outvars[0], True)} <- {self.text_of(eqn, name, 1)}"
@@ -274,7 +214,7 @@ class Get(Indexed):
 
 def _read(x, path, arrays):
     for index in path:
-        x = x if _is_whole(index) else _indexing.getitem(x, _unpacked(index, arrays, typeof(x).shape))
+        x = x if _is_whole(index) else held(x)[_items(index, arrays)]
     return x
 
 
@@ -285,16 +225,13 @@ def _updated(x, path, arrays, value, name):
         value, name = _updated(_read(x, (index,), arrays), rest, arrays, value, name), "set"
     if name == "set" and _is_whole(index):
         return value
-    return _indexing.update(x, _unpacked(index, arrays, typeof(x).shape, True), value, name)
+    view = held(x).at[_items(index, arrays, clamps=True)]
+    return view.set(value) if name == "set" else view.add(value)
 
 
 def _shape_of(ref, path, arrays):
     """The shape of what the indices name of a reference, by types."""
     return get_p.typed([ref, *arrays], dict(path=path))[0][0].shape
-
-
-def _is_whole(index: tuple) -> bool:
-    return all(x is Ellipsis or x == (None, None, None) for x in index)
 
 
 class Swap(Indexed):
@@ -422,36 +359,60 @@ def _placed(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     """A reference, the indices of a view of it and `idx`, and their arrays."""
     before, arrays = (ref._path, [*ref._arrays]) if type(ref) is TransformedRef else ((), [])
     shape = (ref if before else _checked(name, ref)).shape
-    given = idx if isinstance(idx, tuple) else (... if idx is None else idx,)
-    if any(map(_is_mask, given)) and not any(type(x) is Slice for x in given):
-        _plans.parse(given, shape)  # which raises IndexError for a mask of another shape
-    index = _packed(given, arrays)
-    _check_bounds(index, arrays, shape, eager=is_ref(ref) and not _records())
+    items = idx if isinstance(idx, tuple) else (... if idx is None else idx,)
+    if not items or len(items) == 1 and items[0] is Ellipsis:
+        index = Index(shape, (Ellipsis,))
+    else:
+        _check_bounds(items, shape, eager=is_ref(ref) and not _records())
+        index, operands = parse(tuple(map(_plain, items)), shape)
+        index = index.after(len(arrays)) if arrays else index
+        arrays += operands
     path = before if before and name != "ref_at" and _is_whole(index) else (*before, index)
     return ref.ref if before else ref, path, arrays
 
 
-def _check_bounds(index: tuple, arrays: Sequence, shape: Sequence[int], eager: bool) -> None:
-    places = [x for x in index if x is not None and x is not Ellipsis]
-    if len(places) > len(shape):
-        raise ValueError(f"`indices` must not be longer than `shape`: indices={index}, {shape=}")
-    if Ellipsis in index or None in index:
-        return
-    for x, n in zip(index, shape, strict=False):
-        if type(x) is Window:
-            first = x.start if type(x.start) is int else 0
-            if not 0 <= first <= n - x.size * (x.step or 1) + (x.step or 1) - 1:
-                raise ValueError(f"Out of bound slice: start={x.start}, size={x.size}, stride={x.step}, dim={n}.")
-        elif eager:
-            x = arrays[x.n] if type(x) is Operand else x
-            lowest = -n if type(x) is int else None
-            known = lowest is not None or isinstance(x, np.integer | ArrayImpl) and _is_whole_number(x)
-            if known and (int(x) >= n or lowest is not None and x < lowest):
-                raise ValueError(f"Out of bound indexer: idx={x}, dim={n}.")
+def _plain(item: Any) -> Any:
+    """An item of an index on a reference as on an array, where True is a new axis and no slice is an object."""
+    if isinstance(item, bool | np.bool_):
+        return int(item)
+    if type(item) is Slice and not item.is_dynamic_start and item.stride:
+        return slice(int(item.start), int(item.start) + item.size * item.stride, item.stride)
+    return item
 
 
-def _is_whole_number(x: Any) -> bool:
-    return not x.shape and np.issubdtype(x.dtype, np.integer)
+def _check_bounds(items: tuple, shape: Sequence[int], eager: bool) -> None:
+    axes = [_axes_of(item) for item in items]
+    if sum(axes) > len(shape):
+        raise ValueError(f"`indices` must not be longer than `shape`: indices={items}, {shape=}")
+    is_plain = not any(item is None or item is Ellipsis for item in items)
+    axis = 0
+    for item, count in zip(items, axes, strict=True):
+        axis = len(shape) - sum(axes) + axis if item is Ellipsis else axis
+        if isinstance(item, slice) and item.step is not None and item.step < 1:
+            raise ValueError(f"slice must have a step >= 1 (found: {item.step})")
+        if type(item) is Slice:
+            _check_slice(item, shape[axis])
+        elif eager and is_plain:
+            _check_int(item, shape[axis])
+        axis += count
+
+
+def _axes_of(item: Any) -> int:
+    """How many axes an item of an index stands for."""
+    is_mask = isinstance(item, np.ndarray | ArrayImpl) and item.dtype == np.bool_ and item.ndim > 0
+    return item.ndim if is_mask else int(item is not None and item is not Ellipsis)
+
+
+def _check_slice(s: Slice, size: int) -> None:
+    stride = s.stride or 1
+    if not 0 <= (0 if s.is_dynamic_start else s.start) <= size - s.size * stride + stride - 1:
+        raise ValueError(f"Out of bound slice: start={s.start}, size={s.size}, stride={s.stride}, dim={size}.")
+
+
+def _check_int(i: Any, size: int) -> None:
+    is_known = isinstance(i, np.integer | ArrayImpl) and not i.shape and np.issubdtype(i.dtype, np.integer)
+    if (isinstance(i, int) or is_known) and int(i) >= size or isinstance(i, int) and i < -size:
+        raise ValueError(f"Out of bound indexer: idx={i}, dim={size}.")
 
 
 def _fitted(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequence) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors
 from minijax.ir.types import is_value, offers_array, typeof, unwrapped, value_kinds
-from minijax.ops.convert import convert
+from minijax.ops.convert import as_type, convert
 from minijax.ops.shape import broadcast_shapes, broadcast_to_rank
 from minijax.run.array import Array
 
@@ -44,17 +44,6 @@ def check_no_float0(name: str, *args: Any) -> None:
             "they are not compatible with non-trivial vector spaces. No implicit dtype conversion is done. "
             "You can use np.zeros_like(arr, dtype=float) to cast a float0 array to a regular zeros array."
         )
-
-
-def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """`x` with this dtype and weakness; host arrays that have them stay host arrays."""
-    if isinstance(x, np.ndarray):
-        aval = typeof(x)
-        if aval.dtype == dtype and not weak_type:
-            return x
-    elif type(x) is int and x.bit_length() > 31:
-        dtypes.check_int_fits(x, dtypes.default_int_dtype())
-    return convert(x, dtype, weak_type)
 
 
 def promote_dtypes(*args: Any) -> list:

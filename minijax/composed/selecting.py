@@ -6,35 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, lazy
+from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.promote import arrays, check_arraylike, promote_dtypes
 from minijax.ops import elementwise as lax
 from minijax.ops.convert import cast
-from minijax.ops.families import const_like as like, is_complex
+from minijax.ops.families import const_like, is_complex
 from minijax.ops.moving import broadcast_to_shape
+from minijax.ops.promote import arrays, check_arraylike, promote_dtypes
 from minijax.ops.reduce import argmax
 from minijax.ops.shape import broadcast_shapes, stack
 
-_jnp: Any = lazy.defer("minijax.numpy")
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition holds, else `y`, broadcast together."""
+    return chosen(*arrays("where", condition, x, y))
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """As `numpy.where`; with the condition alone, `size` fixes the result's shape, padded by `fill_value`."""
-    if x is None and y is None:
-        (condition,) = arrays("where", condition)
-        return _jnp.nonzero(condition, size=size, fill_value=fill_value)
-    condition, x, y = arrays("where", condition, x, y)
-    if size is not None or fill_value is not None:
-        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
-    return _where(condition, x, y)
-
-
-@jitted()
-def _where(condition: Any, x: Any, y: Any) -> Any:
+@jitted("_where")
+def chosen(condition: Any, x: Any, y: Any) -> Any:
+    """As `where`, of values."""
     if typeof(condition).dtype != np.bool_:
-        condition = lax.ne(condition, like(condition, 0))
+        condition = lax.ne(condition, const_like(condition, 0))
     x, y = promote_dtypes(x, y)
     shape = broadcast_shapes(*(typeof(v).shape for v in (condition, x, y)))
     if typeof(condition).shape:
@@ -61,6 +54,6 @@ def _select(conditions: tuple, choices: tuple) -> Any:
     # A leading test that is never true stands for the default: argmax finds it where no other is.
     tests = promote_dtypes(*(broadcast_to_shape(c, shape) for c in (np.bool_(False), *conditions)))
     tests = stack(tests)
-    tests = lax.ne(tests, like(tests, 0)) if is_complex(tests) else cast(tests, np.dtype(bool))
+    tests = lax.ne(tests, const_like(tests, 0)) if is_complex(tests) else cast(tests, np.dtype(bool))
     first = argmax(tests, 0, dtypes.default_int_dtype())
     return lax.select_n(first, *(broadcast_to_shape(c, shape) for c in (default, *choices)))

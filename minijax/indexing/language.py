@@ -1,0 +1,302 @@
+"""What an index says: its parts, and how what a user writes is read as them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import dtypes, errors, tree
+from minijax.ir.trace import Tracer
+from minijax.ir.types import is_value, typeof, unwrapped
+from minijax.ops.indexing import Slice
+from minijax.ops.values import array_of
+from minijax.run.array import Array
+
+LARGEST_INT32 = np.iinfo(np.int32).max
+
+
+class Span(NamedTuple):
+    """A slice resolved against its axis: `size` elements from `start`, by `step`."""
+
+    start: int
+    size: int
+    step: int
+    limit: int
+
+    ready = True
+
+    def is_whole(self, size: int) -> bool:
+        """Whether it leaves out nothing of an axis of `size`."""
+        return self[:3] == (0, size, 1)
+
+    def positive(self, size: int) -> tuple[int, int, int]:
+        """Start, limit and stride of the same elements in ascending order, on an axis of `size`."""
+        if self.step > 0:
+            return self.start, max(self.start, self.limit), self.step
+        low = min(self.limit + 1 + (self.start - self.limit - 1) % -self.step, size)
+        return low, max(self.start + 1, low), -self.step
+
+    def item(self, operands: Sequence) -> slice:
+        """What a user writes for it."""
+        return slice(self.start, self.limit if self.limit >= 0 else None, self.step)
+
+
+class Slot(NamedTuple):
+    """An operand of the index; a `ready` one is known to lie in bounds."""
+
+    place: int
+    shape: tuple[int, ...]
+    ready: bool = False
+
+    def item(self, operands: Sequence) -> Any:
+        """What a user writes for it."""
+        return operands[self.place]
+
+
+class Window(NamedTuple):
+    """`size` elements from where an operand says, by `step`; a `ready` one is known to lie in bounds."""
+
+    place: int
+    size: int
+    ready: bool = True
+    step: int = 1
+
+    def is_whole(self, size: int) -> bool:
+        """Whether it is known to leave out nothing of an axis of `size`."""
+        return False
+
+    def item(self, operands: Sequence) -> Slice:
+        """What a user writes for it."""
+        return Slice(operands[self.place], self.size, self.step)
+
+
+def keeps_axis(entry: Any) -> bool:
+    """Whether an entry of an index leaves its axis in the result."""
+    return type(entry) is Span or type(entry) is Window
+
+
+class Options(NamedTuple):
+    """How a user wants an index to be taken."""
+
+    mode: Any = None
+    fill_value: Any = None
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+    wrap_negative_indices: bool = True
+
+
+PLAIN = Options()
+
+
+class Index(NamedTuple):
+    """The static part of an index on an array of `shape`, with axes of size 1 put in at `expanded`.
+
+    Its entries are ints, `Span`, `Slot`, `Window`, None and Ellipsis.
+    """
+
+    shape: tuple[int, ...]
+    entries: tuple
+    expanded: tuple[int, ...] = ()
+
+    def on_axes(self) -> list[tuple[int, Any]]:
+        """The entries that stand for an axis each, with its number."""
+        return list(enumerate(e for e in self.entries if e is not None and e is not Ellipsis))
+
+    def after(self, count: int) -> "Index":
+        """The same index with its operands behind `count` others."""
+        entries = [e._replace(place=e.place + count) if type(e) in (Slot, Window) else e for e in self.entries]
+        return self._replace(entries=tuple(entries))
+
+    def places(self) -> list[tuple[int, Any]]:
+        """All entries, each with the number of the axis that it stands for, or of the one before it."""
+        places, axis = [], -1
+        for e in self.entries:
+            axis += e is not None and e is not Ellipsis
+            places.append((axis, e))
+        return places
+
+    def has_arrays(self) -> bool:
+        """Whether an operand of rank above 0 is among the entries, which makes a gather of it."""
+        return any(type(e) is Slot and e.shape for e in self.entries)
+
+    def is_whole(self) -> bool:
+        """Whether the index leaves nothing out."""
+        return all(keeps_axis(e) and e.is_whole(self.shape[a]) for a, e in self.on_axes())
+
+
+# ---- parsing -----------------------------------------------------------------------------------------
+
+
+def _listed_items(index: Any) -> tuple:
+    if isinstance(index, list):
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use `arr[array(seq)]` "
+            "instead of `arr[seq]`. See https://github.com/jax-ml/jax/issues/4564 for more information."
+        )
+    return index if isinstance(index, tuple) else (index,)
+
+
+def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
+    """An index on an array of `shape` as its static part and its array operands.
+
+    Raises IndexError or TypeError for what is no index, or does not fit the shape.
+    """
+    items, expanded, operands = [], [], []
+    for i, item in enumerate(_listed_items(index)):
+        item = _read(item)
+        if type(item) is bool:
+            expanded.append(i)
+            item = np.arange(int(item))
+        is_mask = isinstance(item, np.ndarray) and item.dtype == np.bool_
+        items += _nonzero(item, i) if is_mask else [item]
+    for i in expanded:
+        shape = (*shape[:i], 1, *shape[i:])
+    entries, axis = [], 0
+    for item in _for_all_axes(items, shape, len(expanded)):
+        entries.append(_entry(item, axis, shape, operands))
+        axis += item is not None and item is not Ellipsis
+    parsed = Index(shape, tuple(entries), tuple(expanded))
+    if 0 in shape:
+        _check_scalars(parsed)
+    return parsed, operands
+
+
+def _for_all_axes(items: list, shape: tuple[int, ...], expanded: int) -> list:
+    """The items with slices put in for the axes that they leave out."""
+    used = sum(x is not None and x is not Ellipsis for x in items)
+    if used > len(shape):
+        raise IndexError(
+            f"Too many indices: array is {len(shape) - expanded}-dimensional, but {used - expanded} were indexed"
+        )
+    dots = [i for i, x in enumerate(items) if x is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    at = dots[0] + 1 if dots else len(items)
+    return [*items[:at], *[slice(None)] * (len(shape) - used), *items[at:]]
+
+
+def _check_scalars(index: Index) -> None:
+    # Beside an array of indices, a scalar is one of them, and may lie out of bounds.
+    if not index.has_arrays():
+        for axis, entry in index.on_axes():
+            if index.shape[axis] == 0 and type(entry) is not Span:
+                raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+
+
+class _MaskAxis(NamedTuple):
+    """Where a mask is true along one of its axes; the axis is number `k` of the mask, item `at` of the
+    index.
+    """
+
+    indices: np.ndarray
+    mask_shape: tuple
+    k: int
+    at: int
+
+
+def _nonzero(mask: np.ndarray, at: int) -> list:
+    return [_MaskAxis(indices, mask.shape, k, at) for k, indices in enumerate(np.nonzero(mask))]
+
+
+def _read(item: Any) -> Any:
+    """One item of an index: None, Ellipsis, a slice, an int, a bool, a mask or an array of integers."""
+    if type(item) is int and item.bit_length() > 31:
+        dtypes.check_int_fits(item, dtypes.default_int_dtype())
+    if item is None or item is Ellipsis or type(item) in (int, bool, slice, Slice):
+        return item
+    if isinstance(item, np.bool_):
+        return bool(item)
+    if isinstance(item, int | np.integer):
+        return int(item)
+    if isinstance(item, str):
+        raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
+    if isinstance(item, list | tuple):
+        item = _listed(item)
+    item = unwrapped(item)
+    if isinstance(item, Array | np.ndarray | float | complex | np.generic):
+        return _array(item)
+    if is_value(item):
+        return _array(array_of(item))
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean arrays are "
+        f"valid indices. Got {item!r}"
+    )
+
+
+def _listed(item: Any) -> Any:
+    """A list inside an index as an array; a mask stays on the host."""
+    leaves = tree.tree_leaves(item)
+    if leaves and not all(type(x) in (bool, np.bool_) for x in leaves):
+        return array_of(item)
+    return np.asarray(item, np.int32 if not leaves else np.bool_)
+
+
+def _array(item: Any) -> Any:
+    dtype = np.dtype(type(item)) if isinstance(item, float | complex) else item.dtype
+    if dtype == np.bool_:
+        value = _concrete(item)
+        return value if value.ndim else bool(value)
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtype}")
+    if isinstance(item, np.ndarray):
+        return item.astype(dtypes.canonicalize_dtype(dtype))
+    return item
+
+
+def _concrete(mask: Any) -> np.ndarray:
+    """The value of a boolean index, which decides the result's shape."""
+    if isinstance(mask, Tracer):
+        value = mask.concrete_value()
+        if value is None:
+            raise errors.NonConcreteBooleanIndexError(typeof(mask).str_short(True))
+        mask = value
+    return np.asarray(mask)
+
+
+def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
+    if item is None or item is Ellipsis:
+        return item
+    if type(item) is slice:
+        return _span(item, shape[axis], axis)
+    if type(item) is _MaskAxis:
+        first = axis - item.k
+        if item.mask_shape[item.k] != shape[axis]:
+            raise IndexError(
+                f"boolean index did not match shape of indexed array in index {item.at}: got "
+                f"{item.mask_shape}, expected {list(shape[first : first + len(item.mask_shape)])}"
+            )
+        item = item.indices.astype(np.int32)
+    if type(item) is Slice:
+        operands.append(item.start)
+        return Window(len(operands) - 1, item.size.__index__(), False, item.stride)
+    if isinstance(item, int):
+        if item.bit_length() <= 31:
+            return item
+        bounds = dtypes.iinfo(index_dtype(shape))
+        return min(max(item, bounds.min), bounds.max)  # out of bounds, as it was
+    operands.append(item)
+    return Slot(len(operands) - 1, typeof(item).shape)
+
+
+def index_dtype(shape: tuple[int, ...]) -> np.dtype:
+    """The dtype that counts the elements of any axis."""
+    return np.dtype(np.int64 if any(n > LARGEST_INT32 for n in shape) else np.int32)
+
+
+def _span(s: slice, size: int, axis: int) -> Span:
+    parts = []
+    for v in (s.start, s.stop, s.step):
+        if isinstance(v, Tracer) and v.concrete_value() is None:
+            raise IndexError(
+                f"Slice entries must be static integers. Got slice({s.start}, {s.stop}, {s.step}) at position {axis}"
+            )
+        if isinstance(v, float):
+            raise TypeError(f"{type(v).__name__!r} object cannot be interpreted as an integer")
+        if isinstance(v, str):
+            raise TypeError(f"slices must be of integers, got {v!r}")
+        parts.append(v if v is None else v.__index__())
+    start, stop, step = slice(*parts).indices(size)
+    step = min(max(step, -LARGEST_INT32), LARGEST_INT32) if size <= LARGEST_INT32 else step
+    return Span(start, len(range(start, stop, step)), step, stop)

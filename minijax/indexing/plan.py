@@ -1,0 +1,120 @@
+"""How an index is written as one gather or scatter."""
+
+from typing import Any, NamedTuple
+
+from minijax.base import cache
+from minijax.indexing.language import Index, Slot, Span, Window, keeps_axis
+from minijax.ops.indexing import GatherDimensionNumbers
+from minijax.ops.shape import broadcast_shapes
+
+
+class Part(NamedTuple):
+    """One column of the index vectors: the axis it is for, the entry its values come from, and their axes."""
+
+    axis: int
+    entry: Any
+    dims: tuple[int, ...]
+
+
+class Plan(NamedTuple):
+    """How an index is written as one gather; the `group` are the entries that broadcast together."""
+
+    group: tuple[tuple[int, Any], ...]
+    group_shape: tuple[int, ...]
+    parts: tuple[Part, ...]
+    index_shape: tuple[int, ...]
+    slice_sizes: tuple[int, ...]
+    offset_dims: tuple[int, ...]
+    collapsed: tuple[int, ...]
+    gathered: tuple[int, ...]
+    turned: tuple[int, ...]
+    added: tuple[int, ...]
+
+    @property
+    def members(self) -> tuple[tuple[int, Any], ...]:
+        """The ints and operands that count elements, with their axes."""
+        return self.group or tuple((p.axis, p.entry) for p in self.parts if not keeps_axis(p.entry))
+
+    @property
+    def numbers(self) -> GatherDimensionNumbers:
+        return GatherDimensionNumbers(self.offset_dims, self.collapsed, tuple(p.axis for p in self.parts))
+
+    @property
+    def result(self) -> tuple[int, ...]:
+        """The shape of what the index names, axes of None included."""
+        sizes = iter(self.gathered)
+        return tuple(1 if i in self.added else next(sizes) for i in range(len(self.gathered) + len(self.added)))
+
+
+class _Layout:
+    """A plan in the making: the axes of the result, in order, each as its kind and size."""
+
+    def __init__(self, shape: tuple[int, ...], group: tuple):
+        self.shape, self.group = shape, group
+        self.group_shape = broadcast_shapes(*(e.shape for _, e in group if type(e) is Slot)) if group else ()
+        self.parts: list[Part] = []
+        self.out: list[tuple[str, int]] = []
+        self.windows: dict[int, int] = {}
+        self.turned: list[int] = []
+
+    def index_axes(self) -> int:
+        return sum(kind == "index" for kind, _ in self.out)
+
+    def put_group(self) -> None:
+        """The axes that the group broadcasts to."""
+        first = self.index_axes()
+        dims = tuple(range(first, first + len(self.group_shape)))
+        self.parts += [Part(axis, e, dims) for axis, e in self.group]
+        self.out += [("index", n) for n in self.group_shape]
+
+    def put_span(self, axis: int, e: Span | Window) -> None:
+        if e.step == 1:
+            if not e.is_whole(self.shape[axis]):
+                self.parts.append(Part(axis, e, ()))
+            self.windows[axis] = e.size
+            self.out.append(("window", e.size))
+            return
+        if e.step < 0:
+            self.turned.append(sum(kind != "new" for kind, _ in self.out))
+        self.parts.append(Part(axis, e, (self.index_axes(),)))
+        self.out.append(("index", e.size))
+
+    def finished(self) -> Plan:
+        gathered = [(kind, n) for kind, n in self.out if kind != "new"]
+        axes = range(len(self.shape))
+        return Plan(
+            self.group,
+            self.group_shape,
+            tuple(self.parts),
+            index_shape=tuple(n for kind, n in gathered if kind == "index"),
+            slice_sizes=tuple(self.windows.get(a, 1) for a in axes),
+            offset_dims=tuple(i for i, (kind, _) in enumerate(gathered) if kind == "window"),
+            collapsed=tuple(a for a in axes if a not in self.windows),
+            gathered=tuple(n for _, n in gathered),
+            turned=tuple(self.turned),
+            added=tuple(i for i, (kind, _) in enumerate(self.out) if kind == "new"),
+        )
+
+
+@cache.cache
+def plan(index: Index) -> Plan:
+    """The gather that an index means; arrays, with the ints beside them, broadcast together.
+
+    Their axes come first in the result where slices or new axes part them, as in NumPy.
+    """
+    places = index.places()
+    members = [i for i, (_, e) in enumerate(places) if type(e) in (int, Slot)]
+    layout = _Layout(index.shape, tuple(places[i] for i in members) if index.has_arrays() else ())
+    in_front = layout.group and members[-1] - members[0] != len(members) - 1
+    if in_front:
+        layout.put_group()
+    for i, (axis, e) in enumerate(places):
+        if e is None:
+            layout.out.append(("new", 1))
+        elif keeps_axis(e):
+            layout.put_span(axis, e)
+        elif i in members and not layout.group:
+            layout.parts.append(Part(axis, e, ()))
+        elif layout.group and not in_front and i == members[0]:
+            layout.put_group()
+    return layout.finished()

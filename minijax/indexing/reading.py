@@ -1,0 +1,220 @@
+"""The operations that read an array, and update it, by an index."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes, errors
+from minijax.indexing.language import Index, Options, Slot, Span, Window, index_dtype, keeps_axis
+from minijax.indexing.plan import Plan, plan
+from minijax.ir.types import ShapedArray, typeof
+from minijax.ops import moving, scatter as lax_scatter, shape as lax_shape
+from minijax.ops.convert import as_type, convert
+from minijax.ops.elementwise import add, lt, mul, select_n
+from minijax.ops.index import dynamic_slice
+from minijax.ops.promote import promote_dtypes
+from minijax.ops.scatter import FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherScatterMode
+from minijax.ops.values import array_of
+from minijax.run.array import Array
+
+# ---- reading -----------------------------------------------------------------------------------------
+
+
+def read(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
+    """The elements of `x` that a parsed index names."""
+    filling = options.mode is not None and GatherScatterMode.from_any(options.mode) is FILL_OR_DROP
+    if index.is_whole():
+        return _finished(x if isinstance(x, Array) else array_of(x), index)
+    if filling or index.has_arrays():
+        return _gathered(x, operands, index, options)
+    on_axes = index.on_axes()
+    if all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
+        return _finished(_sliced(x, index), index)
+    if any(keeps_axis(e) and abs(e.step) != 1 for _, e in on_axes):
+        return _gathered(x, operands, index, options)
+    return _finished(_slid(x, operands, index, options), index)
+
+
+def _is_static(entry: Any, size: int, wraps: bool) -> bool:
+    if type(entry) is int:
+        return (-size if wraps else 0) <= entry < size
+    return type(entry) is Span
+
+
+def _sliced(x: Any, index: Index) -> Any:
+    windows = [
+        e.positive(index.shape[a]) if type(e) is Span else (e % index.shape[a], e % index.shape[a] + 1, 1)
+        for a, e in index.on_axes()
+    ]
+    if all(w == (0, n, 1) for w, n in zip(windows, index.shape, strict=True)):
+        return x
+    starts, limits, strides = zip(*windows, strict=True)
+    return lax_shape.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
+
+
+def _slid(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
+    entries = [e for _, e in index.on_axes()]
+    if len(entries) == 1 and type(entries[0]) is Slot:
+        (slot,) = entries
+        wraps = options.wrap_negative_indices and not slot.ready
+        return dynamic_slice(x, [operands[slot.place]], [1], allow_negative_indices=wraps)
+    dtype = index_dtype(index.shape)
+    starts = [_start(e, n, operands, dtype) for e, n in zip(entries, index.shape, strict=True)]
+    sizes = [e.size if keeps_axis(e) else 1 for e in entries]
+    if options.wrap_negative_indices and not all(type(e) is not int and e.ready for e in entries):
+        starts = [from_front(s, n) for s, n in zip(starts, index.shape, strict=True)]
+    return dynamic_slice(x, starts, sizes, allow_negative_indices=False)
+
+
+def _start(e: Any, size: int, operands: Sequence, dtype: np.dtype) -> Any:
+    if type(e) in (Slot, Window):
+        return as_type(operands[e.place], dtype)
+    return np.asarray(e if type(e) is int else e.positive(size)[0]).astype(dtype)[()]
+
+
+def _finished(x: Any, index: Index) -> Any:
+    """What is left to do after a slice: turn axes round, drop those of ints, add those of None."""
+    on_axes = index.on_axes()
+    turned = tuple(a for a, e in on_axes if type(e) is Span and e.step < 0)
+    dropped = tuple(a for a, e in on_axes if not keeps_axis(e))
+    x = lax_shape.rev(x, turned) if turned else x
+    x = lax_shape.squeeze(x, dropped) if dropped else x
+    remaining = [e for e in index.entries if e is None or keeps_axis(e)]
+    return moving.expand_dims(x, tuple(i for i, e in enumerate(remaining) if e is None))
+
+
+def from_front(i: Any, size: int) -> Any:
+    """An index counted from the front, by operations; a numpy value is compared at once."""
+    dtype = typeof(i).dtype
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return i
+    if size > dtypes.iinfo(dtype).max:
+        i, dtype = convert(i, np.dtype(np.int32)), np.dtype(np.int32)
+    below = i < 0 if isinstance(i, np.ndarray) else lt(i, dtype.type(0))
+    return select_n(below, i, add(i, size if typeof(i).weak_type else dtype.type(size)))
+
+
+# ---- index vectors -----------------------------------------------------------------------------------
+
+
+def _index_vectors(p: Plan, shape: tuple, operands: Sequence, wraps: bool) -> Any:
+    """The index vectors of a plan, along the last axis of one array."""
+    dtype = index_dtype(shape)
+    members = {axis: _member(e, shape[axis], operands, wraps) for axis, e in p.members}
+    columns = []
+    for part in p.parts:
+        if p.group and part.axis == p.group[0][0]:
+            members = _broadcast_together(members, p.group_shape, dtype)
+        column = members[part.axis] if part.axis in members else _column(part.entry, operands, dtype)
+        column = dtype.type(column) if type(column) is int else column
+        columns.append(_as_index(column, dtype, typeof(column).ndim))
+    if not columns:
+        return np.zeros(0, dtype)
+    wide = (*p.index_shape, 1)
+    columns = [moving.broadcast_in_dim(c, wide, part.dims) for c, part in zip(columns, p.parts, strict=True)]
+    return lax_shape.concatenate(columns, len(p.index_shape))
+
+
+def _member(e: int | Slot, size: int, operands: Sequence, wraps: bool) -> Any:
+    if type(e) is int:
+        return e + size if wraps and e < 0 else e
+    return from_front(operands[e.place], size) if wraps and not e.ready else operands[e.place]
+
+
+def _broadcast_together(members: dict[int, Any], shape: tuple, dtype: np.dtype) -> dict[int, Any]:
+    ranks = [typeof(v).ndim for v in members.values()]
+    wide = [moving.broadcast_to_shape(v, shape) for v in members.values()]
+    columns = [_as_index(v, dtype, rank) for v, rank in zip(wide, ranks, strict=True)]
+    return dict(zip(members, columns, strict=True))
+
+
+def _as_index(x: Any, dtype: Any, rank: int) -> Any:
+    """`x` with this dtype; what was of a rank above 0 may stay weak."""
+    return x if rank and isinstance(x, Array) and typeof(x).dtype == dtype else as_type(x, dtype)
+
+
+def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
+    """Where a slice starts, or by another step than 1 all its indices, in ascending order."""
+    start = dtype.type(e.start) if type(e) is Span else as_type(operands[e.place], dtype)
+    if e.step == 1:
+        return start
+    indices = add(start, mul(dtype.type(e.step), lax_shape.iota(dtype, e.size)))
+    return lax_shape.rev(indices, (0,)) if e.step < 0 else indices
+
+
+# ---- gather and scatter ------------------------------------------------------------------------------
+
+
+def _flags(p: Plan, options: Options) -> dict:
+    """Index vectors made of scalars and slices alone are sorted and unique."""
+    return dict(
+        indices_are_sorted=not p.group or options.indices_are_sorted,
+        unique_indices=not p.group or options.unique_indices,
+    )
+
+
+def _gathered(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
+    p = plan(index)
+    vectors = _index_vectors(p, index.shape, operands, options.wrap_negative_indices)
+    x = moving.expand_dims(x, index.expanded)
+    if prod(p.gathered) == 0:
+        aval = typeof(x)
+        return moving.full(p.result, np.zeros((), aval.dtype)[()], aval.weak_type)
+    mode = PROMISE_IN_BOUNDS if options.mode is None else options.mode
+    elements = lax_scatter.gather(
+        x, vectors, p.numbers, p.slice_sizes, mode=mode, fill_value=options.fill_value, **_flags(p, options)
+    )
+    elements = lax_shape.rev(elements, p.turned) if p.turned else elements
+    return moving.expand_dims(elements, p.added)
+
+
+def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Options, update: Callable) -> Any:
+    """`x` with what an index names updated by `update`, a scatter of lax."""
+    aval, p = typeof(x), plan(index)
+    vectors = _index_vectors(p, index.shape, operands, options.wrap_negative_indices)
+    if prod(p.gathered) == 0:
+        return x
+    mode = FILL_OR_DROP if options.mode is None else GatherScatterMode.from_any(options.mode)
+    values = moving.full(p.result, np.zeros((), aval.dtype)[()]) if values is None else values
+    x, values = _one_type(x, values)
+    values = _broadcast_values(values, p.result)
+    values = lax_shape.squeeze(values, p.added) if p.added else values
+    values = lax_shape.rev(values, p.turned) if p.turned else values
+    numbers = lax_scatter.scatter_numbers(p.numbers)
+    x = moving.expand_dims(x, index.expanded)
+    x = update(x, vectors, values, numbers, mode=mode, **_flags(p, options))
+    x = lax_shape.squeeze(x, index.expanded) if index.expanded else x
+    return convert(x, aval.dtype, aval.weak_type)
+
+
+def _one_type(x: Any, values: Any) -> Sequence:
+    aval, of_values = typeof(x), typeof(values)
+    if dtypes.is_extended(aval.dtype):
+        if of_values.dtype != aval.dtype:
+            raise TypeError(f"at[].set: an array of {aval.dtype} cannot take values of {of_values.dtype}")
+        return x, values
+    dtype, _ = dtypes.promote(dtypes.typed(x), dtypes.typed(values))
+    if dtype != aval.dtype:
+        errors.warn(
+            f"scatter inputs have incompatible types: cannot safely cast value from dtype={of_values.dtype} to "
+            f"dtype={aval.dtype} with "
+            f"jax_numpy_dtype_promotion={dtypes.config.state().numpy_dtype_promotion}. In "
+            "future JAX releases this will result in an error.",
+            FutureWarning,
+        )
+    return promote_dtypes(x, values)
+
+
+def _broadcast_values(values: Any, shape: tuple) -> Any:
+    have = typeof(values).shape
+    if len(have) > len(shape):
+        raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}")
+    if any(n not in (1, m) for n, m in zip(have, shape[len(shape) - len(have) :], strict=True)):
+        raise ValueError(
+            "Incompatible types for broadcasting: at[] was given values of "
+            f"type={typeof(values).str_short()} and "
+            f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}"
+        )
+    return moving.broadcast_to_shape(values, shape)
