@@ -20,7 +20,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
+import raising
 
 SHORT_NAMES = {"jnp": "numpy"}
 FLOAT0 = np.dtype([("float0", np.void, 0)])
@@ -47,9 +47,11 @@ def theirs() -> ModuleType:
 
 
 def run_on(namespace: ModuleType, program: Callable) -> Any:
-    """What the program gives with the parameters that it names taken from `namespace`."""
+    """What the program gives with the parameters that it names, but for those with defaults, from `namespace`."""
     given = {}
-    for name in inspect.signature(program).parameters:
+    for name, parameter in inspect.signature(program).parameters.items():
+        if parameter.default is not parameter.empty:
+            continue
         submodule = SHORT_NAMES.get(name, name)
         given[name] = namespace if name == "jax" else importlib.import_module(f"{namespace.__name__}.{submodule}")
     return program(**given)
@@ -413,40 +415,46 @@ def _reached(symbols: dict[str, str]) -> list[str]:
 # Tiers
 
 
+LISTED, EITHER = "listed", "either"
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     """A program that gives a function, its arguments, and what may differ and why.
 
-    Both sides may raise the same only where `may_raise` says so: a misspelt program would pass.
+    Whether both sides raise is known beforehand, for a misspelt program raises on both: never, always (True), where
+    raising.txt lists the case (LISTED), or, of random programs and of calls that are refused elsewhere, as it comes
+    (EITHER).
     """
 
     name: str
     program: Callable
     args: tuple = ()
-    may_raise: bool = False
+    raises: bool | str = dataclasses.field(default=False, kw_only=True)
     tolerance: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
-def sampled(name: str) -> bool:
-    """Whether the case belongs to this run's tenth; in the full tier all do."""
-    return (
-        os.environ.get("MINIJAX_TEST_TIER") == "full"
-        or zlib.crc32(f"{os.environ.get('MINIJAX_TEST_SEED', '0')}:{name}".encode()) % 10 == 0
-    )
+def sampled(name: str, one_in: int = 10, of: str = "") -> bool:
+    """Whether what is named belongs to this run's share, which the seed draws anew; in the full tier all does.
+
+    Shares of different things are drawn apart where `of` differs.
+    """
+    seed = os.environ.get("MINIJAX_TEST_SEED", "0")
+    return os.environ.get("MINIJAX_TEST_TIER") == "full" or zlib.crc32(f"{seed}:{of}{name}".encode()) % one_in == 0
 
 
 def check(case: Case, tier: str = "text", jaxpr: bool = True) -> None:
     """Compare types and texts; values where the texts differ, in this run's tenth, or in tier "full"."""
-    if _same_so_far(case, jaxpr) and not sampled(case.name) and tier != "full":
+    if not _is_left(case, tier, jaxpr):
         return
     results = [outcome(lambda side=side: _run_jitted(side, [case])[0]) for side in (ours(), theirs())]
     _same_results(*results, case)
 
 
-def same(program: Callable, may_raise: bool = False, **tolerance: Any) -> None:
-    """Compare what a program itself gives on both sides: a value, or where allowed an error."""
+def same(program: Callable, raises: bool | str = False, **tolerance: Any) -> None:
+    """Compare what a program itself gives on both sides: a value, or an error; a listed one is named by its test."""
     results = [outcome(lambda side=side: run_on(side, program)) for side in (ours(), theirs())]
-    _same_results(*results, Case("program", program, (), may_raise, tolerance))
+    _same_results(*results, Case(raising.place()[1], program, raises=raises, tolerance=tolerance))
 
 
 def check_eager(case: Case) -> None:
@@ -484,7 +492,7 @@ def sweep(cases: Sequence[Case], tier: str = "text", jaxpr: bool = True, group: 
     failures, waiting = [], []
     for case in cases:
         try:
-            if not _same_so_far(case, jaxpr) or sampled(case.name) or tier == "full":
+            if _is_left(case, tier, jaxpr):
                 waiting.append(case)
         except Mismatch as difference:
             failures.append(f"{case.name}: {difference}")
@@ -506,7 +514,7 @@ def _differing(cases: Sequence[Case]) -> list[str]:
             _same_case_raised(*results, cases[0])
         else:
             for case, *values in zip(cases, *(result.value for result in results), strict=True):
-                same_value(*values, **case.tolerance)
+                _same_returned(*values, case)
     except Mismatch as difference:
         if len(cases) > 1:
             return [failure for case in cases for failure in _differing([case])]
@@ -523,24 +531,25 @@ def _run_jitted(namespace: ModuleType, cases: Sequence[Case]) -> list:
     return namespace.jit(together)(*(placed(namespace, case.args) for case in cases))
 
 
-def _same_so_far(case: Case, jaxpr: bool) -> bool:
-    """Require equal types and jaxprs, or equal errors; say whether no value is left to compare."""
+def _is_left(case: Case, tier: str, jaxpr: bool) -> bool:
+    """Require equal types, jaxprs and texts, or equal errors; say whether values are to be compared."""
     sides = ours(), theirs()
     functions = [outcome(lambda side=side: run_on(side, case.program)) for side in sides]
     if any(function.error for function in functions):
         _same_case_raised(*functions, case)
-        return True
+        return False
     calls = [(side, function.value, case.args) for side, function in zip(sides, functions, strict=True)]
     for step in (_types, jaxpr_text, lowered_text) if jaxpr else (_types, lowered_text):
         results = [outcome(lambda call=call, step=step: step(*call)) for call in calls]
         if any(result.error for result in results):
             _same_case_raised(*results, case)
-            return True
+            return False
         if step is _types:
             same_value(*(result.value for result in results))
         elif step is jaxpr_text:
             same_lines("jaxpr", *(result.value for result in results))
-    return results[0].value == results[1].value
+    # What is to raise and has not may do so when it is compiled.
+    return results[0].value != results[1].value or tier == "full" or sampled(case.name) or _is_to_raise(case)
 
 
 def _types(namespace: ModuleType, function: Callable, args: Any) -> Any:
@@ -548,215 +557,27 @@ def _types(namespace: ModuleType, function: Callable, args: Any) -> Any:
 
 
 def _same_case_raised(ours: Outcome, theirs: Outcome, case: Case) -> None:
-    is_slip = isinstance(theirs.error, AttributeError | NameError | ImportError)
+    is_slip = isinstance(theirs.error, AttributeError | NameError | ImportError | SyntaxError)
     is_slip &= "unbound axis name" not in str(theirs.error)
-    if theirs.error and (is_slip or not case.may_raise):
+    if theirs.error and (is_slip or not case.raises):
         raise theirs.error
     _same_raised(ours, theirs)
+    if case.raises == LISTED:
+        what = f"{raising.place()[0]}: raising.txt does not list that {case.name!r} raises"
+        require(raising.allowed(case.name, theirs.error), what, repr(ours.error), repr(theirs.error))
+
+
+def _is_to_raise(case: Case) -> bool:
+    return raising.listed(case.name) if case.raises == LISTED else case.raises is True
+
+
+def _same_returned(ours: Any, theirs: Any, case: Case) -> None:
+    require(not _is_to_raise(case), f"{raising.place()[0]}: {case.name!r} is to raise", ours, theirs)
+    same_value(ours, theirs, **case.tolerance)
 
 
 def _same_results(ours: Outcome, theirs: Outcome, case: Case) -> None:
     if ours.error or theirs.error:
         _same_case_raised(ours, theirs, case)
     else:
-        same_value(ours.value, theirs.value, **case.tolerance)
-
-
-# Programs by transforms
-
-_Function = Callable[..., Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class Transform:
-    """What becomes of a function, for arguments like `args`, and what becomes of the arguments."""
-
-    function: Callable[[ModuleType, _Function, tuple], _Function]
-    arguments: Callable[[tuple], tuple] = lambda args: args
-
-
-def then(outer: Transform, inner: Transform) -> Transform:
-    """`outer` of `inner`."""
-
-    def function(jax: ModuleType, f: _Function, args: tuple) -> _Function:
-        return outer.function(jax, inner.function(jax, f, args), inner.arguments(args))
-
-    return Transform(function, lambda args: outer.arguments(inner.arguments(args)))
-
-
-def is_inexact(leaf: Any) -> bool:
-    name = str(leaf.dtype) if hasattr(leaf, "dtype") else type(leaf).__name__
-    return name.startswith(("float", "bfloat", "complex"))
-
-
-def _map(change: Callable, args: Any) -> Any:
-    return _tree_util("jax").tree_map(change, args)
-
-
-def inexact_argnums(args: tuple) -> tuple[int, ...]:
-    """The arguments that derivatives are taken by; the first one, as jax's default is, where none will do."""
-    inexact = [i for i, arg in enumerate(args) if all(map(is_inexact, _tree_util("jax").tree_leaves(arg)))]
-    return tuple(inexact) or (0,)
-
-
-def _loss(jax: ModuleType, f: _Function) -> _Function:
-    """The sum of the inexact results of `f`; a result without any is left for the derivative to reject."""
-
-    def loss(*args: Any) -> Any:
-        results = jax.tree_util.tree_leaves(f(*args))
-        reals = [jax.numpy.real(r) if jax.numpy.iscomplexobj(r) else r for r in results if is_inexact(r)]
-        return functools.reduce(lambda a, b: a + b, map(jax.numpy.sum, reals)) if reals else results[0]
-
-    return loss
-
-
-def _by_argnums(f: _Function, args: tuple, argnums: tuple[int, ...]) -> tuple[_Function, list]:
-    """`f` as a function of the arguments at `argnums`, and those arguments."""
-
-    def partial(*chosen: Any) -> Any:
-        given = dict(zip(argnums, chosen, strict=True))
-        return f(*(given.get(i, arg) for i, arg in enumerate(args)))
-
-    return partial, [args[i] for i in argnums]
-
-
-def _with_tangents(args: tuple) -> tuple:
-    def tangent(x: Any) -> Any:
-        if not is_inexact(x):
-            return np.zeros(np.shape(x), FLOAT0)
-        return x * 0.5 + 0.25 if isinstance(x, float | complex) else (x * 0.5 + 0.25).astype(x.dtype)
-
-    return args, [_map(tangent, args[i]) for i in inexact_argnums(args)]
-
-
-def _batched(args: tuple) -> tuple:
-    """Three of each argument, with the values of each in another order."""
-    narrow = {float: np.float32, int: np.int32, complex: np.complex64}
-    return _map(lambda x: np.stack([np.roll(np.asarray(x, narrow.get(type(x))), i) for i in range(3)]), args)
-
-
-def _derivative(order: str) -> Transform:
-    return Transform(lambda jax, f, args: getattr(jax, order)(_loss(jax, f), argnums=inexact_argnums(args)))
-
-
-def _jvp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
-    def pushed(args: tuple, tangents: list) -> Any:
-        g, chosen = _by_argnums(f, args, argnums)
-        return jax.jvp(g, tuple(chosen), tuple(tangents))
-
-    argnums = inexact_argnums(args)
-    return pushed
-
-
-def _linearize(jax: ModuleType, f: _Function, args: tuple) -> _Function:
-    def linearized(args: tuple, tangents: list) -> Any:
-        g, chosen = _by_argnums(f, args, argnums)
-        results, push = jax.linearize(g, *chosen)
-        return results, push(*tangents)
-
-    argnums = inexact_argnums(args)
-    return linearized
-
-
-def _vjp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
-    def cotangent(r: Any) -> Any:
-        return jax.numpy.ones_like(r) if is_inexact(r) else np.zeros(np.shape(r), FLOAT0)
-
-    def pulled(*args: Any) -> Any:
-        g, chosen = _by_argnums(f, args, argnums)
-        results, pull = jax.vjp(g, *chosen)
-        return results, pull(jax.tree_util.tree_map(cotangent, results))
-
-    argnums = inexact_argnums(args)
-    return pulled
-
-
-def _jacobians(jax: ModuleType, f: _Function, args: tuple) -> _Function:
-    argnums = inexact_argnums(args)
-    return jax.jacfwd(jax.jacrev(f, argnums=argnums), argnums=argnums)
-
-
-def _transforms() -> dict[str, Transform]:
-    jit = Transform(lambda jax, f, args: jax.jit(f))
-    vmap = Transform(lambda jax, f, args: jax.vmap(f), _batched)
-    grad = _derivative("grad")
-    jvp = Transform(_jvp, _with_tangents)
-    checkpoint = Transform(lambda jax, f, args: jax.checkpoint(f))
-    return {
-        "plain": Transform(lambda jax, f, args: f),
-        "jit": jit,
-        "grad": grad,
-        "value_and_grad": _derivative("value_and_grad"),
-        "jvp": jvp,
-        "vjp": Transform(_vjp),
-        "linearize": Transform(_linearize, _with_tangents),
-        "vmap": vmap,
-        "vmap_of_grad": then(vmap, grad),
-        "vmap_of_vmap": then(vmap, vmap),
-        "grad_of_vmap": then(grad, vmap),
-        "jvp_of_grad": then(jvp, grad),
-        "jit_of_grad": then(jit, grad),
-        "jit_of_vmap_of_jvp": then(jit, then(vmap, jvp)),
-        "hessian": _derivative("hessian"),
-        "jacfwd_of_jacrev": Transform(_jacobians),
-        "checkpoint": checkpoint,
-        "grad_of_checkpoint": then(grad, checkpoint),
-    }
-
-
-TRANSFORMS = _transforms()
-MATRIX = tuple(TRANSFORMS)
-
-
-def _vmap(places: Callable[[tuple], tuple]) -> Transform:
-    """`vmap` with the axes that `places` gives for arguments like `args`."""
-
-    def arguments(args: tuple) -> tuple:
-        def along(x: Any, axis: int | None) -> Any:
-            return x if axis is None else _map(lambda a: np.moveaxis(a, 0, axis), _batched(x))
-
-        return tuple(map(along, args, places(args)))
-
-    return Transform(lambda jax, f, args: jax.vmap(f, places(args)), arguments)
-
-
-def vmap_along(axis: int) -> Transform:
-    """`vmap` of all arguments along an axis, or their last where they have fewer."""
-    return _vmap(lambda args: tuple(min(axis, np.ndim(x)) for x in args))
-
-
-def vmap_of_one(number: int, axis: int) -> Transform:
-    """`vmap` of one argument along an axis, or its last where it has fewer."""
-    return _vmap(lambda args: tuple(min(axis, np.ndim(x)) if i == number else None for i, x in enumerate(args)))
-
-
-def _more() -> dict[str, Transform]:
-    of = {f"vmap_of_{name}": then(TRANSFORMS["vmap"], TRANSFORMS[name]) for name in ("jvp", "vjp")}
-    all_along = {f"vmap_along_{axis}": vmap_along(axis) for axis in (1, 2)}
-    one = {f"vmap_{number}_along_{axis}": vmap_of_one(number, axis) for number in range(5) for axis in range(5)}
-    return of | all_along | one
-
-
-TRANSFORMS |= _more()
-
-
-def matrix(cases: Sequence[Case], transforms: Sequence[str] = MATRIX) -> list:
-    """A pytest parameter for every case under every transform; the test passes it to `check`."""
-    cells = [transformed(case, name) for case in cases for name in transforms]
-    return [pytest.param(cell, id=cell.name) for cell in cells]
-
-
-def transformed(case: Case, name: str) -> Case:
-    """The case under a transform; where jax raises, minijax must raise the same."""
-    transform = TRANSFORMS[name]
-
-    def program(jax: ModuleType) -> _Function:
-        return transform.function(jax, run_on(jax, case.program), case.args)
-
-    return dataclasses.replace(
-        case,
-        name=f"{case.name}-{name}",
-        program=program,
-        args=transform.arguments(case.args),
-        may_raise=case.may_raise or name != "plain",
-    )
+        _same_returned(ours.value, theirs.value, case)

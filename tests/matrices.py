@@ -62,4 +62,4 @@ def _lowered(side: Any, c: Case, platform: str) -> str:
 
 def same_refusals(cases: list[Case]) -> None:
     """Requires that both sides refuse the arguments, in one way."""
-    sweep([Case(c.name, c.program, c.args, may_raise=True) for c in cases])
+    sweep([Case(c.name, c.program, c.args, raises=True) for c in cases])

@@ -6,7 +6,9 @@ import compare
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, Mismatch, same_error, same_value
+import raising
+import transform_matrix
+from compare import LISTED, Case, Mismatch, same_error, same_value
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -219,7 +221,7 @@ def test_programs_are_compared_by_the_value_they_give():
     compare.same(
         lambda jax: np.float32(1 if jax is compare.ours() else 1 + 1e-6), rtol=1e-5, why="two orders of one sum"
     )
-    compare.same(lambda lax: lax.add(1, 1.0), may_raise=True)
+    compare.same(lambda lax: lax.add(1, 1.0), raises=True)
     with pytest.raises(TypeError):
         compare.same(lambda lax: lax.add(1, 1.0))
 
@@ -227,9 +229,38 @@ def test_programs_are_compared_by_the_value_they_give():
 def test_both_sides_may_raise_only_where_the_case_says_so():
     with pytest.raises(TypeError):
         compare.check(Case("raises", lambda: lambda x: x + "a", (ONES,)))
-    compare.check(Case("raises", lambda: lambda x: x + "a", (ONES,), may_raise=True))
+    compare.check(Case("raises", lambda: lambda x: x + "a", (ONES,), raises=True))
     with pytest.raises(AttributeError):
-        compare.check(Case("misspelt", lambda jnp: jnp.sinn, (ONES,), may_raise=True))
+        compare.check(Case("misspelt", lambda jnp: jnp.sinn, (ONES,), raises=True))
+
+
+def test_the_table_of_cells_that_raise_is_held_both_ways(monkeypatch):
+    test = "test_compare.py::test_the_table_of_cells_that_raise_is_held_both_ways"
+    table = {test: {"others": [("TypeError", "other words")]}}
+    monkeypatch.setattr(raising, "table", lambda: table)
+
+    def case(name, raises):
+        return Case(name, lambda jax: lambda x: jax.lax.sin("a") if raises else x, (ONES,), raises=LISTED)
+
+    error = compare.outcome(lambda: jax.lax.sin("a")).error
+    table[test]["listed"] = [("TypeError", str(error)[:20])]
+    compare.check(case("listed", True))
+    compare.sweep([case("listed", True), case("returns", False)])
+    for name, raises in (("listed", False), ("unlisted", True), ("others", True)):
+        with pytest.raises(Mismatch):
+            compare.check(case(name, raises))
+        with pytest.raises(Mismatch):
+            compare.sweep([case(name, raises)])
+    table[test][raising.ANY] = [("TypeError", str(error)[:20])]
+    compare.check(case("unlisted", True))
+    compare.check(case("unlisted", False))
+
+
+def test_the_table_of_cells_that_raise_speaks_of_tests_that_are_there():
+    for test in raising.table():
+        file, _, function = test.partition("::")
+        assert f"def {function}(" in (raising.TABLE.parent / file).read_text(), test
+    assert list(raising.spelt_out("a-«b c»-«d e»")) == ["a-b-d", "a-b-e", "a-c-d", "a-c-e"]
 
 
 def test_jaxprs_are_equal_but_for_numpy_integers_addresses_and_module_names():
@@ -302,20 +333,20 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("case", compare.matrix(PROGRAMS))
+@pytest.mark.parametrize("case", transform_matrix.matrix(PROGRAMS))
 def test_a_cell_of_the_matrix_equals_itself(case):
     compare.check(case)
 
 
-@pytest.mark.parametrize("transform", compare.MATRIX)
+@pytest.mark.parametrize("transform", transform_matrix.MATRIX)
 def test_every_transform_shows_another_program(transform):
-    case = compare.transformed(two(lambda x: jnp.sin(x), lambda x: jnp.cos(x)), transform)
+    case = transform_matrix.transformed(two(lambda x: jnp.sin(x), lambda x: jnp.cos(x)), transform)
     with pytest.raises(Mismatch):
         compare.check(case)
 
 
 def test_batches_hold_the_values_of_the_argument():
-    (batch,) = compare.transformed(Case("f", lambda: lambda x: x, (np.arange(3),)), "vmap").args
+    (batch,) = transform_matrix.transformed(Case("f", lambda: lambda x: x, (np.arange(3),)), "vmap").args
     assert batch.tolist() == [[0, 1, 2], [2, 0, 1], [1, 2, 0]]
 
 

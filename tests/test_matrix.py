@@ -2,6 +2,7 @@
 
 import compare
 import pytest
+import transform_matrix
 from programs import PROGRAMS
 
 CASES = [compare.Case(f.__name__, f, args) for f, args in PROGRAMS]
@@ -31,6 +32,6 @@ LEFT_IN_BY_JAX = frozenset(
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("case", compare.matrix(CASES))
+@pytest.mark.parametrize("case", transform_matrix.matrix(CASES))
 def test_a_program_under_a_transform_is_the_one_that_jax_makes(case, tier):
     compare.check(case, tier, jaxpr=case.name not in LEFT_IN_BY_JAX)

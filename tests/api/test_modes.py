@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from compare import Case, both, check, outcome, same, same_error, same_jaxpr, sweep
+from compare import LISTED, Case, both, check, outcome, same, same_error, same_jaxpr, sweep
 
 import minijax
 import minijax.numpy as jnp
@@ -366,7 +366,7 @@ def test_dlpack(text):
     def program(jax, jnp, dlpack):
         return eval(text, dict(dl=dlpack, jnp=jnp, np=np, x=jnp.asarray(X), d1=jax.devices()[1]))
 
-    same(program, may_raise=True)
+    same(program, raises=LISTED)
 
 
 PICTURES = {

@@ -103,7 +103,7 @@ def test_gradients_under_policies(name):
         gradient = jax.grad(jax.checkpoint(f, policy=policy))
         return gradient(X, W), compare._unwrapped(compare.normal(str(jax.make_jaxpr(gradient)(X, W))))
 
-    compare.same(program, may_raise=name in ("none", "number", "numpy bools", "both, no bools"))
+    compare.same(program, raises=name in ("none", "number", "numpy bools", "both, no bools"))
 
 
 @pytest.mark.parametrize(

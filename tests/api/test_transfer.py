@@ -3,6 +3,7 @@
 import compare
 import numpy as np
 import pytest
+import transform_matrix
 
 import minijax
 
@@ -170,7 +171,7 @@ def test_traced_values_are_put_into_the_memory_of_the_device():
 
     compare.sweep(
         [
-            compare.transformed(compare.Case("space", program, (np.ones(2, np.float32),)), name)
+            transform_matrix.transformed(compare.Case("space", program, (np.ones(2, np.float32),)), name)
             for name in ("plain", "jit", "vmap", "grad", "jvp")
         ]
     )

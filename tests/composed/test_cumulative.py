@@ -3,7 +3,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, same_error, sweep, transformed
+from compare import Case, same_error, sweep
+from transform_matrix import transformed
 
 import minijax
 from minijax.composed import cumulative

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from compare import inexact_argnums, is_inexact
+from transform_matrix import inexact_argnums, is_inexact
 
 STEP = 2.0**-17
 

@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -11,15 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare import Case, both, ours, outcome, placed, run_on, same_error, sweep, theirs, transformed
+import raising
+from compare import Case, both, ours, outcome, placed, run_on, same_error, sampled, sweep, theirs
 from conformance.differences import same_as_differences
 from conformance.table import DOUBLES, DTYPES, FIXED, SHAPES, Row, case, home, names_of, operand, rows
+from transform_matrix import transformed
 
 pytestmark = pytest.mark.oracle
 
 ROWS = list(rows())
 TRANSFORMS = ("jvp", "vjp", "vmap", "vmap_along_1", "vmap_along_2", "vmap_of_jvp", "vmap_of_vjp")
-SHARE = 50  # one in so many of all combinations is compared, the same each day
+SHARE = 50  # one in so many of all combinations is compared
 
 NOT_REACHED = {
     "call_p": "the operations of a call take its place",
@@ -84,7 +85,7 @@ def odd(row: Row, dtype: str, transform: str) -> bool:
 
 
 def chosen(name: str, tier: str, share: int = SHARE) -> bool:
-    return tier == "full" or zlib.crc32(f"conformance {name}".encode()) % share == 0
+    return tier == "full" or sampled(name, share, of="conformance ")
 
 
 @contextlib.contextmanager
@@ -104,9 +105,15 @@ def test_no_line_is_lowered_to_more_operations_than_jax_s(transform):
     more = []
     for row in ROWS:
         c = transformed(case(row), transform)
-        counts = [outcome(lambda side=side, c=c: operations(side, c)).value for side in (ours(), theirs())]
-        if counts[0] and counts[1] and counts[0] > counts[1] and not odd(row, home(row), transform):
-            more.append(f"{c.name}: ours {counts[0]}, theirs {counts[1]}")
+        if odd(row, home(row), transform):
+            continue
+        counts = [outcome(lambda side=side, c=c: operations(side, c)) for side in (ours(), theirs())]
+        errors = [count.error for count in counts]
+        if any(errors):
+            refused = type(errors[0]).__name__ == type(errors[1]).__name__ and raising.allowed(c.name, errors[1])
+            more += [] if refused else [f"{c.name}: ours {counts[0]}, theirs {counts[1]}"]
+        elif counts[0].value > counts[1].value:
+            more.append(f"{c.name}: ours {counts[0].value}, theirs {counts[1].value}")
     assert not more, "\n".join(more)
 
 

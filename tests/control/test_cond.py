@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from compare import Case, check, check_eager, matrix, ours, run_on, same, same_error, sweep, theirs
+from compare import Case, check, check_eager, ours, run_on, same, same_error, sweep, theirs
+from transform_matrix import matrix
 
 import minijax
 from minijax import lax as our_lax, numpy as our_jnp

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from compare import Case, check, check_eager, matrix, ours, run_on, same, same_error, sweep, theirs
+from compare import Case, check, check_eager, ours, run_on, same, same_error, sweep, theirs
+from transform_matrix import matrix
 
 import minijax
 from minijax import lax as our_lax
@@ -234,11 +235,11 @@ def test_tangents_of_a_loop_are_those_of_differences():
     def f(x):
         return our_lax.while_loop(lambda s: s[0] < 50, lambda s: s * s + 1, x)
 
-    eps = 1e-3
-    _, t = minijax.jvp(f, (X,), (np.ones_like(X),))
-    slope = (np.asarray(f(X + np.float32(eps))) - np.asarray(f(X - np.float32(eps)))) / (2 * eps)
-    # A quotient of float32 differences holds two digits here.
-    np.testing.assert_allclose(np.asarray(t), slope, rtol=2e-2)
+    x, step = X.astype(np.float64), 2.0**-20
+    with minijax.enable_x64(True):
+        _, t = minijax.jvp(f, (x,), (np.ones_like(x),))
+        slope = (np.asarray(f(x + step)) - np.asarray(f(x - step))) / (2 * step)
+    np.testing.assert_allclose(np.asarray(t), slope, rtol=1e-9)
 
 
 UNREAD = {

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import compare
 import numpy as np
 import pytest
-from compare import Case, sweep, transformed
+from compare import Case, sweep
 from sides import names_of, numbers, same
+from transform_matrix import transformed
 
 import minijax
 

@@ -19,6 +19,7 @@ import compare
 import jax
 import ml_dtypes
 import numpy as np
+import transform_matrix
 
 SHAPES = ((), (), (1,), (3,), (3,), (2, 3), (2, 3), (3, 1), (3, 3), (1, 3), (2, 1, 3), (0,), (0, 3), (4, 2))
 DTYPES = ("float32",) * 8 + (
@@ -202,7 +203,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "n": lambda v: dtype_of(v) != "bool",
     "f": lambda v: "float" in dtype_of(v),
     "c": lambda v: "complex" in dtype_of(v),
-    "z": compare.is_inexact,
+    "z": transform_matrix.is_inexact,
     "i": lambda v: "int" in dtype_of(v),
     "b": lambda v: dtype_of(v) == "bool",
     "r": lambda v: re.match("b?float|u?int", dtype_of(v)) is not None,
@@ -528,7 +529,7 @@ def checkpoint(body: Body) -> str:
 
 # Custom rules cannot be differentiated by what their functions capture.
 def custom_jvp(body: Body) -> str:
-    texts, types = body.operands(1, compare.is_inexact)
+    texts, types = body.operands(1, transform_matrix.is_inexact)
     name, _ = body.function(types, Body.some, closed=body.scope["differentiated"])
     custom = body.fresh("f")
     body.run(f"{custom} = jax.custom_jvp({name})")
@@ -540,7 +541,7 @@ def custom_vjp(body: Body) -> str:
     texts, types = body.operands()
     name, made = body.function(types, Body.some, closed=body.scope["differentiated"])
     custom = body.fresh("f")
-    if not any(map(compare.is_inexact, jax.tree_util.tree_leaves(made))):
+    if not any(map(transform_matrix.is_inexact, jax.tree_util.tree_leaves(made))):
         return f"{name}({', '.join(texts)})"  # jax asks the rule for the gradients of integers, which are zero
     body.run(f"{custom} = jax.custom_vjp({name})")
     body.run(f"{custom}.defvjp(lambda *p: ({name}(*p), p), lambda p, ct: jax.vjp({name}, *p)[1](ct))")
@@ -565,7 +566,7 @@ def inner_vmap(body: Body) -> str:
 
 
 def inner_grad(body: Body) -> str:
-    texts, types = body.operands(1, compare.is_inexact)
+    texts, types = body.operands(1, transform_matrix.is_inexact)
     name, _ = body.function(types, lambda inner: inner.like((), np.dtype(np.float32)), differentiated=True)
     order = body.rng.choice(["grad", "grad", "value_and_grad", "hessian", "jacrev", "jacfwd"])
     options = body.rng.choice(["", "", f", argnums={tuple(range(len(texts)))}"])
@@ -620,7 +621,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _vmap_of(axis_of: Callable[[int, Any], int | None], **options: Any) -> compare.Transform:
+def _vmap_of(axis_of: Callable[[int, Any], int | None], **options: Any) -> transform_matrix.Transform:
     """`vmap` with an axis of size 3 put where `axis_of` says for each argument, by its number."""
 
     def axes(args: tuple) -> tuple:
@@ -633,29 +634,31 @@ def _vmap_of(axis_of: Callable[[int, Any], int | None], **options: Any) -> compa
         rows = [x if a is None else np.stack([_narrow(x)] * 3, a) for x, a in zip(leaves, axis, strict=True)]
         return jax.tree_util.tree_unflatten(tree, rows)
 
-    return compare.Transform(lambda jax, f, args: jax.vmap(f, axes(args), **options), batched)
+    return transform_matrix.Transform(lambda jax, f, args: jax.vmap(f, axes(args), **options), batched)
 
 
 def _narrow(x: Any) -> np.ndarray:
     return np.asarray(x, {float: np.float32, int: np.int32, complex: np.complex64}.get(type(x)))
 
 
-def _jacobian(order: str) -> compare.Transform:
+def _jacobian(order: str) -> transform_matrix.Transform:
     """The Jacobian of the inexact results; jax cannot lower that of others."""
 
     def function(jax: ModuleType, f: Callable, args: tuple) -> Callable:
         def inexact(*args: Any) -> list:
             results = jax.tree_util.tree_leaves(f(*args))
-            return [r for r in results if compare.is_inexact(r)] or [jax.numpy.float32(0)]
+            return [r for r in results if transform_matrix.is_inexact(r)] or [jax.numpy.float32(0)]
 
-        return getattr(jax, order)(inexact, argnums=compare.inexact_argnums(args))
+        return getattr(jax, order)(inexact, argnums=transform_matrix.inexact_argnums(args))
 
-    return compare.Transform(function)
+    return transform_matrix.Transform(function)
 
 
 TRANSFORMS = {
-    **{name: compare.TRANSFORMS[name] for name in ("jit", "grad", "value_and_grad", "jvp", "vjp", "linearize")},
-    **{name: compare.TRANSFORMS[name] for name in ("vmap", "checkpoint", "hessian")},
+    **{
+        name: transform_matrix.TRANSFORMS[name] for name in ("jit", "grad", "value_and_grad", "jvp", "vjp", "linearize")
+    },
+    **{name: transform_matrix.TRANSFORMS[name] for name in ("vmap", "checkpoint", "hessian")},
     "vmap_last": _vmap_of(lambda i, x: -1),
     "vmap_some": _vmap_of(lambda i, x: None if i % 2 else 0),
     "vmap_out_last": _vmap_of(lambda i, x: 0, out_axes=-1),
@@ -689,16 +692,16 @@ class Program:
 
     def case(self) -> compare.Case:
         """The program under its transforms."""
-        transform = compare.Transform(lambda jax, f, args: f)
+        transform = transform_matrix.Transform(lambda jax, f, args: f)
         for name in self.transforms:
-            transform = compare.then(TRANSFORMS[name], transform)
+            transform = transform_matrix.then(TRANSFORMS[name], transform)
 
         def program(jax: ModuleType, jnp: ModuleType, lax: ModuleType, nn: ModuleType, random: ModuleType):
             scope = {"jax": jax, "jnp": jnp, "lax": lax, "nn": nn, "random": random, "np": np}
             exec(self.source, scope)
             return transform.function(jax, scope["program"], self.args)
 
-        return compare.Case(f"fuzz-{self.seed}", program, transform.arguments(self.args), may_raise=True)
+        return compare.Case(f"fuzz-{self.seed}", program, transform.arguments(self.args), raises=compare.EITHER)
 
 
 def _argument(rng: random.Random, numbers: np.random.Generator, x64: bool) -> Any:

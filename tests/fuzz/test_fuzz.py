@@ -1,7 +1,10 @@
-"""Random programs on jax and minijax: the same types, values and errors in all, the same jaxprs in nearly all."""
+"""Random programs on jax and minijax: the same types, values, errors and jaxprs, but for differences that are listed."""
 
+import itertools
 import re
 import secrets
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import compare
@@ -14,21 +17,27 @@ import minijax
 pytestmark = pytest.mark.oracle
 
 BLOCK, SMALL_RUN, FULL_RUN = 50, 4, 40
-# A dead equation more or less, the order of what is captured or kept for the backward pass.
-OTHER_JAXPRS = 0.1
-# What jax cannot do: batch a clamp by bounds of other ranks; or, though there is nothing to do, differentiate what has no derivative, or a custom rule with
-# results of integers, where a tangent of integers reaches it, or a tangent that a rule of its own has stopped;
-# or reduce over a named axis in a backward pass that has left it.
-LEFT_BY_JAX = re.compile(
-    r"(?s)ours returned .* theirs raised .*("
-    r"Transpose rule .* for 'stop_gradient' not|Differentiation rule for '(population_count|clz|custom_lin)' not"
-    r"|Found an unbound axis name|clamp requires max.shape|can't apply forward-mode autodiff \(jvp\) to a custom_vjp|Custom JVP rule must produce .* but got float0)"
-)
+# Why an error of jax's may be where ours returns: what it cannot do, though there is nothing to do.
+LEFT_BY_JAX = {
+    "a clamp by bounds of other ranks is not batched": "clamp requires max.shape",
+    "a tangent of integers reaches what has no derivative": (
+        "Differentiation rule for '(population_count|clz|custom_lin)' not"
+    ),
+    "a tangent of integers reaches a rule that returns integers": (
+        "can't apply forward-mode autodiff .jvp. to a custom_vjp|Custom JVP rule must produce .* but got float0"
+    ),
+    "a tangent that a rule has stopped is transposed": "Transpose rule .* for 'stop_gradient' not",
+    "a backward pass reduces over a named axis that it has left": "Found an unbound axis name",
+}
+# The programs of the small run that differ: their seeds, and how (see `how_jaxprs_differ`). Of other programs one in
+# 70 does; more than SELDOM in a block would be news.
+SELDOM = 5
+KNOWN = {12: "captured", 95: "captured", 191: "captured", 196: "dead"}
 KEPT = [int(seed) for seed in Path(__file__).with_name("seeds.txt").read_text().split()]
 
 
 def check(program: generator.Program) -> str:
-    """Requires equal types, and equal texts or values, or equal errors; says where the jaxprs differ."""
+    """Requires equal types, and equal texts or values, or equal errors; says how the jaxprs differ."""
     with minijax.enable_x64(program.x64), jax.enable_x64(program.x64):
         case = program.case()
         difference = "" if program.leaves_calls else jaxpr_difference(case)
@@ -37,7 +46,7 @@ def check(program: generator.Program) -> str:
 
 
 def jaxpr_difference(case: compare.Case) -> str:
-    """Where the jaxprs differ, up to names of variables and to which inner jaxprs are shown once."""
+    """How the jaxprs differ, up to names of variables and to which inner jaxprs are shown once."""
     sides = compare.ours(), compare.theirs()
     found = [
         compare.outcome(lambda side=side: compare.jaxpr_text(side, compare.run_on(side, case.program), case.args))
@@ -46,59 +55,110 @@ def jaxpr_difference(case: compare.Case) -> str:
     for result in found:
         if result.error and "JaxprTypeError" in type(result.error).__name__:
             raise compare.Mismatch(f"raising: {result.error}")
-    if any(result.error for result in found):
+    return "" if any(result.error for result in found) else how_jaxprs_differ(*(result.value for result in found))
+
+
+def how_jaxprs_differ(ours: str, theirs: str) -> str:
+    """Which of the known ways it is in which two jaxprs differ.
+
+    "captured": an inner jaxpr is handed a value more, or one twice. "order": equations stand in another order, or
+    outside a loop. "dead": equations whose results nobody reads are more or fewer.
+    """
+    texts = structure(ours), structure(theirs)
+    if texts[0] == texts[1]:
         return ""
-    texts = [result.value for result in found]
-    return "" if structure(texts[0]) == structure(texts[1]) else "\n--- not \n".join(texts)
+    equations = [operations(text) for text in texts]
+    if equations[0] == equations[1]:
+        return "captured"
+    if sorted(equations[0]) == sorted(equations[1]):
+        return "order"
+    if sorted(operations(without_dead(texts[0]))) == sorted(operations(without_dead(texts[1]))):
+        return "dead"
+    raise compare.Mismatch(f"other jaxprs:\n{ours}\n--- not \n{theirs}")
+
+
+EQUATION = re.compile(r"((?:(?:v\d+|_):\S+ )+)(= [\w-]+)")
+
+
+def operations(text: str) -> list[str]:
+    """The types of the results and the name of each equation in a jaxpr's structure."""
+    return [re.sub(r"v\d+:|_:", "", types) + name for types, name in EQUATION.findall(text)]
+
+
+def without_dead(text: str) -> str:
+    """A jaxpr's structure without the equations whose results nobody reads."""
+    ends = [found.start() for found in EQUATION.finditer(text)]
+    parts = [text[: ends[0]], *(text[i:j] for i, j in itertools.pairwise([*ends, len(text)]))] if ends else [text]
+    reads = Counter(re.findall(r"\bv\d+\b(?!:)", text))
+    live = [p for p in parts if not (m := EQUATION.match(p)) or any(reads[v] for v in re.findall(r"v\d+", m[1]))]
+    return text if len(live) == len(parts) else without_dead("".join(live))
 
 
 def structure(text: str) -> str:
     """A jaxpr in full on one line, its variables numbered in the order in which they are bound."""
     text = re.sub(r"(?<=[\[({])\s+|\s+(?=[\])}])", "", re.sub(r"\s+", " ", expanded(text)))
-    numbers: dict[str, int] = {}
-    count = iter(range(text.count(":") + 1))
+    numbers = (f"v{i}" for i in itertools.count())
+    scopes: list[dict[str, str]] = [{}]
 
     def number(found: re.Match) -> str:
-        name, binds = found.groups()
-        if binds:
-            numbers[name] = next(count)
-        return f"{numbers[name]}{binds}" if name in numbers else found[0]
+        name, binds = found["name"], found["binds"]
+        if found[0][0] == "{":
+            scopes.append(dict(scopes[-1]) if "lambda" in found[0] else scopes[-1])
+        elif found[0] == "}":
+            scopes.pop()
+        elif binds:
+            scopes[-1][name] = next(numbers)
+        return f"{scopes[-1][name]}{binds}" if name in scopes[-1] else found[0]
 
-    return re.sub(r"(?<![\w.=-])([a-z]+|_)\b(:(?=[a-z]\w*[\[<])|)", number, text)
+    return re.sub(r"\{lambda|[{}]|(?<![\w.=-])(?<!= )(?P<name>[a-z]+|_)\b(?P<binds>:(?=[a-z]\w*[\[<])|)", number, text)
 
 
 def expanded(text: str) -> str:
     """A jaxpr with those that it shows once, under a name, in their places."""
     *shared, main = re.split(r"\n(?=let |\{)", text)
-    main = re.sub(r"\((\w+(?: \w+)*)\)", lambda m: "(=" + m[1].replace(" ", " =") + ")", main)
-    for block in reversed(shared):
-        name, body = re.fullmatch(r"let (\w+) = (.*) in", block, re.S).groups()
-        main = re.sub(rf"(?<!\bname)={name}\b", lambda _, body=body: f"={body}", main)
-    return main
+    bodies = dict(re.fullmatch(r"let (\w+) = (.*) in", block, re.S).groups() for block in shared)
+    # After `jaxpr=` or in a list of branches; after `= ` stands a primitive, and after `name=` a name.
+    name = re.compile(rf"(?<=[(\s=])(?<!\bname=)(?<!= )({'|'.join(bodies)})(?=[\s)\]])")
+
+    def full(part: str) -> str:
+        return name.sub(lambda found: full(bodies[found[1]]), part) if bodies else part
+
+    return full(main)
+
+
+def known_difference(program: generator.Program) -> str:
+    """In which of the known ways the two differ, empty if they do not."""
+    try:
+        return check(program)
+    except compare.Mismatch as difference:
+        for reason, words in LEFT_BY_JAX.items():
+            if re.search(rf"(?s)ours returned .* theirs raised .*({words})", str(difference)):
+                return reason
+        raise
 
 
 def mismatch(program: generator.Program) -> str:
-    """How the two differ, empty if they do not."""
+    """How the two differ in a way that is not known."""
     try:
-        check(program)
+        known_difference(program)
     except compare.Mismatch as difference:
-        return "" if LEFT_BY_JAX.search(str(difference)) else str(difference)
+        return str(difference)
     return ""
 
 
-def run(seeds: list[int]) -> None:
-    """Requires that the programs agree; shows the smallest form of each that does not, with its seed."""
-    failures, differing = [], []
+def run(seeds: Iterable[int]) -> dict[int, str]:
+    """Requires that the programs agree but in known ways; shows the smallest form of each that does not."""
+    failures, known = [], {}
     for seed in seeds:
         program = generator.generate(seed)
         try:
-            differing += [seed] if check(program) else []
+            if difference := known_difference(program):
+                known[seed] = difference
         except compare.Mismatch:
-            if mismatch(program):
-                small = shrink.shrunk(program, mismatch)
-                failures.append(f"{small}\n{mismatch(small)}")
-    assert not failures, "\n\n".join([f"{len(failures)} of {len(seeds)} programs differ", *failures])
-    assert len(differing) <= OTHER_JAXPRS * len(seeds) + 1, f"other jaxprs for the seeds {differing}"
+            small = shrink.shrunk(program, mismatch)
+            failures.append(f"{small}\n{mismatch(small)}")
+    assert not failures, "\n\n".join([f"{len(failures)} programs differ", *failures])
+    return known
 
 
 def blocks() -> list:
@@ -108,16 +168,22 @@ def blocks() -> list:
 
 @pytest.mark.parametrize("block", blocks())
 def test_programs_of_fixed_seeds_are_those_of_jax(block):
-    run(list(range(BLOCK * block, BLOCK * (block + 1))))
+    seeds = range(BLOCK * block, BLOCK * (block + 1))
+    known = run(seeds)
+    if block < SMALL_RUN:
+        assert known == {seed: how for seed, how in KNOWN.items() if seed in seeds}
+    else:
+        assert len(known) <= SELDOM, known
 
 
 @pytest.mark.parametrize("block", [0, *(pytest.param(i, marks=pytest.mark.full) for i in range(1, FULL_RUN))])
 def test_new_programs_are_those_of_jax(block):
-    run([secrets.randbelow(10**9) for _ in range(BLOCK)])
+    known = run([secrets.randbelow(10**9) for _ in range(BLOCK)])
+    assert len(known) <= SELDOM, known
 
 
 def test_programs_that_once_differed_are_those_of_jax():
-    run(KEPT)
+    assert not run(KEPT)
 
 
 def test_a_program_is_the_same_again():

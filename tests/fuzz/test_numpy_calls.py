@@ -8,6 +8,7 @@ from pathlib import Path
 import compare
 import numpy as np
 import pytest
+import transform_matrix
 
 sys.path.append(str(Path(__file__).parents[1] / "numpy"))
 import test_calls as table
@@ -80,7 +81,7 @@ def blocks():
 @pytest.mark.parametrize("transform", ["plain", "grad"])
 def test_programs_give_what_jax_gives(block, transform):
     tier = "full" if block.stop - block.start == BLOCK else "text"
-    compare.sweep([compare.transformed(c, transform) for c in cases(block)], tier, jaxpr=False)
+    compare.sweep([transform_matrix.transformed(c, transform) for c in cases(block)], tier, jaxpr=False)
 
 
 def test_the_tables_hold_expressions_of_many_functions():

@@ -10,6 +10,7 @@ import warnings
 import compare
 import numpy as np
 import pytest
+import transform_matrix
 
 X = np.array([0.5, -1.5, 2.0], np.float32)
 
@@ -72,7 +73,7 @@ INTERPRETED = [compare.Case(name, interpreted(make), (X,)) for name, make in FUN
 WAYS = ["plain", "jit", "grad", "vmap", "vmap_of_grad", "grad_of_vmap", "jvp", "linearize"]
 
 
-@pytest.mark.parametrize("case", compare.matrix(INTERPRETED, WAYS))
+@pytest.mark.parametrize("case", transform_matrix.matrix(INTERPRETED, WAYS))
 def test_an_interpreter_of_jaxprs(case, tier):
     compare.check(case, tier)
 
@@ -340,7 +341,7 @@ def test_a_trace_of_ones_own_sees_every_operation(name, way):
         seen = []
         count = counting(jax, extend, seen)
         case = compare.Case(name, lambda jax, jnp: count(FUNCTIONS[name](jax, jnp)), (X,))
-        cell = compare.transformed(case, way)
+        cell = transform_matrix.transformed(case, way)
         return compare.run_on(jax, cell.program)(*cell.args), seen
 
     compare.same(counted)
@@ -433,7 +434,9 @@ def test_parameters_that_jax_has_may_be_given():
     def program(jax):
         return lambda x: (jax.lax.sin_p.bind(x, accuracy=None), jax.lax.mul_p.bind(x, x, out_dtype=None))
 
-    cases = [compare.transformed(compare.Case("bound", program, (X,)), way) for way in ("plain", "grad", "vmap")]
+    cases = [
+        transform_matrix.transformed(compare.Case("bound", program, (X,)), way) for way in ("plain", "grad", "vmap")
+    ]
     compare.sweep(cases)
 
 

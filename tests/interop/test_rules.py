@@ -6,6 +6,7 @@ import itertools
 import compare
 import numpy as np
 import pytest
+import transform_matrix
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 X = np.array([0.5, -1.5, 2.0], np.float32)
@@ -152,7 +153,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", compare.matrix(CASES))
+@pytest.mark.parametrize("case", transform_matrix.matrix(CASES))
 def test_a_users_primitive_under_each_transformation(case, tier):
     compare.check(case, tier)
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from compare import Case, same_error, sweep, transformed
+from compare import Case, same_error, sweep
 from matrices import matrix
+from transform_matrix import transformed
 
 import minijax
 

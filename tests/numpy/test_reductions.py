@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from compare import Case, check_eager, same_error, sweep, transformed
+from compare import LISTED, Case, check_eager, same_error, sweep
+from transform_matrix import transformed
 
 import minijax
 
@@ -38,15 +39,15 @@ def names_for(x):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions_agree_on_every_dtype(dtype, tier):
     x = array(2, 3, dtype=dtype)
-    cases = [Case(f"{n}-{dtype}", call(n), (x,), True) for n in names_for(x)]
-    sweep(cases + [Case(f"{n}-{dtype}-axis", call(n, axis=-1), (x,), True) for n in names_for(x)], tier)
+    cases = [Case(f"{n}-{dtype}", call(n), (x,), raises=LISTED) for n in names_for(x)]
+    sweep(cases + [Case(f"{n}-{dtype}-axis", call(n, axis=-1), (x,), raises=LISTED) for n in names_for(x)], tier)
 
 
 @pytest.mark.parametrize("axis", [(0, -1), (), 1, (2, 0, 1), np.int32(1)], ids=repr)
 def test_axes_may_be_several_and_kept(axis, tier):
     names = [n for n in REDUCTIONS if n not in OF_ONE_AXIS] if isinstance(axis, tuple) else REDUCTIONS
     cases = [
-        Case(f"{n}-{axis}-{keep}", call(n, axis=axis, keepdims=keep), (array(2, 3, 4),), True)
+        Case(f"{n}-{axis}-{keep}", call(n, axis=axis, keepdims=keep), (array(2, 3, 4),), raises=LISTED)
         for n in names
         for keep in (False, True)
     ]
@@ -55,13 +56,16 @@ def test_axes_may_be_several_and_kept(axis, tier):
 
 @pytest.mark.parametrize("value", [3.0, 3, True, 2j], ids=repr)
 def test_python_scalars_give_strong_results(value):
-    sweep([Case(f"{n}-{value!r}", call(n), (value,), True) for n in names_for(np.asarray(value))])
+    sweep([Case(f"{n}-{value!r}", call(n), (value,), raises=LISTED) for n in names_for(np.asarray(value))])
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), ()], ids=repr)
 def test_empty_and_scalar_arrays_agree(shape):
-    cases = [Case(f"{n}-{shape}", call(n), (array(*shape),), True) for n in REDUCTIONS]
-    sweep(cases + [Case(f"{n}-{shape}-axis", call(n, axis=0), (array(*shape),), True) for n in REDUCTIONS if shape])
+    cases = [Case(f"{n}-{shape}", call(n), (array(*shape),), raises=LISTED) for n in REDUCTIONS]
+    sweep(
+        cases
+        + [Case(f"{n}-{shape}-axis", call(n, axis=0), (array(*shape),), raises=LISTED) for n in REDUCTIONS if shape]
+    )
 
 
 X, W, H = array(2, 3, 4), array(2, 3, 4, dtype="bool"), array(2, 3, dtype="bfloat16")
@@ -80,7 +84,7 @@ WITH_ARGUMENTS = [
     Case("sum-bool-dtype", call("sum", dtype="float32"), (W,)),
     Case("sum-narrow", call("sum", promote_integers=False), (array(3, dtype="uint8"),)),
     Case("sum-narrow-bool", call("sum", promote_integers=False), (W,)),
-    Case("max-where-needs-initial", call_where("max"), (X, W), True),
+    Case("max-where-needs-initial", call_where("max"), (X, W), raises=LISTED),
     Case("nanmax-initial", call("nanmax", axis=0, initial=1.0), (X,)),
     Case("var-ddof", call("var", ddof=1, axis=0, keepdims=True), (X,)),
     Case("var-correction", call("var", correction=1), (X,)),
@@ -88,16 +92,16 @@ WITH_ARGUMENTS = [
     Case("std-ddof", call("std", ddof=1.5), (X,)),
     Case("nanvar-ddof", call("nanvar", ddof=1, axis=0), (X,)),
     Case("nanstd-keep", call("nanstd", axis=1, keepdims=True), (H,)),
-    Case("var-complex-to-real", call("var", dtype="float32"), (array(2, dtype="complex64"),), True),
+    Case("var-complex-to-real", call("var", dtype="float32"), (array(2, dtype="complex64"),), raises=LISTED),
     Case("average-returned", call("average", returned=True, axis=0), (X,)),
     Case("average-weights", lambda jnp: lambda x, w: jnp.average(x, weights=w), (X, X + 3)),
     Case("average-axis", lambda jnp: lambda x, w: jnp.average(x, 1, w), (X, array(3))),
     Case("average-both", lambda jnp: lambda x, w: jnp.average(x, 1, w, returned=True), (X, array(3))),
     Case("average-int", lambda jnp: lambda x, w: jnp.average(x, -1, w, keepdims=True),
          (array(2, 3, dtype="int32"), array(3, dtype="int32"))),
-    Case("average-bad", lambda jnp: lambda x, w: jnp.average(x, 1, w), (X, array(2)), True),
+    Case("average-bad", lambda jnp: lambda x, w: jnp.average(x, 1, w), (X, array(2)), raises=LISTED),
     Case("matmul", lambda jnp: jnp.matmul, (array(2, 3), array(3, 4))),
-    *(Case(f"matmul-{a}-{b}", lambda jnp: lambda x, y: x @ y, (array(*a), array(*b)), True)
+    *(Case(f"matmul-{a}-{b}", lambda jnp: lambda x, y: x @ y, (array(*a), array(*b)), raises=LISTED)
       for a, b in [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)),
                    ((1, 2, 3), (5, 3, 4)), ((7, 1, 2, 3), (5, 3, 4)), ((2, 3), (5, 3, 4)), ((3,), (5, 3, 4)),
                    ((5, 2, 3), (3,)), ((0, 3), (3, 4)), ((5, 2, 3), (1, 3, 4)), ((1, 2, 3), (1, 3, 4)),
@@ -106,7 +110,7 @@ WITH_ARGUMENTS = [
     Case("matmul-mixed", lambda jnp: jnp.matmul, (array(2, 3, dtype="int32"), array(3, 4))),
     Case("matmul-precision", lambda jnp: lambda x: jnp.matmul(
         x, x.T, precision="highest", preferred_element_type="float32"), (H,)),
-    *(Case(f"dot-{a}-{b}", lambda jnp: jnp.dot, (array(*a), array(*b)), True)
+    *(Case(f"dot-{a}-{b}", lambda jnp: jnp.dot, (array(*a), array(*b)), raises=LISTED)
       for a, b in [((3,), (3,)), ((2, 3), (3, 4)), ((5, 2, 3), (6, 3, 4)), ((2, 3), ()), ((3,), (2,))]),
 ]  # fmt: skip
 
@@ -143,11 +147,11 @@ CUMULATIVE = [
         for d in DTYPES
     ),
     Case("cumulative_sum-vector", call("cumulative_sum", dtype="float32"), (array(3, dtype="int32"),)),
-    Case("cumulative_sum-no-axis", call("cumulative_sum"), (X,), True),
-    Case("cumulative_prod-scalar", call("cumulative_prod"), (array(),), True),
+    Case("cumulative_sum-no-axis", call("cumulative_sum"), (X,), raises=LISTED),
+    Case("cumulative_prod-scalar", call("cumulative_prod"), (array(),), raises=LISTED),
     Case("cumsum-scalar", call("cumsum"), (3.0,)),
-    Case("cumsum-bad-axis", call("cumsum", axis=3), (X,), True),
-    Case("cumsum-out", call("cumsum", out=1), (X,), True),
+    Case("cumsum-bad-axis", call("cumsum", axis=3), (X,), raises=LISTED),
+    Case("cumsum-out", call("cumsum", out=1), (X,), raises=LISTED),
 ]
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from compare import Case, check_eager, same, sweep, transformed
+from compare import Case, check_eager, same, sweep
+from transform_matrix import transformed
 
 pytestmark = pytest.mark.oracle
 
@@ -142,4 +143,4 @@ WRONG = [
 
 @pytest.mark.parametrize("name, args, options", WRONG)
 def test_wrong_arguments_raise_the_same(name, args, options):
-    same(calling(name, *args, **options), may_raise=True)
+    same(calling(name, *args, **options), raises=True)

@@ -3,7 +3,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, sweep, transformed
+from compare import LISTED, Case, sweep
+from transform_matrix import transformed
 
 import minijax
 
@@ -46,10 +47,10 @@ def calls(*sizes, dtype):
     for count, names in ((1, UNARY), (2, BINARY), (3, TERNARY)):
         for name in names:
             which = (x != 0,) if name == "select_n" else (x,)
-            yield Case(f"{name}-{np.dtype(dtype)}", op(name), (*which, *(x,) * (count - 1)), True)
+            yield Case(f"{name}-{np.dtype(dtype)}", op(name), (*which, *(x,) * (count - 1)), raises=LISTED)
     for name, ways in WITH.items():
         for way in ways:
-            yield Case(f"{name}-{way}-{np.dtype(dtype)}", op(name, *way), (x,), True)
+            yield Case(f"{name}-{way}-{np.dtype(dtype)}", op(name, *way), (x,), raises=LISTED)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: str(np.dtype(d)))
@@ -78,9 +79,11 @@ def test_every_axis(tier):
 
     x = array(2, 2, 2)
     pairs = [(a, b) for a in (0, 1, 2, None) for b in (0, 1, 2, None) if (a, b) != (None, None)]
-    cases = [Case(f"{name}-{axes}", mapped(name, axes), (x, x), True) for name in ("sub", "atan2") for axes in pairs]
-    cases += [Case(f"{name}-2", mapped(name, 2), (x,), True) for name in ("sin", "conj", "sign")]
-    cases += [Case(f"clamp-{axes}", mapped("clamp", axes), (x, x, x), True) for axes in ((0, 1, 2), (2, 0, 2))]
+    cases = [
+        Case(f"{name}-{axes}", mapped(name, axes), (x, x), raises=LISTED) for name in ("sub", "atan2") for axes in pairs
+    ]
+    cases += [Case(f"{name}-2", mapped(name, 2), (x,), raises=LISTED) for name in ("sin", "conj", "sign")]
+    cases += [Case(f"clamp-{axes}", mapped("clamp", axes), (x, x, x), raises=LISTED) for axes in ((0, 1, 2), (2, 0, 2))]
     sweep(cases, tier)
 
 
@@ -95,7 +98,7 @@ def test_python_scalars(kind, tier):
     tables = ((1, UNARY), (2, BINARY))
     sweep(
         [
-            Case(f"{name}-{kind.__name__}", op(name), (value,) * count, True)
+            Case(f"{name}-{kind.__name__}", op(name), (value,) * count, raises=LISTED)
             for count, names in tables
             for name in names
         ],

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from compare import sweep, transformed
+from compare import sweep
 from matrices import case, matrix, same_on_platforms, same_refusals, with_doubles
+from transform_matrix import transformed
 
 pytestmark = pytest.mark.oracle
 

@@ -4,8 +4,9 @@ import functools
 
 import numpy as np
 import pytest
-from compare import Case, sweep, transformed
+from compare import Case, sweep
 from matrices import case, matrix, same_on_platforms, same_refusals, with_doubles
+from transform_matrix import transformed
 
 import minijax
 from minijax.composed.linalg.qr import _reflected
@@ -106,7 +107,8 @@ def test_reflectors_are_applied_one_after_another_where_no_library_does(left, tr
     c = matrix(2, 3, 3, dtype=np.complex64)
     one_by_one = minijax.jit(_reflected, static_argnums=(3, 4))(a, taus, c, left, transpose)
     at_once = minijax.lax.linalg.ormqr(a, taus, c, left=left, transpose=transpose)
-    np.testing.assert_allclose(one_by_one[0], at_once, rtol=1e-4, atol=1e-5)
+    # LAPACK applies them in blocks, in another order.
+    np.testing.assert_allclose(one_by_one[0], at_once, rtol=1e-5, atol=1e-6)
 
 
 def test_what_does_not_fit_is_refused():

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from compare import Case, sweep, transformed
+from compare import Case, sweep
 from matrices import case, matrix, same_on_platforms, same_refusals, with_doubles
+from transform_matrix import transformed
 
 import minijax
 from minijax.composed.linalg.tridiagonal import _eliminated
@@ -76,7 +77,8 @@ def test_elimination_solves_systems_where_no_library_does(n):
     dl, d, du, b = system(2, n=n)
     d = d + 4
     (x,) = minijax.jit(_eliminated)(dl, d, du, b)
-    np.testing.assert_allclose(x, minijax.lax.linalg.tridiagonal_solve(dl, d, du, b), rtol=1e-3, atol=1e-5)
+    # LAPACK eliminates in another order; the system is well conditioned.
+    np.testing.assert_allclose(x, minijax.lax.linalg.tridiagonal_solve(dl, d, du, b), rtol=1e-5, atol=1e-6)
 
 
 def test_what_does_not_fit_is_refused():
