@@ -71,6 +71,9 @@ class State:
     def __init__(self, values: dict[str, Any], traced: "State | None" = None):
         self.__dict__.update(values, _traced=traced)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"the config state has no option {name!r}")
+
     @property
     def traced(self) -> "State":
         return self._traced or self

@@ -399,8 +399,9 @@ def _how(params: dict) -> tuple:
 @state.traced_cache
 def _batched_call(closed, axis, dims, *how) -> tuple[dict[str, Any], tuple]:
     batched, out_dims = batch_jaxpr_axes(closed, axis, dims)
-    *how, ins, outs = how
-    return call_params(batched, *how, _widened(ins, axis, dims), _widened(outs, axis, out_dims)), out_dims
+    name, donated, keep_unused, inline, compiler_options, ins, outs = how
+    shardings = _widened(ins, axis, dims), _widened(outs, axis, out_dims)
+    return call_params(batched, name, donated, keep_unused, inline, compiler_options, *shardings), out_dims
 
 
 class _LinearCalls(NamedTuple):

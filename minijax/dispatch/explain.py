@@ -7,7 +7,7 @@ from minijax.base import monitoring, source
 
 
 def explain_miss(
-    fun: Callable, defined: str, key: tuple, known: Iterable[tuple], names: Callable[[Any, tuple], tuple[str, ...]]
+    fun: Callable, defined: str, key: tuple, known: Iterable[Any], names: Callable[[Any, tuple], tuple[str, ...]]
 ) -> None:
     """Logs how a call's key (thread state, types, tree, static arguments) differs from the closest known one.
 

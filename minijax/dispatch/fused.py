@@ -59,7 +59,7 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
     return wrap
 
 
-_DIRECT = object()  # in place of a program: the function is to be called
+_DIRECT: Any = object()  # in place of a program: the function is to be called
 
 
 def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
@@ -96,9 +96,7 @@ def _plain(x: Any) -> Any:
     raise TypeError
 
 
-def _program(
-    function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool
-) -> Callable | object:
+def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool) -> Callable:
     """The function as a program of its arrays; `_DIRECT` where it must be called itself."""
     if watch.is_on() or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
         return _DIRECT

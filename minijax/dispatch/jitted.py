@@ -23,7 +23,6 @@ from minijax.ir.body import (
     function_name,
     is_alive,
     leaf_types,
-    signature_of,
     source_of,
     trace_flat,
 )
@@ -197,7 +196,8 @@ class Jitted:
     def _parse_static(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
         """As `parse`; without flattening where static values are plain and all others are arrays."""
         static_nums = _in_range(self.resolved.static_nums, len(args))
-        key, operands = [options], []
+        key: list[Any] = [options]
+        operands = []
         for i, x in enumerate(args):
             kind = type(x)
             if i in static_nums and kind in KEYS_OF_THEMSELVES:
@@ -373,7 +373,7 @@ def jitted(
     """Decorator for library functions that jax jits: `static` names the static parameters."""
 
     def wrap(fun: Callable) -> Jitted:
-        signature = signature_of(fun)
+        signature = inspect.signature(fun)
         nums = tuple(
             i
             for i, p in enumerate(signature.parameters.values())

@@ -79,7 +79,7 @@ class _Lifter:
         self.lifted: dict[Var, Any] = {}
         self.roots: dict[Var, Atom] = {}  # of what was only moved
         self.folders: dict[Var, list[JaxprEqn]] = {}  # that a value comes from
-        self.makers: dict[Var, JaxprEqn] = {}
+        self.makers: dict[Atom, JaxprEqn] = {}
         self.consts = dict(zip(closed.constvars, closed.consts, strict=True))
         self.fixed = {v for v, f in zip(closed.invars, fixed, strict=True) if f}
         self.chained: set[int] = set()
@@ -97,12 +97,12 @@ class _Lifter:
 
     def _follow(self, eqn: JaxprEqn) -> None:
         """Notes what the results come from, and marks equations whose constants XLA may put together."""
-        folding, out = eqn.primitive.folding, eqn.outvars[0] if eqn.outvars else None
+        folding = eqn.primitive.folding
         before = [e for a in eqn.invars if type(a) is Var for e in self.folders.get(a, ())]
         if folding is Folding.MOVE:
-            self.roots[out], self.folders[out] = self.root(eqn.invars[0]), before
+            self.roots[eqn.outvars[0]], self.folders[eqn.outvars[0]] = self.root(eqn.invars[0]), before
         elif folding is Folding.SELECTION:
-            self.folders[out] = [*before, eqn] if any(map(self.is_constant, eqn.invars)) else before
+            self.folders[eqn.outvars[0]] = [*before, eqn] if any(map(self.is_constant, eqn.invars)) else before
         elif self._folds(eqn):
             near = [e for e in before if self.exactly or not _is_other_kind(e.primitive.folding, folding)]
             self.chained.update(id(e) for e in (*near, eqn) if near)
@@ -152,8 +152,9 @@ class _Lifter:
         if eqn.primitive.lift is not None:
             return eqn.primitive.lift(eqn, list(map(self.is_constant, eqn.invars)), self.lift_inside)
         for a in eqn.invars:
-            if type(a) is Var and self.root(a) in self.free:
-                self.lifted[self.root(a)] = self.consts[self.root(a)]
+            root = self.root(a)
+            if isinstance(root, Var) and root in self.free:
+                self.lifted[root] = self.consts[root]
         if not any(type(a) is Literal for a in eqn.invars) or not self._allows(eqn):
             return eqn
         return eqn.replace(

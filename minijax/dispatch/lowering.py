@@ -77,7 +77,7 @@ def lower_program(
 
 
 def _is_large(aval: Any) -> bool:
-    return isinstance(aval, ShapedArray) and aval.shape and aval.size * aval.dtype.itemsize > _SMALL_CONSTANT
+    return isinstance(aval, ShapedArray) and aval.ndim > 0 and aval.size * aval.dtype.itemsize > _SMALL_CONSTANT
 
 
 def _result_names(info: DebugInfo, closed: ClosedJaxpr) -> Sequence[str] | None:

@@ -63,7 +63,7 @@ def _to_list(executable: Executable, arrays: Sequence) -> Callable[[Sequence[Arr
 
 def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
     """The jaxpr of a single operation."""
-    invars = [Var(a) for a in avals]
+    invars: list[Any] = [Var(a) for a in avals]
     out_avals, effs = primitive.typed(avals, params)
     outvars = [Var(a) for a in out_avals]
     eqn = JaxprEqn(invars, outvars, primitive, params, effs, None, context.EMPTY)

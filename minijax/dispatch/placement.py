@@ -48,8 +48,8 @@ class Placement(NamedTuple):
 
     def argument_shardings(self, used: Sequence[int]) -> list[Sharding]:
         """The shardings of the arguments of a program on one device."""
-        given = self.in_shardings
-        return [given[i] if given and given[i] is not None else self.replicated() for i in used]
+        asked = self.in_shardings or (None,) * (1 + max(used, default=0))
+        return [asked[i] or self.replicated() for i in used]
 
     def result_shardings(self, count: int) -> list[Sharding]:
         """The shardings of the results of a program on one device."""
@@ -98,41 +98,45 @@ def choose_placement(operands: Sequence[Signature], options: ProgramOptions, clo
             device = sig.device
     inside = shardings_in(closed.jaxpr)
     if not alike or inside or (meshes.context_mesh() is not None and device is None):
-        return _spread(operands, options, closed, inside)
+        return _sharded(operands, options, closed, inside)
     return Placement((client.default_device() if device is None else device,), device is not None)
 
 
-def _spread(operands, options, closed, inside) -> Placement:
-    given = options.in_shardings or (None,) * len(operands)
-    given = (*(None,) * (len(operands) - len(given)), *given)
+def _sharded(
+    operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr, inside: Sequence[tuple[str, Any]]
+) -> Placement:
+    """The placement that operands, options and the program itself ask for."""
+    asked = options.in_shardings or (None,) * len(operands)
+    asked = (*(None,) * (len(operands) - len(asked)), *asked)
     names = closed.debug_info.arg_names or [f"args[{i}]" for i in range(len(operands))]
-    ins = [_argument_sharding(x, s, n, options) for x, s, n in zip(operands, given, names, strict=False)]
+    ins = [_argument_sharding(x, s, n, options) for x, s, n in zip(operands, asked, names, strict=False)]
     outs = options.out_shardings or (None,) * len(closed.outvars)
     outs = _result_shardings(outs, closed.out_avals, closed.debug_info.result_paths)
-    moved = [s for _, s in inside if isinstance(s, MemorySpace)]
-    claims = [(i, s) for i, s in enumerate(ins) if s is not None]
+    spaces = [s for _, s in inside if isinstance(s, MemorySpace)]
+    claims: list[tuple[Any, Any]] = [(i, s) for i, s in enumerate(ins) if s is not None]
     claims += [("out_shardings", s) for s in outs if s is not None]
     claims += [claim for claim in inside if not isinstance(claim[1], MemorySpace)]
-    names_memory = Host in moved or not all(s._in_default_memory for _, s in claims)
-    concrete = [(whose, s) for whose, s in claims if not isinstance(getattr(s, "mesh", None), meshes.AbstractMesh)]
+    names_memory = Host in spaces or not all(s._in_default_memory for _, s in claims)
+    concrete = [claim for claim in claims if not isinstance(getattr(claim[1], "mesh", None), meshes.AbstractMesh)]
     mesh = meshes.context_mesh()
-    if not concrete:
-        if mesh is None:
-            none = (None,) * len(ins), (None,) * len(outs), None, names_memory
-            return Placement((client.default_device(),), bool(moved), *(none if names_memory else ()))
+    if not concrete and mesh is None:
+        default = (client.default_device(),)
+        if not names_memory:
+            return Placement(default, bool(spaces))
+        return Placement(default, bool(spaces), (None,) * len(ins), (None,) * len(outs), None, True)
+    if mesh is not None and not concrete:
         concrete = [("the mesh that is set", NamedSharding(mesh, P()))]
-    first = concrete[0]
     for other in concrete[1:]:
-        if other[1]._device_assignment != first[1]._device_assignment:
-            _incompatible(first, other, operands, names, options)
+        if other[1]._device_assignment != concrete[0][1]._device_assignment:
+            _incompatible(concrete[0], other, operands, names, options)
     mesh = next((s.mesh for _, s in concrete if isinstance(s, NamedSharding)), None)
-    devices = first[1]._device_assignment
+    devices = concrete[0][1]._device_assignment
     if len(devices) > 1:
-        ins = [_alone(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
+        ins = [_replicated_if_whole(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
     return Placement(devices, True, tuple(ins), tuple(outs), mesh, names_memory)
 
 
-def _alone(sig: Signature, devices: tuple) -> Sharding | None:
+def _replicated_if_whole(sig: Signature, devices: tuple) -> Sharding | None:
     """Scalars and keys go to every device; of an uncommitted array XLA may take what it wants."""
     whole = not sig.aval.shape or dtypes.is_extended(sig.aval.dtype)
     return client.single_device_sharding(devices[0]) if whole else None

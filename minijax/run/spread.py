@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo
 
-from minijax.partition.meshes import Mesh, PartitionSpec
+from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run.array import Signature, signature
 from minijax.run.compile import Loaded
@@ -21,7 +21,7 @@ def chosen_shardings(loaded: Loaded, ins: int, outs: int) -> tuple[list, list]:
     return found[0], found[1]
 
 
-def named_sharding(mesh: Mesh, hlo: Any, ndim: int) -> Sharding:
+def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
     """The sharding over the axes of `mesh` that lies as `hlo` says; of axes of size 1 nothing is known."""
     if hlo.is_replicated() or not hlo.is_tiled():
         return NamedSharding(mesh, PartitionSpec(*[None] * ndim if mesh.explicit_axes else ()))

@@ -49,7 +49,7 @@ def partial_eval_into(staging: JaxprTrace, closed: ClosedJaxpr, operands: Sequen
     env.update(zip(jaxpr.invars, operands, strict=True))
     for eqn in jaxpr.eqns:
         with context.entered(eqn.ctx):
-            values = [env[a] if type(a) is Var else a.val for a in eqn.invars]
+            values = [env[a] if isinstance(a, Var) else a.val for a in eqn.invars]
             env.update(zip(eqn.outvars, _process(staging, eqn, values), strict=True))
     return [env[a] if isinstance(a, Var) else a.val for a in jaxpr.outvars]
 
