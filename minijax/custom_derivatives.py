@@ -11,10 +11,10 @@ from minijax.api.custom_tools import (
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
     zero_from_primal as zero_from_primal,
 )
-from minijax.control.custom import (
+from minijax.higher.custom import (
     SymbolicZero as SymbolicZero,
     custom_jvp_call_p as custom_jvp_call_p,
     custom_vjp_call_p as custom_vjp_call_p,
 )
-from minijax.control.linear_call import linear_call as linear_call
-from minijax.control.remat_opt import remat_opt_p as remat_opt_p
+from minijax.higher.linear_call import linear_call as linear_call
+from minijax.higher.remat_opt import remat_opt_p as remat_opt_p

@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 FILE_LINES, FUNCTION_LINES, PACKAGE_LINES = 800, 60, 33_350
 
 ROOMS = (
-    "base", "ir", "partition", "hlo", "run", "ops", "indexing", "transforms", "dispatch", "control", "composed", "api",
+    "base", "ir", "partition", "hlo", "run", "primitives", "indexing", "transforms", "dispatch", "higher", "composed", "api",
 )  # fmt: skip
-LIBRARIES = ("interop", "numpy", "scipy", "random", "nn", "image", "example_libraries", "experimental")
+LIBRARIES = ("interop", "ops", "numpy", "scipy", "random", "nn", "image", "example_libraries", "experimental")
 FACES = ("interpreters", "extend", "lax")
 LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
@@ -291,15 +291,15 @@ def test_few_modules_are_imported_late_and_all_that_are_listed_exist():
 # The rules reject what breaks them
 
 PLANTED = [
-    (climbing, {"minijax.ir.a": "from minijax.ops import b", "minijax.ops.b": ""}),
-    (climbing, {"minijax.ir.a": "from ..ops import b", "minijax.ops.b": ""}),
+    (climbing, {"minijax.ir.a": "from minijax.primitives import b", "minijax.primitives.b": ""}),
+    (climbing, {"minijax.ir.a": "from ..primitives import b", "minijax.primitives.b": ""}),
     (climbing, {"minijax.ir.a": "import minijax.numpy", "minijax.numpy": ""}),
-    (climbing, {"minijax.ops.a": "from minijax import lax", "minijax.lax": "", "minijax": ""}),
-    (climbing, {"minijax.ops.a": "from minijax import sin", "minijax": ""}),
+    (climbing, {"minijax.primitives.a": "from minijax import lax", "minijax.lax": "", "minijax": ""}),
+    (climbing, {"minijax.primitives.a": "from minijax import sin", "minijax": ""}),
     (cycles, {"minijax.ir.a": "from minijax.ir.b import x", "minijax.ir.b": "from . import a"}),
     (cycles, {"minijax.lax": "from minijax.numpy import x", "minijax.numpy": "from minijax import lax"}),
-    (climbing, {"minijax.ops.a": "from minijax.base.lazy import defer\nx = defer('minijax.numpy')"}),
-    (climbing, {"minijax.ops.a": "from minijax.base import lazy\nx = lazy.defer('minijax.api.vmap')"}),
+    (climbing, {"minijax.primitives.a": "from minijax.base.lazy import defer\nx = defer('minijax.numpy')"}),
+    (climbing, {"minijax.primitives.a": "from minijax.base import lazy\nx = lazy.defer('minijax.api.vmap')"}),
     (cycles, {"minijax.ir.a": "x = lazy.defer('minijax.ir.b')", "minijax.ir.b": "from minijax.ir import a"}),
     (cycles, {"minijax.ir.a": "x = defer('minijax.ir.b')", "minijax.ir.b": "x = defer('minijax.ir.a')"}),
     (unlisted_deferrals, {"minijax.api.a": "x = defer('minijax.ir.b')", "minijax.ir.b": ""}),
@@ -314,11 +314,11 @@ PLANTED = [
     (bodies_in_faces, {"minijax.lax": "def f(): pass"}),
     (bodies_in_faces, {"minijax.interpreters.ad": "class A:\n    def f(self): pass"}),
     (long_functions, {"minijax.ir.a": "def f():\n" + "    x = 1\n" * 60}),
-    (spelled_elsewhere, {"minijax.ops.a": "def lower(e, x):\n    return e.result(f'stablehlo.rng {x}', (), x)"}),
-    (spelled_elsewhere, {"minijax.ops.a": "attributes = {'mhlo.frontend_attributes': '{}'}"}),
+    (spelled_elsewhere, {"minijax.primitives.a": "def lower(e, x):\n    return e.result(f'stablehlo.rng {x}', (), x)"}),
+    (spelled_elsewhere, {"minijax.primitives.a": "attributes = {'mhlo.frontend_attributes': '{}'}"}),
     (primitives_in_libraries, {"minijax.numpy.a": "sin_p, cos_p = Sin(), Cos()"}),
-    (spelled_elsewhere, {"minijax.ops.a": "rule = '#sdy<custom>'"}),
-    (spelled_elsewhere, {"minijax.ops.a": "attributes = {'api_version': '4 : i32'}"}),
+    (spelled_elsewhere, {"minijax.primitives.a": "rule = '#sdy<custom>'"}),
+    (spelled_elsewhere, {"minijax.primitives.a": "attributes = {'api_version': '4 : i32'}"}),
     (spelled_elsewhere, {"minijax.run.a": "text = f'({x}: tensor<{n}xf32>)'"}),
     (spelled_elsewhere, {"minijax.run.a": "text = 'func.func public @main()'"}),
 ]
@@ -331,14 +331,14 @@ def test_a_rule_rejects_what_breaks_it(rule, sources):
 
 KEPT = {
     "minijax": "from minijax.base.alias import install\ndef __getattr__(name): return name",
-    "minijax.lax": "from minijax.ops.sin import sin",
+    "minijax.lax": "from minijax.primitives.sin import sin",
     "minijax.numpy": "from minijax import lax\nstep = 1",
-    "minijax.ops": "",
-    "minijax.ops.sin": "from minijax.ir.trace import bind\nfrom . import cos\nsin_p = 1",
-    "minijax.ops.cos": "import numpy as np\nfrom minijax.base.lazy import defer\nlu = defer('scipy')",
+    "minijax.primitives": "",
+    "minijax.primitives.sin": "from minijax.ir.trace import bind\nfrom . import cos\nsin_p = 1",
+    "minijax.primitives.cos": "import numpy as np\nfrom minijax.base.lazy import defer\nlu = defer('scipy')",
     "minijax.run.client": "import jaxlib",
     "minijax.hlo.writer": "text = 'stablehlo.add : tensor<f32>'",
-    "minijax.ops.erf": '"""Lowered to `stablehlo.erf`."""\nnames = \'chlo.erf\', \'stablehlo\'',
+    "minijax.primitives.erf": '"""Lowered to `stablehlo.erf`."""\nnames = \'chlo.erf\', \'stablehlo\'',
     "minijax.base.native": "from jaxlib import xla_client",
     "minijax.ir.trace": 'def f():\n    """' + "x\n" * 70 + '"""',
 }

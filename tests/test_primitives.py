@@ -79,7 +79,7 @@ def test_the_primitives_that_are_absent_are_named():
 
 
 def test_the_primitives_without_a_public_name_that_are_absent_are_named():
-    for room in ("ops", "control", "composed", "composed.linalg", "numpy", "random"):
+    for room in ("primitives", "higher", "dispatch", "composed", "composed.linalg", "numpy", "random"):
         package = importlib.import_module(f"minijax.{room}")
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"minijax.{room}.{module.name}")

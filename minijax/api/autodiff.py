@@ -18,14 +18,14 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, space_of, typeof
-from minijax.ops import moving
-from minijax.ops.convert import convert, convert_element_type_p
-from minijax.ops.elementwise import add, eq
-from minijax.ops.families import scalar_like
-from minijax.ops.moving import held
-from minijax.ops.shape import broadcasted_iota, split
-from minijax.ops.zeros import instantiate, made_varying, zeros_like_aval
 from minijax.partition.shardings import UNSPECIFIED
+from minijax.primitives import moving
+from minijax.primitives.convert import convert, convert_element_type_p
+from minijax.primitives.elementwise import add, eq
+from minijax.primitives.families import scalar_like
+from minijax.primitives.moving import held
+from minijax.primitives.shape import broadcasted_iota, split
+from minijax.primitives.zeros import instantiate, made_varying, zeros_like_aval
 from minijax.run import transfer
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat

@@ -8,12 +8,12 @@ from typing import Any
 
 from minijax.api.jit import resolve
 from minijax.base import source
-from minijax.control.checkpoint import name_p, opened, remat_p
 from minijax.dispatch.call import JitOptions
 from minijax.dispatch.jitted import Jitted
+from minijax.higher.checkpoint import name_p, opened, remat_p
 from minijax.ir.body import signature_of
 from minijax.ir.trace import checked_values
-from minijax.ops.dot import dot_general_p
+from minijax.primitives.dot import dot_general_p
 from minijax.transforms.partial_eval_custom import Offloadable, Recompute, Saveable
 
 

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from minijax.base import dtypes, errors, source, tree
 from minijax.base.mask import Mask
-from minijax.control.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
-from minijax.control.remat_opt import optimized_forward
+from minijax.higher.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
+from minijax.higher.remat_opt import optimized_forward
 from minijax.ir import state
 from minijax.ir.body import Flat, as_consts, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
 from minijax.ir.types import Zero, space_of, typeof
-from minijax.ops.zeros import add_any, instantiate
+from minijax.primitives.zeros import add_any, instantiate
 from minijax.run.array import ArrayImpl
 
 _LEAVES = frozenset((ArrayImpl, bool, float, complex, type(None)))

@@ -6,8 +6,8 @@ from typing import Any
 from minijax.api.custom import _Custom
 from minijax.base import source, tree
 from minijax.base.mask import Mask
-from minijax.control.custom_vmap import custom_vmap_call_p, user_rule
-from minijax.control.mapping import map as map_slices
+from minijax.higher.custom_vmap import custom_vmap_call_p, user_rule
+from minijax.higher.mapping import map as map_slices
 from minijax.ir.body import Flat, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.types import typeof

@@ -10,8 +10,8 @@ from minijax.ir.body import Flat, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import typeof
-from minijax.ops.elementwise import neg
-from minijax.ops.zeros import zeros_like_aval
+from minijax.primitives.elementwise import neg
+from minijax.primitives.zeros import zeros_like_aval
 
 
 class _Traced:

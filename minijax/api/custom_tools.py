@@ -8,12 +8,12 @@ import numpy as np
 from minijax.api.custom import CustomVJPPrimal
 from minijax.base import dtypes, source, tree as trees
 from minijax.base.mask import Mask
-from minijax.control.custom import symbolic
+from minijax.higher.custom import symbolic
 from minijax.ir.body import Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import Tracer, eval_jaxpr
 from minijax.ir.types import Zero, typeof
-from minijax.ops.zeros import instantiate
+from minijax.primitives.zeros import instantiate
 from minijax.transforms.batch import BatchTracer
 
 

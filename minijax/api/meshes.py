@@ -9,10 +9,10 @@ import numpy as np
 
 from minijax.base import tree
 from minijax.ir import state
-from minijax.ops.sharding import check_explicit, named_sharding, over_explicit_axes
 from minijax.partition import meshes
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P
 from minijax.partition.shardings import NamedSharding, SingleDeviceSharding, empty_abstract_mesh
+from minijax.primitives.sharding import check_explicit, named_sharding, over_explicit_axes
 from minijax.run import client
 
 

@@ -15,10 +15,10 @@ from minijax.ir import state
 from minijax.ir.body import function_name, signature_of
 from minijax.ir.trace import jaxpr_as_fun
 from minijax.ir.types import is_value, typeof
-from minijax.ops.moving import expand_dims
-from minijax.ops.shape import squeeze
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
+from minijax.primitives.moving import expand_dims
+from minijax.primitives.shape import squeeze
 from minijax.run import client
 
 _UNNAMED = "_internal_pmap_axis_name"

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base import source, tree
-from minijax.control.checkpoint import name_p
+from minijax.higher.checkpoint import name_p
 from minijax.ir.body import argument_names, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal, Var
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import typeof
-from minijax.ops.elementwise import reduce_precision_p
+from minijax.primitives.elementwise import reduce_precision_p
 from minijax.transforms.linearize import linearize_flat
 
 

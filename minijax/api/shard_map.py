@@ -6,14 +6,14 @@ from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
 from minijax.base.thread import entering_manual
-from minijax.control.shard_map import inside, local_aval, named_in, shard_map_p, varying_names
+from minijax.higher.shard_map import inside, local_aval, named_in, shard_map_p, varying_names
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import close_over, constants_to_inputs
 from minijax.ir.types import is_value, typeof, varying_axes
-from minijax.ops.varying import pvary_p
 from minijax.partition import meshes
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
+from minijax.primitives.varying import pvary_p
 
 
 class Infer:

@@ -14,8 +14,8 @@ from minijax.dispatch.placement import Placement, ProgramOptions, choose_placeme
 from minijax.ir.body import argument_names, leaf_types
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
-from minijax.ops.sharding import concrete_sharding
 from minijax.partition.meshes import PartitionSpec
+from minijax.primitives.sharding import concrete_sharding
 from minijax.run import client
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import hlo_text, module_cost

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minijax.ops.indexing import GatherDimensionNumbers
+from minijax.primitives.indexing import GatherDimensionNumbers
 
 
 class Along(NamedTuple):

@@ -11,9 +11,9 @@ from minijax.composed.linalg.matrices import from_front
 from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.ops import moving
-from minijax.ops.indexing import GatherScatterMode
-from minijax.ops.scatter import gather
+from minijax.primitives import moving
+from minijax.primitives.indexing import GatherScatterMode
+from minijax.primitives.scatter import gather
 
 _INDEX = np.dtype(np.int32)
 

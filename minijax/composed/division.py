@@ -4,10 +4,10 @@ from typing import Any
 
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
-from minijax.ops import elementwise as lax
-from minijax.ops.families import const_like, is_complex
-from minijax.ops.promote import is_inexact, is_unsigned, promote_args_numeric, promote_dtypes
-from minijax.ops.shape import full_like
+from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like, is_complex
+from minijax.primitives.promote import is_inexact, is_unsigned, promote_args_numeric, promote_dtypes
+from minijax.primitives.shape import full_like
 
 
 @jitted()

@@ -10,12 +10,12 @@ from minijax.base import dtypes, tree
 from minijax.composed.cumulative import cumsum
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
-from minijax.ops import moving
-from minijax.ops.collective import Named, _varied, all_to_all, axis_size
-from minijax.ops.elementwise import add, mul, select_n
-from minijax.ops.shape import iota
-from minijax.ops.varying import device_groups, names_of
-from minijax.ops.zeros import instantiate, zeros_like_aval
+from minijax.primitives import moving
+from minijax.primitives.collective import Named, _varied, all_to_all, axis_size
+from minijax.primitives.elementwise import add, mul, select_n
+from minijax.primitives.shape import iota
+from minijax.primitives.varying import device_groups, names_of
+from minijax.primitives.zeros import instantiate, zeros_like_aval
 
 _INT32 = np.dtype(np.int32)
 _RAGGED = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")

@@ -11,11 +11,11 @@ from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, typeof
-from minijax.ops import moving
-from minijax.ops.convert import convert
-from minijax.ops.elementwise import conj, div, mul
-from minijax.ops.families import scalar_like
-from minijax.ops.index import dynamic_update_slice
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import conj, div, mul
+from minijax.primitives.families import scalar_like
+from minijax.primitives.index import dynamic_update_slice
 
 _MOST_AXES = 3
 

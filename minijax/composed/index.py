@@ -8,10 +8,10 @@ import numpy as np
 from minijax.composed.division import remainder
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.ops import index, moving
-from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.ops.scatter import gather
-from minijax.ops.shape import concatenate, index_in_dim
+from minijax.primitives import index, moving
+from minijax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from minijax.primitives.scatter import gather
+from minijax.primitives.shape import concatenate, index_in_dim
 
 _STATIC = ("axis", "keepdims", "allow_negative_indices")
 

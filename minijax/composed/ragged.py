@@ -15,12 +15,12 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.ops import moving
-from minijax.ops.convert import cast
-from minijax.ops.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair, rest
-from minijax.ops.elementwise import add, bitwise_and, le, lt, select
-from minijax.ops.shape import broadcasted_iota, concatenate, slice_in_dim
-from minijax.ops.sharding import laid_out
+from minijax.primitives import moving
+from minijax.primitives.convert import cast
+from minijax.primitives.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair, rest
+from minijax.primitives.elementwise import add, bitwise_and, le, lt, select
+from minijax.primitives.shape import broadcasted_iota, concatenate, slice_in_dim
+from minijax.primitives.sharding import laid_out
 
 _Axes = tuple[int, ...]
 _AS_INSTRUCTION = config.option("ragged_dot_use_ragged_dot_instruction")

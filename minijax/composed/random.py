@@ -17,11 +17,11 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray
-from minijax.ops import elementwise as ops, moving, shape as shaping
-from minijax.ops.convert import convert
-from minijax.ops.families import SameShape, broadcast_shapes_of_op, scalar_like
-from minijax.ops.random_bits import threefry2x32_p, threefry_2x32
-from minijax.ops.zeros import ZeroJvp
+from minijax.primitives import elementwise as ops, moving, shape as shaping
+from minijax.primitives.convert import convert
+from minijax.primitives.families import SameShape, broadcast_shapes_of_op, scalar_like
+from minijax.primitives.random_bits import threefry2x32_p, threefry_2x32
+from minijax.primitives.zeros import ZeroJvp
 from minijax.run.keys import key_array
 from minijax.transforms.batch import batch_flat, place
 

@@ -15,10 +15,10 @@ from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
-from minijax.ops.convert import convert
-from minijax.ops.elementwise import clamp
-from minijax.ops.indexing import Slice
-from minijax.ops.moving import full, held
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import clamp
+from minijax.primitives.indexing import Slice
+from minijax.primitives.moving import full, held
 from minijax.run.array import ArrayImpl, copied
 from minijax.transforms.batch import batch_flat, place
 

@@ -9,13 +9,13 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.ops import elementwise as lax
-from minijax.ops.convert import cast
-from minijax.ops.families import const_like, is_complex
-from minijax.ops.moving import broadcast_to_shape
-from minijax.ops.promote import arrays, check_arraylike, promote_dtypes
-from minijax.ops.reduce import argmax
-from minijax.ops.shape import broadcast_shapes, stack
+from minijax.primitives import elementwise as lax
+from minijax.primitives.convert import cast
+from minijax.primitives.families import const_like, is_complex
+from minijax.primitives.moving import broadcast_to_shape
+from minijax.primitives.promote import arrays, check_arraylike, promote_dtypes
+from minijax.primitives.reduce import argmax
+from minijax.primitives.shape import broadcast_shapes, stack
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:

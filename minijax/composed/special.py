@@ -11,11 +11,11 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.composed.division import floor_divide, remainder
-from minijax.control.loops import while_loop
+from minijax.higher.loops import while_loop
 from minijax.ir.types import typeof
-from minijax.ops import moving
-from minijax.ops.convert import convert
-from minijax.ops.elementwise import (
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import (
     abs as abs_,
     add,
     bitwise_and,
@@ -39,10 +39,10 @@ from minijax.ops.elementwise import (
     select,
     sub,
 )
-from minijax.ops.families import Defined, const_like
-from minijax.ops.reduce import reduce_or
-from minijax.ops.shape import broadcast_shapes
-from minijax.ops.special import full_of
+from minijax.primitives.families import Defined, const_like
+from minijax.primitives.reduce import reduce_or
+from minijax.primitives.shape import broadcast_shapes
+from minijax.primitives.special import full_of
 
 # What to compute: the function, its derivative by the order, or that of a sample by the order.
 VALUE, SLOPE, SAMPLE = range(3)

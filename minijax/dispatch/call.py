@@ -13,9 +13,9 @@ from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Axis, Primitive, cotangents, is_linear
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
-from minijax.ops.sharding import widened
 from minijax.partition.meshes import axes_of
 from minijax.partition.shardings import UNSPECIFIED
+from minijax.primitives.sharding import widened
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import cache, tree
-from minijax.ops.sharding import concrete_sharding
 from minijax.partition import meshes
 from minijax.partition.meshes import P
 from minijax.partition.shardings import UNSPECIFIED, Sharding
+from minijax.primitives.sharding import concrete_sharding
 
 
 class Shardings(NamedTuple):

@@ -7,7 +7,7 @@ _FACE = Face(
     (),
     {
         "minijax.composed.random": "rbg_prng_impl threefry_prng_impl unsafe_rbg_prng_impl",
-        "minijax.ops.random_bits": "threefry2x32_p threefry_2x32",
+        "minijax.primitives.random_bits": "threefry2x32_p threefry_2x32",
         "minijax.random.keys": "define_prng_impl random_seed seed_with_impl",
     },
     partial=True,

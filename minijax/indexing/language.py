@@ -8,8 +8,8 @@ import numpy as np
 from minijax.base import dtypes, errors, tree
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof, unwrapped
-from minijax.ops.indexing import Slice
-from minijax.ops.values import array_of
+from minijax.primitives.indexing import Slice
+from minijax.primitives.values import array_of
 from minijax.run.array import Array
 
 LARGEST_INT32 = np.iinfo(np.int32).max

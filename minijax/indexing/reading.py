@@ -10,13 +10,13 @@ from minijax.base import dtypes, errors
 from minijax.indexing.language import Index, Options, Slot, Span, Window, index_dtype, keeps_axis
 from minijax.indexing.plan import Plan, plan
 from minijax.ir.types import ShapedArray, typeof
-from minijax.ops import moving, scatter as lax_scatter, shape as lax_shape
-from minijax.ops.convert import as_type, convert
-from minijax.ops.elementwise import add, lt, mul, select_n
-from minijax.ops.index import dynamic_slice
-from minijax.ops.promote import promote_dtypes
-from minijax.ops.scatter import FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherScatterMode
-from minijax.ops.values import array_of
+from minijax.primitives import moving, scatter as lax_scatter, shape as lax_shape
+from minijax.primitives.convert import as_type, convert
+from minijax.primitives.elementwise import add, lt, mul, select_n
+from minijax.primitives.index import dynamic_slice
+from minijax.primitives.promote import promote_dtypes
+from minijax.primitives.scatter import FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherScatterMode
+from minijax.primitives.values import array_of
 from minijax.run.array import Array
 
 # ---- reading -----------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from minijax.base import tree
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis, Linear, Primitive, is_linear, no_rule
 from minijax.ir.types import Zero, is_zero, typeof
-from minijax.ops import moving
-from minijax.ops.families import SameShape
-from minijax.ops.zeros import add_any, instantiate
+from minijax.primitives import moving
+from minijax.primitives.families import SameShape
+from minijax.primitives.zeros import add_any, instantiate
 from minijax.transforms.jvp import zero_if_float0
 from minijax.transforms.partial_eval_custom import EqnParts, Recompute
 from minijax.transforms.prune import prune_closed, prune_jaxpr

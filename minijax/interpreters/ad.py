@@ -8,7 +8,7 @@ _FACE = Face(
     {
         "minijax.ir.primitive": "UndefinedPrimal=Linear is_undefined_primal=is_linear",
         "minijax.ir.types": "Zero",
-        "minijax.ops.zeros": """
+        "minijax.primitives.zeros": """
         add_jaxvals=add_any add_jaxvals_p=add_any_p instantiate_zeros=instantiate zeros_like_aval
     """,
         "minijax.transforms.jvp": "JVPTrace JVPTracer",

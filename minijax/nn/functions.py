@@ -14,11 +14,11 @@ from minijax.ir.types import typeof
 from minijax.numpy.logsumexp import logsumexp
 from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
 from minijax.numpy.ufuncs import tanh  # noqa: F401
-from minijax.ops import elementwise as lax
-from minijax.ops.convert import convert_element_type, copy, stop_gradient
-from minijax.ops.elementwise import logistic as sigmoid  # noqa: F401
-from minijax.ops.promote import promote_args_inexact
-from minijax.ops.shape import broadcasted_iota, full_like
+from minijax.primitives import elementwise as lax
+from minijax.primitives.convert import convert_element_type, copy, stop_gradient
+from minijax.primitives.elementwise import logistic as sigmoid  # noqa: F401
+from minijax.primitives.promote import promote_args_inexact
+from minijax.primitives.shape import broadcasted_iota, full_like
 
 Axis = int | Sequence[int] | None
 

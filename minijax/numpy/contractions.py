@@ -21,15 +21,15 @@ from minijax.numpy.products import PRODUCT_STATIC, typed_product
 from minijax.numpy.shaping import moveaxis
 from minijax.numpy.ufuncs import multiply
 from minijax.numpy.vectorizing import vectorize
-from minijax.ops import elementwise as lax
-from minijax.ops.convert import as_type
-from minijax.ops.dot import dot_general
-from minijax.ops.families import is_complex, scalar_like
-from minijax.ops.moving import broadcast_in_dim, expand_dims, full, reshape, reshape_to, transpose
-from minijax.ops.promote import arrays, check_no_float0, check_out, promote_dtypes
-from minijax.ops.reduce import reduce_or, reduce_sum
-from minijax.ops.shape import broadcast_to_rank, broadcasted_iota, squeeze
-from minijax.ops.sharding import laid_out
+from minijax.primitives import elementwise as lax
+from minijax.primitives.convert import as_type
+from minijax.primitives.dot import dot_general
+from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.moving import broadcast_in_dim, expand_dims, full, reshape, reshape_to, transpose
+from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
+from minijax.primitives.reduce import reduce_or, reduce_sum
+from minijax.primitives.shape import broadcast_to_rank, broadcasted_iota, squeeze
+from minijax.primitives.sharding import laid_out
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import products, reductions, shaping, taking, ufuncs
 from minijax.numpy.creation import array, asarray, full
-from minijax.ops.convert import convert
-from minijax.ops.elementwise import complex as from_parts
-from minijax.ops.families import is_complex
-from minijax.ops.promote import arrays, promote_args_inexact
-from minijax.ops.shape import broadcast_to_rank
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import complex as from_parts
+from minijax.primitives.families import is_complex
+from minijax.primitives.promote import arrays, promote_args_inexact
+from minijax.primitives.shape import broadcast_to_rank
 
 
 def _weights(name: str, given: Any, count: int) -> Any:

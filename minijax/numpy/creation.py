@@ -14,13 +14,13 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import ufuncs
-from minijax.ops import convert as lax_convert, elementwise as lax, moving, shape as lax_shape
-from minijax.ops.convert import cast, convert
-from minijax.ops.device import placed_like
-from minijax.ops.moving import held
-from minijax.ops.promote import arrays, promote_shapes
-from minijax.ops.sharding import laid_out
-from minijax.ops.values import array_of
+from minijax.primitives import convert as lax_convert, elementwise as lax, moving, shape as lax_shape
+from minijax.primitives.convert import cast, convert
+from minijax.primitives.device import placed_like
+from minijax.primitives.moving import held
+from minijax.primitives.promote import arrays, promote_shapes
+from minijax.primitives.sharding import laid_out
+from minijax.primitives.values import array_of
 from minijax.run import transfer
 from minijax.run.array import Array
 

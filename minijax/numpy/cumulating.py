@@ -14,12 +14,12 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.reductions import static_axis
 from minijax.numpy.ufuncs import truth
-from minijax.ops import elementwise as lax
-from minijax.ops.convert import as_type
-from minijax.ops.families import scalar_like
-from minijax.ops.moving import full, reshape
-from minijax.ops.promote import arrays, check_out
-from minijax.ops.shape import concatenate
+from minijax.primitives import elementwise as lax
+from minijax.primitives.convert import as_type
+from minijax.primitives.families import scalar_like
+from minijax.primitives.moving import full, reshape
+from minijax.primitives.promote import arrays, check_out
+from minijax.primitives.shape import concatenate
 
 
 def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: bool = False) -> Callable:

@@ -12,10 +12,10 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import cumulating, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, value, values
-from minijax.ops.families import is_complex
-from minijax.ops.promote import arrays, promote_dtypes, promote_dtypes_inexact
-from minijax.ops.shape import slice_in_dim
-from minijax.ops.sort import sort
+from minijax.primitives.families import is_complex
+from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
+from minijax.primitives.shape import slice_in_dim
+from minijax.primitives.sort import sort
 
 
 def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:

@@ -12,7 +12,7 @@ from minijax.composed.fft import FftType, fft as lax_fft
 from minijax.numpy import indexing, reductions, shaping, ufuncs
 from minijax.numpy.creation import arange, array, astype, value
 from minijax.numpy.padding import pad
-from minijax.ops import elementwise as lax
+from minijax.primitives import elementwise as lax
 
 _FORWARD = FftType.FFT, FftType.RFFT
 _NORMS = (None, "backward", "ortho", "forward")

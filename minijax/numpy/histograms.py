@@ -14,10 +14,10 @@ from minijax.ir.types import typeof
 from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value, values, zeros
 from minijax.numpy.taking import ix_, known
-from minijax.ops import elementwise as lax
-from minijax.ops.convert import as_type, convert
-from minijax.ops.promote import arrays, promote_dtypes_inexact
-from minijax.ops.sharding import laid_out
+from minijax.primitives import elementwise as lax
+from minijax.primitives.convert import as_type, convert
+from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.primitives.sharding import laid_out
 
 _take, _put = indexing.getitem, indexing.update
 

@@ -12,10 +12,10 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import creation, indexing, padding, reductions, shaping, taking, ufuncs
 from minijax.numpy.creation import arraylike, concrete, value
-from minijax.ops import elementwise as lax, moving, shape as lax_shape
-from minijax.ops.convert import convert
-from minijax.ops.families import const_like
-from minijax.ops.promote import is_unsigned, promote_dtypes
+from minijax.primitives import elementwise as lax, moving, shape as lax_shape
+from minijax.primitives.convert import convert
+from minijax.primitives.families import const_like
+from minijax.primitives.promote import is_unsigned, promote_dtypes
 
 # ---- grids and joined ranges -------------------------------------------------------------------------
 

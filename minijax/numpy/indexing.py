@@ -15,8 +15,8 @@ from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import creation, ufuncs
-from minijax.ops import scatter as lax_scatter, shape as lax_shape
-from minijax.ops.sharding import laid_out
+from minijax.primitives import scatter as lax_scatter, shape as lax_shape
+from minijax.primitives.sharding import laid_out
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
 

@@ -23,11 +23,11 @@ from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import contractions, creation, indexing, products, reductions, shaping, taking, ufuncs
 from minijax.numpy.products import matmul_highest
-from minijax.ops import elementwise as lax, moving, shape as lax_shape
-from minijax.ops.convert import convert, stop_gradient
-from minijax.ops.families import is_complex, scalar_like
-from minijax.ops.promote import arrays, promote_dtypes_inexact
-from minijax.ops.sort import sort
+from minijax.primitives import elementwise as lax, moving, shape as lax_shape
+from minijax.primitives.convert import convert, stop_gradient
+from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.primitives.sort import sort
 
 Axis = int | Sequence[int] | None
 

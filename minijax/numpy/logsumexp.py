@@ -7,12 +7,12 @@ import numpy as np
 from minijax.composed.selecting import where as choose
 from minijax.ir.types import typeof
 from minijax.numpy.reductions import Axis, canonical_axes, max as largest, static_axis, sum as total
-from minijax.ops import elementwise as lax
-from minijax.ops.convert import as_type, stop_gradient
-from minijax.ops.families import const_like, is_complex, scalar_like
-from minijax.ops.moving import expand_dims
-from minijax.ops.promote import promote_args_inexact
-from minijax.ops.shape import full_like
+from minijax.primitives import elementwise as lax
+from minijax.primitives.convert import as_type, stop_gradient
+from minijax.primitives.families import const_like, is_complex, scalar_like
+from minijax.primitives.moving import expand_dims
+from minijax.primitives.promote import promote_args_inexact
+from minijax.primitives.shape import full_like
 
 
 def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: Any = None) -> tuple[Any, Any]:

@@ -13,10 +13,10 @@ from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array
 from minijax.numpy import creation, indexing, products, reductions, shaping, ufuncs
-from minijax.ops import elementwise as lax, shape as lax_shape
-from minijax.ops.convert import bitcast_convert_type, convert
-from minijax.ops.families import is_complex
-from minijax.ops.moving import reshape_to, transpose
+from minijax.primitives import elementwise as lax, shape as lax_shape
+from minijax.primitives.convert import bitcast_convert_type, convert
+from minijax.primitives.families import is_complex
+from minijax.primitives.moving import reshape_to, transpose
 from minijax.run import transfer
 from minijax.run.array import Array, install_operators, register_array_like
 

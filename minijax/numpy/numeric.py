@@ -6,19 +6,19 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.composed.selecting import where
-from minijax.control.custom import bind_custom_jvp
-from minijax.control.loops import while_loop
 from minijax.dispatch.jitted import jitted
+from minijax.higher.custom import bind_custom_jvp
+from minijax.higher.loops import while_loop
 from minijax.ir.types import typeof
 from minijax.numpy import ufuncs
 from minijax.numpy.shaping import broadcast_arrays
-from minijax.ops import elementwise as lax
-from minijax.ops.convert import as_type, bitcast_convert_type, convert
-from minijax.ops.families import const_like, is_complex
-from minijax.ops.moving import full
-from minijax.ops.promote import arrays, check_out, is_unsigned, promote_args_inexact, promote_dtypes
-from minijax.ops.reduce import reduce_or
-from minijax.ops.shape import full_like
+from minijax.primitives import elementwise as lax
+from minijax.primitives.convert import as_type, bitcast_convert_type, convert
+from minijax.primitives.families import const_like, is_complex
+from minijax.primitives.moving import full
+from minijax.primitives.promote import arrays, check_out, is_unsigned, promote_args_inexact, promote_dtypes
+from minijax.primitives.reduce import reduce_or
+from minijax.primitives.shape import full_like
 
 # ---- integers ----------------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ from minijax.ir.types import typeof
 from minijax.numpy import quantiles, reductions, shaping
 from minijax.numpy.creation import asarray, concrete, linspace, value
 from minijax.numpy.ufuncs import round as rounded
-from minijax.ops import elementwise as lax, moving, shape as lax_shape
-from minijax.ops.convert import convert
+from minijax.primitives import elementwise as lax, moving, shape as lax_shape
+from minijax.primitives.convert import convert
 
 _STATISTICS = {
     "maximum": reductions.amax,

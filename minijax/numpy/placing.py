@@ -8,16 +8,16 @@ import numpy as np
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.composed.selecting import where
-from minijax.control.cond import switch
 from minijax.dispatch.jitted import jitted
+from minijax.higher.cond import switch
 from minijax.indexing.language import Options
 from minijax.numpy import creation, index_makers, indexing, reductions, shaping, sorting, taking, ufuncs
 from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.cumulating import cumsum
 from minijax.numpy.vectorizing import vectorize
-from minijax.ops import moving
-from minijax.ops.promote import check_out
-from minijax.ops.scatter import PROMISE_IN_BOUNDS
+from minijax.primitives import moving
+from minijax.primitives.promote import check_out
+from minijax.primitives.scatter import PROMISE_IN_BOUNDS
 
 _DROPPED = Options("drop")
 

@@ -7,16 +7,16 @@ import numpy as np
 
 from minijax.base import dtypes, errors
 from minijax.composed.selecting import where
-from minijax.control import scan
 from minijax.dispatch.jitted import jitted
+from minijax.higher import scan
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import contractions, linalg, products, reductions, shaping, taking, ufuncs
 from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
 from minijax.numpy.signal import convolve
-from minijax.ops.promote import arrays, promote_dtypes, promote_dtypes_inexact
-from minijax.ops.shape import broadcast_shapes, full_like
-from minijax.ops.sort import sort
+from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
+from minijax.primitives.shape import broadcast_shapes, full_like
+from minijax.primitives.sort import sort
 
 
 def _inexact(name: str, *args: Any) -> list:

@@ -15,15 +15,15 @@ from minijax.numpy import indexing, ufuncs
 from minijax.numpy.cumulating import cumsum
 from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
 from minijax.numpy.taking import take_along_axis
-from minijax.ops import elementwise as lax, sort as lax_sort
-from minijax.ops.convert import as_type, convert
-from minijax.ops.families import const_like, is_complex, scalar_like
-from minijax.ops.indexing import GatherDimensionNumbers
-from minijax.ops.moving import broadcast_in_dim, expand_dims, full, move_axis, reshape
-from minijax.ops.promote import arrays, promote_dtypes_inexact
-from minijax.ops.scatter import gather
-from minijax.ops.shape import broadcasted_iota, full_like, index_in_dim, squeeze
-from minijax.ops.sharding import laid_out
+from minijax.primitives import elementwise as lax, sort as lax_sort
+from minijax.primitives.convert import as_type, convert
+from minijax.primitives.families import const_like, is_complex, scalar_like
+from minijax.primitives.indexing import GatherDimensionNumbers
+from minijax.primitives.moving import broadcast_in_dim, expand_dims, full, move_axis, reshape
+from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.primitives.scatter import gather
+from minijax.primitives.shape import broadcasted_iota, full_like, index_in_dim, squeeze
+from minijax.primitives.sharding import laid_out
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "overwrite_input", "keepdims", "method")

@@ -11,9 +11,9 @@ from minijax.base import dtypes, tree
 from minijax.ir.types import typeof
 from minijax.numpy.creation import values, zeros
 from minijax.numpy.shaping import ravel
-from minijax.ops.convert import cast, convert
-from minijax.ops.moving import reshape_to
-from minijax.ops.shape import concatenate, split
+from minijax.primitives.convert import cast, convert
+from minijax.primitives.moving import reshape_to
+from minijax.primitives.shape import concatenate, split
 from minijax.run.array import Array
 
 

@@ -16,10 +16,10 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import ufuncs
 from minijax.numpy.creation import asarray
-from minijax.ops import elementwise as lax, reduce as lax_reduce
-from minijax.ops.families import const_like, is_complex, scalar_like
-from minijax.ops.moving import broadcast_to_shape, expand_dims, full, reshape
-from minijax.ops.promote import (
+from minijax.primitives import elementwise as lax, reduce as lax_reduce
+from minijax.primitives.families import const_like, is_complex, scalar_like
+from minijax.primitives.moving import broadcast_to_shape, expand_dims, full, reshape
+from minijax.primitives.promote import (
     arrays,
     as_type,
     check_out,

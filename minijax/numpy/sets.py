@@ -14,12 +14,12 @@ from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.cumulating import cumsum
 from minijax.numpy.taking import known, nonzero
-from minijax.ops import elementwise as lax, sort as lax_sort
-from minijax.ops.families import const_like
-from minijax.ops.index import dynamic_update_slice
-from minijax.ops.moving import expand_dims, full as filled, reshape
-from minijax.ops.promote import is_inexact, promote_dtypes
-from minijax.ops.shape import iota
+from minijax.primitives import elementwise as lax, sort as lax_sort
+from minijax.primitives.families import const_like
+from minijax.primitives.index import dynamic_update_slice
+from minijax.primitives.moving import expand_dims, full as filled, reshape
+from minijax.primitives.promote import is_inexact, promote_dtypes
+from minijax.primitives.shape import iota
 
 _HEAD, _TAIL = slice(None, -1), slice(1, None)
 _take, _put = indexing.getitem, indexing.update

@@ -16,10 +16,10 @@ from minijax.ir.types import typeof
 from minijax.numpy import indexing
 from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
 from minijax.numpy.ufuncs import power, remainder
-from minijax.ops import elementwise as lax, index as lax_index, moving, shape as lax_shape
-from minijax.ops.convert import convert
-from minijax.ops.promote import check_arraylike, check_out, promote_dtypes
-from minijax.ops.sharding import laid_out
+from minijax.primitives import elementwise as lax, index as lax_index, moving, shape as lax_shape
+from minijax.primitives.convert import convert
+from minijax.primitives.promote import check_arraylike, check_out, promote_dtypes
+from minijax.primitives.sharding import laid_out
 from minijax.run.array import Array
 
 Axes = int | Sequence[int] | None

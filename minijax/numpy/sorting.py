@@ -8,20 +8,20 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.control.scan import scan
 from minijax.dispatch.jitted import jitted
+from minijax.higher.scan import scan
 from minijax.ir.types import typeof
 from minijax.numpy import indexing, shaping
 from minijax.numpy.creation import ones, zeros_like
 from minijax.numpy.ufuncs import floor_divide
-from minijax.ops import elementwise as lax, sort as lax_sort
-from minijax.ops.convert import convert
-from minijax.ops.families import is_complex, scalar_like
-from minijax.ops.index import dynamic_index_in_dim
-from minijax.ops.moving import full, reshape, reshape_to
-from minijax.ops.promote import arrays, is_inexact, is_unsigned, promote_dtypes
-from minijax.ops.reduce import reduce_sum
-from minijax.ops.shape import broadcasted_iota, concatenate, iota, rev
+from minijax.primitives import elementwise as lax, sort as lax_sort
+from minijax.primitives.convert import convert
+from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.index import dynamic_index_in_dim
+from minijax.primitives.moving import full, reshape, reshape_to
+from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
+from minijax.primitives.reduce import reduce_sum
+from minijax.primitives.shape import broadcasted_iota, concatenate, iota, rev
 
 _STATIC = ("axis", "kind", "order", "stable", "descending")
 

@@ -7,13 +7,13 @@ from typing import Any
 from minijax.api.autodiff import jvp
 from minijax.composed import cumulative
 from minijax.composed.selecting import where
-from minijax.control.custom import bind_custom_jvp
 from minijax.dispatch.jitted import jitted
+from minijax.higher.custom import bind_custom_jvp
 from minijax.ir.types import typeof
-from minijax.ops import elementwise as lax
-from minijax.ops.families import const_like, is_complex
-from minijax.ops.promote import promote_args_inexact
-from minijax.ops.special import bessel_i0e
+from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like, is_complex
+from minijax.primitives.promote import promote_args_inexact
+from minijax.primitives.special import bessel_i0e
 
 
 @jitted(inline=True)

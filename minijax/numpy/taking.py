@@ -10,8 +10,8 @@ import numpy as np
 from minijax.base import dims, dtypes, errors
 from minijax.composed.along import along
 from minijax.composed.selecting import chosen, where as choose
-from minijax.control.platforms import platform_dependent
 from minijax.dispatch.jitted import jitted
+from minijax.higher.platforms import platform_dependent
 from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
@@ -21,11 +21,11 @@ from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.cumulating import cumsum
 from minijax.numpy.sorting import argsort, sort
 from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
-from minijax.ops import elementwise as lax, moving, scatter as lax_scatter, shape as lax_shape
-from minijax.ops.convert import convert, copy_p
-from minijax.ops.promote import arrays, check_out
-from minijax.ops.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
-from minijax.ops.sharding import laid_out
+from minijax.primitives import elementwise as lax, moving, scatter as lax_scatter, shape as lax_shape
+from minijax.primitives.convert import convert, copy_p
+from minijax.primitives.promote import arrays, check_out
+from minijax.primitives.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
+from minijax.primitives.sharding import laid_out
 
 # ---- take --------------------------------------------------------------------------------------------
 

@@ -12,11 +12,11 @@ from minijax.composed.division import float_divmod, floor_divide, remainder
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.ops import elementwise as lax
-from minijax.ops.convert import bitcast_convert_type, convert
-from minijax.ops.families import const_like, is_complex, scalar_like
-from minijax.ops.moving import full
-from minijax.ops.promote import (
+from minijax.primitives import elementwise as lax
+from minijax.primitives.convert import bitcast_convert_type, convert
+from minijax.primitives.families import const_like, is_complex, scalar_like
+from minijax.primitives.moving import full
+from minijax.primitives.promote import (
     arrays,
     as_type,
     check_no_float0,
@@ -31,7 +31,7 @@ from minijax.ops.promote import (
     promote_dtypes_numeric,
     promote_shapes,
 )
-from minijax.ops.shape import full_like
+from minijax.primitives.shape import full_like
 from minijax.run.array import ArrayImpl
 
 Promotion = Callable[..., list]

@@ -10,9 +10,9 @@ from minijax.api.jit import eval_shape
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.composed.selecting import where as choose
-from minijax.control.fori import fori_loop
-from minijax.control.scan import scan
 from minijax.dispatch.jitted import jitted
+from minijax.higher.fori import fori_loop
+from minijax.higher.scan import scan
 from minijax.ir.types import ShapedArray, typeof
 from minijax.numpy import cumulating, reductions, special, ufuncs
 from minijax.numpy.creation import asarray, astype, zeros
@@ -22,11 +22,11 @@ from minijax.numpy.reductions import Logical, Reducer
 from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, ravel
 from minijax.numpy.taking import take
 from minijax.numpy.vectorizing import vectorize
-from minijax.ops import elementwise as lax, reduce as lax_reduce
-from minijax.ops.families import scalar_like
-from minijax.ops.moving import reshape
-from minijax.ops.promote import arrays, check_arraylike, promote_args_inexact
-from minijax.ops.shape import slice_in_dim
+from minijax.primitives import elementwise as lax, reduce as lax_reduce
+from minijax.primitives.families import scalar_like
+from minijax.primitives.moving import reshape
+from minijax.primitives.promote import arrays, check_arraylike, promote_args_inexact
+from minijax.primitives.shape import slice_in_dim
 
 
 class ufunc:

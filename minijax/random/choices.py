@@ -10,12 +10,12 @@ from minijax.base import dims, dtypes
 from minijax.composed.random import random_bits_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof
-from minijax.ops import elementwise as ops, shape as shaping
-from minijax.ops.convert import convert
-from minijax.ops.families import scalar_like
-from minijax.ops.moving import expand_dims, full, move_axis, reshape
-from minijax.ops.reduce import argmax
-from minijax.ops.sort import sort_key_val, top_k
+from minijax.primitives import elementwise as ops, shape as shaping
+from minijax.primitives.convert import convert
+from minijax.primitives.families import scalar_like
+from minijax.primitives.moving import expand_dims, full, move_axis, reshape
+from minijax.primitives.reduce import argmax
+from minijax.primitives.sort import sort_key_val, top_k
 from minijax.random.keys import single_key
 from minijax.random.samplers import check_shape, checked_key, drawn_shape, gumbel, randint, split_in_two, uniform
 from minijax.run.array import Array

@@ -20,7 +20,7 @@ from minijax.composed.random import (
     random_wrap_p,
 )
 from minijax.ir.types import is_value, typeof
-from minijax.ops.convert import convert
+from minijax.primitives.convert import convert
 from minijax.run.array import Array
 
 _NOT_HERE = ("threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")

@@ -11,11 +11,11 @@ from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.ufuncs import clip
-from minijax.ops import elementwise as ops, shape as shaping
-from minijax.ops.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
-from minijax.ops.families import scalar_like
-from minijax.ops.moving import full, reshape
-from minijax.ops.sharding import explicit_sharding
+from minijax.primitives import elementwise as ops, shape as shaping
+from minijax.primitives.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
+from minijax.primitives.families import scalar_like
+from minijax.primitives.moving import full, reshape
+from minijax.primitives.sharding import explicit_sharding
 from minijax.random.keys import single_key
 from minijax.run.array import Array
 

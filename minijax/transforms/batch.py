@@ -12,8 +12,8 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, trace_to_jaxpr
 from minijax.ir.types import Aval, Zero, register_value_type, typeof
-from minijax.ops import moving
-from minijax.ops.moving import broadcast_axis, move_axis
+from minijax.primitives import moving
+from minijax.primitives.moving import broadcast_axis, move_axis
 
 
 @cache.cache

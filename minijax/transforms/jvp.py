@@ -11,7 +11,7 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import Trace, Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
-from minijax.ops.zeros import instantiate, nonzero_mask
+from minijax.primitives.zeros import instantiate, nonzero_mask
 
 
 class JVPTracer(Tracer):

@@ -10,7 +10,7 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
 from minijax.ir.trace import JaxprTrace, JaxprTracer, Trace, Tracer, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
-from minijax.ops.zeros import instantiate
+from minijax.primitives.zeros import instantiate
 from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
 from minijax.transforms.partial_eval import partial_eval_jaxpr
 from minijax.transforms.prune import prune_closed, prune_fresh

@@ -10,9 +10,9 @@ from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.types import Device, Host, MemorySpace
-from minijax.ops.device import ALWAYS_COPY, device_put_p
-from minijax.ops.elementwise import reduce_precision_p
 from minijax.partition.shardings import MEMORY_KINDS
+from minijax.primitives.device import ALWAYS_COPY, device_put_p
+from minijax.primitives.elementwise import reduce_precision_p
 from minijax.transforms.discharge import discharged
 from minijax.transforms.prune import prune_jaxpr
 

@@ -10,7 +10,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import AbstractValue, Zero
-from minijax.ops.zeros import add_any, instantiate, nonzero_mask
+from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
 
 
 def linear_variables(jaxpr: Jaxpr, linear: Sequence[bool]) -> set[Var]:

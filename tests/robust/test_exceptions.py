@@ -193,7 +193,7 @@ def test_a_trace_that_fails_is_not_remembered(name):
 
 
 def test_a_rule_that_raises_while_lowering_leaves_nothing():
-    from minijax.ops.elementwise import sin_p
+    from minijax.primitives.elementwise import sin_p
 
     class Breaking(type(sin_p)):
         burns = True
@@ -203,7 +203,7 @@ def test_a_rule_that_raises_while_lowering_leaves_nothing():
                 raise Boom("while lowering")
             return super().lower(*args, **params)
 
-    from minijax.ops.families import INEXACT
+    from minijax.primitives.families import INEXACT
 
     breaking = Breaking("sin_that_breaks", "sine", INEXACT, lambda t, ans, x: t)
     f, limit = minijax.jit(lambda x: breaking(x) + 1), sys.getrecursionlimit()

@@ -21,9 +21,9 @@ from minijax.composed.linalg.matrices import (
 )
 from minijax.composed.linalg.routines import INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
-from minijax.ops import moving
-from minijax.ops.convert import convert
-from minijax.ops.elementwise import (
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import (
     abs as abs_,
     add,
     complex as complex_,
@@ -37,9 +37,9 @@ from minijax.ops.elementwise import (
     real,
     sub,
 )
-from minijax.ops.moving import sum_axes, sum_axis
-from minijax.ops.reduce import argmax
-from minijax.ops.shape import broadcasted_iota, eye
+from minijax.primitives.moving import sum_axes, sum_axis
+from minijax.primitives.reduce import argmax
+from minijax.primitives.shape import broadcasted_iota, eye
 
 # ---- general eigenvalues ----------------------------------------------------------------------------
 

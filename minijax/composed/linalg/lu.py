@@ -8,23 +8,23 @@ from minijax.base import cache
 from minijax.composed.linalg.matrices import dot, over_batch, take_rows, tril, triu
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.composed.linalg.triangular import triangular_solve
-from minijax.control.custom_solve import linear_solve
 from minijax.dispatch.jitted import jitted
+from minijax.higher.custom_solve import linear_solve
 from minijax.indexing.reading import from_front
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.ops import moving
-from minijax.ops.convert import stop_gradient
-from minijax.ops.dot import Precision, dot_general
-from minijax.ops.elementwise import add
-from minijax.ops.families import Kinds, scalar_like
-from minijax.ops.index import dynamic_index_in_dim
-from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.scatter import scatter
-from minijax.ops.shape import eye, iota, pad, slice as slice_, squeeze
-from minijax.ops.sort import sort_key_val
+from minijax.primitives import moving
+from minijax.primitives.convert import stop_gradient
+from minijax.primitives.dot import Precision, dot_general
+from minijax.primitives.elementwise import add
+from minijax.primitives.families import Kinds, scalar_like
+from minijax.primitives.index import dynamic_index_in_dim
+from minijax.primitives.indexing import ScatterDimensionNumbers
+from minijax.primitives.scatter import scatter
+from minijax.primitives.shape import eye, iota, pad, slice as slice_, squeeze
+from minijax.primitives.sort import sort_key_val
 from minijax.transforms.batch import batch_flat, place
 
 

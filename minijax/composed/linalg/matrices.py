@@ -9,14 +9,14 @@ from minijax.base import dtypes
 from minijax.indexing.reading import from_front
 from minijax.ir.primitive import Axis
 from minijax.ir.types import typeof
-from minijax.ops import moving
-from minijax.ops.convert import convert
-from minijax.ops.dot import Precision, batch_matmul, dot_general
-from minijax.ops.elementwise import add, bitwise_or, conj, div, ge, select
-from minijax.ops.families import is_complex, scalar_like
-from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.ops.scatter import gather
-from minijax.ops.shape import concatenate, diagonal_mask, iota
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.dot import Precision, batch_matmul, dot_general
+from minijax.primitives.elementwise import add, bitwise_or, conj, div, ge, select
+from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from minijax.primitives.scatter import gather
+from minijax.primitives.shape import concatenate, diagonal_mask, iota
 from minijax.transforms.batch import batch_flat, place
 
 

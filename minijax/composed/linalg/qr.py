@@ -7,17 +7,17 @@ from minijax.composed.linalg.lu import lu, lu_solve
 from minijax.composed.linalg.matrices import adjoint, dot, over_batch, tril, triu, typed
 from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.composed.linalg.triangular import triangular_solve
-from minijax.control.fori import fori_loop
+from minijax.higher.fori import fori_loop
 from minijax.indexing.reading import from_front
 from minijax.ir.types import Zero, typeof
-from minijax.ops import moving
-from minijax.ops.dot import Precision, dot_general
-from minijax.ops.elementwise import add, conj, mul, real, sub
-from minijax.ops.families import emit, is_complex, scalar_like
-from minijax.ops.index import dynamic_index_in_dim
-from minijax.ops.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.ops.scatter import gather
-from minijax.ops.shape import concatenate, eye, pad, slice as slice_
+from minijax.primitives import moving
+from minijax.primitives.dot import Precision, dot_general
+from minijax.primitives.elementwise import add, conj, mul, real, sub
+from minijax.primitives.families import emit, is_complex, scalar_like
+from minijax.primitives.index import dynamic_index_in_dim
+from minijax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from minijax.primitives.scatter import gather
+from minijax.primitives.shape import concatenate, eye, pad, slice as slice_
 
 # ---- reflectors -------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.types import ShapedArray
-from minijax.ops import moving
-from minijax.ops.families import INEXACT, Kinds, check_same_dtypes
+from minijax.primitives import moving
+from minijax.primitives.families import INEXACT, Kinds, check_same_dtypes
 
 INT32 = np.dtype(np.int32)
 LAPACK = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}

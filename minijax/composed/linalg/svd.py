@@ -9,14 +9,14 @@ from minijax.base import dtypes
 from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot, on_diagonal, transposed, typed
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
-from minijax.ops import moving
-from minijax.ops.convert import convert
-from minijax.ops.dot import Precision
-from minijax.ops.elementwise import add, conj, div, eq, mul, real, sub
-from minijax.ops.families import emit, is_complex, scalar_like
-from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.scatter import scatter
-from minijax.ops.shape import eye, iota, slice as slice_
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.dot import Precision
+from minijax.primitives.elementwise import add, conj, div, eq, mul, real, sub
+from minijax.primitives.families import emit, is_complex, scalar_like
+from minijax.primitives.indexing import ScatterDimensionNumbers
+from minijax.primitives.scatter import scatter
+from minijax.primitives.shape import eye, iota, slice as slice_
 
 
 class SvdAlgorithm(enum.Enum):

@@ -6,11 +6,11 @@ from minijax.composed.linalg.matrices import matmul, symmetrized, transposed, tr
 from minijax.composed.linalg.routines import LAPACK, Linalg
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import Zero, typeof
-from minijax.ops import moving
-from minijax.ops.elementwise import add, conj, div, neg
-from minijax.ops.families import is_complex, scalar_like
-from minijax.ops.shape import eye, squeeze
-from minijax.ops.zeros import add_tangents
+from minijax.primitives import moving
+from minijax.primitives.elementwise import add, conj, div, neg
+from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.shape import eye, squeeze
+from minijax.primitives.zeros import add_tangents
 
 # ---- Cholesky ---------------------------------------------------------------------------------------
 

@@ -4,16 +4,16 @@ from typing import Any
 
 from minijax.composed.linalg.matrices import along
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
-from minijax.control.scan import scan
+from minijax.higher.scan import scan
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.ops import moving
-from minijax.ops.elementwise import div, mul, neg, sub
-from minijax.ops.families import emit, scalar_like
-from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.scatter import scatter_add
-from minijax.ops.shape import concatenate, slice as slice_, squeeze
-from minijax.ops.zeros import add_any, instantiate
+from minijax.primitives import moving
+from minijax.primitives.elementwise import div, mul, neg, sub
+from minijax.primitives.families import emit, scalar_like
+from minijax.primitives.indexing import ScatterDimensionNumbers
+from minijax.primitives.scatter import scatter_add
+from minijax.primitives.shape import concatenate, slice as slice_, squeeze
+from minijax.primitives.zeros import add_any, instantiate
 
 
 class TridiagonalSolve(Linalg):

@@ -4,15 +4,15 @@ from typing import Any
 
 from minijax.composed.linalg.matrices import matmul, transposed, tril
 from minijax.composed.linalg.routines import INT32, Linalg
-from minijax.control.cond import cond
+from minijax.higher.cond import cond
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, typeof
-from minijax.ops import moving
-from minijax.ops.elementwise import abs as abs_, add, div, eq, gt, mul, neg, select, sqrt, sub
-from minijax.ops.families import FLOAT, emit, scalar_like
-from minijax.ops.indexing import ScatterDimensionNumbers
-from minijax.ops.scatter import scatter
-from minijax.ops.shape import slice as slice_, squeeze
+from minijax.primitives import moving
+from minijax.primitives.elementwise import abs as abs_, add, div, eq, gt, mul, neg, select, sqrt, sub
+from minijax.primitives.families import FLOAT, emit, scalar_like
+from minijax.primitives.indexing import ScatterDimensionNumbers
+from minijax.primitives.scatter import scatter
+from minijax.primitives.shape import slice as slice_, squeeze
 
 
 class SymmetricProduct(Linalg):

@@ -7,9 +7,9 @@ import pytest
 from compare import Mismatch, canonical, normal, same_lines, same_value, sampled
 
 import minijax
-from minijax.control.custom_solve import custom_linear_solve
+from minijax.higher.custom_solve import custom_linear_solve
 from minijax.lax import linalg
-from minijax.ops import dot, elementwise, reduce
+from minijax.primitives import dot, elementwise, reduce
 
 jax = pytest.importorskip("jax")
 pytestmark = pytest.mark.oracle

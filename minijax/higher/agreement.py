@@ -1,0 +1,168 @@
+"""Bodies that must agree in structure and types: a loop's with the carry that it takes, branches with each other."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.base import dtypes, tree
+from minijax.ir.body import Body, source_of, trace_body
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import AbstractValue, ShapedArray, typeof, varying_axes
+from minijax.primitives.convert import convert
+from minijax.primitives.zeros import made_varying
+
+# ---- carries ----------------------------------------------------------------------------------------
+
+
+def trace_loop(
+    fun: Callable,
+    carry: Sequence,
+    slices: Sequence[AbstractValue],
+    treedef: Any,
+    purpose: str,
+    init_tree: Any,
+    carry_tree: Callable[[Body], Any],
+) -> tuple[Body, Sequence]:
+    """The body of a loop over (carry, slices), and the carry, where weak types give way to those of the results.
+
+    `carry_tree` says which of a body's results are the new carry. Raises TypeError if that has another structure
+    or other types than the carry that the body takes.
+    """
+    body = trace_body(fun, (*map(typeof, carry), *slices), treedef, purpose)
+    if carry_tree(body).num_leaves == len(carry):
+        promoted = _promoted(carry, body)
+        if any(a is not b for a, b in zip(promoted, carry, strict=True)):
+            carry = promoted
+            body = trace_body(fun, (*map(typeof, carry), *slices), treedef, purpose)
+    _check_carry(purpose, body, carry_tree(body), init_tree)
+    return body, carry
+
+
+def _promoted(carry: Sequence, body: Body) -> list:
+    """The carry with the dtypes that the body's results ask of its weakly typed values."""
+    promoted = []
+    for x, aval, out in zip(carry, body.in_avals, body.closed.out_avals, strict=False):
+        if aval.weak_type and aval.dtype != out.dtype:
+            dtype = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))[0]
+            x = x if dtype == aval.dtype else convert(x, dtype)
+        promoted.append(x)
+    return promoted
+
+
+def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None:
+    start = f"{name} body function carry input and carry output must have"
+    names = body.names
+    root = names[0].partition("[")[0] if init_tree.num_leaves else "carry"
+    if carry_tree != init_tree:
+        reasons = [
+            f"the input carry {root}{tree.keystr(path)} is a {one} but the corresponding component of the "
+            f"carry output is a {two}, so {why}"
+            for path, one, two, why in tree.equality_errors_pytreedef(init_tree, carry_tree)
+        ] or [f"the input tree is {init_tree}, the output tree is {carry_tree}"]
+        raise TypeError(
+            f"{start} the same pytree structure, but they differ:\n\n{_listed(reasons)}\n\nRevise the function "
+            "so that the carry output has the same pytree structure as the carry input."
+        )
+    pairs = zip(names, body.in_avals, body.closed.out_avals[: init_tree.num_leaves], strict=False)
+    reasons = [
+        f"the input carry {'component ' * (path != root)}{path} has type {aval.str_short()} but the "
+        f"corresponding output carry component has type {out.str_short()}, so the "
+        f"{_what_differs(aval, out)} do not match{_advice(path, aval, out)}"
+        for path, aval, out in pairs
+        if aval.strip_weak_type() is not out.strip_weak_type()
+    ]
+    if reasons:
+        raise TypeError(
+            f"{start} equal types, but they differ:\n\n{_listed(reasons)}\n\nRevise the function so that all "
+            "output types match the corresponding input types."
+        )
+
+
+def _what_differs(aval: ShapedArray, out: ShapedArray) -> str:
+    if (aval.shape, aval.dtype) == (out.shape, out.dtype):
+        return "memory spaces" if varying_axes(aval) == varying_axes(out) else "manual axis types"
+    return "dtypes" if aval.shape == out.shape else "shapes"
+
+
+def _advice(path: str, aval: ShapedArray, out: ShapedArray) -> str:
+    missing = tuple(sorted(map(str, varying_axes(out) - varying_axes(aval))))
+    if not missing:
+        return ""
+    return (
+        f". This might be fixed by applying `jax.lax.pcast(..., {missing}, to='varying')` to the initial "
+        f"carry value corresponding to the input carry {path}"
+    )
+
+
+# ---- branches ---------------------------------------------------------------------------------------
+
+
+def check_branches(purpose: str, functions: dict[str, Callable], bodies: Sequence[Body]) -> None:
+    """Raises TypeError if a branch, by its name, returns another structure or other types than the first."""
+    one, *others = functions
+    for two, body in zip(others, bodies[1:], strict=True):
+        who = "".join(f"\n{f} is {source_of(functions[f])}" for f in (one, two))
+        _check_branch(purpose, who, one, bodies[0], two, body)
+
+
+def _check_branch(purpose: str, who: str, one: str, first: Body, two: str, second: Body) -> None:
+    if first.out_tree != second.out_tree:
+        reasons = [
+            f"{one} output{_at(path)} is a {a} but {two} output{_at(path)} is a {b}, so {why}"
+            for path, a, b, why in tree.equality_errors_pytreedef(first.out_tree, second.out_tree)
+        ] or [f"{one} output has structure {first.out_tree}, {two} output has structure {second.out_tree}"]
+        raise TypeError(
+            f"{purpose} branch outputs must have the same pytree structure, but they differ:\n{who}\n\n"
+            f"{_listed(reasons, False)}\n\nRevise {one} and/or {two} so that they have the same pytree "
+            f"structure."
+        )
+    paths = [path for path, _ in tree.tree_leaves_with_path(first.out_tree.unflatten(first.closed.out_avals))]
+    reasons = [
+        f"the output of {one}{_at(path)} has type {a.str_short()} but the corresponding output of {two} has "
+        f"type {b.str_short()}, so {' and '.join(_differences(a, b))}"
+        for path, a, b in zip(paths, first.closed.out_avals, second.closed.out_avals, strict=True)
+        if _differences(a, b)
+    ]
+    if reasons:
+        raise TypeError(
+            f"{purpose} branches must have equal output types but they differ.\n{who}\n\n{_listed(reasons)}\n\n"
+            f"Revise {one} and/or {two} so that all output types match."
+        )
+
+
+def varying_alike(bodies: Sequence[Body], index_axes: frozenset) -> list[Body]:
+    """The branches, whose results vary over the mesh axes that one of them, or the index, varies over."""
+    columns = zip(*(b.closed.out_avals for b in bodies), strict=True)
+    types = [column[0].varying_over(index_axes.union(*map(varying_axes, column))) for column in columns]
+    return [
+        body if body.closed.out_avals == types else body._replace(closed=_varied(body.closed, types)) for body in bodies
+    ]
+
+
+def _varied(closed: ClosedJaxpr, types: Sequence) -> ClosedJaxpr:
+    def fun(*xs):
+        results = eval_jaxpr(closed.jaxpr, closed.consts, *xs)
+        return [made_varying(x, aval) for x, aval in zip(results, types, strict=True)]
+
+    jaxpr, consts = trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
+    return close_over(jaxpr, consts)[0]
+
+
+def _at(path: tuple) -> str:
+    return f" at path {tree.keystr(path)}" if path else ""
+
+
+def _differences(a: Any, b: Any) -> list[str]:
+    """How two types differ, weak types apart."""
+    return [
+        f"the {field.replace('_', ' ')}s do not match"
+        for field in ("dtype", "shape", "memory_space")
+        if getattr(a, field, None) != getattr(b, field, None)
+    ]
+
+
+def _listed(reasons: Sequence[str], capital: bool = True) -> str:
+    """Reasons as a sentence, or as a list of them."""
+    if len(reasons) == 1:
+        return f"{reasons[0][0].upper() if capital else reasons[0][0]}{reasons[0][1:]}."
+    return ";\n".join(f"  * {reason}" for reason in reasons) + "."

@@ -1,0 +1,395 @@
+"""`cond` and `switch`: one of several functions, chosen by a number."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, repeat
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache, config, dtypes, source, tree
+from minijax.base.mask import Mask
+from minijax.dispatch.call import names_in, split_tangents
+from minijax.higher.agreement import check_branches, varying_alike
+from minijax.hlo.emitter import jaxpr_body, ordered_in
+from minijax.ir import context, effects, state
+from minijax.ir.body import merge_captured, trace_body, with_leading
+from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from minijax.ir.primitive import Folding, is_linear
+from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
+from minijax.ir.types import token_type, typeof, varying_axes
+from minijax.primitives.convert import convert, stop_gradient_p
+from minijax.primitives.elementwise import clamp, eq, ne, select_n
+from minijax.primitives.families import scalar_like
+from minijax.primitives.moving import axis_to_front, broadcast_in_dim, held, move_axis
+from minijax.primitives.shape import empty_of
+from minijax.primitives.zeros import instantiate, nonzero_mask
+from minijax.transforms.batch import batch_jaxpr
+from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
+from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts, save_all
+from minijax.transforms.prune import prune_closed
+from minijax.transforms.transpose import transpose_jaxpr
+
+_disable_jit = config.option("disable_jit")
+_NO_OPERAND = object()
+
+Branches = tuple[ClosedJaxpr, ...]
+
+
+class Cond(TakesRefs):
+    """Runs the branch whose number is the first operand on the other operands."""
+
+    folding = Folding.EXACT
+    name = "cond"
+    multiple_results = True
+    dce_inside = True
+    unites = False
+
+    def infer(self, index, *avals, branches, **how):
+        return branches[0].out_avals
+
+    def effects(self, index, *avals, branches, **how):
+        return effects.join(*(b.effects for b in branches))
+
+    def lower(self, e, ins, outs, index, *operands, branches, branches_platforms=None):
+        ordered = list(dict.fromkeys(effect for b in branches for effect in ordered_in(b.jaxpr)))
+        scope, tokens = e.scope, dict(e.tokens)
+        here = "/".join(s for s in (scope, *context.current_context().name_stack, "cond") if s)
+
+        def build(i, closed):
+            def branch():
+                e.scope, e.tokens = f"{here}/branch_{i}_fun", dict(tokens)
+                results = jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+                return [*(e.tokens[effect] for effect in ordered), *results]
+
+            return branch
+
+        chosen = range(len(branches))
+        if branches_platforms is not None:
+            chosen = [place_of(e.platform, branches_platforms)]
+        results = e.case_(index, [build(i, branches[i]) for i in chosen], [*[token_type] * len(ordered), *outs])
+        e.scope, e.tokens = scope, {**tokens, **dict(zip(ordered, results, strict=False))}
+        return results[len(ordered) :]
+
+    def discharge(self, operands, refs, *, branches, **how):
+        n = len(branches[0].outvars)
+        made = dict(how, branches=tuple(map(discharge_jaxpr, branches)))
+        return values_of(operands), made, lambda results: (results[:n], results[n:])
+
+    def jvp(self, primals, tangents, *, branches, **how):
+        nonzeros = nonzero_mask(tangents[1:])
+        out = either(jvp_jaxpr(b, nonzeros, _none(branches))[1] for b in branches)
+        pushed = tuple(jvp_jaxpr(b, nonzeros, out)[0] for b in branches)
+        results = self.bind_all([*primals, *nonzeros.marked(tangents[1:])], dict(branches=pushed, **how))
+        return split_tangents(results[: len(out)], results[len(out) :], out)
+
+    def linearize(self, nonzeros, primals, *, branches, **how):
+        nonzeros = tuple(nonzeros[1:])
+        out = either(linearize_jaxpr(b, nonzeros).out_nonzeros for b in branches)
+        splits = [linearize_jaxpr(b, nonzeros, out) for b in branches]
+        primal, linear = tuple(s.primal for s in splits), tuple(s.tangent for s in splits)
+        primal, linear = share_residuals(primal, linear, len(out))
+        results = self.bind_all(primals, dict(branches=primal, **how))
+
+        def push(*tangents):
+            return self.bind_all([primals[0], *results[len(out) :], *tangents], dict(branches=linear, **how))
+
+        return results[: len(out)], out, push
+
+    def partial_eval(self, staging, operands, unknown_in, *, branches, **how):
+        if unknown_in[0]:
+            return staging.process(self, operands, dict(branches=branches, **how))
+        index, *rest = operands
+        known_in, unknown_in = (mask := Mask(unknown_in[1:])).partition(rest)
+        known, unknown, unknown_out = _partial_eval(branches, mask)
+        n = unknown_out.count(False)
+        known, unknown = share_residuals(known, unknown, n)
+        outs = self.bind_all([index, *known_in], dict(branches=known, **how))
+        unknown_outs = staging.process(self, [index, *outs[n:], *unknown_in], dict(branches=unknown, **how))
+        return unknown_out.merge(outs[:n], unknown_outs)
+
+    def partial_eval_custom(self, eqn, unknown_in, policy):
+        if not any(unknown_in):
+            residuals = policy(self, *(v.aval for v in eqn.invars), **eqn.params)
+            return EqnParts([eqn], [], [], eqn.outvars) if residuals else EqnParts([eqn], [eqn])
+        if unknown_in[0]:
+            return EqnParts([], [eqn], eqn.outvars)
+        index, *rest = eqn.invars
+        known_in, unknown_in = (mask := Mask(unknown_in[1:])).partition(rest)
+        known, unknown, unknown_out = _partial_eval(eqn.params["branches"], mask)
+        known_outs, unknown_outs = unknown_out.partition(eqn.outvars)
+        if policy is not save_all:
+            known = tuple(first_results(closed, len(known_outs)) for closed in known)
+            return EqnParts([_with_branches(eqn, known, [index, *known_in], known_outs)], [eqn], unknown_outs)
+        known, unknown = share_residuals(known, unknown, len(known_outs))
+        saved = [*known_outs, *(Var(aval) for aval in known[0].out_avals[len(known_outs) :])]
+        late = _with_branches(eqn, unknown, [index, *saved[len(known_outs) :], *unknown_in], unknown_outs)
+        return EqnParts([_with_branches(eqn, known, [index, *known_in], saved)], [late], unknown_outs, saved)
+
+    def transpose(self, cts, index, *operands, branches, **how):
+        linear = Mask(map(is_linear, operands))
+        closed = tuple(transpose_jaxpr(b, linear, (True,) * len(cts), True)[0] for b in branches)
+        operands = [index, *linear.unmarked(operands), *map(instantiate, cts)]
+        return [None, *linear.merge(repeat(None), self.bind_all(operands, dict(branches=closed, **how)))]
+
+    def batch(self, axis, operands, dims, *, branches, **how):
+        if dims[0] is not None:
+            return self._select(axis, operands, dims, branches)
+        moved = [x if d is None else move_axis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
+        ins = tuple(None if d is None else 0 for d in dims[1:])
+        batched = either(batch_jaxpr(b, axis, ins)[1] for b in branches)
+        closed = tuple(batch_jaxpr(b, axis, ins, batched)[0] for b in branches)
+        return self.bind_all(moved, dict(branches=closed, **how)), [0 if b else None for b in batched]
+
+    def _select(self, axis, operands, dims, branches):
+        """Runs every branch on all rows of the operands, with derivatives for its own rows only."""
+        index, *operands = (axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True))
+        ins = (0,) * len(operands)
+        results = []
+        for i, branch in enumerate(branches):
+            here = eq(index, scalar_like(index, i))
+            given = [_own_rows(here, x) for x in operands]
+            closed, _ = batch_jaxpr(branch, axis, ins, True)
+            results.append(eval_jaxpr(closed.jaxpr, closed.consts, *given))
+        selected = [select_n(_as_wide(index, cases[0]), *cases) for cases in zip(*results, strict=True)]
+        return selected, [0] * len(selected)
+
+    def names_axis(self, params):
+        return tuple(dict.fromkeys(name for b in params["branches"] for name in names_in(b)))
+
+    def dce(self, used, eqn):
+        branches, used = eqn.params["branches"], Mask(used)
+        reads = either(prune_closed(b, used)[1] for b in branches)
+        pruned = tuple(prune_closed(b, used, reads)[0] for b in branches)
+        invars = [eqn.invars[0], *reads.marked(eqn.invars[1:])]
+        return [True, *reads], _with_branches(eqn, pruned, invars, used.marked(eqn.outvars))
+
+    def lift(self, eqn, fixed, lift):
+        index, *rest = eqn.invars
+        lifted = [lift(b, fixed[1:]) for b in eqn.params["branches"]]
+        consts = [v for _, own in lifted for v in own]
+        types, ends = tuple(v.aval for v in consts), accumulate(len(own) for _, own in lifted)
+        branches = tuple(
+            with_leading(closed, tuple(range(end - len(own), end)), types)
+            for (closed, own), end in zip(lifted, ends, strict=True)
+        )
+        return eqn.replace(params={**eqn.params, "branches": branches}, invars=[index, *consts, *rest])
+
+
+def place_of(platform: str, places: Sequence) -> int:
+    """Which of the groups of platforms holds this one; a group None holds any."""
+    found = [i for i, names in enumerate(places) if names is None or platform in names]
+    if not found:
+        raise NotImplementedError(
+            f"MLIR translation rule for primitive 'platform_index(platforms={places})' not found for "
+            f"platform {platform}"
+        )
+    return found[0]
+
+
+cond_p = Cond()
+
+
+def either(flags: Iterable[Sequence[bool]]) -> Mask:
+    """For each place, whether any of the sequences of flags is set there."""
+    return Mask(any(column) for column in zip(*flags, strict=True))
+
+
+def _none(branches: Branches) -> tuple[bool, ...]:
+    return (False,) * len(branches[0].outvars)
+
+
+def _with_branches(eqn: JaxprEqn, branches: Branches, invars: list, outvars: list) -> JaxprEqn:
+    joined = effects.join(*(b.effects for b in branches))
+    params = {**eqn.params, "branches": branches}
+    return eqn.replace(params=params, invars=invars, outvars=outvars, effects=joined)
+
+
+def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branches, Mask]:
+    """What each branch computes of known operands, what is left, and which results are unknown in any of them."""
+    unknown_out = either(partial_eval_jaxpr(b, unknown_in, _none(branches)).out_unknown for b in branches)
+    parts = [partial_eval_jaxpr(b, unknown_in, unknown_out) for b in branches]
+    return tuple(p.known for p in parts), tuple(p.unknown for p in parts), unknown_out
+
+
+def first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
+    return permute_jaxpr(closed, tuple(range(len(closed.invars))), tuple(range(count)))
+
+
+def _as_wide(index: Any, x: Any) -> Any:
+    """A number for each row, with the shape of `x`."""
+    rank, shape = typeof(index).ndim, typeof(x).shape
+    return index if rank == len(shape) else broadcast_in_dim(index, shape, tuple(range(rank)))
+
+
+def _own_rows(here: Any, x: Any) -> Any:
+    is_key = dtypes.is_extended(typeof(x).dtype)
+    still = x if is_key else stop_gradient_p.bind(x)
+    return select_n(_as_wide(here, x), still, x)
+
+
+# ---- residuals --------------------------------------------------------------------------------------
+
+
+def share_residuals(known: Branches, unknown: Branches, count: int) -> tuple[Branches, Branches]:
+    """Known parts that return, after `count` results, residuals of the same types, and parts that take them."""
+    return _share_residuals(known[0], known[1:], unknown, count)
+
+
+@cache.weak_cache
+def _share_residuals(first: ClosedJaxpr, others: Branches, unknown: Branches, count: int) -> tuple[Branches, Branches]:
+    known = (first, *others)
+    types: list[Any] = []
+    places: list[tuple[int, ...]] = []
+    for closed in known:
+        own: list[int] = []
+        for aval in closed.out_avals[count:]:
+            free = (i for i, other in enumerate(types) if other == aval and i not in own)
+            place = next(free, len(types))
+            types += [aval] if place == len(types) else []
+            own.append(place)
+        places.append(tuple(own))
+    filled = tuple(_with_residuals(c, count, own, types) for c, own in zip(known, places, strict=True))
+    return filled, tuple(with_leading(c, own, tuple(types)) for c, own in zip(unknown, places, strict=True))
+
+
+def _with_residuals(closed: ClosedJaxpr, count: int, places: Sequence[int], types: Sequence) -> ClosedJaxpr:
+    """The results after the first `count` at their places among residuals; the others are arrays nobody reads."""
+    jaxpr = closed.jaxpr
+    trace = JaxprTrace(None, jaxpr.debug_info)
+    with state.set_current_trace(trace):
+        residuals = [trace.atom(empty_of(aval)) for aval in types]
+    for place, v in zip(places, jaxpr.outvars[count:], strict=True):
+        residuals[place] = v
+    outvars, info = [*jaxpr.outvars[:count], *residuals], jaxpr.debug_info._replace(result_paths=None)
+    return ClosedJaxpr(jaxpr.replace(outvars=outvars, eqns=[*jaxpr.eqns, *trace.eqns], debug_info=info), closed.consts)
+
+
+# ---- the public functions ---------------------------------------------------------------------------
+
+
+@source.boundary
+def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND) -> Any:
+    """`true_fun(*operands)` if `pred`, a scalar, is true, else `false_fun(*operands)`; only one of them runs.
+
+    Raises TypeError if the two return other structures or types.
+    """
+    if not callable(true_fun) and len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        first, second = false_fun, operands[1]
+        return _cond(pred, lambda x, y: first(x), lambda x, y: second(y), (true_fun, operands[0]))
+    return _cond(pred, true_fun, false_fun, _operands("cond", operands, operand))
+
+
+def _operands(name: str, operands: tuple, operand: Any) -> tuple:
+    if operand is _NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(
+            f"lax.{name}: if 'operand' keyword is passed then no positional operands can be passed, got "
+            f"operand={operand!r} and positional operands {operands}"
+        )
+    return (operand,)
+
+
+def _cond(pred: Any, true_fun: Callable, false_fun: Callable, operands: tuple) -> Any:
+    if not (callable(true_fun) and callable(false_fun)):
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+    if pred is None:
+        raise TypeError("cond predicate is None")
+    aval = _scalar_type(pred, "Pred must be a scalar", "Pred type must be either boolean or number")
+    if not any(dtypes.issubdtype(aval.dtype, kind) for kind in (np.bool_, np.integer, np.floating)):
+        raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype.name}.")
+    if _disable_jit.value:
+        known = concrete(pred)
+        if known is not None:
+            return true_fun(*operands) if bool(known) else false_fun(*operands)
+    if isinstance(pred, (bool, int, float, np.generic, np.ndarray)):
+        index = np.int32(bool(pred))
+    else:
+        index = convert(pred if aval.dtype == np.bool_ else ne(pred, scalar_like(pred, 0)), np.dtype(np.int32))
+    names = {"true_fun": true_fun, "false_fun": false_fun}
+    return bind_branches("cond", index, names, operands, backwards=True)
+
+
+def _scalar_type(x: Any, scalar: str, kind: str) -> Any:
+    """The type of a number that chooses a branch. Raises TypeError if it is no scalar."""
+    try:
+        aval = typeof(x)
+    except TypeError:
+        raise TypeError(f"{scalar}, got {x} of type {type(x)}. {kind}.") from None
+    if aval.shape:
+        raise TypeError(f"{scalar}, got {x} of shape {aval.shape}.")
+    return aval
+
+
+def concrete(x: Any) -> Any:
+    """The value of `x`, None if it is being traced."""
+    return x.concrete_value() if isinstance(x, Tracer) else x
+
+
+@source.boundary
+def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
+    """`branches[index](*operands)`, with an index out of bounds clamped; only that branch runs.
+
+    Raises TypeError if the branches return different structures or types, ValueError if there are none.
+    """
+    operands, branches = _operands("switch", operands, operand), tuple(branches)
+    if not all(map(callable, branches)):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    aval = _scalar_type(index, "Branch index must be scalar", "Index type must be an integer")
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}")
+    if not branches:
+        raise ValueError("Empty branch sequence")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    last = len(branches) - 1
+    if _disable_jit.value:
+        known = concrete(index)
+        if known is not None:
+            return branches[min(max(int(known), 0), last)](*operands)
+    if isinstance(index, (int, np.generic, np.ndarray)):
+        index = np.asarray(index).astype(np.int32)[()]
+    index = clamp(np.int32(0), convert(index, np.dtype(np.int32)), np.int32(last))
+    names = {f"branch {i}": branch for i, branch in enumerate(branches)}
+    return bind_branches("switch", index, names, operands)
+
+
+def bind_branches(
+    name: str, index: Any, functions: dict[str, Callable], operands: tuple, backwards: bool = False, **how: Any
+) -> Any:
+    """Traces the functions and binds `cond` to them, without the results that all take from one input."""
+    leaves, treedef = tree.flatten(operands)
+    avals = [typeof(x) for x in leaves]
+    bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
+    check_branches(name, functions, bodies)
+    if state.thread.manual:
+        bodies = varying_alike(bodies, varying_axes(typeof(index)))
+    merged, captured = merge_captured(bodies)
+    closed = tuple(reversed(merged)) if backwards else tuple(merged)
+    inputs = [*captured, *leaves]
+    sources = [_forwarded(column, closed) for column in zip(*(c.outvars for c in closed), strict=True)]
+    computed = Mask(source is None for source in sources)
+    results = cond_p.bind(index, *inputs, branches=tuple(_without(c, computed) for c in closed), **how)
+    forwarded = (held(inputs[i]) for i in sources if i is not None)
+    return bodies[0].out_tree.unflatten(computed.merge(forwarded, results))
+
+
+def _forwarded(column: Sequence, closed: Branches) -> int | None:
+    """The number of the input that is a result of every branch."""
+    if column[0] not in closed[0].invars:
+        return None
+    i = closed[0].invars.index(column[0])
+    return i if all(v is c.invars[i] for v, c in zip(column, closed, strict=True)) else None
+
+
+@cache.weak_cache
+def _without(closed: ClosedJaxpr, computed: Mask) -> ClosedJaxpr:
+    """The jaxpr with the results that are computed only."""
+    if all(computed):
+        return closed
+    info = closed.debug_info
+    info = info._replace(result_paths=tuple(computed.marked(info.result_paths)))
+    return closed.replace(jaxpr=closed.jaxpr.replace(outvars=computed.marked(closed.outvars), debug_info=info))

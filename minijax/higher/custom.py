@@ -1,0 +1,278 @@
+"""Functions with derivative rules of their own: custom_jvp and custom_vjp."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.base.mask import Mask
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
+from minijax.ir.primitive import Primitive
+from minijax.ir.trace import JaxprTrace, Trace, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import Zero, typeof
+from minijax.primitives.zeros import instantiate, nonzero_mask
+from minijax.transforms.partial_eval import partial_eval_into
+
+
+class CustomCall(Primitive):
+    """What both kinds share: the function's jaxpr, which is all that evaluation and lowering need."""
+
+    multiple_results = True
+    unites = False
+
+    def infer(self, *avals, call_jaxpr, **params):
+        return call_jaxpr.out_avals
+
+    def effects(self, *avals, call_jaxpr, **params):
+        return call_jaxpr.effects
+
+    def impl(self, *operands, call_jaxpr, **params):
+        return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *operands)
+
+    def lower(self, e, ins, outs, *operands, call_jaxpr, **params):
+        consts = [e.constant_of(c, v.aval) for v, c in zip(call_jaxpr.constvars, call_jaxpr.consts, strict=True)]
+        return jaxpr_body(e, call_jaxpr.jaxpr, consts, operands)
+
+    def bind(self, *operands, **params):
+        return self.rebind(state.current_trace(), operands, params)
+
+    def bind_all(self, operands, params):
+        return self.rebind(state.current_trace(), operands, params)
+
+    def partial_eval(self, staging, operands, unknown_in, *, call_jaxpr, **params):
+        return partial_eval_into(staging, call_jaxpr, operands)
+
+    def _record(self, trace: JaxprTrace, fun: Callable, operands: Sequence, params: Callable) -> list:
+        trace.capture(operands)
+        info = DebugInfo(f"{self.name}", getattr(fun, "__name__", "fun"))
+        jaxpr, consts = trace_to_jaxpr(fun, [typeof(x) for x in operands], info)
+        closed = ClosedJaxpr(constants_to_inputs(jaxpr), [])
+        return trace.process(self, [*consts, *operands], params(closed, len(consts)))
+
+
+class CustomJVPCall(CustomCall):
+    """A call of a function whose jvp rule is `jvp_jaxpr_fun`: (*primals, *tangents) -> (*results,
+    *tangents).
+    """
+
+    name = "custom_jvp_call"
+
+    def record(self, trace: JaxprTrace, fun: Callable, jvp: Callable, operands: Sequence, params: dict) -> list:
+        """Writes the call into a jaxpr."""
+
+        def made(closed: ClosedJaxpr, consts: int) -> dict:
+            return dict(
+                call_jaxpr=closed,
+                jvp_jaxpr_fun=_lifted_jvp(jvp, consts),
+                num_consts=consts,
+                symbolic_zeros=params["symbolic_zeros"],
+            )
+
+        return self._record(trace, fun, operands, made)
+
+    def rebind(self, trace: Trace, operands, params):
+        fun = _function(params["call_jaxpr"])
+        return trace.process_custom_jvp(
+            self, fun, params["jvp_jaxpr_fun"], operands, dict(symbolic_zeros=params["symbolic_zeros"])
+        )
+
+    def show_params(self, eqn: JaxprEqn):
+        p = eqn.params
+        shown = [("name", p["call_jaxpr"].debug_info.func_name), ("call_jaxpr", p["call_jaxpr"])]
+        shown.append(("jvp", getattr(p["jvp_jaxpr_fun"], "__name__", "jvp")))
+        if p["num_consts"]:
+            shown.append(("num_consts", p["num_consts"]))
+        return [*shown, ("symbolic_zeros", p["symbolic_zeros"])]
+
+
+def _function(closed: ClosedJaxpr) -> Callable:
+    def fun(*args):
+        return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+    fun.__name__ = closed.debug_info.func_name
+    return fun
+
+
+def _lifted_jvp(jvp: Callable, consts: int) -> Callable:
+    """The rule for a function whose first operands are captured values."""
+    if not consts:
+        return jvp
+
+    def lifted(*primals_and_tangents):
+        half = len(primals_and_tangents) // 2
+        primals, tangents = primals_and_tangents[:half], primals_and_tangents[half:]
+        return jvp(*primals[consts:], *tangents[consts:])
+
+    lifted.__name__ = getattr(jvp, "__name__", "jvp")
+    return lifted
+
+
+class CustomVJPCall(CustomCall):
+    """A call of a function with forward and backward rules.
+
+    `fwd` is a flat function: primals -> (*residuals, *results); `bwd`: (*residuals, *cotangents) ->
+    cotangents.
+    """
+
+    name = "custom_vjp_call"
+
+    def record(
+        self, trace: JaxprTrace, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, params: dict
+    ) -> list:
+        def made(closed: ClosedJaxpr, consts: int) -> dict:
+            return dict(
+                call_jaxpr=closed,
+                fwd_jaxpr_thunk=_lifted_fwd(fwd, consts),
+                num_consts=consts,
+                bwd=_lifted_bwd(bwd, consts),
+                **params,
+            )
+
+        return self._record(trace, fun, operands, made)
+
+    def rebind(self, trace: Trace, operands, params):
+        rest = {k: params[k] for k in ("out_trees", "symbolic_zeros")}
+        return trace.process_custom_vjp(
+            self, _function(params["call_jaxpr"]), params["fwd_jaxpr_thunk"], params["bwd"], operands, rest
+        )
+
+    def push(
+        self, fwd: Callable, bwd: Callable, primals: Sequence, tangents: Sequence, params: dict
+    ) -> tuple[list, list]:
+        """Results, and tangents through the operation that only the transpose can make sense of."""
+        nonzeros = nonzero_mask(tangents)
+        if params["symbolic_zeros"]:
+            results = fwd(*zip(primals, nonzeros, strict=True))
+        else:
+            results = fwd(*primals)
+        n = params["out_trees"]()
+        residuals, outs = results[: len(results) - n], results[len(results) - n :]
+        out_avals = [typeof(x).to_tangent_aval() for x in outs]
+        pushed = custom_lin_p.bind_all(
+            [*residuals, *nonzeros.marked(tangents)],
+            dict(
+                num_res=len(residuals),
+                bwd=bwd,
+                out_avals=tuple(out_avals),
+                in_zeros=_Flags(~nonzeros),
+                symbolic_zeros=params["symbolic_zeros"],
+            ),
+        )
+        return outs, [Zero(a) if a.dtype.names == ("float0",) else t for a, t in zip(out_avals, pushed, strict=True)]
+
+    def show_params(self, eqn: JaxprEqn):
+        p = eqn.params
+        shown = [("name", p["call_jaxpr"].debug_info.func_name), ("bwd", p["bwd"].__name__)]
+        shown += [("call_jaxpr", p["call_jaxpr"]), ("fwd", p["fwd_jaxpr_thunk"].__name__)]
+        if p["num_consts"]:
+            shown.append(("num_consts", p["num_consts"]))
+        return [*shown, ("symbolic_zeros", p["symbolic_zeros"])]
+
+
+class _Flags(list):
+    """A list of flags that can stand in a cache key."""
+
+    def __hash__(self):
+        return hash(tuple(self))
+
+
+def _lifted_fwd(fwd: Callable, consts: int) -> Callable:
+    if not consts:
+        return fwd
+
+    def lifted(*primals):
+        return fwd(*primals[consts:])
+
+    lifted.__name__ = fwd.__name__
+    return lifted
+
+
+def _lifted_bwd(bwd: Callable, consts: int) -> Callable:
+    if not consts:
+        return bwd
+
+    def lifted(*residuals_and_cts):
+        return [None] * consts + list(bwd(*residuals_and_cts))
+
+    lifted.__name__ = bwd.__name__
+    return lifted
+
+
+class CustomLin(Primitive):
+    """The derivative of a custom_vjp function: linear, but known only backwards."""
+
+    name = "custom_lin"
+    multiple_results = True
+    unites = False
+
+    def infer(self, *avals, out_avals, **params):
+        return list(out_avals)
+
+    def impl(self, *operands, **params):
+        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+    def lower(self, e, ins, outs, *operands, **params):
+        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+    def transpose(self, cts, *operands, num_res, bwd, in_zeros, symbolic_zeros, out_avals):
+        residuals = operands[:num_res]
+        cts = [symbolic(ct) if symbolic_zeros else instantiate(ct) for ct in cts]
+        cts_in = zip(Mask(in_zeros).unmarked(bwd(*residuals, *cts)), operands[num_res:], strict=True)
+        return [None] * num_res + [Zero(x.aval) if ct is None else ct for ct, x in cts_in]
+
+    def batch(self, axis, operands, dims, *, num_res, bwd, in_zeros, symbolic_zeros, out_avals):
+        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+    def show_params(self, eqn):
+        p = eqn.params
+        return [("bwd", p["bwd"].__name__), *((n, p[n]) for n in ("in_zeros", "num_res", "symbolic_zeros"))]
+
+
+class SymbolicZero:
+    """What a rule defined with `symbolic_zeros=True` gets for a tangent or cotangent known to be zero."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    def __getattr__(self, name):
+        if name == "aval":
+            raise AttributeError(name)
+        return getattr(self.aval, name)
+
+    def __repr__(self):
+        return "SymbolicZero"
+
+    @staticmethod
+    def from_primal_value(x: Any) -> "SymbolicZero":
+        return SymbolicZero(typeof(x).to_tangent_aval())
+
+
+def symbolic(t: Any) -> Any:
+    """A tangent as a rule with symbolic zeros sees it."""
+    return SymbolicZero(t.aval) if type(t) is Zero else t
+
+
+def unsymbolic(t: Any) -> Any:
+    return Zero(t.aval) if type(t) is SymbolicZero else t
+
+
+custom_jvp_call_p = CustomJVPCall()
+custom_vjp_call_p = CustomVJPCall()
+custom_lin_p = CustomLin()
+
+
+def bind_custom_jvp(fun: Callable, jvp: Callable, operands: Sequence, symbolic_zeros: bool) -> list:
+    """Calls a flat function with a flat jvp rule under the current trace."""
+    trace = state.current_trace()
+    return trace.process_custom_jvp(custom_jvp_call_p, fun, jvp, operands, dict(symbolic_zeros=symbolic_zeros))
+
+
+def bind_custom_vjp(
+    fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, out_count: Callable, symbolic_zeros: bool
+) -> list:
+    """Calls a flat function with flat forward and backward rules; `out_count()` is its number of results."""
+    trace = state.current_trace()
+    params = dict(out_trees=out_count, symbolic_zeros=symbolic_zeros)
+    return trace.process_custom_vjp(custom_vjp_call_p, fun, fwd, bwd, operands, params)

@@ -1,0 +1,143 @@
+"""The operation of functions whose batching rule the user gives."""
+
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from typing import Any
+
+from minijax.base import tree
+from minijax.base.mask import Mask
+from minijax.dispatch.call import split_tangents
+from minijax.higher.remat_opt import no_reverse_mode
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.jaxpr import JaxprEqn
+from minijax.ir.primitive import Primitive
+from minijax.ir.trace import eval_jaxpr
+from minijax.ir.types import Zero, typeof
+from minijax.primitives import moving
+from minijax.primitives.zeros import instantiate
+from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
+
+# Axis size, which operands have a leading batch axis, operands -> results, which of them have one.
+FlatRule = Callable[[int, Sequence[bool], Sequence], tuple[list, list[bool]]]
+
+
+class CustomVmapCall(Primitive):
+    """Calls a jaxpr whose batching is `rule`: what equations print of it, and the flat rule."""
+
+    name = "custom_vmap_call"
+    multiple_results = True
+    unites = False
+
+    def infer(self, *avals, call, **params):
+        return call.out_avals
+
+    def effects(self, *avals, call, **params):
+        return call.effects
+
+    def impl(self, *operands, call, **params):
+        return eval_jaxpr(call.jaxpr, call.consts, *operands)
+
+    def lower(self, e, ins, outs, *operands, call, **params):
+        return jaxpr_body(e, call.jaxpr, e.constants(call), operands)
+
+    def batch(self, axis, operands, dims, *, call, in_tree, out_tree, rule):
+        flags = [d is not None for d in dims]
+        moved = [
+            moving.axis_to_front(x, d, axis.size) if f else x for x, d, f in zip(operands, dims, flags, strict=True)
+        ]
+        results, batched = rule[1](axis.size, flags, moved)
+        for x, is_batched in zip(results, batched, strict=True):
+            if is_batched and not typeof(x).shape:
+                raise IndexError(
+                    f"custom_vmap: the rule calls a result batched that has no axis, of type {typeof(x).str_short()}"
+                )
+        return results, [0 if b else None for b in batched]
+
+    def jvp(self, primals, tangents, *, call, in_tree, out_tree, rule):
+        moves = Mask(t.aval.dtype.names is None if type(t) is Zero else True for t in tangents)
+        has_numbers = tuple(a.to_tangent_aval().dtype.names is None for a in call.out_avals)
+        pushed, out_moves = jvp_jaxpr(call, moves, has_numbers)
+        pushed_rule = _jvp_rule(rule[1], moves, out_moves)
+        results = self.bind(
+            *primals,
+            *map(instantiate, moves.marked(tangents)),
+            call=pushed,
+            in_tree=_with_tangents(in_tree, moves),
+            out_tree=_with_tangents(out_tree, out_moves),
+            rule=pushed_rule,
+        )
+        return split_tangents(results[: len(out_moves)], results[len(out_moves) :], out_moves)
+
+    def linearize(self, nonzeros, primals, **params):
+        raise no_reverse_mode(self)
+
+    def show_params(self, eqn: JaxprEqn):
+        p = eqn.params
+        return [*((n, p[n]) for n in ("call", "in_tree", "out_tree")), ("rule", p["rule"][0])]
+
+
+custom_vmap_call_p = CustomVmapCall()
+
+
+def _with_tangents(treedef: Any, moves: Mask) -> Any:
+    """The tree of a value and its tangents, None where they are no numbers."""
+    return tree.tree_structure((treedef.unflatten(moves), treedef.unflatten([m or None for m in moves])))
+
+
+def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask) -> tuple[Callable, FlatRule]:
+    """The batching rule of the derivative: the derivative of the rule."""
+
+    def jvp_of_rule_rule(size, flags, operands):
+        n = len(moves)
+        primals, primal_flags = operands[:n], flags[:n]
+        tangents = moves.merge([Zero(typeof(x).to_tangent_aval()) for x in moves.unmarked(primals)], operands[n:])
+        tangent_flags = moves.merge(repeat(False), flags[n:])
+        either = Mask(primal_flags) | tangent_flags
+        batched: list[bool] = []
+
+        def spread(x, has, want):
+            return moving.broadcast_axis(x, size, 0) if want and not has and type(x) is not Zero else x
+
+        def run(*primals):
+            results, batched[:] = rule(size, either, primals)
+            return results
+
+        results, pushed = jvp_flat(
+            run,
+            [spread(x, f, e) for x, f, e in zip(primals, primal_flags, either, strict=True)],
+            [spread(t, f, e) for t, f, e in zip(tangents, tangent_flags, either, strict=True)],
+        )
+        return [*results, *map(instantiate, out_moves.marked(pushed))], [*batched, *out_moves.marked(batched)]
+
+    # As jax prints it.
+    jvp_of_rule_rule.__qualname__ = "custom_vmap_jvp.<locals>.jvp_of_rule_rule"
+    return jvp_of_rule_rule, jvp_of_rule_rule
+
+
+def user_rule(rule: Callable, name: str, in_tree: Any, out_tree: Any) -> tuple[Callable, FlatRule]:
+    """A rule as the user wrote it, (axis size, trees of flags, *arguments) -> (result, tree of flags)."""
+
+    def flat(size, flags, operands):
+        captured, in_batched = in_tree.unflatten(flags)
+        if any(captured):
+            raise AssertionError(
+                f"custom_vmap: the function {name} captures a value that is batched; such values must be its arguments"
+            )
+        out, out_batched = rule(size, list(in_batched), *in_tree.unflatten(operands)[1])
+        leaves, found = tree.flatten(out)
+        batched, spec = tree.flatten(out_batched)
+        if found != spec:
+            raise ValueError(
+                "structure of output value and output batching specification returned by custom vmap rule "
+                f"({getattr(rule, '__name__', rule)}) do not match.\nOutput values: {found}\n"
+                f"Batching spec: {spec}"
+            )
+        if found != out_tree:
+            raise ValueError(
+                f"structure of output returned by custom vmap rule ({getattr(rule, '__name__', rule)}) does "
+                "not match that of original custom-vmapped function.\n"
+                f"Original output: {out_tree}\nRule output: {found}"
+            )
+        return leaves, batched
+
+    return rule, flat

@@ -1,0 +1,78 @@
+"""`fori_loop`: a function of a counter, repeated; a `scan` where the bounds are known, a `while_loop` otherwise."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.base import config, source
+from minijax.higher.cond import concrete
+from minijax.higher.loops import while_loop
+from minijax.higher.scan import scan
+from minijax.ir.body import standing_for
+from minijax.ir.types import typeof
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import add, lt
+
+_disable_jit = config.option("disable_jit")
+
+
+@source.boundary
+def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None) -> Any:
+    """Repeats `val = body_fun(i, val)`, from `init_val`, for i from `lower` up to `upper`.
+
+    With bounds known when it is traced it is a `scan`, which has a reverse-mode derivative and can be
+    unrolled; otherwise a `while_loop`. Raises TypeError if the bounds have different types.
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    dtype = _bounds_dtype(typeof(lower), typeof(upper))
+    bounds = [concrete(b) for b in (lower, upper)]
+    if all(b is not None and not typeof(b).shape for b in bounds):
+        first, last = (int(b) if isinstance(b, int) else int(np.asarray(b).item()) for b in bounds)
+        if _disable_jit.value:
+            for i in range(first, last):
+                init_val = body_fun(i, init_val)
+            return init_val
+        return _counted(first, max(last - first, 0), body_fun, init_val, 1 if unroll is None else unroll)
+    if unroll is not None and unroll is not False and unroll != 1:
+        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
+
+    def test(loop_carry):
+        return lt(loop_carry[0], loop_carry[1])
+
+    def step(loop_carry):
+        i, end, val = loop_carry
+        return add(i, _one(i)), end, body_fun(i, val)
+
+    lower, upper = (b if typeof(b).dtype == dtype else convert(b, dtype) for b in (lower, upper))
+    return while_loop(test, standing_for(step, body_fun), (lower, upper, init_val))[2]
+
+
+def _bounds_dtype(lower: Any, upper: Any) -> np.dtype:
+    """The dtype of the counter: that of both bounds, or of the one that is no Python integer."""
+    if lower.dtype == upper.dtype:
+        return lower.dtype
+    signed = all(np.issubdtype(b.dtype, np.signedinteger) for b in (lower, upper))
+    if not signed or lower.weak_type == upper.weak_type:
+        raise TypeError(
+            f"lower and upper arguments to fori_loop must have equal types, got {lower.dtype.name} and "
+            f"{upper.dtype.name}"
+        )
+    return upper.dtype if lower.weak_type else lower.dtype
+
+
+def _counted(first: int, count: int, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
+    def step(loop_carry, _):
+        i, val = loop_carry
+        return (add(i, _one(i)), body_fun(i, val)), None
+
+    body = standing_for(step, body_fun)
+    return scan(body, (first, init_val), None, length=count, unroll=unroll)[0][1]
+
+
+def _one(i: Any) -> Any:
+    """1 in the type of a counter."""
+    aval = typeof(i)
+    one = np.ones((), aval.dtype)[()]
+    return one.item() if aval.weak_type else one

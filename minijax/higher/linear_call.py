@@ -1,0 +1,124 @@
+"""`linear_call`: a linear function whose transpose the user gives."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.base import source, tree
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.body import Body, Flat, source_of, trace_flat
+from minijax.ir.jaxpr import DebugInfo
+from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.trace import eval_jaxpr
+from minijax.ir.types import Zero, typeof
+from minijax.primitives.zeros import instantiate
+
+
+class LinearCall(Primitive):
+    """Calls `callee`, a jaxpr of (captured values, residuals, linear operands); `transpose_thunk()` is the
+    jaxpr of its transpose, and what that captures.
+    """
+
+    name = "linear_call"
+    multiple_results = True
+    unites = False
+
+    def infer(self, *avals, callee, **params):
+        return callee.out_avals
+
+    def effects(self, *avals, callee, **params):
+        return callee.effects
+
+    def impl(self, *operands, callee, **params):
+        return eval_jaxpr(callee.jaxpr, callee.consts, *operands)
+
+    def lower(self, e, ins, outs, *operands, callee, **params):
+        return jaxpr_body(e, callee.jaxpr, e.constants(callee), operands)
+
+    def jvp(self, primals, tangents, **params):
+        n = params["num_callee_consts"] + params["num_res"]
+        if not all(type(t) is Zero for t in tangents[:n]):
+            raise AssertionError(
+                "linear_call: the function is differentiated with respect to its residuals or to values that "
+                "it captures, of which nothing is known but that it is linear in the other operands."
+            )
+        pushed = [*primals[:n], *map(instantiate, tangents[n:])]
+        return self.bind(*primals, **params), self.bind(*pushed, **params)
+
+    def transpose(self, cts, *operands, callee, num_callee_consts, num_res, transpose_thunk):
+        n = num_callee_consts + num_res
+        captured, residuals = operands[:num_callee_consts], operands[num_callee_consts:n]
+        back, consts = transpose_thunk()
+
+        def again():
+            return callee, captured
+
+        again.__qualname__ = "_linear_call_transpose_rule.<locals>.new_transpose_thunk"  # as jax prints it
+        found = self.bind(
+            *consts,
+            *residuals,
+            *map(instantiate, cts),
+            callee=back,
+            num_callee_consts=len(consts),
+            num_res=num_res,
+            transpose_thunk=again,
+        )
+        wanted = zip(operands[n:], found, strict=True)
+        return [None] * n + [ct if is_linear(x) else None for x, ct in wanted]
+
+
+linear_call_p = LinearCall()
+
+
+@source.boundary
+def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any) -> Any:
+    """Calls `fun(residual_args, linear_args)`, linear in the second; `fun_transpose(residual_args, ct)` is
+    its transpose.
+
+    Raises AssertionError if differentiated with respect to the residuals.
+    """
+    for f in (fun, fun_transpose):
+        if not callable(f):
+            raise TypeError(f"linear_call: the function and its transpose must be callable, got {f!r}")
+    residuals, residual_tree = tree.flatten(residual_args)
+    linear, linear_tree = tree.flatten(linear_args)
+    avals = [typeof(x) for x in linear]
+    residual_avals = [typeof(x) for x in residuals]
+    callee, consts, out_tree = _traced(fun, (residual_tree, linear_tree), [*residual_avals, *avals])
+
+    made = []
+
+    def thunk():
+        if made:
+            return made[0]
+        cts = [a.to_ct_aval() for a in callee.out_avals]
+        back, captured, found = _traced(fun_transpose, (residual_tree, out_tree), [*residual_avals, *cts])
+        if found != linear_tree:
+            raise TypeError(
+                "linear_call: transpose output pytree structure must match that of linear inputs, got output "
+                f"structure {found} and input structure {linear_tree}."
+            )
+        for a, got in zip(avals, back.out_avals, strict=True):
+            if a.shape != got.shape:
+                raise ValueError(
+                    f"linear_call: Expected cotangent type {a.to_ct_aval().str_short()} but got "
+                    f"{got.str_short()} from the transpose"
+                )
+        made.append((back, captured))
+        return made[0]
+
+    thunk.__qualname__ = "_memoize.<locals>.memoized"  # as jax prints it
+    results = linear_call_p.bind(
+        *consts,
+        *residuals,
+        *linear,
+        callee=callee,
+        num_callee_consts=len(consts),
+        num_res=len(residuals),
+        transpose_thunk=thunk,
+    )
+    return out_tree.unflatten(results)
+
+
+def _traced(fun: Callable, trees: tuple, avals: Sequence) -> Body:
+    flat = Flat(fun, tree.treedef_tuple(trees))
+    return trace_flat(flat, avals, DebugInfo("linear_call", source_of(fun)))

@@ -1,0 +1,120 @@
+"""`map`, a function run on slices one after the other, and `associative_scan`, all prefixes at once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dims, source, tree
+from minijax.higher.scan import scan
+from minijax.ir.body import Flat, standing_for
+from minijax.ir.primitive import Axis
+from minijax.ir.types import typeof
+from minijax.primitives.elementwise import add, bitwise_or
+from minijax.primitives.moving import reshape
+from minijax.primitives.shape import concatenate, pad, rev, slice, slice_in_dim
+from minijax.transforms.batch import batch_flat, place
+
+
+@source.boundary
+def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
+    """Applies `f` to the slices of `xs` along the leading axis, one after the other, and stacks the results.
+
+    With `batch_size`, so many slices at once, as `vmap` does. Raises ValueError as `scan` does.
+    """
+    if batch_size is None:
+        return scan(standing_for(lambda _, x: ((), f(x)), f), (), xs)[1]
+    if batch_size < 0:
+        raise ValueError(f"map: batch_size must not be negative. Got {batch_size}.")
+    leaves, treedef = tree.flatten(xs)
+    sizes = {typeof(x).shape[0] for x in leaves}
+    if len(sizes) != 1:
+        raise ValueError(f"map got values with different leading axis sizes: {sorted(sizes)}.")
+    (length,) = sizes
+    trips, rest = divmod(length, batch_size) if batch_size else (0, length)
+    if not trips:
+        return _all_at_once(f, xs, length)
+    whole = trips * batch_size
+    blocks, last = [], []
+    for x in leaves:
+        tail = typeof(x).shape[1:]
+        zeros = (0,) * len(tail)
+        head = slice(x, (0, *zeros), (whole, *tail)) if rest else x
+        blocks.append(reshape(head, (trips, batch_size, *tail)))
+        if rest:
+            last.append(slice(x, (whole, *zeros), (length, *tail)))
+    out = scan(lambda _, x: ((), _all_at_once(f, x, batch_size)), (), treedef.unflatten(blocks))[1]
+    if not rest:
+        return tree.tree_map(_flattened, out)
+    end = _all_at_once(f, treedef.unflatten(last), rest)
+    return tree.tree_map(lambda x, y: concatenate([_flattened(x), y], 0), out, end)
+
+
+def _flattened(x: Any) -> Any:
+    a, b, *tail = typeof(x).shape
+    return reshape(x, (a * b, *tail))
+
+
+def _all_at_once(f: Callable, xs: Any, size: int) -> Any:
+    leaves, treedef = tree.flatten(xs)
+    flat, axis = Flat(f, tree.treedef_tuple((treedef,))), Axis(None, size)
+    results, found = batch_flat(flat, axis, leaves, [0] * len(leaves))
+    return flat.out_tree.unflatten([place(x, d, 0, axis) for x, d in zip(results, found, strict=True)])
+
+
+@source.boundary
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """The prefixes of `elems` along `axis` under the associative `fn`, which combines whole trees of slices.
+
+    `reverse` combines from the end. Raises ValueError for an axis out of bounds and for sizes that differ.
+    """
+    if not callable(fn):
+        raise TypeError(f"lax.associative_scan: fn argument should be callable. Got {fn!r}.")
+    leaves, treedef = tree.flatten(elems)
+    axis = dims.canonical_axis(axis, typeof(leaves[0]).ndim)
+    shapes = [typeof(x).shape for x in leaves]
+    if len({shape[axis] for shape in shapes}) > 1:
+        raise ValueError(
+            f"associative_scan: Array inputs to associative_scan must have the same first dimension. (saw: {shapes})"
+        )
+    if reverse:
+        leaves = [rev(x, (axis,)) for x in leaves]
+
+    def combine(a: Sequence, b: Sequence) -> list:
+        made, out_tree = tree.flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
+        if len(made) != len(leaves):
+            raise ValueError(f"associative_scan: fn returned the tree {out_tree}; wanted {treedef}.")
+        return made
+
+    results = _prefixes(combine, leaves, axis)
+    if reverse:
+        results = [rev(x, (axis,)) for x in results]
+    return treedef.unflatten(results)
+
+
+def _prefixes(combine: Callable, elems: Sequence, axis: int) -> list:
+    """Combines neighbours, takes the prefixes of those, and fills in every second one."""
+    size = typeof(elems[0]).shape[axis]
+    if size < 2:
+        return list(elems)
+    pairs = combine(
+        [slice_in_dim(x, 0, -1, stride=2, axis=axis) for x in elems],
+        [slice_in_dim(x, 1, None, stride=2, axis=axis) for x in elems],
+    )
+    odd = _prefixes(combine, pairs, axis)
+    before = [slice_in_dim(x, 0, -1, axis=axis) for x in odd] if size % 2 == 0 else odd
+    even = combine(before, [slice_in_dim(x, 2, None, stride=2, axis=axis) for x in elems])
+    even = [concatenate([slice_in_dim(x, 0, 1, axis=axis), y], axis) for x, y in zip(elems, even, strict=True)]
+    return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+
+def _interleaved(even: Any, odd: Any, axis: int) -> Any:
+    """Elements in turn: the sum of both, with zeros between their elements."""
+    have, other = typeof(even), typeof(odd)
+    more = have.shape[axis] - other.shape[axis]
+    zero = np.zeros((), have.dtype)[()]
+    configs = [[(0, 0, 0)] * have.ndim for _ in range(2)]
+    configs[0][axis] = (0, 1 - more, 1)
+    configs[1][axis] = (1, more, 1)
+    parts = [pad(x, zero, config) for x, config in zip((even, odd), configs, strict=True)]
+    return (bitwise_or if have.dtype == np.bool_ else add)(*parts)

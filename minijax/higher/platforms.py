@@ -1,0 +1,54 @@
+"""`platform_dependent`: branches chosen by the platform that a program is lowered for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.base import source
+from minijax.higher.cond import bind_branches, place_of
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import ShapedArray
+
+
+class PlatformIndex(Primitive):
+    """The number of the group of platforms that a program is lowered for."""
+
+    name = "platform_index"
+
+    def infer(self, *, platforms):
+        return [ShapedArray((), np.dtype(np.int32))]
+
+    def lower(self, e, ins, outs, *, platforms):
+        (out,) = outs
+        index = e.constant(place_of(e.platform, platforms), out)
+        return e.case_(index, [lambda: [e.constant(0, out)]] * len(platforms), outs)
+
+    def batch(self, axis, operands, dims, **params):
+        return [self.bind(**params)], [None]
+
+
+platform_index_p = PlatformIndex()
+
+
+@source.boundary
+def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
+    """The results of the function for the platform that the program is lowered for, named by it: `cpu=f`.
+
+    Raises ValueError for `gpu`, TypeError where there is no function or their results differ in type, and
+    NotImplementedError when lowered for a platform that has none.
+    """
+    if "gpu" in per_platform:
+        raise ValueError("platform_dependent: Use 'cuda' or 'rocm' for lax.platform_dependent.")
+    functions = [*per_platform.values(), *([] if default is None else [default])]
+    if not functions:
+        raise TypeError("platform_dependent: there is no function; give one for a platform, or a default")
+    # Platforms that share a function share a branch.
+    places: dict[Any, tuple | None] = {}
+    for platform, function in per_platform.items():
+        places[function] = (*(places.get(function) or ()), platform)
+    groups = [*places.items(), *([] if default is None else [(default, None)])]
+    platforms = tuple(names for _, names in groups)
+    names = {f"branch {i}": function for i, (function, _) in enumerate(groups)}
+    index = platform_index_p.bind(platforms=platforms)
+    return bind_branches("switch", index, names, args, branches_platforms=platforms)

@@ -1,0 +1,189 @@
+"""The forward rule of a `custom_vjp` function as one operation, which becomes the function itself where no
+residual is read: so `checkpoint` runs the rule only going back.
+"""
+
+from collections.abc import Callable
+
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.body import source_of
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Literal
+from minijax.ir.primitive import Primitive
+from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun, trace_to_jaxpr
+from minijax.ir.types import typeof
+from minijax.primitives.zeros import instantiate
+from minijax.transforms.batch import batch_jaxpr_axes
+from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
+from minijax.transforms.prune import prune_closed
+
+
+def no_reverse_mode(primitive: Primitive) -> ValueError:
+    """What reverse mode raises for a primitive that has only a jvp rule."""
+    return ValueError(
+        f"Linearization failed: '{primitive.name}' has derivatives in forward mode only; it does not support "
+        "reverse-mode autodiff."
+    )
+
+
+class ClosedCall(Primitive):
+    """Calls a jaxpr, which is a function of its own in the text."""
+
+    name = "closed_call"
+    multiple_results = True
+    unites = False
+
+    def infer(self, *avals, call_jaxpr):
+        return call_jaxpr.out_avals
+
+    def effects(self, *avals, call_jaxpr):
+        return call_jaxpr.effects
+
+    def impl(self, *operands, call_jaxpr):
+        return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *operands)
+
+    def lower(self, e, ins, outs, *operands, call_jaxpr):
+        return e.call_jaxpr(call_jaxpr, self.name, operands)
+
+    def jvp(self, primals, tangents, *, call_jaxpr):
+        return jvp_flat(jaxpr_as_fun(call_jaxpr), primals, tangents)
+
+    def batch(self, axis, operands, dims, *, call_jaxpr):
+        closed, out_dims = batch_jaxpr_axes(call_jaxpr, axis, tuple(dims))
+        return self.bind(*operands, call_jaxpr=closed), list(out_dims)
+
+    def dce(self, used, eqn):
+        closed, used_inputs = prune_closed(eqn.params["call_jaxpr"], tuple(used))
+        return list(used_inputs), eqn.replace(
+            params=dict(call_jaxpr=closed),
+            effects=closed.effects,
+            invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
+            outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        )
+
+
+closed_call_p = ClosedCall()
+
+
+class RematOpt(Primitive):
+    """Calls `fwd_jaxpr`: (captured values, arguments) -> (residuals, results).
+
+    `fun_jaxpr_thunk()` gives the results alone, from the same operands.
+    """
+
+    name = "remat_opt"
+    multiple_results = True
+    dce_inside = True
+    unites = False
+
+    def infer(self, *avals, fwd_jaxpr, **params):
+        return fwd_jaxpr.out_avals
+
+    def effects(self, *avals, fwd_jaxpr, **params):
+        return fwd_jaxpr.effects
+
+    def impl(self, *operands, fwd_jaxpr, **params):
+        return eval_jaxpr(fwd_jaxpr.jaxpr, fwd_jaxpr.consts, *operands)
+
+    def lower(self, e, ins, outs, *operands, fwd_jaxpr, **params):
+        return jaxpr_body(e, fwd_jaxpr.jaxpr, e.constants(fwd_jaxpr), operands)
+
+    def jvp(self, primals, tangents, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_res):
+        def pushed(closed: ClosedJaxpr) -> ClosedJaxpr:
+            every = (True,) * len(closed.outvars)
+            return jvp_jaxpr(closed, (True,) * len(primals), every)[0]
+
+        def fun_jvp_jaxpr_thunk():
+            return pushed(fun_jaxpr_thunk())
+
+        fun_jvp_jaxpr_thunk.__qualname__ = "_remat_opt_jvp.<locals>.fun_jvp_jaxpr_thunk"  # as jax prints it
+        n = len(fwd_jaxpr.outvars)
+        order = [*range(num_res), *range(n, n + num_res), *range(num_res, n), *range(n + num_res, 2 * n)]
+        fwd = pushed(fwd_jaxpr)
+        fwd = fwd.map_jaxpr(lambda jaxpr: jaxpr.replace(outvars=[jaxpr.outvars[i] for i in order]))
+        results = self.bind(
+            *primals,
+            *map(instantiate, tangents),
+            fwd_jaxpr=fwd,
+            num_res=2 * num_res,
+            fun_jaxpr_thunk=fun_jvp_jaxpr_thunk,
+            num_consts=2 * num_consts,
+        )
+        found = dict(zip(order, results, strict=True))
+        return [found[i] for i in range(n)], [found[n + i] for i in range(n)]
+
+    def linearize(self, nonzeros, primals, **params):
+        raise no_reverse_mode(self)
+
+    def batch(self, axis, operands, dims, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_res):
+        fun, dims = fun_jaxpr_thunk(), tuple(dims)
+        free = (None,) * num_res
+        _, fun_dims = batch_jaxpr_axes(fun, axis, dims)
+        _, fwd_dims = batch_jaxpr_axes(fwd_jaxpr, axis, dims)
+        wanted = tuple(a if b is None else b for a, b in zip(fun_dims, fwd_dims[num_res:], strict=True))
+        fun, _ = batch_jaxpr_axes(fun, axis, dims, wanted)
+        fwd, out_dims = batch_jaxpr_axes(fwd_jaxpr, axis, dims, (*free, *wanted))
+        results = self.bind(
+            *operands, fwd_jaxpr=fwd, fun_jaxpr_thunk=_thunk(fun), num_consts=num_consts, num_res=num_res
+        )
+        return results, list(out_dims)
+
+    def dce(self, used, eqn):
+        params = eqn.params
+        n, consts = params["num_res"], params["num_consts"]
+        outvars = [v for v, u in zip(eqn.outvars, used, strict=True) if u]
+        if not any(used[:n]):
+            call = dict(call_jaxpr=params["fun_jaxpr_thunk"]())
+            whole = eqn.replace(primitive=closed_call_p, params=call, outvars=eqn.outvars[n:])
+            return closed_call_p.dce(used[n:], whole)
+        # The captured values stay as long as the equation may become a call of the function.
+        keep = (any(used[n:]),) * consts + (True,) * (len(eqn.invars) - consts)
+        closed, used_inputs = prune_closed(params["fwd_jaxpr"], used, keep)
+        params = dict(params, fwd_jaxpr=closed, num_res=sum(used[:n]), num_consts=sum(used_inputs[:consts]))
+        invars = [v for v, u in zip(eqn.invars, used_inputs, strict=True) if u]
+        new = eqn.replace(params=params, effects=closed.effects, invars=invars, outvars=outvars)
+        return list(used_inputs), new
+
+
+remat_opt_p = RematOpt()
+
+
+def _thunk(closed: ClosedJaxpr) -> Callable[[], ClosedJaxpr]:
+    def thunk():
+        return closed
+
+    thunk.__qualname__ = "_memoize.<locals>.memoized"  # as jax prints it
+    return thunk
+
+
+def optimized_forward(fun: Callable, fwd: Callable, out_count: Callable[[], int]) -> Callable:
+    """A flat forward rule, (*primals) -> (*residuals, *results), as one operation."""
+
+    def optimized(*primals):
+        avals = [typeof(x) for x in primals]
+        rule, consts = trace_to_jaxpr(fwd, avals, DebugInfo("custom_vjp fwd", source_of(fwd)))
+        plain, captured = trace_to_jaxpr(fun, avals, DebugInfo("custom_vjp fun", source_of(fun)))
+        # Both jaxprs get what either captures.
+        places = {id(c): v for c, v in zip(consts, rule.constvars, strict=True)}
+        more = [(c, v) for c, v in zip(captured, plain.constvars, strict=True) if id(c) not in places]
+        mine = {id(c): v for c, v in zip(captured, plain.constvars, strict=True)}
+        rule = rule.replace(constvars=[*rule.constvars, *(v for _, v in more)])
+        consts = [*consts, *(c for c, _ in more)]
+        plain = plain.replace(constvars=[mine.get(id(c), places.get(id(c))) for c in consts])
+        n = len(rule.outvars) - out_count()
+        inputs = {v: x for v, x in zip(rule.invars, primals, strict=True)}
+        is_input = [type(v) is not Literal and v in inputs for v in rule.outvars[:n]]
+        fresh = [v for v, known in zip(rule.outvars, is_input, strict=False) if not known]
+        fwd_jaxpr = constants_to_inputs(rule.replace(outvars=[*fresh, *rule.outvars[n:]]))
+        results = remat_opt_p.bind(
+            *consts,
+            *primals,
+            fwd_jaxpr=ClosedJaxpr(fwd_jaxpr),
+            num_consts=len(consts),
+            num_res=len(fresh),
+            fun_jaxpr_thunk=_thunk(ClosedJaxpr(constants_to_inputs(plain))),
+        )
+        made = iter(results[: len(fresh)])
+        residuals = [inputs[v] if type(v) is not Literal and v in inputs else next(made) for v in rule.outvars[:n]]
+        return [*residuals, *results[len(fresh) :]]
+
+    optimized.__name__ = fwd.__name__
+    return optimized

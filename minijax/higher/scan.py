@@ -1,0 +1,667 @@
+"""`scan`: a function run along the leading axis of its arguments, a state carried from step to step."""
+
+from collections.abc import Callable, Sequence
+from itertools import count, repeat
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import cache, config, dtypes, errors, source, tree
+from minijax.base.mask import Mask
+from minijax.dispatch.call import names_in, split_tangents
+from minijax.dispatch.operands import operand
+from minijax.higher.agreement import trace_loop
+from minijax.hlo.emitter import ordered_in
+from minijax.ir import state
+from minijax.ir.body import Body
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.primitive import Folding, is_linear
+from minijax.ir.refs import is_ref
+from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import ShapedArray, Zero, token_type, typeof
+from minijax.primitives.moving import expand_dims
+from minijax.primitives.shape import concatenate, index_in_dim
+from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
+from minijax.transforms.batch import batch_jaxpr, place
+from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
+from minijax.transforms.jvp import jvp_jaxpr, with_zeros
+from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import PartialEval, partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
+from minijax.transforms.prune import prune_closed
+from minijax.transforms.transpose import transpose_jaxpr
+
+_disable_jit = config.option("disable_jit")
+
+
+class Slots(NamedTuple):
+    """How operands are grouped (constants, carry, slices), and results (carry, stacked ones)."""
+
+    consts: int
+    carry: int
+
+    def operands(self, items: Sequence) -> tuple[Sequence, Sequence, Sequence]:
+        n = self.consts + self.carry
+        return items[: self.consts], items[self.consts : n], items[n:]
+
+    def results(self, items: Sequence) -> tuple[Sequence, Sequence]:
+        return items[: self.carry], items[self.carry :]
+
+    def pick(self, mask: Sequence[bool]) -> "Slots":
+        """How those of the operands are grouped that are marked."""
+        consts, carry, _ = self.operands(mask)
+        return Slots(sum(consts), sum(carry))
+
+
+class Residuals(NamedTuple):
+    """What one scan leaves for another: values for each step (`stacked`), or the same one for all steps."""
+
+    values: list
+    stacked: Mask
+
+
+def fixpoint(step: Callable, flags: Sequence[bool]) -> tuple[Any, Mask]:
+    """Grows a carry's flags until `step(flags) -> (result, flags)` adds none; that result, and the flags."""
+    flags = Mask(flags)
+    while True:
+        result, out = step(flags)
+        wider = flags | out
+        if wider == flags:
+            return result, flags
+        flags = wider
+
+
+def stacked(aval: ShapedArray, length: int) -> ShapedArray:
+    return aval.update(shape=(length, *aval.shape))
+
+
+def resized(aval: ShapedArray, *sizes: int) -> ShapedArray:
+    """The type with other sizes in place of its leading one."""
+    return aval.update(shape=(*sizes, *aval.shape[1:]))
+
+
+def interleaved(groups: Sequence[Sequence], others: Sequence[Sequence]) -> tuple:
+    """The items of the first group, of the first of the others, of the second group, and so on."""
+    return tuple([x for pair in zip(groups, others, strict=True) for group in pair for x in group])
+
+
+class Scan(TakesRefs):
+    """Runs `jaxpr`, (constants, carry, slices) -> (carry, results), `length` times."""
+
+    folding = Folding.EXACT
+    name = "scan"
+    multiple_results = True
+    dce_inside = True
+    unites = False
+
+    def infer(self, *avals, jaxpr, length, num_carry, **params):
+        outs = jaxpr.out_avals
+        return [*outs[:num_carry], *(stacked(a, length) for a in outs[num_carry:])]
+
+    def effects(self, *avals, jaxpr, **params):
+        return jaxpr.effects
+
+    def lower(self, e, ins, outs, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
+        loop = Loop(e, jaxpr, Slots(num_consts, num_carry), length, reverse, unroll)
+        return loop.lower(ins, outs, operands)
+
+    def discharge(self, operands, refs, **params):
+        closed, slots = _body(params)
+        consts, carry, xs = slots.operands([is_ref(x) for x in operands])
+        if any(carry) or any(xs):
+            raise NotImplementedError("scan: a reference can be neither carried nor sliced; capture it")
+        n, k = len(closed.outvars), len(refs)
+        # (constants and references, carry, slices) -> (constants, references, carry, slices)
+        ins = (*Mask(consts).order(), *range(slots.consts, len(operands)))
+        # (results, references) -> (references, results)
+        outs = (*range(n, n + k), *range(n))
+        body = permute_jaxpr(discharge_jaxpr(closed), ins, outs)
+        inner = Slots(slots.consts - k, slots.carry + k)
+        values = values_of(operands)
+        return [values[i] for i in ins], _with(params, body, inner), lambda results: (results[k:], results[:k])
+
+    def jvp(self, primals, tangents, **params):
+        _, slots = _body(params)
+        (pushed, _), nonzeros, out_nonzeros = _carry_fixpoint(params, nonzero_mask(tangents), jvp_jaxpr)
+        pushing = slots.pick(nonzeros)
+        both = Slots(slots.consts + pushing.consts, slots.carry + pushing.carry)
+        tangents = [instantiate(t) for t in nonzeros.marked(tangents)]
+        n, m = len(nonzeros), len(out_nonzeros)
+        # (primals, tangents) -> (constants, their tangents, carry, its tangents, slices, their tangents)
+        ins = interleaved(slots.operands(range(n)), pushing.operands(range(n, n + len(tangents))))
+        # (results, tangents) -> (carry, its tangents, stacked results, their tangents)
+        outs = interleaved(slots.results(range(m)), pushing.results(range(m, m + sum(out_nonzeros))))
+        operands = interleaved(slots.operands(primals), pushing.operands(tangents))
+        carry, ys = both.results(self.bind_all(operands, _with(params, permute_jaxpr(pushed, ins, outs), both)))
+        k = m - slots.carry
+        results = [*carry[: slots.carry], *ys[:k]]
+        return split_tangents(results, [*carry[slots.carry :], *ys[k:]], out_nonzeros)
+
+    def linearize(self, nonzeros, primals, **params):
+        _, slots = _body(params)
+        flags_of = attrgetter("out_nonzeros")
+        parts, instantiated, out_nonzeros = _carry_fixpoint(params, nonzeros, linearize_jaxpr, flags_of)
+        outs, residuals = self._run_known(parts.primal, len(out_nonzeros), primals, params)
+
+        def push(*tangents):
+            tangents = with_zeros(primals, Mask(nonzeros).merge(repeat(None), tangents))
+            tangents = [instantiate(t) for t in instantiated.marked(tangents)]
+            return self.bind_all(*_taking(residuals, parts.tangent, slots.pick(instantiated), tangents, params))
+
+        return outs, out_nonzeros, push
+
+    def _run_known(self, closed: ClosedJaxpr, count: int, operands: Sequence, params: dict) -> tuple[list, Residuals]:
+        """Runs a body, (operands) -> (`count` results, residuals); its results, and the residuals.
+
+        What depends on the constants alone is run once, before the loop; slices are not copied.
+        """
+        _, slots = _body(params)
+        invariant, body, sources = _invariants_apart(closed, slots, count)
+        consts, carry, xs = slots.operands(operands)
+        if state.is_eager():
+            invariant, _ = prune_closed(invariant, (True,) * len(invariant.outvars), True)
+        varies = Mask([kind != "invariant" for kind, _ in sources])
+        # constants -> (residuals, constants of the body)
+        computed = eval_jaxpr(invariant.jaxpr, invariant.consts, *consts)
+        consts = computed[varies.count(False) :]
+        results = []
+        if body.outvars or body.effects:
+            results = self.bind_all([*consts, *carry, *xs], _with(params, body, Slots(len(consts), slots.carry)))
+        places = {"invariant": computed, "slice": xs, "stacked": results[count:]}
+        return results[:count], Residuals([places[kind][i] for kind, i in sources], varies)
+
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        _, slots = _body(params)
+        parts, unknown, out_unknown = _partial_eval_body(params, unknown_in)
+        if not parts.known.eqns and slots.pick(unknown).carry == slots.carry:
+            return staging.process(self, operands, params)
+        known, rest = unknown.partition(operands)
+        known_params = _with(params, parts.known, slots.pick(~unknown))
+        outs, residuals = self._run_known(parts.known, out_unknown.count(False), known, known_params)
+        call = _taking(residuals, parts.unknown, slots.pick(unknown), rest, params)
+        return out_unknown.merge(outs, staging.process(self, *call))
+
+    def partial_eval_custom(self, eqn, unknown_in, policy):
+        _, slots = _body(eqn.params)
+        parts, unknown, out_unknown = _partial_eval_body(eqn.params, unknown_in)
+        known_params = _with(eqn.params, parts.known, slots.pick(~unknown))
+        known_in, rest = unknown.partition(eqn.invars)
+        known_out, unknown_out = out_unknown.partition(eqn.outvars)
+        varies = Mask()
+
+        def known(*operands):
+            nonlocal varies
+            outs, residuals = self._run_known(parts.known, len(known_out), operands, known_params)
+            varies = residuals.stacked
+            return [*outs, *residuals.values]
+
+        info = eqn.params["jaxpr"].debug_info._replace(arg_names=None, result_paths=None)
+        jaxpr, constants = trace_to_jaxpr(known, [v.aval for v in known_in], info)
+        eqns, atoms = _spliced(jaxpr, constants, known_in, known_out)
+        invars, params = _taking(Residuals(atoms, varies), parts.unknown, slots.pick(unknown), rest, eqn.params)
+        staged = [eqn.replace(invars=invars, outvars=unknown_out, params=params)] if unknown_out else []
+        pairs = [_rematerialized(e, policy) if e.primitive is scan_p else (e, e, []) for e in eqns]
+        residuals = [v for *_, saved in pairs for v in saved]
+        return EqnParts([e for e, _, _ in pairs], [*(e for _, e, _ in pairs), *staged], unknown_out, residuals)
+
+    def transpose(self, cts, *operands, **params):
+        closed, slots = _body(params)
+        closed, used = _pruned(closed, slots, nonzero_mask(cts))
+        carry_cts, ys_cts = slots.results(cts)
+        carry_cts = [instantiate(ct) for ct in Mask(slots.operands(used)[1]).marked(carry_cts)]
+        slots, values = slots.pick(used), used.marked(operands)
+        lin_consts, _, lin_xs = slots.operands([is_linear(x) for x in values])
+        linear = Mask((*lin_consts, *(True,) * slots.carry, *lin_xs))
+        known, running = slots.pick(~linear), slots.pick(linear)
+        known_consts, _, known_xs = known.operands(linear.unmarked(values))
+        summed, _, _ = running.operands(linear.marked(values))
+        sums = [zeros_like_aval(x.aval.to_ct_aval()) for x in summed]
+
+        body = _returning_constants(closed, tuple(lin_consts), tuple(typeof(ct).weak_type for ct in carry_cts))
+        out_avals = (*body.out_avals[: len(sums)], *map(typeof, carry_cts), *slots.results(closed.out_avals)[1])
+        ct_avals = tuple(a.to_ct_aval() for a in out_avals)
+        instantiated = (True,) * sum(running) + (False,) * sum(lin_xs)
+        back, nonzeros = transpose_jaxpr(body, linear, (True,) * len(ct_avals), instantiated, ct_avals)
+        k, n = known.consts, linear.count(False)
+        # (known constants, known slices, cts) -> (known constants, cts, known slices)
+        back = permute_jaxpr(back, (*range(k), *range(n, len(back.invars)), *range(k, n)))
+        results = self.bind_all(
+            [*known_consts, *sums, *carry_cts, *nonzero_mask(ys_cts).marked(ys_cts), *known_xs],
+            _with({**params, "reverse": not params["reverse"]}, back, Slots(k, sum(running))),
+        )
+        # nonzero cotangents -> those of the linear inputs -> those of the inputs read -> those of all operands
+        for mask in (nonzeros, linear, used):
+            results = mask.merge(repeat(None), results)
+        return [
+            None if not is_linear(x) else Zero(x.aval.to_ct_aval()) if ct is None else ct
+            for x, ct in zip(operands, results, strict=True)
+        ]
+
+    def batch(self, axis, operands, dims, **params):
+        _, slots = _body(params)
+
+        def transform(closed, batched, instantiated):
+            return batch_jaxpr(closed, axis, _batch_dims(batched), instantiated)
+
+        (body, _), batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
+        in_dims = _batch_dims(batched, slots.consts + slots.carry)
+        moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, in_dims, strict=True)]
+        return self.bind_all(moved, _with(params, body, slots)), _batch_dims(out_batched, slots.carry)
+
+    def has_own_constants(self, params):
+        return params["length"] < 2 or params["unroll"] != 1  # XLA sees several steps at once, or none
+
+    def names_axis(self, params):
+        return names_in(params["jaxpr"])
+
+    def dce(self, used, eqn):
+        closed, slots = _body(eqn.params)
+        pruned, used_in = _pruned(closed, slots, tuple(used))
+        used_out = Mask((*slots.operands(used_in)[1], *slots.results(used)[1]))
+        new = eqn.replace(
+            params=_with(eqn.params, pruned, slots.pick(used_in)),
+            effects=pruned.effects,
+            invars=used_in.marked(eqn.invars),
+            outvars=used_out.marked(eqn.outvars),
+        )
+        return list(used_in), new
+
+    def lift(self, eqn, fixed, lift):
+        closed, slots = _body(eqn.params)
+        if eqn.params["unroll"] != 1 or eqn.params["length"] < 2:  # XLA sees several steps at once, or none
+            return eqn
+        consts, carry, xs = slots.operands(fixed)
+        closed, passed = lift(closed, (*consts, *(False,) * len(carry), *xs))
+        params = _with(eqn.params, closed, slots._replace(consts=slots.consts + len(passed)))
+        return eqn.replace(params=params, invars=[*passed, *eqn.invars])
+
+
+scan_p = Scan()
+
+
+def _body(params: dict) -> tuple[ClosedJaxpr, Slots]:
+    return params["jaxpr"], Slots(params["num_consts"], params["num_carry"])
+
+
+def _with(params: dict, closed: ClosedJaxpr, slots: Slots) -> dict:
+    return {**params, "jaxpr": closed, "num_consts": slots.consts, "num_carry": slots.carry}
+
+
+def _batch_dims(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
+    """Where the batch axis is: in front, but, in the values behind `unstacked` ones, behind the axis of the steps."""
+    unstacked = len(batched) if unstacked is None else unstacked
+    return tuple([int(i >= unstacked) if b else None for i, b in enumerate(batched)])
+
+
+def _carry_fixpoint(
+    params: dict, flags: Sequence[bool], transform: Callable, flags_of: Callable = itemgetter(1)
+) -> tuple[Any, Mask, Mask]:
+    """The body transformed, with the same flags (nonzero, unknown, batched) for the carry that goes in and comes out.
+
+    `flags_of(transform(body, flags of inputs, flags that results have in any case))` are the flags of the results.
+    Returns what `transform` gives, the flags of the inputs, and those of the results.
+    """
+    closed, slots = _body(params)
+    consts, carry, xs = slots.operands(flags)
+    ys = (False,) * (len(closed.outvars) - slots.carry)
+
+    def step(carry):
+        ins = Mask((*consts, *carry, *xs))
+        transformed = transform(closed, ins, (*carry, *ys))
+        outs = flags_of(transformed)
+        return (transformed, ins, outs), outs[: slots.carry]
+
+    return fixpoint(step, carry)[0]
+
+
+def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[PartialEval, Mask, Mask]:
+    """The body's known and unknown parts, and which of its inputs and results are unknown."""
+    return _carry_fixpoint(params, unknown_in, partial_eval_jaxpr, attrgetter("out_unknown"))
+
+
+def _taking(
+    residuals: Residuals, closed: ClosedJaxpr, slots: Slots, operands: Sequence, params: dict
+) -> tuple[list, dict]:
+    """Operands and parameters for a body that takes residuals in front: as constants, or as slices."""
+    n = len(residuals.values)
+    invariant, varying = residuals.stacked.partition(range(n))
+    # (residuals, constants, carry, slices) -> (invariant residuals, constants, carry, slices, stacked residuals)
+    order = (*invariant, *range(n, len(closed.invars)), *varying)
+    values = [*residuals.values, *operands]
+    inner = slots._replace(consts=slots.consts + len(invariant))
+    return [values[i] for i in order], _with(params, permute_jaxpr(closed, order), inner)
+
+
+@cache.weak_cache
+def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple]:
+    """A body, (operands) -> (`results` results, residuals), without what depends on the constants alone.
+
+    Returns what runs before the loop, (constants) -> (invariant residuals, constants of the body), the body,
+    (constants, carry, slices) -> (results, stacked residuals), and where each residual is: its kind and number.
+    """
+    pruned, _ = prune_closed(closed, (True,) * len(closed.outvars), True)
+    varying_in = (False,) * slots.consts + (True,) * (len(closed.invars) - slots.consts)
+    varying_out = (True,) * results + (False,) * (len(closed.outvars) - results)
+    parts = partial_eval_jaxpr(pruned, varying_in, varying_out)
+    jaxpr = parts.unknown.jaxpr
+    slices = {v: i for i, v in enumerate(jaxpr.invars[parts.num_residuals + slots.carry :])}
+    varying, numbers = jaxpr.outvars[results:], count()
+    body = jaxpr.replace(outvars=[*jaxpr.outvars[:results], *(v for v in varying if v not in slices)])
+    sources = [("slice", slices[v]) if v in slices else ("stacked", next(numbers)) for v in varying]
+    sources = Mask(parts.out_unknown[results:]).merge(zip(repeat("invariant"), count()), sources)
+    return parts.known, ClosedJaxpr(body, parts.unknown.consts), tuple(sources)
+
+
+def renamed(eqn: JaxprEqn, names: dict) -> JaxprEqn:
+    """The equation with other variables, or literals, for its own."""
+    swap = lambda v: names.get(v, v) if type(v) is Var else v  # noqa: E731
+    return eqn.replace(invars=list(map(swap, eqn.invars)), outvars=list(map(swap, eqn.outvars)))
+
+
+def _spliced(
+    jaxpr: Jaxpr, consts: Sequence, invars: Sequence, outvars: Sequence[Var]
+) -> tuple[list[JaxprEqn], list[Any]]:
+    """The equations of a jaxpr, and its results behind `outvars`, in terms of variables of another jaxpr."""
+    names: dict[Any, Any] = dict(zip(jaxpr.invars, invars, strict=True))
+    names.update((v, Literal(c, v.aval)) for v, c in zip(jaxpr.constvars, consts, strict=True))
+    names.update(zip(jaxpr.outvars, outvars, strict=False))
+    rest = [names.get(v, v) if type(v) is Var else v for v in jaxpr.outvars[len(outvars) :]]
+    return [renamed(e, names) for e in jaxpr.eqns], rest
+
+
+def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, list[Var]]:
+    """A scan that also returns the residuals that a policy lets be saved, one that starts from them, the residuals."""
+    closed, slots = _body(eqn.params)
+    n, outs = len(closed.invars), len(closed.outvars)
+    parts = partial_eval_jaxpr_custom(closed, (False,) * n, policy, (True,) * outs)
+    if not parts.num_residuals:
+        return eqn, eqn, []
+    residuals = [Var(stacked(a, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
+    known = eqn.replace(params=_with(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
+    staged = parts.staged.jaxpr
+    read = dict(zip(parts.input_residuals, staged.invars[parts.num_residuals :], strict=True))
+    taken = Mask([i in read or slots.consts <= i < slots.consts + slots.carry for i in range(n)])
+    inputs = [read[i] if i in read else Var(closed.invars[i].aval) for i in taken.marked(range(n))]
+    # (residuals, inputs that are read) -> (constants, carry, slices, residuals)
+    body = ClosedJaxpr(staged.replace(invars=[*inputs, *staged.invars[: parts.num_residuals]]), parts.staged.consts)
+    params = _with(eqn.params, body, slots.pick(taken))
+    return known, eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals]), residuals
+
+
+@cache.weak_cache
+def _pruned(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[ClosedJaxpr, Mask]:
+    """The body of the results that are used, and the inputs that it reads; of the carry, both are the same."""
+    carry, ys = slots.results(used)
+    consts, xs = (False,) * slots.consts, (False,) * (len(closed.invars) - slots.consts - slots.carry)
+
+    def step(carry):
+        pruned, used_in = prune_closed(closed, (*carry, *ys), (*consts, *carry, *xs))
+        return (pruned, used_in), slots.operands(used_in)[1]
+
+    return fixpoint(step, carry)[0]
+
+
+@cache.weak_cache
+def _returning_constants(closed: ClosedJaxpr, linear: tuple[bool, ...], weak: tuple[bool, ...]) -> ClosedJaxpr:
+    """The body with its linear constants as first results: transposed, it adds to their cotangents.
+
+    Its carry is as weakly typed as the cotangents that go in.
+    """
+    jaxpr = closed.jaxpr
+    names = {}
+    for v, is_weak in zip(jaxpr.invars[len(linear) :], weak, strict=False):
+        if isinstance(v.aval, ShapedArray) and v.aval.weak_type != is_weak:
+            names[v] = Var(v.aval.update(weak_type=is_weak))
+    invars = [names.get(v, v) for v in jaxpr.invars]
+    outvars = [names.get(v, v) if type(v) is Var else v for v in jaxpr.outvars]
+    eqns = [renamed(eqn, names) for eqn in jaxpr.eqns] if names else jaxpr.eqns
+    constants = Mask(linear).marked(invars[: len(linear)])
+    return ClosedJaxpr(jaxpr.replace(invars=invars, eqns=eqns, outvars=[*constants, *outvars]), closed.consts)
+
+
+# ---- lowering ---------------------------------------------------------------------------------------
+
+
+class Loop:
+    """Writes a scan as a while loop over blocks of `unroll` steps, and the steps that are left behind it."""
+
+    def __init__(self, e: Any, closed: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int):
+        self.e, self.closed, self.slots = e, closed, slots
+        self.length, self.reverse, self.unroll = length, reverse, unroll
+        self.trips, self.rest = divmod(length, unroll) if unroll else (0, length)
+        if unroll > 1 and self.trips == 1 and not self.rest:
+            self.trips, self.rest = 0, length
+        self.index = ShapedArray((), dtypes.default_int_dtype())
+
+    def lower(self, ins: Sequence, outs: Sequence, operands: Sequence[str]) -> list[str]:
+        e, whole = self.e, self.length - self.rest
+        consts, carry, xs = self.slots.operands(operands)
+        x_avals, y_avals = self.slots.operands(ins)[2], self.slots.results(outs)[1]
+        pieces = ((0, self.rest), (self.rest, whole)) if self.reverse else ((0, whole), (whole, self.rest))
+        parts = [[self._part(x, a, *piece) for piece in pieces] for x, a in zip(xs, x_avals, strict=True)]
+        main = int(self.reverse)  # the piece that the loop runs over
+        ys = [[], []]
+        if self.trips:
+            carry, ys[main] = self._loop(consts, carry, [p[main] for p in parts], y_avals)
+        if self.rest:
+            carry, ys[1 - main] = self._steps(consts, carry, [p[1 - main] for p in parts], self.rest)
+        if not self.trips or not self.rest:
+            return [*carry, *(ys[0] or ys[1] or map(e.zeros, y_avals))]
+        sized = [[resized(a, n) for _, n in pieces] for a in y_avals]
+        return [*carry, *map(e.concatenate, zip(*ys, strict=True), sized, y_avals, repeat(0))]
+
+    def _part(self, x: str, aval: ShapedArray, start: int, size: int) -> str:
+        """`size` slices of an operand from `start` on."""
+        if size in (0, self.length):
+            return x
+        zeros = (0,) * (aval.ndim - 1)
+        return self.e.slice(x, aval, resized(aval, size), (start, *zeros), (start + size, *aval.shape[1:]))
+
+    def _loop(
+        self, consts: Sequence[str], carry: Sequence[str], blocks: Sequence[str], y_avals: Sequence[ShapedArray]
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """The carry after the trips, and the stacked results."""
+        e, index, body = self.e, self.index, self.closed.jaxpr
+        const_avals, carry_avals, x_avals = self.slots.operands(body.in_avals)
+        flat_xs = [stacked(a, self.trips * self.unroll) for a in x_avals]
+        flat_ys = [resized(a, self.trips * self.unroll) for a in y_avals]
+        x_types, y_types = self._blocked(flat_xs), self._blocked(flat_ys)
+        if self.unroll > 1:
+            blocks = list(map(e.reshape, blocks, flat_xs, x_types))
+        ordered = ordered_in(body)
+        first, n = len(ordered), len(ordered) + len(blocks) + len(consts)
+        empty = list(map(e.zeros, y_types))
+        inits = [*(e.tokens[o] for o in ordered), *blocks, *consts, e.constant(0, index), *carry, *empty]
+        avals = [*[token_type] * first, *x_types, *const_avals, index, *carry_avals, *y_types]
+
+        def cond(*names):
+            return [e.compare("LT", names[n], e.constant(self.trips, index), index)]
+
+        def step(*names):
+            e.tokens.update(zip(ordered, names, strict=False))
+            i = at = names[n]
+            if self.reverse:
+                left = e.binary("subtract", e.constant(self.trips, index), i, index)
+                at = e.binary("subtract", left, e.constant(1, index), index)
+            rows = [self._row_at(x, at, t) for x, t in zip(names[first:], x_types, strict=False)]
+            carry, stacks = self.slots.results(names[n + 1 :])
+            run = self._call if self.unroll == 1 else self._steps
+            carry, ys = run(names[first + len(rows) : n], carry, rows)
+            stacks = [self._put(s, y, at, t) for s, y, t in zip(stacks, ys, y_types, strict=True)]
+            i = e.binary("add", i, e.constant(1, index), index)
+            return [*(e.tokens[o] for o in ordered), *names[first:n], i, *carry, *stacks]
+
+        results = e.while_(inits, avals, cond, step)
+        e.tokens.update(zip(ordered, results, strict=False))
+        carry, ys = self.slots.results(results[n + 1 :])
+        return carry, list(map(e.reshape, ys, y_types, flat_ys)) if self.unroll > 1 else ys
+
+    def _blocked(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
+        """Types of stacks of slices, or, if unrolled, of blocks of them."""
+        lead = (self.trips,) if self.unroll == 1 else (self.trips, self.unroll)
+        return [resized(a, *lead) for a in avals]
+
+    def _call(self, consts, carry, xs):
+        """One step: its carry and its results."""
+        return self.slots.results(self.e.call_jaxpr(self.closed, "closed_call", [*consts, *carry, *xs]))
+
+    def _steps(self, consts, carry, blocks, size=None):
+        """Steps one after the other over blocks of slices."""
+        size = size or self.unroll
+        x_avals = self.slots.operands(self.closed.in_avals)[2]
+        rows: list[Any] = [None] * size
+        for i in reversed(range(size)) if self.reverse else range(size):
+            xs = [self._row(x, a, i, size) for x, a in zip(blocks, x_avals, strict=True)]
+            carry, rows[i] = self._call(consts, carry, xs)
+        y_avals = self.slots.results(self.closed.out_avals)[1]
+        return carry, [self._joined(ys, a) for ys, a in zip(zip(*rows, strict=True), y_avals, strict=True)]
+
+    def _row(self, x: str, aval: ShapedArray, i: int, size: int) -> str:
+        one, zeros = stacked(aval, 1), (0,) * aval.ndim
+        x = self.e.slice(x, stacked(aval, size), one, (i, *zeros), (i + 1, *aval.shape))
+        return self.e.reshape(x, one, aval)
+
+    def _joined(self, ys: Sequence[str], aval: ShapedArray) -> str:
+        one = stacked(aval, 1)
+        ys = [self.e.broadcast_in_dim(y, aval, one, range(1, one.ndim)) for y in ys]
+        return ys[0] if len(ys) == 1 else self.e.concatenate(ys, [one] * len(ys), stacked(aval, len(ys)), 0)
+
+    def _row_at(self, x: str, i: str, aval: ShapedArray) -> str:
+        """Calls a function that takes the slice numbered `i`."""
+        e, index, out = self.e, self.index, resized(aval)
+        one = stacked(out, 1)
+
+        def take(x, i):
+            starts = [i, *(e.constant(0, index) for _ in out.shape)]
+            return [e.reshape(e.dynamic_slice(x, starts, aval, [index] * aval.ndim, one), one, out)]
+
+        return e.call_shared("dynamic_index_in_dim", "scan", [x, i], [aval, index], [out], take)[0]
+
+    def _put(self, x: str, y: str, i: str, aval: ShapedArray) -> str:
+        """Calls a function that writes the slice numbered `i`."""
+        e, index, row = self.e, self.index, resized(aval)
+        one = stacked(row, 1)
+
+        def put(x, y, i):
+            y = e.broadcast_in_dim(y, row, one, range(1, one.ndim))
+            starts = [i, *(e.constant(0, index) for _ in row.shape)]
+            return [e.dynamic_update_slice(x, y, starts, aval, one, [index] * aval.ndim)]
+
+        ins = [aval, row, index]
+        return e.call_shared("dynamic_update_index_in_dim", "scan", [x, y, i], ins, [aval], put)[0]
+
+
+# ---- the public function ----------------------------------------------------------------------------
+
+
+@source.boundary
+def scan(
+    f: Callable,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """Runs `f`, (carry, x) -> (carry, y), over the leading axis of `xs`; the last carry and all y, stacked.
+
+    `length` is needed only if there are no `xs`; `reverse` starts at the end; `unroll` steps are made one
+    trip of the loop. Raises TypeError if the carry changes its type, ValueError for lengths that differ.
+    """
+    if not callable(f):
+        raise TypeError(f"lax.scan: f argument should be a callable. Got {f!r}.")
+    leaves, treedef = tree.flatten((init, xs))
+    init_tree, xs_tree = treedef.children()
+    carry, slices = Slots(0, init_tree.num_leaves).results(leaves)
+    avals = [typeof(x) for x in leaves]
+    length = _length(slices, length)
+    if unroll is True or unroll is False:
+        unroll = max(length, 1) if unroll else 1
+    if unroll < 0:
+        raise ValueError(f"scan: `unroll` must be a `bool` or a non-negative `int`. Got {unroll}.")
+    if _disable_jit.value:
+        return _python_loop(f, init, xs_tree, slices, length, reverse)
+    rows = list(map(resized, avals[len(carry) :]))
+    body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
+    return _bind(body, carry, slices, length=length, reverse=bool(reverse), unroll=int(unroll))
+
+
+def _length(slices: Sequence, length: int | None) -> int:
+    if length is not None:
+        if isinstance(length, Tracer):
+            raise errors.ConcretizationTypeError(
+                length,
+                "The `length` argument to `scan` expects a concrete `int` value: for a computed "
+                "length, use `while_loop` or `fori_loop`.",
+            )
+        length = int(length)
+    for x in slices:
+        if not typeof(x).shape:
+            kind = ValueError if type(x) in (bool, int, float, complex) else IndexError
+            raise kind(f"scan got value with no leading axis to scan over: {x}.")
+    sizes = list(dict.fromkeys(typeof(x).shape[0] for x in slices))
+    if length is not None and any(n != length for n in sizes):
+        raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}.")
+    if len(sizes) > 1:
+        raise ValueError(f"scan got values with different leading axis sizes: {', '.join(map(str, sizes))}.")
+    if length is None and not sizes:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    return sizes[0] if sizes else length
+
+
+def _python_loop(f, init, xs_tree, slices, length, reverse):
+    if not length:
+        raise ValueError("zero-length scan is not supported in disable_jit() mode because the output type is unknown.")
+    carry, rows = init, [None] * length
+    for i in reversed(range(length)) if reverse else range(length):
+        x = xs_tree.unflatten([index_in_dim(s, i, keepdims=False) for s in slices])
+        carry, rows[i] = f(carry, x)
+    return carry, tree.tree_map(lambda *ys: concatenate([expand_dims(y, (0,)) for y in ys], 0), *rows)
+
+
+def _carry_tree(body: Body) -> Any:
+    pair = body.out_tree.children()
+    if len(pair) != 2:
+        raise TypeError(f"scan body output must be a pair, got {body.out_tree.unflatten(body.closed.out_avals)}.")
+    return pair[0]
+
+
+def _bind(body: Body, carry: Sequence, slices: Sequence, **loop: Any) -> Any:
+    """Binds the loop without what it only hands on: carry that stays is a constant, a slice is a result."""
+    closed, stays, copies = _forwarded(body.jaxpr, Slots(len(body.captured), len(carry)))
+    moving, still = stays.partition(carry)
+    consts = [*still, *body.captured]
+    results = scan_p.bind(
+        *consts, *moving, *slices, jaxpr=closed, num_consts=len(consts), num_carry=len(moving), **loop
+    )
+    carried, ys = Slots(0, len(moving)).results(results)
+    rest = iter(ys)
+    ys = [next(rest) if i is None else _as_result(slices[i]) for i in copies]
+    return body.out_tree.unflatten([*stays.merge(carried, still), *ys])
+
+
+def _as_result(x: Any) -> Any:
+    return operand(x) if isinstance(x, np.ndarray) else x
+
+
+@cache.weak_cache
+def _forwarded(jaxpr: Jaxpr, slots: Slots) -> tuple[ClosedJaxpr, Mask, tuple]:
+    """The body without carry and results that are inputs; which carry stays, which slice each result is."""
+    consts, carry, xs = slots.operands(jaxpr.invars)
+    carry_out, ys = slots.results(jaxpr.outvars)
+    stays = Mask([a is b for a, b in zip(carry, carry_out, strict=True)])
+    slices = {v: i for i, v in enumerate(xs)}
+    copies = tuple(slices.get(v) for v in ys)
+    moving, still = stays.partition(carry)
+    # (consts, carry, slices) -> (carry that stays, consts, carry that moves, slices)
+    invars = [*still, *consts, *moving, *xs]
+    computed = Mask((*~stays, *(i is None for i in copies)))
+    info = jaxpr.debug_info
+    names = dict(zip(jaxpr.invars, info.arg_names or (), strict=False))
+    info = info._replace(
+        arg_names=tuple(names.get(v, "") for v in invars), result_paths=tuple(computed.marked(info.result_paths or ()))
+    )
+    body = jaxpr.replace(invars=invars, outvars=computed.marked(jaxpr.outvars), debug_info=info)
+    return ClosedJaxpr(body), stays, copies

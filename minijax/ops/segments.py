@@ -1,0 +1,67 @@
+"""Reductions of segments of an array, named by the index of their result."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.base.util import named
+from minijax.indexing.language import Options
+from minijax.ir.types import typeof
+from minijax.numpy import creation, indexing, reductions, ufuncs
+from minijax.primitives.convert import as_type
+from minijax.primitives.moving import full
+from minijax.primitives.promote import check_arraylike
+from minijax.primitives.reduce import lowest
+from minijax.primitives.sharding import laid_out
+
+
+def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str) -> Callable:
+    def function(
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: Any = None,
+        out_sharding: Any = None,
+    ) -> Any:
+        check_arraylike(name, data, segment_ids)
+        data, ids = creation.asarray(data), creation.asarray(segment_ids)
+        count = _count(name, ids, num_segments)
+        aval, places = typeof(data), typeof(ids).size
+        options = Options("drop" if mode is None else mode, None, indices_are_sorted, unique_indices, False)
+        shape, index = (count, *aval.shape[1:]), ids
+        if bucket_size is not None:
+            shape = (-(-places // bucket_size), *shape)
+        initial = full(shape, as_type(start(aval.dtype), aval.dtype))
+        if bucket_size is not None:
+            buckets = ufuncs.floor_divide(creation.arange(typeof(ids).shape[0]), bucket_size)
+            index = (buckets, indexing.getitem(ids, (None,)))
+        found = indexing.update(initial, index, data, method, options)
+        found = found if bucket_size is None else as_type(reduce(found, axis=0), aval.dtype)
+        return laid_out(name, found, out_sharding)
+
+    explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
+
+    Ids outside of the `num_segments` results, by default as many as the largest id asks for, are dropped, or
+    what else `mode` says. With a `bucket_size`, so many ids at a time are combined first.
+    """
+    return named(function, name, explained)
+
+
+def _count(name: str, ids: Any, num_segments: Any) -> int:
+    if num_segments is None:
+        num_segments = ufuncs.add(reductions.max(ids), 1)
+    count = operator.index(creation.concrete(num_segments, name, "num_segments"))
+    if count < 0:
+        raise ValueError(f"{name}: num_segments must be non-negative, got {count}")
+    return count
+
+
+segment_sum = _segment("segment_sum", "add", reductions.sum, lambda dtype: 0, "Sums")
+segment_prod = _segment("segment_prod", "multiply", reductions.prod, lambda dtype: 1, "Products")
+segment_max = _segment("segment_max", "max", reductions.max, lowest, "Maxima")
+segment_min = _segment("segment_min", "min", reductions.min, lambda dtype: lowest(dtype, True), "Minima")

@@ -1,0 +1,571 @@
+"""Collectives over named axes: sums, gathers, exchanges, and where in the axis one is.
+
+Under `vmap` an axis is a dimension, and the batch rules turn collectives into reductions and shuffles.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import config, dtypes, tree
+from minijax.base.dims import canonical_axis
+from minijax.ir import state
+from minijax.ir.primitive import Linear1, Primitive
+from minijax.ir.trace import Tracer
+from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import add, div, eq, mul, select
+from minijax.primitives.families import const_like, scalar_like
+from minijax.primitives.index import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.primitives.moving import move_axis, reduced_aval
+from minijax.primitives.reduce import lowest
+from minijax.primitives.shape import broadcasted_iota, index_in_dim, squeeze
+from minijax.primitives.varying import Groups, device_groups, in_mesh_order, names_of, psum_invariant_p, pvary_p
+from minijax.primitives.zeros import zeros_like_aval
+from minijax.run.array import Array
+
+
+class Named(Primitive):
+    """A collective whose parameter `axis_name` is a name or a tuple of names."""
+
+    def typed(self, avals, params):
+        # Result types may depend on the sizes of the named axes: nothing is remembered.
+        return self._typed(avals, params)
+
+    def names_axis(self, params):
+        return names_of(params["axis_name"])
+
+    def own(self, axis: Any, axis_name: Any) -> bool:
+        """Whether the batch axis is the axis, and the only one, that this collective runs over."""
+        names = names_of(axis_name)
+        if axis.name not in names:
+            return False
+        if len(names) > 1:
+            raise NotImplementedError(f"{self.name} over several axis names {names} is not supported in vmap")
+        return True
+
+
+def _varied(x: Any, axis_name: Any) -> Any:
+    """`x`, cast to vary over the named axes that are manual mesh axes whose types are checked."""
+    missing = frozenset(names_of(axis_name)).intersection(state.thread.manual) - varying_axes(typeof(x))
+    return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
+
+
+def _no_groups(name: str, groups: Groups) -> None:
+    if groups is not None:
+        raise NotImplementedError(f"{name}: axis_index_groups not supported in vmap")
+
+
+# ---- reductions -------------------------------------------------------------------------------------
+
+
+class AllReduce(Linear1):
+    """Combines values over `axes`: names of axes, and positions of dimensions that go."""
+
+    def __init__(self, name: str, reducer: str, repeated: Callable[[Any, int], Any]):
+        self.name = name
+        self.reducer = reducer
+        self.repeated = repeated
+
+    def infer(self, x, *, axes, axis_index_groups):
+        weak = x.weak_type and bool(varying_axes(x))
+        return [reduced_aval(self.name, x, _positions(axes)).update(weak_type=weak)]
+
+    def names_axis(self, params):
+        return tuple(a for a in params["axes"] if not isinstance(a, int))
+
+    def lower(self, e, ins, outs, x, *, axes, axis_index_groups):
+        positions, names = _positions(axes), self.names_axis({"axes": axes})
+        if positions:
+            start = 0 if self.reducer == "add" else lowest(ins[0].dtype, highest=self.reducer == "minimum")
+            first = e.constant(start, ShapedArray((), ins[0].dtype))
+            (x,) = e.reduce([x], [first], ins, outs, positions, self.reducer)
+        if not names:
+            return [x]
+        groups = device_groups(e, self, names, axis_index_groups)
+        return [e.all_reduce(x, outs[0], groups, self.reducer)]
+
+    def batch(self, axis, operands, dims, *, axes, axis_index_groups):
+        (x,), (d,) = operands, dims
+        named = axis.name in self.names_axis({"axes": axes})
+        if named and axis_index_groups is not None:
+            raise NotImplementedError(f"{self.name}: axis_index_groups not supported in vmap collectives.")
+        if d is None:
+            rest = tuple(a for a in axes if a != axis.name)
+            x = self.repeated(x, axis.size)
+            return [self.bind(x, axes=rest, axis_index_groups=axis_index_groups) if rest else x], [None]
+        if not named:
+            positions = [a + (a >= d) if isinstance(a, int) else a for a in axes]
+            gone = sum(1 for a in _positions(positions) if a < d)
+            return [self.bind(x, axes=tuple(positions), axis_index_groups=axis_index_groups)], [d - gone]
+        axes = tuple(0 if a == axis.name else a + 1 if isinstance(a, int) else a for a in axes)
+        return [self.bind(move_axis(x, d, 0), axes=axes, axis_index_groups=None)], [None]
+
+
+def _positions(axes: Sequence) -> tuple[int, ...]:
+    return tuple(a for a in axes if isinstance(a, int))
+
+
+class PSum(AllReduce):
+    """The sum over `axes`."""
+
+    def transposed(self, ct, aval, *, axes, axis_index_groups):
+        gone = _positions(axes)
+        if gone:
+            kept = tuple(i for i in range(aval.ndim) if i not in gone)
+            ct = moving.broadcast_in_dim(ct, aval.shape, kept)
+        names = tuple(a for a in axes if not isinstance(a, int))
+        return self.bind(ct, axes=names, axis_index_groups=axis_index_groups)
+
+
+class PExtremum(AllReduce):
+    """The largest or smallest value over `axes`; it has no derivative."""
+
+    def varying(self, axes, params):
+        return axes[0].difference(params["axes"])
+
+    jvp = Primitive.jvp
+    transpose = Primitive.transpose
+
+
+# ---- exchanges --------------------------------------------------------------------------------------
+
+
+class LinearNamed(Named, Linear1):
+    """A linear collective of one operand."""
+
+
+class AllGather(LinearNamed):
+    """The values of all members, stacked along a new dimension, or concatenated if `tiled`."""
+
+    name = "all_gather"
+
+    def infer(self, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
+        at, shape = all_gather_dimension, list(x.shape)
+        if tiled:
+            shape[at] *= axis_size
+        else:
+            shape.insert(at, axis_size)
+        return [x.update(shape=tuple(shape))]
+
+    def lower(self, e, ins, outs, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
+        groups, (aval,) = device_groups(e, self, axis_name, axis_index_groups), ins
+        if not tiled:
+            at = all_gather_dimension
+            apart = aval.update(shape=(*aval.shape[:at], 1, *aval.shape[at:]))
+            dims = [i + (i >= at) for i in range(aval.ndim)]
+            x, aval = e.broadcast_in_dim(x, aval, apart, dims), apart
+        return [e.all_gather(x, aval, outs[0], all_gather_dimension, groups)]
+
+    def transposed(self, ct, aval, *, all_gather_dimension, **params):
+        return reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
+
+    def batch(self, axis, operands, dims, *, all_gather_dimension, **params):
+        (x,), (d,) = operands, dims
+        at, tiled = all_gather_dimension, params["tiled"]
+        if not self.own(axis, params["axis_name"]):
+            wider = at + (d <= at)
+            result = self.bind(x, all_gather_dimension=wider, **params)
+            return [result], [d + (d > at and not tiled)]
+        _no_groups(self.name, params["axis_index_groups"])
+        x = moving.broadcast_axis(x, axis.size, 0) if d is None else x
+        x = move_axis(x, d or 0, at)
+        return [_merge(x, at) if tiled else x], [None]
+
+
+class ReduceScatter(LinearNamed):
+    """The sum over the members, of which each keeps its part of one dimension."""
+
+    name = "reduce_scatter"
+
+    def infer(self, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
+        shape = list(x.shape)
+        size = shape[scatter_dimension]
+        if tiled:
+            if size % axis_size:
+                raise ValueError(f"psum_scatter: {axis_size} members cannot share a dimension of size {size}")
+            shape[scatter_dimension] //= axis_size
+        elif size != axis_size:
+            raise ValueError(f"psum_scatter: the scattered dimension must have size {axis_size}, not {size}")
+        else:
+            del shape[scatter_dimension]
+        return [x.update(shape=tuple(shape))]
+
+    def lower(self, e, ins, outs, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
+        groups, (out,) = device_groups(e, self, axis_name, axis_index_groups), outs
+        if tiled:
+            return [e.reduce_scatter(x, ins[0], out, scatter_dimension, groups, "add")]
+        at = scatter_dimension
+        apart = out.update(shape=(*out.shape[:at], 1, *out.shape[at:]))
+        return [e.reshape(e.reduce_scatter(x, ins[0], apart, at, groups, "add"), apart, out)]
+
+    def transposed(self, ct, aval, *, scatter_dimension, **params):
+        return all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
+
+    def batch(self, axis, operands, dims, *, scatter_dimension, **params):
+        (x,), (d,) = operands, dims
+        at, tiled = scatter_dimension, params["tiled"]
+        if not self.own(axis, params["axis_name"]):
+            result = self.bind(x, scatter_dimension=at + (d <= at), **params)
+            return [result], [d - (d > at and not tiled)]
+        _no_groups(self.name, params["axis_index_groups"])
+        if d is None and typeof(x).dtype == np.bool_:
+            x = mul(convert(x, np.dtype(np.int32), True), axis.size)
+        else:
+            x = mul(x, scalar_like(x, axis.size)) if d is None else moving.sum_axis(x, d)
+        return [_divide(x, at, axis.size) if tiled else x], [at]
+
+
+class AllToAll(Named, Linear1):
+    """Every member splits one dimension, sends the parts round, and joins what it gets along another."""
+
+    name = "all_to_all"
+
+    def infer(self, x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
+        size = _group_size(axis_name, axis_index_groups)
+        shape = list(x.shape)
+        shape[split_axis] //= size
+        shape[concat_axis] *= size
+        return [x.update(shape=tuple(shape), weak_type=False)]
+
+    def lower(self, e, ins, outs, x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
+        groups = device_groups(e, self, axis_name, axis_index_groups)
+        return [e.all_to_all(x, ins[0], outs[0], split_axis, concat_axis, groups.shape[1], groups)]
+
+    def transposed(self, ct, aval, *, split_axis, concat_axis, **params):
+        return self.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
+
+    def batch(self, axis, operands, dims, *, split_axis, concat_axis, **params):
+        (x,), (d,) = operands, dims
+        if not self.own(axis, params["axis_name"]):
+            split, concat = split_axis + (d <= split_axis), concat_axis + (d <= concat_axis)
+            return [self.bind(x, split_axis=split, concat_axis=concat, **params)], [d]
+        _no_groups(self.name, params["axis_index_groups"])
+        if d is None:
+            x, d = moving.broadcast_axis(x, axis.size, 0), 0
+        if split_axis != concat_axis:
+            joined = _merge(move_axis(x, d, concat_axis), concat_axis)
+            return [_divide(joined, split_axis, axis.size)], [split_axis]
+        at = split_axis + (d <= split_axis)
+        x = _divide(x, at, axis.size)
+        order = list(range(typeof(x).ndim))
+        there = d + (d > at)
+        order[at], order[there] = there, at
+        return [_merge(moving.transpose(x, order), at)], [d]
+
+
+class PPermute(LinearNamed):
+    """Every member sends its value to another, by the (source, target) pairs of `perm`."""
+
+    name = "ppermute"
+
+    def infer(self, x, *, axis_name, perm):
+        return [x]
+
+    def lower(self, e, ins, outs, x, *, axis_name, perm):
+        rows = device_groups(e, self, axis_name)
+        return [e.collective_permute(x, ins[0], [(row[a], row[b]) for row in rows for a, b in perm])]
+
+    def transposed(self, ct, aval, *, axis_name, perm):
+        return self.bind(ct, axis_name=axis_name, perm=tuple((b, a) for a, b in perm))
+
+    def batch(self, axis, operands, dims, *, axis_name, perm):
+        (x,), (d,) = operands, dims
+        if not self.own(axis, axis_name):
+            return [self.bind(x, axis_name=axis_name, perm=perm)], [d]
+        sources = dict((b, a) for a, b in perm)
+        if sorted(sources) != list(range(axis.size)) or sorted(sources.values()) != sorted(sources):
+            raise AssertionError(f"ppermute: perm {perm} doesn't match the axis size {axis.size}")
+        if d is None:
+            return [x], [None]
+        shape = typeof(x).shape
+        others = tuple(i for i in range(len(shape)) if i != d)
+        numbers = GatherDimensionNumbers(offset_dims=others, collapsed_slice_dims=(d,), start_index_map=(d,))
+        indices = np.array([[sources[i]] for i in range(axis.size)], np.int32)
+        sizes = tuple(1 if i == d else size for i, size in enumerate(shape))
+        return [gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)], [d]
+
+
+class PBroadcast(LinearNamed):
+    """The value of the member `source`, for all."""
+
+    name = "pbroadcast"
+
+    def infer(self, x, *, axis_name, source):
+        return [x]
+
+    def transposed(self, ct, aval, *, axis_name, source):
+        total = psum_p.bind(ct, axes=names_of(axis_name), axis_index_groups=None)
+        chosen = eq(axis_index(axis_name), np.int32(source))
+        return select(moving.broadcast_in_dim(chosen, aval.shape, ()), total, zeros_like_aval(typeof(total)))
+
+    def batch(self, axis, operands, dims, *, axis_name, source):
+        (x,), (d,) = operands, dims
+        if not self.own(axis, axis_name):
+            return [self.bind(x, axis_name=axis_name, source=source)], [d]
+        return [x if d is None else index_in_dim(x, source, d, keepdims=False)], [None]
+
+
+class AxisIndex(Named):
+    """Where in the named axis one is."""
+
+    name = "axis_index"
+
+    def infer(self, *, axis_name):
+        return [ShapedArray((), np.dtype(np.int32))]
+
+    def varying(self, axes, params):
+        names = names_of(params["axis_name"])
+        if config.remove_size_one_mesh_axis_from_type.value:
+            names = [name for name in names if state.axis_size(name) > 1]
+        return frozenset(names).intersection(state.thread.manual)
+
+    def lower(self, e, ins, outs, *, axis_name):
+        device_groups(e, self, axis_name)
+        mesh, unsigned = e.manual[0], ShapedArray((), np.dtype(np.uint32))
+        at = mesh.axis_names.index(axis_name)
+        inner = e.constant(prod(mesh.axis_sizes[at + 1 :]), unsigned)
+        size = e.constant(mesh.axis_sizes[at], unsigned)
+        place = e.binary("divide", e.partition_id(), inner, unsigned)
+        return [e.convert(e.binary("remainder", place, size, unsigned), unsigned, outs[0])]
+
+    def jvp(self, primals, tangents, *, axis_name):
+        out = self.bind(axis_name=axis_name)
+        return [out], [Zero(typeof(out).to_tangent_aval())]
+
+    def batch(self, axis, operands, dims, *, axis_name):
+        return [broadcasted_iota(np.int32, (axis.size,), 0)], [0]
+
+
+def _merge(x: Any, at: int) -> Any:
+    """`x` with dimensions `at` and `at + 1` made one."""
+    s = typeof(x).shape
+    return moving.reshape(x, (*s[:at], s[at] * s[at + 1], *s[at + 2 :]))
+
+
+def _divide(x: Any, at: int, parts: int) -> Any:
+    """`x` with dimension `at` made two, the first of size `parts`."""
+    s = typeof(x).shape
+    return moving.reshape(x, (*s[:at], parts, s[at] // parts, *s[at + 1 :]))
+
+
+psum_p = PSum("psum", "add", lambda x, n: mul(scalar_like(x, n), x))
+pmax_p = PExtremum("pmax", "maximum", lambda x, n: x)
+pmin_p = PExtremum("pmin", "minimum", lambda x, n: x)
+all_gather_p = AllGather()
+reduce_scatter_p = ReduceScatter()
+all_to_all_p = AllToAll()
+ppermute_p = PPermute()
+pbroadcast_p = PBroadcast()
+axis_index_p = AxisIndex()
+
+
+# ---- functions --------------------------------------------------------------------------------------
+
+
+def axis_size(axis_name: Any) -> int:
+    """The size of a named axis, or of several together. Raises NameError if one is not bound."""
+    return prod(state.axis_size(name) for name in names_of(axis_name))
+
+
+def _check_groups(axis_name: Any, groups: Any) -> Groups:
+    if groups is None:
+        return None
+    found = tuple(tuple(int(i) for i in group) for group in groups)
+    members = sorted(i for group in found for i in group)
+    if members != list(range(len(members))):
+        raise ValueError(f"axis_index_groups must cover all indices exactly once, got {found}")
+    return found
+
+
+def _group_size(axis_name: Any, groups: Groups) -> int:
+    size = axis_size(axis_name)
+    if groups is None:
+        return size
+    if len({len(group) for group in groups}) > 1:
+        raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
+    return len(groups[0])
+
+
+def _in_groups(axis_name: Any, groups: Any, tiled: bool) -> dict:
+    """The parameters that gathers and scatters have const_like."""
+    groups = _check_groups(axis_name, groups)
+    size = _group_size(axis_name, groups)
+    return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
+
+
+def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
+    groups = _check_groups(axis_name, groups)
+    axes = names_of(axis_name)
+    for name in axes:
+        if not isinstance(name, int):
+            state.axis_size(name)
+
+    def one(leaf):
+        if primitive is psum_p and typeof(leaf).dtype == np.bool_:
+            leaf = convert(leaf, np.dtype(np.int32))
+        if not axes:
+            return leaf
+        leaf = _varied(leaf, axes)
+        if primitive is psum_p and state.thread.manual and set(axes) <= set(state.thread.manual):
+            if groups is not None:
+                raise NotImplementedError("psum: axis_index_groups under shard_map with check_vma=True")
+            return psum_invariant_p.bind(leaf, axes=axes)
+        return primitive.bind(leaf, axes=axes, axis_index_groups=groups)
+
+    return tree.tree_map(one, x)
+
+
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum over a named axis, leaf by leaf; of a constant, its multiple."""
+    leaves = tree.tree_leaves(x)
+    if any(isinstance(leaf, Tracer) for leaf in leaves) or any(isinstance(a, int) for a in names_of(axis_name)):
+        return _psum_traced(x, axis_name, axis_index_groups)
+    size = _group_size(axis_name, _check_groups(axis_name, axis_index_groups))
+    return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
+
+
+def _psum_traced(x, axis_name, groups):
+    def one(leaf):
+        if isinstance(leaf, (bool, int, float, complex)):
+            return _multiple(leaf, _group_size(axis_name, groups))
+        return _reduce_all(psum_p, leaf, axis_name, groups)
+
+    return tree.tree_map(one, x)
+
+
+def _multiple(leaf: Any, size: int) -> Any:
+    if isinstance(leaf, Array):
+        return leaf if size == 1 else mul(scalar_like(leaf, size), leaf)
+    if isinstance(leaf, bool):
+        return np.int32(leaf * size)
+    return leaf * (scalar_like(leaf, size) if isinstance(leaf, (np.ndarray, np.generic)) else size)
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean over a named axis, leaf by leaf."""
+    size = _group_size(axis_name, _check_groups(axis_name, axis_index_groups))
+
+    def mean(total):
+        if isinstance(total, (bool, int, float, complex)):
+            return total / size
+        dtype = dtypes.to_inexact_dtype(typeof(total).dtype)
+        if isinstance(total, (np.ndarray, np.generic)):
+            return np.asarray(total / size, dtype)
+        total = convert(total, dtype, typeof(total).weak_type)
+        return div(total, const_like(total, size))
+
+    return tree.tree_map(mean, psum(x, axis_name, axis_index_groups=axis_index_groups))
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The largest value over a named axis, leaf by leaf."""
+    return _reduce_all(pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The smallest value over a named axis, leaf by leaf."""
+    return _reduce_all(pmin_p, x, axis_name, axis_index_groups)
+
+
+def all_gather(
+    x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
+) -> Any:
+    """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`."""
+    how = _in_groups(axis_name, axis_index_groups, tiled)
+    if to != "varying":
+        raise ValueError(f"all_gather: to={to!r} only accepts inputs that are varying in a shard_map")
+
+    def one(leaf):
+        at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
+        return all_gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, **how)
+
+    return tree.tree_map(one, x)
+
+
+def psum_scatter(
+    x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """The sum over a named axis, of which each member keeps its part of one dimension."""
+    how = _in_groups(axis_name, axis_index_groups, tiled)
+
+    def one(leaf):
+        at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
+        return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, **how)
+
+    return tree.tree_map(one, x)
+
+
+def all_to_all(
+    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """Exchanges parts: splits `split_axis` over the named axis, and joins what comes along `concat_axis`."""
+    groups = _check_groups(axis_name, axis_index_groups)
+    size = _group_size(axis_name, groups)
+
+    def one(leaf):
+        shape = typeof(leaf).shape
+        split, concat = (canonical_axis(a, len(shape)) for a in (split_axis, concat_axis))
+        if not tiled and shape[split] != size:
+            raise ValueError(
+                f"all_to_all: x.shape[split_axis] must be the size of the axis {axis_name}, {size}, not {shape[split]}."
+            )
+        if shape[split] % size:
+            raise ValueError(
+                f"all_to_all: split_axis has size {shape[split]}, which is not divisible by the "
+                f"size of the named axis {axis_name}, {size}"
+            )
+        # [.., n, ..] -> [.., n, .., 1, ..] -> [.., 1, .., n, ..]
+        apart = not tiled and split != concat
+        if apart:
+            concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
+            leaf = moving.expand_dims(leaf, (concat,))
+        how = dict(axis_index_groups=groups, tiled=tiled)
+        leaf = _varied(leaf, axis_name)
+        out = all_to_all_p.bind(leaf, axis_name=axis_name, split_axis=split, concat_axis=concat, **how)
+        return squeeze(out, (split,)) if apart else out
+
+    return tree.tree_map(one, x)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """Sends values along a named axis by (source, target) pairs; who gets none has zeros."""
+    axis_size(axis_name)
+    pairs = tuple((int(a), int(b)) for a, b in perm)
+    return tree.tree_map(
+        lambda leaf: ppermute_p.bind(_varied(leaf, axis_name), axis_name=names_of(axis_name), perm=pairs), x
+    )
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """Every member i of a named axis gets the value of member `perm[i]`."""
+    if sorted(perm) != list(range(len(perm))):
+        raise ValueError(f"pshuffle: `perm` does not represent a permutation: {perm}")
+    return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Swaps a named axis with the dimension `axis`, which has its size."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """The value of the member `source` of a named axis, for all its members."""
+    axis_size(axis_name)
+    return tree.tree_map(lambda leaf: pbroadcast_p.bind(leaf, axis_name=axis_name, source=source), x)
+
+
+def axis_index(axis_name: Any) -> Any:
+    """Where in a named axis one is; of several, the place in row-major order."""
+    if not isinstance(axis_name, (tuple, list)):
+        state.axis_size(axis_name)
+        return axis_index_p.bind(axis_name=axis_name)
+    index: Any = np.int32(0)
+    inner = 1
+    for name in reversed(axis_name):
+        index = add(index, mul(axis_index(name), np.int32(inner)))
+        inner *= state.axis_size(name)
+    return index

@@ -1,0 +1,385 @@
+"""Convolution: conv_general_dilated, and the numbers that name the axes of its arrays."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.ir.primitive import is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.dot import PrecisionLike, Product, canonical_precision, precision_pair
+from minijax.primitives.families import ANY, check_kinds, check_same_dtypes
+from minijax.primitives.shape import rev
+from minijax.primitives.sharding import laid_out
+from minijax.primitives.window import dilated, padtype_to_pads
+
+Shape = tuple[int, ...]
+Padding = str | Sequence[tuple[int, int]]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """The axes of a convolution's arrays: batch, feature, *spatial; of the kernel: out, in, *spatial."""
+
+    lhs_spec: Sequence[int]
+    rhs_spec: Sequence[int]
+    out_spec: Sequence[int]
+
+
+ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
+
+
+class ConvGeneralDilated(Product):
+    """Slides the kernel `rhs` over `lhs`: each result is the sum of the products in a window."""
+
+    name = "conv_general_dilated"
+
+    def infer(self, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
+              feature_group_count, batch_group_count, preferred_element_type, **params):  # fmt: skip
+        check_kinds(self.name, ANY, lhs, rhs)
+        check_same_dtypes(self.name, lhs, rhs)
+        x, kernel = (permuted(a.shape, s) for a, s in zip((lhs, rhs), dimension_numbers[:2], strict=True))
+        _check_groups(x, kernel, feature_group_count, batch_group_count)
+        if len(window_strides) != len(kernel) - 2:
+            raise ValueError(
+                f"{self.name} window and window_strides must have the same number of dimensions, but got "
+                f"{len(kernel) - 2} and {len(window_strides)}"
+            )
+        shape = sliding_shape(
+            gapped(x, lhs_dilation), gapped(kernel, rhs_dilation), window_strides, padding, batch_group_count
+        )
+        shape = permuted(shape, moving.inverse(dimension_numbers.out_spec))
+        dtype = _result_dtype(lhs.dtype, preferred_element_type)
+        return [ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)]
+
+    def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, window_strides, lhs_dilation,
+              rhs_dilation, preferred_element_type, out_sharding, **params):  # fmt: skip
+        spatial = len(window_strides)
+        window = (ins[1].shape[i] for i in dimension_numbers.rhs_spec[2:])
+        for what, sizes in (
+            ("window", window),
+            ("window_strides", window_strides),
+            ("lhs_dilation", lhs_dilation),
+            ("rhs_dilation", rhs_dilation),
+        ):
+            sizes = tuple(sizes)
+            if len(sizes) != spatial or any(n <= 0 for n in sizes):
+                raise ValueError(f"{self.name}: {what} needs {spatial} positive numbers, got {sizes}.")
+        for spec in dimension_numbers:
+            if len(set(spec)) != len(spec):
+                raise ValueError(f"{self.name}: dimension_numbers are not distinct: {tuple(spec)}.")
+        params |= dict(zip(("lhs_spec", "rhs_spec", "out_spec"), dimension_numbers, strict=True))
+        params |= dict(strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
+        params["precision"] = precision_pair(precision)
+        if dtypes.is_complex(ins[0].dtype) and e.platform != "tpu":
+            return [_lower_complex(e, lhs, rhs, *ins, outs[0], params)]
+        return [e.convolution(lhs, rhs, *ins, outs[0], **params)]
+
+    def transpose(self, cts, lhs, rhs, **params):
+        (ct,), side = cts, 0 if is_linear(lhs) else 1
+        wanted, known = ((lhs, rhs), (rhs, lhs))[side]
+        # A kernel, which the cotangent is for the gradient of the kernel, must not be empty.
+        if type(ct) is Zero or side and not typeof(ct).size:
+            return [None, Zero(wanted.aval)] if side else [Zero(wanted.aval), None]
+        avals = (typeof(known), wanted.aval, typeof(ct)) if side else (wanted.aval, typeof(known), typeof(ct))
+        dilations = params["lhs_dilation"], params["rhs_dilation"], params["window_strides"]
+        sizes = [
+            gapped(permuted(aval.shape, spec), by)[2:]
+            for aval, spec, by in zip(avals, params["dimension_numbers"], dilations, strict=True)
+        ]
+        grad = (self._of_lhs, self._of_rhs)[side](ct, wanted.aval, known, sizes, **params)
+        return [None, grad] if side else [grad, None]
+
+    def _of_lhs(self, ct, wanted, rhs, sizes, *, window_strides, padding, lhs_dilation, dimension_numbers,
+                feature_group_count, batch_group_count, **params):  # fmt: skip
+        lhs_spec, rhs_spec, out_spec = dimension_numbers
+        groups = max(feature_group_count, batch_group_count)
+        if groups > 1:
+            rhs = _axis_into(rhs_spec[0], rhs_spec[1], _axis_out_of(rhs_spec[0], groups, rhs))
+        kernel = _as(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
+        pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
+        grad = self.bind(
+            ct,
+            kernel,
+            window_strides=lhs_dilation,
+            padding=pads,
+            lhs_dilation=window_strides,
+            feature_group_count=groups,
+            batch_group_count=1,
+            dimension_numbers=ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
+            **params,
+        )
+        grad = _as(grad, wanted.dtype)
+        if batch_group_count > 1:
+            grad = _axis_into(lhs_spec[1], lhs_spec[0], _axis_out_of(lhs_spec[1], batch_group_count, grad))
+        return grad
+
+    def _of_rhs(self, ct, wanted, lhs, sizes, *, window_strides, padding, rhs_dilation, dimension_numbers,
+                feature_group_count, batch_group_count, **params):  # fmt: skip
+        lhs_spec, rhs_spec, out_spec = dimension_numbers
+        pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
+        grad = self.bind(
+            _as(lhs, typeof(ct).dtype),
+            ct,
+            window_strides=rhs_dilation,
+            padding=pads,
+            rhs_dilation=window_strides,
+            feature_group_count=batch_group_count,
+            batch_group_count=feature_group_count,
+            dimension_numbers=ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec))),
+            **params,
+        )
+        return _as(grad, wanted.dtype)
+
+    def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
+        lhs_spec, rhs_spec, out_spec = dimension_numbers
+        (lhs, rhs), (dl, dr) = operands, dims
+        features, batches, groups, at = feature_group_count, batch_group_count, 1, out_spec[1]
+        if dl is None:
+            groups = max(features, batches)
+            rhs = _joined(rhs, dr, rhs_spec[0], groups)
+        elif dr is None:
+            lhs, at = _joined(lhs, dl, lhs_spec[0], batches), out_spec[0]
+        else:
+            by_batch = batches > 1
+            lhs = _axis_into(dl, lhs_spec[0 if by_batch else 1], lhs)
+            rhs = _axis_into(dr, rhs_spec[0], rhs)
+            features, batches = (1, batches * axis.size) if by_batch else (features * axis.size, 1)
+        out = self.bind(
+            lhs,
+            rhs,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=features,
+            batch_group_count=batches,
+            **params,
+        )
+        if groups == 1:
+            return [_axis_out_of(at, axis.size, out)], [at]
+        # [groups * size * rest] -> [size, groups * rest]
+        out = _axis_out_of(at + 1, axis.size, _axis_out_of(at, groups, out))
+        return [_axis_into(at, at + 1, out)], [at]
+
+
+conv_general_dilated_p = ConvGeneralDilated()
+
+
+def _as(x: Any, dtype: Any) -> Any:
+    return x if typeof(x).dtype == dtype else convert(x, dtype)
+
+
+def _axis_into(source: int, destination: int, x: Any) -> Any:
+    """`x` with one axis moved before another and made one with it."""
+    shape = typeof(x).shape
+    order = [i for i in range(len(shape)) if i != source]
+    sizes = [shape[i] for i in order]
+    sizes[destination] *= shape[source]
+    order.insert(destination, source)
+    return moving.reshape(x, sizes, order)
+
+
+def _axis_out_of(at: int, size: int, x: Any) -> Any:
+    """`x` with one axis made two, the first of `size`."""
+    s = typeof(x).shape
+    return moving.reshape(x, (*s[:at], size, s[at] // size, *s[at + 1 :]))
+
+
+def _joined(x: Any, dim: int, at: int, groups: int) -> Any:
+    """`x` with its batch axis inside axis `at` of the result, behind the groups in that axis."""
+    if groups == 1:
+        return _axis_into(dim, at, x)
+    x = _axis_out_of(at + (dim <= at), groups, x)
+    return _axis_into(at, at, _axis_into(dim + (at < dim), at + 1, x))
+
+
+def _swapped(spec: Sequence[int]) -> Shape:
+    return (spec[1], spec[0], *spec[2:])
+
+
+def permuted(shape: Sequence[int], spec: Sequence[int]) -> Shape:
+    return tuple(shape[i] for i in spec)
+
+
+def gapped(shape: Shape, dilation: Sequence[int]) -> Shape:
+    """A shape (batch, feature, *spatial) with gaps along as many spatial axes as there are dilations."""
+    end = 2 + len(dilation)
+    return (*shape[:2], *dilated(shape[2:end], dilation[: len(shape) - 2], "conv_general_dilated"), *shape[end:])
+
+
+def sliding_shape(x: Shape, kernel: Shape, strides: Sequence[int], padding: Sequence, groups: int = 1) -> Shape:
+    """The shape (batch, feature, *spatial) of a result; operands' likewise, dilated."""
+    if len(padding) != len(x) - 2:
+        raise TypeError(f"Wrong number of explicit pads for convolution: expected {len(x) - 2}, got {len(padding)}.")
+    padded = [n + low + high for n, (low, high) in zip(x[2:], padding, strict=True)]
+    if any(n < 0 for n in padded):
+        raise ValueError(
+            "Negative padding is larger than the size of the corresponding dimension: got "
+            f"padding={tuple(padding)} for sizes {x[2:]}"
+        )
+    steps = zip(padded, kernel[2:], strides, strict=False)
+    # Strides that are not positive are rejected where the operation is lowered, as jax does.
+    return (x[0] // groups, kernel[0], *(max((n - w) // s + 1, 0) if s else 0 for n, w, s in steps))
+
+
+def _check_groups(x: Shape, kernel: Shape, features: int, batches: int) -> None:
+    name = "conv_general_dilated"
+    for what, count in (("batch", batches), ("feature", features)):
+        if count <= 0:
+            raise ValueError(f"{name} {what}_group_count must be a positive integer, got {count}.")
+    if features > 1 and batches > 1:
+        raise ValueError(
+            f"At most one of batch_group_count and feature_group_count may be > 1, got "
+            f"batch_group_count={batches} and feature_group_count={features}"
+        )
+    for what, count, size in (("feature", features, x[1]), ("batch", batches, x[0])):
+        if size % count:
+            raise ValueError(
+                f"{name} {what}_group_count must divide lhs {what} dimension size, but {count} does not divide {size}."
+            )
+        if kernel[0] % count:
+            raise ValueError(
+                f"{name} rhs output feature dimension size must be a multiple of {what}_group_count, but "
+                f"{kernel[0]} is not a multiple of {count}."
+            )
+    if x[1] // features != kernel[1]:
+        raise ValueError(
+            f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs input "
+            f"feature dimension size, but {x[1]} // {features} != {kernel[1]}."
+        )
+
+
+def _result_dtype(dtype: Any, preferred: Any) -> Any:
+    if preferred is None or preferred == dtype:
+        return dtype
+    kinds = np.integer, np.floating, np.complexfloating
+    fits = dict(zip(kinds, ((np.integer, np.floating), (np.floating,), (np.complexfloating,)), strict=True))
+    name = "conv_general_dilated: `preferred_element_type`"
+    for kind in kinds:
+        if dtypes.issubdtype(dtype, kind) and not any(dtypes.issubdtype(preferred, k) for k in fits[kind]):
+            raise TypeError(f"{name} {preferred} is incompatible with operands of type {dtype}.")
+    if np.dtype(preferred).itemsize < np.dtype(dtype).itemsize:
+        raise TypeError(f"{name} must not be narrower than the original type: {preferred}, {dtype}.")
+    if dtypes.issubdtype(dtype, np.signedinteger) and dtypes.issubdtype(preferred, np.unsignedinteger):
+        raise TypeError(f"{name} must have the same signedness as the original type: {preferred}, {dtype}.")
+    return preferred
+
+
+def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, params: dict) -> str:
+    """Three real convolutions (Gauss)."""
+    left, right, real = (ShapedArray(a.shape, np.finfo(a.dtype).dtype) for a in (lhs, rhs, out))
+    (a, b), (c, d) = (
+        [e.map_to(part, v, aval, half) for part in ("real", "imag")]
+        for v, aval, half in ((x, lhs, left), (y, rhs, right))
+    )
+    total = e.binary("add", a, b, left)
+    first = e.convolution(total, c, left, right, real, **params)
+    second = e.convolution(a, e.binary("subtract", d, c, right), left, right, real, **params)
+    third = e.convolution(b, e.binary("add", c, d, right), left, right, real, **params)
+    parts = e.binary("subtract", first, third, real), e.binary("add", first, second, real)
+    return e.binary("complex", *parts, out)
+
+
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Shape, Shape, Shape]:
+    """The axes, as in `ConvDimensionNumbers`, that strings like ("NHWC", "HWIO", "NHWC") name.
+
+    Raises TypeError unless each has its two letters and the same spatial ones, each once.
+    """
+    lhs, rhs, out = dimension_numbers
+    for i, (spec, pair) in enumerate(zip((lhs, rhs, out), ("NC", "OI", "NC"), strict=True)):
+        if any(spec.count(letter) != 1 for letter in pair):
+            raise TypeError(
+                f"convolution dimension_numbers[{i}] must contain the characters '{pair[0]}' and "
+                f"'{pair[1]}' exactly once, got {spec}."
+            )
+        if len(set(spec)) != len(spec):
+            raise TypeError(f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {spec}.")
+    spatial = [c for c in rhs if c not in "OI"]
+    if not set(lhs) - set("NC") == set(spatial) == set(out) - set("NC"):
+        raise TypeError(
+            "convolution dimension_numbers elements must each have the same set of spatial characters, got "
+            f"{tuple(dimension_numbers)}."
+        )
+    return tuple(
+        tuple(spec.index(c) for c in (*pair, *spatial)) for spec, pair in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
+    )
+
+
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
+    """The axes that strings name, or None: (batch, feature, *spatial) for both and (out, in, *spatial)."""
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    ndim = len(lhs_shape)
+    if ndim != len(rhs_shape):
+        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}.")
+    if dimension_numbers is None:
+        return ConvDimensionNumbers(*[tuple(range(ndim))] * 3)
+    what = "convolution dimension_numbers"
+    if not isinstance(dimension_numbers, (list, tuple)):
+        raise TypeError(f"{what} must be tuple/list or None, got {type(dimension_numbers)}.")
+    if len(dimension_numbers) != 3:
+        raise TypeError(f"{what} list/tuple must be length 3, got {len(dimension_numbers)}.")
+    if not all(isinstance(spec, str) for spec in dimension_numbers):
+        raise TypeError(f"{what} elements must be strings, got {tuple(map(type, dimension_numbers))}.")
+    for i, spec in enumerate(dimension_numbers):
+        if len(spec) != ndim:
+            raise TypeError(
+                f"{what}[{i}] must have len equal to the ndim of lhs and rhs, got {len(spec)} for lhs and "
+                f"rhs shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}."
+            )
+    return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
+
+
+def _pairs(padding: Any) -> tuple[tuple[int, int], ...]:
+    try:
+        return tuple((operator.index(low), operator.index(high)) for low, high in padding)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "padding argument to conv_general_dilated should be a string or a sequence of (low, high) pairs, "
+            f"got {padding}"
+        ) from None
+
+
+def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Padding,
+                         lhs_dilation: Sequence[int] | None = None,
+                         rhs_dilation: Sequence[int] | None = None,
+                         dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+                         feature_group_count: int = 1, batch_group_count: int = 1,
+                         precision: PrecisionLike = None, preferred_element_type: Any = None,
+                         out_sharding: Any = None) -> Any:  # fmt: skip
+    """Wraps XLA's Conv: a convolution (no kernel is flipped) of any number of spatial axes.
+
+    `dimension_numbers` says what the axes mean; padding is VALID, SAME, SAME_LOWER or pairs (low, high).
+    `lhs_dilation` puts zeros between the elements of `lhs`. Groups of features, or of batch elements,
+    have kernels of their own. Raises TypeError or ValueError for what does not fit.
+    """
+    name = "conv_general_dilated"
+    left, right = typeof(lhs).shape, typeof(rhs).shape
+    numbers = conv_dimension_numbers(left, right, dimension_numbers)
+    spatial = len(numbers.lhs_spec) - 2
+    lhs_dilation = (1,) * spatial if lhs_dilation is None else tuple(lhs_dilation)
+    rhs_dilation = (1,) * spatial if rhs_dilation is None else tuple(rhs_dilation)
+    window_strides = tuple(window_strides)
+    if isinstance(padding, str):
+        if any(d != 1 for d in lhs_dilation):
+            raise ValueError(
+                f"{name}: String padding is not implemented for transposed convolution using this op "
+                f"(lhs_dilation={lhs_dilation}). Specify the padding as pairs, or use conv_transpose."
+            )
+        window = gapped(permuted(right, numbers.rhs_spec), rhs_dilation)[2:]
+        padding = padtype_to_pads(permuted(left, numbers.lhs_spec)[2:], window, window_strides, padding)
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)
+    strides, lhs_dilation, rhs_dilation = (
+        tuple(map(operator.index, sizes)) for sizes in (window_strides, lhs_dilation, rhs_dilation)
+    )
+    found = conv_general_dilated_p.bind(
+        lhs, rhs, window_strides=strides, padding=_pairs(padding), lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation, dimension_numbers=numbers, feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count, precision=canonical_precision(precision),
+        preferred_element_type=preferred_element_type, out_sharding=None,
+    )  # fmt: skip
+    return laid_out("dot_general", found, out_sharding)

@@ -1,0 +1,225 @@
+"""Conversion between dtypes, bit casts, copies, and stopping the gradient."""
+
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes, errors, tree
+from minijax.ir.jaxpr import Literal
+from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
+from minijax.ir.trace import Tracer
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.primitives.moving import held, move_axis
+from minijax.run import transfer
+from minijax.run.array import Array
+
+_COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
+
+
+class ConvertElementType(Linear1):
+    """The same numbers in another dtype, or with another weak type."""
+
+    name = "convert_element_type"
+
+    def infer(self, x, *, new_dtype, weak_type, sharding):
+        return [ShapedArray(x.shape, new_dtype, weak_type)]
+
+    def rebind(self, trace, operands, params):
+        # What was weak when the equation was recorded may not be so now.
+        aval, wanted = typeof(operands[0]), (params["new_dtype"], params["weak_type"], None)
+        if isinstance(operands[0], Tracer) and (aval.dtype, aval.weak_type, params["sharding"]) == wanted:
+            return list(operands)
+        return super().rebind(trace, operands, params)
+
+    def lower(self, e, ins, outs, x, *, new_dtype, weak_type, sharding):
+        (have,), (out,) = ins, outs
+        if dtypes.is_complex(have.dtype) and not dtypes.is_complex(out.dtype):
+            part = ShapedArray(have.shape, np.finfo(have.dtype).dtype)
+            x, have = e.map_to("real", x, have, part), part
+        if out.dtype == np.bool_ and have.dtype != np.bool_:
+            return [e.compare("NE", x, e.full(0, have), have)]
+        return [x if have.dtype == out.dtype else e.convert(x, have, out)]
+
+    def jvp(self, primals, tangents, *, new_dtype, weak_type, sharding):
+        params = dict(new_dtype=new_dtype, weak_type=weak_type, sharding=sharding)
+        (out,) = self.bind_all(primals, params)
+        (t,) = tangents
+        wanted = typeof(out).to_tangent_aval()
+        if type(t) is Zero or wanted.dtype == dtypes.float0:
+            return [out], [Zero(wanted)]
+        return [out], self.bind_all(tangents, params)
+
+    def transposed(self, ct, aval, *, new_dtype, weak_type, sharding):
+        # A cotangent that the user gave as a Python number becomes an array here, as any result.
+        return cast(held(ct) if type(ct) in dtypes.PYTHON_SCALARS else ct, aval.dtype, aval.weak_type)
+
+    def batch(self, axis, operands, dims, **params):
+        return self.bind_all(operands, params), dims
+
+    def fold(self, x, *, new_dtype, weak_type, sharding):
+        return Literal(_convert_scalar(x.val, new_dtype, weak_type), ShapedArray((), new_dtype, weak_type))
+
+    def show_params(self, eqn):
+        return [(n, eqn.params[n]) for n in ("new_dtype", "weak_type")]
+
+
+class BitcastConvertType(Primitive):
+    """The same bits read as another dtype; the last axis appears or goes if the widths differ."""
+
+    name = "bitcast_convert_type"
+
+    def infer(self, x, *, new_dtype):
+        have, want = dtypes.bit_width(x.dtype), dtypes.bit_width(new_dtype)
+        shape = x.shape
+        if have > want:
+            shape = (*shape, have // want)
+        elif have < want:
+            if not shape or shape[-1] != want // have:
+                raise ValueError(
+                    f"bitcast_convert_type: attempting to convert from {x.dtype} to {new_dtype}; for array "
+                    f"of shape {x.shape}, last dimension must have size {want // have}."
+                )
+            shape = shape[:-1]
+        if x.dtype != new_dtype and any(d.kind in "bc" for d in (x.dtype, new_dtype)):
+            raise TypeError(
+                "lax.bitcast_convert_type does not support bool or complex values unless the operand and "
+                f"destination types match. Got operand dtype={x.dtype}, new_dtype={new_dtype}."
+            )
+        return [ShapedArray(shape, new_dtype)]
+
+    def lower(self, e, ins, outs, x, *, new_dtype):
+        return [e.bitcast_convert(x, ins[0], outs[0])]
+
+    def jvp(self, primals, tangents, *, new_dtype):
+        (out,) = self.bind_all(primals, dict(new_dtype=new_dtype))
+        return [out], [Zero.from_primal_value(out)]
+
+    def batch(self, axis, operands, dims, *, new_dtype):
+        (x,), (d,) = operands, dims
+        # Wider elements take up the last axis, which must not be the mapped one.
+        if dtypes.bit_width(new_dtype) > dtypes.bit_width(typeof(x).dtype) and d == typeof(x).ndim - 1:
+            x, d = move_axis(x, d, 0), 0
+        return [self.bind(x, new_dtype=new_dtype)], [d]
+
+
+class Copy(Linear1):
+    """The same value in a buffer of its own."""
+
+    moves_data = True
+    in_one_memory = False
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def infer(self, x):
+        return [x]
+
+    def lower(self, e, ins, outs, x):
+        return [x]
+
+    def transposed(self, ct, aval):
+        return self.bind(ct)
+
+    def batch(self, axis, operands, dims):
+        return self.bind_all(operands, {}), dims
+
+
+class StopGradient(Copy):
+    """The value, whose derivative counts as zero."""
+
+    def impl(self, x):
+        return [x if type(x) in dtypes.PYTHON_SCALARS or isinstance(x, Array) else transfer.to_device(x)]
+
+    def jvp(self, primals, tangents):
+        (out,) = self.bind_all(primals, {})
+        return [out], [Zero.from_primal_value(out)]
+
+
+convert_element_type_p = ConvertElementType()
+bitcast_convert_type_p = BitcastConvertType()
+copy_p = Copy("copy")
+stop_gradient_p = StopGradient("stop_gradient")
+fold_as(Folding.MOVE, convert_element_type_p, copy_p, stop_gradient_p)
+
+
+def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`operand` with a dtype and weak type; itself if it has them.
+
+    Warns with ComplexWarning where an imaginary part is lost.
+    """
+    if typeof(operand).dtype in _COMPLEX and dtype not in _COMPLEX:
+        message = "Casting complex values to real discards the imaginary part"
+        errors.warn(message, np.exceptions.ComplexWarning)
+        if type(operand) is complex and dtype != np.bool_:
+            raise TypeError("float() argument must be a string or a real number, not 'complex'")
+        operand = operand.real if isinstance(operand, np.generic) and dtype != np.bool_ else operand
+    return cast(operand, dtype, weak_type)
+
+
+def cast(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """As `convert`, without the warning."""
+    aval = typeof(operand)
+    if aval.dtype == dtype and aval.weak_type == weak_type and isinstance(operand, Array):
+        return operand
+    if type(operand) in dtypes.PYTHON_SCALARS or isinstance(operand, np.generic):
+        return _convert_scalar(operand, dtype, weak_type)
+    return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
+    """A host scalar is converted on the host."""
+    if weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype:
+        if type(operand) is not int or operand.bit_length() <= 31:
+            return operand
+    value = np.asarray(operand).astype(dtype)[()]
+    if not weak_type:
+        return value
+    return value.item()
+
+
+def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` with this dtype and weakness; host arrays that have them stay host arrays."""
+    if isinstance(x, np.ndarray):
+        aval = typeof(x)
+        if aval.dtype == dtype and not weak_type:
+            return x
+    elif type(x) is int and x.bit_length() > 31:
+        dtypes.check_int_fits(x, dtypes.default_int_dtype())
+    return convert(x, dtype, weak_type)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """`operand` as `new_dtype`, canonicalised, and never with a weak type. Raises ValueError for None."""
+    if new_dtype is None:
+        raise ValueError("convert_element_type: new_dtype must be specified.")
+    aval = typeof(operand)
+    # A NumPy dtype equals its Python type, so only types are looked up.
+    is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes
+    dtype = dtypes.scalar_dtype(new_dtype) if is_scalar else new_dtype
+    dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
+    if dtypes.is_extended(aval.dtype) != dtypes.is_extended(dtype):
+        raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}")
+    found = convert(operand, dtype)
+    return found if isinstance(found, Array | np.ndarray) else held(found)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The bits of `operand` read as `new_dtype`.
+
+    Between widths that differ, the result gains or loses a last axis. Raises ValueError if it does not fit.
+    """
+    new_dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
+    return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The values of a tree, constants to differentiation.
+
+    Raises TypeError for leaves that are no arrays.
+    """
+    return stop_gradient_p.bind(x) if is_value(x) else tree.tree_map(stop_gradient_p.bind, x)
+
+
+def copy(x: Any) -> Any:
+    """A copy of `x` in a buffer of its own."""
+    return copy_p.bind(x)

@@ -1,0 +1,220 @@
+"""What is made of conv_general_dilated: simpler convolutions, transposed ones, patches, and shapes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.ir.types import typeof
+from minijax.primitives import moving
+from minijax.primitives.conv import (
+    ConvGeneralDilatedDimensionNumbers,
+    Padding,
+    Shape,
+    conv_dimension_numbers,
+    conv_general_dilated,
+    conv_general_permutations,
+    gapped,
+    permuted,
+    sliding_shape,
+)
+from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general
+from minijax.primitives.shape import eye, rev
+from minijax.primitives.window import padtype_to_pads
+
+
+def conv(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """`conv_general_dilated` without dilation, groups or other orders of axes."""
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def conv_with_general_padding(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """`conv_general_dilated` without groups or other orders of axes."""
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
+                                precision=precision,
+                                preferred_element_type=preferred_element_type)  # fmt: skip
+
+
+_DEFAULTS = (("NC", "IO", "NC"), ("NHC", "HIO", "NHC"), ("NHWC", "HWIO", "NHWC"), ("NHWDC", "HWDIO", "NHWDC"))
+
+
+def _transpose_pads(k: int, s: int, padding: str) -> tuple[int, int]:
+    """The padding with which the result has `s` times (SAME) as many elements, or all there are (VALID)."""
+    if padding == "SAME":
+        total = k + s - 2
+        low = k - 1 if s > k - 1 else -(-total // 2)
+        return low, total - low
+    return k - 1, s - 1 + max(k - s, 0)
+
+
+def conv_transpose(
+    lhs: Any,
+    rhs: Any,
+    strides: Sequence[int],
+    padding: Padding,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
+) -> Any:
+    """A fractionally strided convolution: the transpose of one with these strides.
+
+    Axes are (batch, *spatial, feature) and (*spatial, in, out) by default. `transpose_kernel` flips the
+    kernel and swaps its features, which makes it the gradient of a convolution; pairs of padding are those
+    of the convolution if `use_consistent_padding`, and are applied to the gapped `lhs` otherwise.
+    """
+    left, right = typeof(lhs).shape, typeof(rhs).shape
+    assert len(left) == len(right), f"conv_transpose: lhs and rhs must have equal ranks, got {left} and {right}"
+    if dimension_numbers is None:
+        if not 2 <= len(left) <= 5:
+            raise ValueError(f"conv_transpose: No 4+ dimensional dimension_number defaults, got shape {left}.")
+        dimension_numbers = _DEFAULTS[len(left) - 2]
+    numbers = conv_dimension_numbers(left, right, dimension_numbers)
+    sizes = permuted(right, numbers.rhs_spec)
+    windows = (gapped(sizes, (1,) * (len(sizes) - 2) if rhs_dilation is None else rhs_dilation))[2:]
+    if isinstance(padding, str) and padding in ("SAME", "VALID"):
+        padding = [_transpose_pads(k, s, padding) for k, s in zip(windows, strides, strict=False)]
+    elif not isinstance(padding, str) and use_consistent_padding:
+        padding = [(k - 1 - low, k - 1 - high) for k, (low, high) in zip(windows, padding, strict=False)]
+    if transpose_kernel:
+        for axis in numbers.rhs_spec[2:]:
+            rhs = rev(rhs, (axis,))
+        order = list(range(len(right)))
+        out_axis, in_axis = numbers.rhs_spec[:2]
+        order[out_axis], order[in_axis] = in_axis, out_axis
+        rhs = moving.transpose(rhs, order)
+    return conv_general_dilated(lhs, rhs, (1,) * (len(left) - 2), padding, strides, rhs_dilation, numbers,
+                                precision=precision,
+                                preferred_element_type=preferred_element_type)  # fmt: skip
+
+
+def conv_general_dilated_patches(
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """What the window shows of `lhs` in each place, in the feature axis: (feature, *window) flattened."""
+    aval, filter_shape = typeof(lhs), tuple(filter_shape)
+    numbers = conv_dimension_numbers(aval.shape, (1, 1, *filter_shape), dimension_numbers)
+    size, features = int(np.prod(filter_shape)), aval.shape[numbers.lhs_spec[1]]
+    rhs = moving.broadcast_in_dim(eye(size, size, aval.dtype), (features, size, size), (1, 2))
+    rhs = moving.reshape(rhs, (features * size, 1, *filter_shape))
+    order = moving.inverse(numbers.rhs_spec)
+    if order != tuple(range(len(order))):
+        rhs = moving.transpose(rhs, order)
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, numbers, features,
+        precision=None if precision is None else (precision, Precision.DEFAULT),
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: PrecisionLike = None,
+) -> Any:
+    """A convolution with a kernel of its own in each place of the window.
+
+    The kernels' axis of input features holds (feature, *filter_shape) flattened, and their spatial axes are
+    the result's.
+    """
+    how = canonical_precision(precision)
+    if how is not None and not (isinstance(how, tuple) and isinstance(how[0], Precision)):
+        raise ValueError(f"Unsupported precision for conv_general_dilated_local: {precision}")
+    numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
+    patches = conv_general_dilated_patches(
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers, how and how[0]
+    )
+    _, rhs_spec, out_spec = numbers
+    contract, batch = ((out_spec[1],), (rhs_spec[1],)), (tuple(out_spec[2:]), tuple(rhs_spec[2:]))
+    out = dot_general(patches, rhs, (contract, batch), how)
+    # [*spatial, batch, feature] -> the order of `out_spec`
+    spatial = len(out_spec) - 2
+    return moving.transpose(out, moving.inverse((*out_spec[2:], *out_spec[:2])) if spatial else (0, 1))
+
+
+def conv_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Padding,
+    batch_group_count: int = 1,
+) -> Shape:
+    """The shape of a convolution of arrays of these shapes, whose axes are in the order of the default."""
+    if isinstance(pads, str):
+        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    assert lhs_shape[0] % batch_group_count == 0, (
+        f"conv_shape_tuple: batch_group_count {batch_group_count} does not divide {lhs_shape[0]}"
+    )
+    return sliding_shape(tuple(lhs_shape), tuple(rhs_shape), strides, pads, batch_group_count)
+
+
+def _shape_in_order(shape_of: Any, lhs_shape, rhs_shape, dimension_numbers) -> Shape:
+    lhs, rhs, out = conv_general_permutations(dimension_numbers)
+    return permuted(shape_of(permuted(lhs_shape, lhs), permuted(rhs_shape, rhs)), moving.inverse(out))
+
+
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: Sequence[str],
+) -> Shape:
+    """The shape of a convolution of arrays of these shapes, whose axes strings name."""
+    return _shape_in_order(
+        lambda lhs, rhs: conv_shape_tuple(lhs, rhs, window_strides, padding), lhs_shape, rhs_shape, dimension_numbers
+    )
+
+
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: Sequence[str],
+) -> Shape:
+    """The shape of a transposed convolution of arrays of these shapes, whose axes strings name."""
+    if isinstance(padding, str) and padding not in ("SAME", "VALID"):
+        raise ValueError(f"conv_transpose_shape_tuple: Invalid padding mode: {padding}")
+
+    def shape_of(lhs, rhs):
+        pads = padding
+        if isinstance(padding, str):
+            pads = [_transpose_pads(k, s, padding) for k, s in zip(rhs[2:], window_strides, strict=False)]
+        return sliding_shape(gapped(lhs, window_strides), rhs, (1,) * len(rhs[2:]), pads)
+
+    return _shape_in_order(shape_of, lhs_shape, rhs_shape, dimension_numbers)

@@ -1,0 +1,428 @@
+"""Products of arrays: dot_general, its precisions and algorithms, and the simpler products over it."""
+
+import enum
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from minijax.base import config, dtypes
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import moving
+from minijax.primitives.convert import cast, convert_element_type_p
+from minijax.primitives.families import ANY, check_kinds
+from minijax.primitives.sharding import laid_out
+from minijax.primitives.zeros import add_tangents
+
+DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+
+_PRECISIONS = {"highest": 2, "float32": 2, "high": 1, "bfloat16_3x": 1, "tensorfloat32": 1,
+               "default": 0, "bfloat16": 0, "fastest": 0, None: 0}  # fmt: skip
+
+
+class Precision(enum.Enum):
+    """How exactly XLA multiplies: more exact is slower on accelerators; CPUs ignore it."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value):
+        return cls(_PRECISIONS[value]) if value in _PRECISIONS else None
+
+    def __repr__(self):
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+
+class DotAlgorithm(NamedTuple):
+    """The algorithm of a product, by the types it multiplies and adds in."""
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+_F8 = (
+    ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e5m2fnuz,
+    ml_dtypes.float8_e4m3fnuz,
+    ml_dtypes.float8_e4m3b11fnuz,
+)
+_TYPES = {"BF16": ml_dtypes.bfloat16, "F16": np.float16, "F32": np.float32, "F64": np.float64}
+_ON_CPU = {"DEFAULT", "F16_F16_F16", "F32_F32_F32", "F64_F64_F64", "BF16_BF16_F32", "BF16_BF16_F32_X3",
+           "BF16_BF16_F32_X6"}  # fmt: skip
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Algorithms of products by name: types of the operands, of the sum, and the number of products."""
+
+    DEFAULT = enum.auto()
+    ANY_F8_ANY_F8_F32 = enum.auto()
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
+    ANY_F8_ANY_F8_ANY = enum.auto()
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
+    F16_F16_F16 = enum.auto()
+    F16_F16_F32 = enum.auto()
+    BF16_BF16_BF16 = enum.auto()
+    BF16_BF16_F32 = enum.auto()
+    BF16_BF16_F32_X3 = enum.auto()
+    BF16_BF16_F32_X6 = enum.auto()
+    BF16_BF16_F32_X9 = enum.auto()
+    TF32_TF32_F32 = enum.auto()
+    TF32_TF32_F32_X3 = enum.auto()
+    F32_F32_F32 = enum.auto()
+    F64_F64_F64 = enum.auto()
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return f"{type(self).__name__}.{self.name}"
+
+    @property
+    def _is_f8(self) -> bool:
+        return self.name.startswith("ANY_F8")
+
+    @property
+    def _times(self) -> int:
+        return int(self.name[-1]) if "_X" in self.name else 1
+
+    @property
+    def supported_lhs_types(self) -> tuple | None:
+        """The dtypes that the left operand may have without being converted; None: any."""
+        if self is DotAlgorithmPreset.DEFAULT or self._is_f8:
+            return None
+        name = self.name.split("_")[0]
+        if name == "TF32" or self._times > 1:
+            return (np.float32,)
+        return (_TYPES["BF16"], np.float32) if name == "BF16" else (_TYPES[name],)
+
+    @property
+    def supported_rhs_types(self) -> tuple | None:
+        """The dtypes that the right operand may have without being converted; None: any."""
+        return self.supported_lhs_types
+
+    @property
+    def accumulation_type(self) -> Any:
+        """The dtype of the sum; None: the backend's choice."""
+        parts = self.name.split("_")
+        place = 4 if self._is_f8 else 2
+        return _TYPES.get(parts[place]) if len(parts) > 2 else None
+
+    def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple | None:
+        """The dtypes that the result may have without being converted; None: any."""
+        sums = self.accumulation_type
+        if sums is None:
+            return None
+        if self._is_f8:
+            return (np.float32, np.float16, ml_dtypes.bfloat16, *_F8)
+        narrow = _TYPES[self.name.split("_")[0]] if self.name in ("F16_F16_F32", "BF16_BF16_F32") else sums
+        same = np.dtype(lhs_dtype) == np.dtype(rhs_dtype) == np.dtype(narrow)
+        return (sums, narrow) if narrow is not sums and same else (sums,)
+
+    def _algorithm(self, lhs: Any, rhs: Any, out: Any) -> tuple | None:
+        """The fields of the attribute for operands and result of these dtypes."""
+        if self is DotAlgorithmPreset.DEFAULT:
+            return None
+        if self._is_f8:
+            if np.dtype(lhs) not in _F8 or np.dtype(rhs) not in _F8:
+                found = f"{np.dtype(lhs)} and {np.dtype(rhs)}"
+                raise ValueError(f"dot_general: algorithm '{self}' multiplies float8 numbers, got {found}.")
+            sums = self.accumulation_type or out
+            return lhs, rhs, sums, 1, 1, 1, self.name.endswith("FAST_ACCUM")
+        name = self.name.split("_")[0]
+        kind = "tf32" if name == "TF32" else _TYPES[name]
+        return kind, kind, self.accumulation_type, 1, 1, self._times, False
+
+
+PrecisionLike = (
+    None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
+)
+
+
+def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision] | DotAlgorithm | Any:
+    """A precision argument as a pair, an algorithm or a preset; None, if there is no configured default."""
+    if precision is None:
+        precision = config.default_matmul_precision.value
+        if precision is None:
+            return None
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        return precision
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        return DotAlgorithmPreset[precision]
+    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+    known = all(isinstance(p, Precision) for p in pair) or all(isinstance(p, str) and p in _PRECISIONS for p in pair)
+    if len(pair) != 2 or not known:
+        raise ValueError(
+            f"precision must be None, one of {[p for p in _PRECISIONS if p]}, a lax.Precision, a pair of "
+            f"these, or a lax.DotAlgorithm, lax.DotAlgorithmPreset or name of one; got {precision!r}."
+        )
+    left, right = (Precision(p) for p in pair)
+    return left, right
+
+
+def precision_pair(precision: Any) -> tuple[str, str]:
+    """The names of a pair of precisions, those of the default for anything else."""
+    is_pair = isinstance(precision, tuple) and isinstance(precision[0], Precision)
+    return tuple(p.name for p in precision) if is_pair else ("DEFAULT", "DEFAULT")
+
+
+class Product(Primitive):
+    """An operation linear in each of its two operands."""
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        (x, y), (tx, ty) = primals, tangents
+        terms = [
+            self.bind(l, r, **params)
+            for l, r in ((tx, y), (x, ty))  # noqa: E741
+            if type(l) is not Zero and type(r) is not Zero
+        ]
+        return [out], [add_tangents(terms, out)]
+
+
+class DotGeneral(Product):
+    """Contracts axes of `lhs` with axes of `rhs`; result axes: batch, rest of lhs, rest of rhs."""
+
+    name = "dot_general"
+
+    def infer(self, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+        check_kinds(self.name, ANY, lhs, rhs)
+        _check_dims(lhs, rhs, dimension_numbers)
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+        batch = tuple(lhs.shape[i] for i in lhs_batch)
+        left = tuple(lhs.shape[i] for i in rest(lhs.ndim, lhs_contract, lhs_batch))
+        right = tuple(rhs.shape[i] for i in rest(rhs.ndim, rhs_contract, rhs_batch))
+        chosen = isinstance(precision, (DotAlgorithm, DotAlgorithmPreset))
+        dtype = _result_dtype(lhs.dtype, rhs.dtype, preferred_element_type, may_narrow=chosen)
+        return [ShapedArray(batch + left + right, dtype, lhs.weak_type and rhs.weak_type)]
+
+    def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+        contract, batch = dimension_numbers
+        names, avals, out = [lhs, rhs], list(ins), outs[0]
+        algorithm, stored = None, out.dtype
+        if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+            kinds, stored, algorithm = _plan(e.platform, precision, *avals, out)
+        else:
+            kinds = _mixed_kinds(e.platform, *avals, out)
+        for i, kind in enumerate(kinds):
+            if kind is not None:
+                names[i], avals[i] = _converted(e, names[i], avals[i], kind)
+        result = ShapedArray(out.shape, stored)
+        found = e.dot_general(*names, *avals, result, contract, batch, precision_pair(precision), algorithm)
+        return [found if stored == out.dtype else e.convert(found, result, out)]
+
+    def transpose(self, cts, lhs, rhs, *, dimension_numbers, **params):
+        (ct,) = cts
+        side = 0 if is_linear(lhs) else 1
+        wanted, known = ((lhs, rhs), (rhs, lhs))[side]
+        if type(ct) is Zero:
+            grad = Zero(wanted.aval)
+        else:
+            grad = self._cotangent(ct, wanted.aval, known, side, dimension_numbers, params)
+        return [None, grad] if side else [grad, None]
+
+    def _cotangent(self, ct, wanted, known, side, dimension_numbers, params):
+        (contract, known_contract), (batch, known_batch) = ((pair[side], pair[1 - side]) for pair in dimension_numbers)
+        kept = rest(wanted.ndim, contract, batch)
+        known_kept = rest(typeof(known).ndim, known_contract, known_batch)
+        start = len(batch) if side else len(batch) + len(kept)
+        ct_known = tuple(range(start, start + len(known_kept)))
+        numbers = ((ct_known, known_kept), (tuple(range(len(batch))), known_batch))
+        grad = self.bind(ct, known, dimension_numbers=numbers, **params)
+        # [batch, kept, contracted in known's order] -> the order of the operand
+        order = sorted(range(len(contract)), key=lambda i: known_contract[i])
+        places = (*batch, *kept, *(contract[i] for i in order))
+        perm = moving.inverse(places)
+        if perm != tuple(range(len(perm))):
+            grad = moving.transpose(grad, perm)
+        return cast(grad, wanted.dtype) if typeof(grad).dtype != wanted.dtype else grad
+
+    def batch(self, axis, operands, dims, *, dimension_numbers, **params):
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+        (dl, dr), (lhs, rhs) = dims, operands
+        lhs_contract, lhs_batch = _shifted(lhs_contract, dl), _shifted(lhs_batch, dl)
+        rhs_contract, rhs_batch = _shifted(rhs_contract, dr), _shifted(rhs_batch, dr)
+        lhs_kept = rest(typeof(lhs).ndim, lhs_contract, lhs_batch)
+        if dl is not None and dr is not None:
+            lhs_batch, rhs_batch, where = (dl, *lhs_batch), (dr, *rhs_batch), 0
+        elif dl is not None:
+            where = len(lhs_batch) + lhs_kept.index(dl)
+        else:
+            rhs_kept = rest(typeof(rhs).ndim, rhs_contract, rhs_batch)
+            where = len(lhs_batch) + len(lhs_kept) + rhs_kept.index(dr)
+        numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
+        return [self.bind(lhs, rhs, dimension_numbers=numbers, **params)], [where]
+
+    def show_params(self, eqn):
+        p = eqn.params
+        numbers = tuple(tuple(list(side) for side in pair) for pair in p["dimension_numbers"])
+        names = ("out_sharding", "precision", "preferred_element_type")
+        return [("dimension_numbers", numbers), *((n, p[n]) for n in names if p[n] is not None)]
+
+
+def rest(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
+    """The axes that are in none of the sequences."""
+    gone = {i for axes in taken for i in axes}
+    return tuple(i for i in range(ndim) if i not in gone)
+
+
+def _shifted(axes: Sequence[int], dim: int | None) -> tuple[int, ...]:
+    return tuple(axes) if dim is None else tuple(i if i < dim else i + 1 for i in axes)
+
+
+def _check_dims(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> None:
+    contract, batch = dimension_numbers
+    for side, aval, c, b in (("lhs", lhs, contract[0], batch[0]), ("rhs", rhs, contract[1], batch[1])):
+        if not all(0 <= i < aval.ndim for i in (*c, *b)):
+            raise TypeError(
+                f"dot_general: {side} has rank {aval.ndim}, so its dimension numbers are from 0 to "
+                f"{aval.ndim - 1}; got {side}_batch {b} and {side}_contracting {c}."
+            )
+    for what, (left, right) in (("batch", batch), ("contracting", contract)):
+        if what == "batch" and len(left) != len(right):
+            raise TypeError(f"dot_general: as many lhs_batch as rhs_batch dimensions are needed, got {left}, {right}.")
+        for side, axes in (("lhs", left), ("rhs", right)):
+            if len(set(axes)) != len(axes):
+                raise TypeError(f"dot_general: {side} {what} dimensions are not distinct: {axes}.")
+        sizes = tuple(lhs.shape[i] for i in left), tuple(rhs.shape[i] for i in right)
+        if sizes[0] != sizes[1]:
+            found = f"{sizes[0]} and {sizes[1]}"
+            raise TypeError(f"dot_general requires {what} dimensions to have the same shape, got {found}.")
+    for side, c, b in (("lhs", contract[0], batch[0]), ("rhs", contract[1], batch[1])):
+        if set(c) & set(b):
+            raise TypeError(f"dot_general: {side} dimensions {set(c) & set(b)} are both batch and contracting.")
+
+
+def _rank(dtype: Any) -> tuple:
+    """The order in which the wider of two operand dtypes becomes the result's, as XLA has it."""
+    is_complex = dtypes.is_complex(dtype)
+    real = np.finfo(dtype).dtype if is_complex else dtype
+    if dtypes.issubdtype(real, np.floating):
+        info = dtypes.finfo(real)
+        return is_complex, info.maxexp, info.nmant, dtypes.itemsize_bits(real), True
+    return is_complex, -1, -1, _bits(real), not dtypes.issubdtype(real, np.unsignedinteger)
+
+
+def _bits(dtype: Any) -> int:
+    return 1 if dtype == np.bool_ else dtypes.itemsize_bits(dtype)
+
+
+def _result_dtype(lhs: Any, rhs: Any, preferred: Any, may_narrow: bool) -> Any:
+    found = lhs if lhs == rhs else max(lhs, rhs, key=_rank)
+    if preferred is None or may_narrow or dtypes.issubdtype(found, np.floating):
+        return found if preferred is None else preferred
+    real = np.finfo(found).dtype if dtypes.is_complex(found) else found
+    if _bits(preferred) < _bits(real):
+        raise TypeError(
+            f"dot_general: `preferred_element_type` must not be narrower than the original type: {preferred} "
+            f"is narrower than {found}."
+        )
+    return preferred
+
+
+def _mixed_kinds(platform: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray) -> tuple:
+    """The dtypes that operands of unlike dtypes are converted to first; None: as they are."""
+    same = lhs.dtype == rhs.dtype or lhs.dtype in _F8 and rhs.dtype in _F8
+    return (None, None) if same or platform == "tpu" else (out.dtype, out.dtype)
+
+
+def _plan(platform: str, how: Any, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray) -> tuple:
+    """For an algorithm: dtypes that operands are converted to, the stored result's dtype, the attribute."""
+    if platform == "cpu" and str(how) not in _ON_CPU:
+        raise ValueError(f"The precision '{how}' is not supported by dot_general on CPU")
+    if isinstance(how, DotAlgorithm):
+        wanted = [np.dtype(how.lhs_precision_type), np.dtype(how.rhs_precision_type)]
+        kinds = tuple(None if a.dtype == d else d for a, d in zip((lhs, rhs), wanted, strict=True))
+        return kinds, np.dtype(how.accumulation_type), tuple(how)
+    kinds, have = [], []
+    for aval, allowed in ((lhs, how.supported_lhs_types), (rhs, how.supported_rhs_types)):
+        keeps = allowed is None or aval.dtype in allowed
+        kinds.append(None if keeps else np.dtype(allowed[0]))
+        have.append(aval.dtype if keeps else kinds[-1])
+    outs = how.supported_output_types(*have)
+    stored = out.dtype if outs is None or out.dtype in outs else np.dtype(how.accumulation_type)
+    return tuple(kinds), stored, how._algorithm(*have, stored)
+
+
+def _converted(e: Any, x: str, aval: ShapedArray, dtype: Any) -> tuple[str, ShapedArray]:
+    out = ShapedArray(aval.shape, dtype)
+    if aval.dtype == dtype:  # as in jax's text, where both operands are converted if one is
+        return e.unary("convert", x, aval), out
+    if dtype == np.bool_:
+        params = dict(new_dtype=dtype, weak_type=False, sharding=None)
+        return convert_element_type_p.lower(e, [aval], [out], x, **params)[0], out
+    return e.convert(x, aval, out), out
+
+
+dot_general_p = DotGeneral()
+fold_as(Folding.PLAIN, dot_general_p)
+
+
+def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, precision: PrecisionLike = None,
+                preferred_element_type: Any = None, *, out_sharding: Any = None) -> Any:  # fmt: skip
+    """Contracts axes of `lhs` with axes of `rhs`: `((lhs, rhs) contracting axes, (lhs, rhs) batch axes)`."""
+    return _dot("dot_general", lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding)
+
+
+def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
+    (cl, cr), (bl, br) = dimension_numbers
+    numbers = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in ((cl, cr), (bl, br)))
+    if preferred is not None:
+        preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
+    found = dot_general_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=preferred,
+        out_sharding=None,
+    )
+    return found if out_sharding is None else laid_out("dot_general", found, out_sharding)
+
+
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The product of vectors or matrices, or `dot_general` with the dimension numbers given.
+
+    Raises ValueError for other ranks without dimension numbers.
+    """
+    if dimension_numbers is None:
+        left, right = typeof(lhs).shape, typeof(rhs).shape
+        if len(left) not in (1, 2) or len(right) not in (1, 2) or left[-1] != right[0]:
+            raise ValueError(
+                "lax.dot: dimension_numbers must be specified unless both operands are vectors or matrices "
+                f"that fit; got lhs_shape={left} rhs_shape={right}"
+            )
+        dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
+    return _dot("dot", lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
+    """The matrix products over the last two axes. Raises ValueError unless the ranks are equal, 2 or more."""
+    left, right = typeof(lhs).ndim, typeof(rhs).ndim
+    if left < 2 or right < 2:
+        raise ValueError(f"batch_matmul: arguments must be at least 2D, got ranks {left} and {right}")
+    if left != right:
+        raise ValueError(f"batch_matmul: arguments must have same ndim, got ranks {left} and {right}")
+    batch = tuple(range(left - 2))
+    return dot_general(lhs, rhs, (((left - 1,), (left - 2,)), (batch, batch)), precision)

@@ -1,0 +1,785 @@
+"""Elementwise arithmetic, comparison, selection: one line for an op that is only its name and derivative."""
+
+import enum
+import operator
+from math import log as math_log, pi, sqrt as math_sqrt
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import moving
+from minijax.primitives.convert import convert_element_type
+from minijax.primitives.families import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INEXACT,
+    INT,
+    INT_BOOL,
+    NUMBER,
+    REAL,
+    ZERO,
+    AccuracyMode,
+    Accurate,
+    Bilinear,
+    Elementwise,
+    Kinds,
+    LinearElementwise,
+    accurate,
+    binary,
+    broadcast_shapes_of_op,
+    check_kinds,
+    check_same_dtypes,
+    const_like,
+    full_of,
+    one_like,
+    spread,
+    unary,
+)
+from minijax.primitives.zeros import add_tangents, zeros_like_aval
+
+SIGNED = Kinds((np.floating, np.complexfloating, np.signedinteger))
+
+
+def real_dtype(dtype: Any) -> np.dtype:
+    """The dtype of the parts of a complex number; a real dtype itself."""
+    return np.finfo(dtype).dtype if dtypes.is_complex(dtype) else dtype
+
+
+def _at(x: Any, value: Any, like: Any) -> Any:
+    """Where in `x` the scalar `value` is: an array of booleans."""
+    return eq(x, const_like(like, value))
+
+
+# ---- arithmetic -------------------------------------------------------------------------------------
+
+
+class Sub(LinearElementwise):
+    """x - y."""
+
+    def __init__(self):
+        super().__init__("sub", "subtract", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: neg(ct))
+
+    def alone(self, i, tangent, primals):
+        return neg(tangent) if i else tangent
+
+
+class Mul(Bilinear):
+    """x * y; where `out_dtype` is given, of operands converted to that."""
+
+    def __init__(self):
+        super().__init__(
+            "mul",
+            "multiply",
+            NUMBER,
+            (lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)),
+            (
+                lambda ct, x, y, **out: mul(ct, y, out_dtype=out and x.aval.dtype or None),
+                lambda ct, x, y, **out: mul(x, ct, out_dtype=out and y.aval.dtype or None),
+            ),
+        )
+
+    def result_dtype(self, x, y, *, out_dtype=None):
+        if out_dtype is None:
+            return super().result_dtype(x, y)
+        check_kinds(self.name, self.accepts, x, y)
+        return dtypes.canonicalize_dtype(out_dtype)
+
+    def lower(self, e, ins, outs, x, y, *, out_dtype=None):
+        (out,) = outs
+        operands = self.spread(e, ins, out, (x, y))
+        if out_dtype is not None:
+            avals = [ShapedArray(out.shape, a.dtype) for a in ins]
+            operands = [self._cast(e, x, a, out) for x, a in zip(operands, avals, strict=True)]
+        return [e.binary(self.hlo, *operands, out)]
+
+    @staticmethod
+    def _cast(e, x, aval, out):
+        # XLA ends the process where a complex number is converted to a real one.
+        if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(out.dtype):
+            real = ShapedArray(aval.shape, np.finfo(aval.dtype).dtype)
+            x, aval = e.map_to("real", x, aval, real), real
+        return x if aval.dtype == out.dtype else e.convert(x, aval, out)
+
+
+class Abs(Elementwise):
+    """The absolute value; of a complex number, its real modulus."""
+
+    def result_dtype(self, x):
+        check_kinds(self.name, self.accepts, x)
+        if dtypes.itemsize_bits(x.dtype) < 8 and dtypes.issubdtype(x.dtype, np.integer):
+            raise TypeError(f"{self.name} does not accept dtype {x.dtype.name}: it is too narrow.")
+        return real_dtype(x.dtype)
+
+
+def _abs_jvp(t, ans, x):
+    if not dtypes.is_complex(typeof(x).dtype):
+        return select_n(ge(x, const_like(x, 0)), neg(t), t)
+    turned = conj(x)
+    return real(mul(t, div(turned, _ones_where_zero(convert_element_type(ans, typeof(x).dtype)))))
+
+
+def _ones_where_zero(x: Any) -> Any:
+    return select_n(_at(x, 0, x), x, full_of(x, 1))
+
+
+class Sign(Elementwise):
+    """-1, 0 or 1; of a complex number, its direction."""
+
+    def lower(self, e, ins, outs, x):
+        if not dtypes.issubdtype(outs[0].dtype, np.unsignedinteger):
+            return super().lower(e, ins, outs, x)
+        zero = e.full(0, outs[0])
+        flag = ShapedArray(outs[0].shape, np.bool_)
+        is_zero = e.compare("EQ", x, zero, outs[0])
+        return [e.select(is_zero, e.full(0, outs[0]), e.full(1, outs[0]), flag, outs[0])]
+
+
+class Square(Elementwise):
+    """x * x."""
+
+    def lower(self, e, ins, outs, x):
+        if dtypes.is_inexact(outs[0].dtype):
+            return super().lower(e, ins, outs, x)
+        return [e.binary("multiply", x, x, outs[0])]
+
+
+class Exp2(Accurate):
+    """2 to the power x."""
+
+    def lower(self, e, ins, outs, x, *, accuracy=None):
+        scaled = e.binary("multiply", e.full(math_log(2), outs[0]), x, outs[0])
+        return super().lower(e, ins, outs, scaled, accuracy=accuracy)
+
+
+class Logistic(Accurate):
+    """1 / (1 + exp(-x)); the accuracy is that of the derivative."""
+
+    def lower(self, e, ins, outs, x, *, accuracy=None):
+        (out,) = outs
+        one_plus = e.binary("add", e.full(1, out), e.unary("exponential", e.unary("negate", x, out), out), out)
+        return [e.binary("divide", e.full(1, out), one_plus, out)]
+
+
+class Wave(Accurate):
+    """The sine or the cosine; of a complex number by its parts, exact on the imaginary axis."""
+
+    def lower(self, e, ins, outs, x, *, accuracy=None):
+        if not COMPLEX.accepts(outs[0].dtype):
+            return super().lower(e, ins, outs, x, accuracy=accuracy)
+        (out,) = outs
+        part, flag = ShapedArray(out.shape, real_dtype(out.dtype)), ShapedArray(out.shape, np.bool_)
+        re, im = (e.map_to(name, x, out, part) for name in ("real", "imag"))
+        on_axis = e.compare("EQ", re, e.full(0, part), part)
+        sine, cosine = e.unary("sine", re, part), e.unary("cosine", re, part)
+        up = e.unary("exponential_minus_one", im, part)
+        down = e.unary("exponential_minus_one", e.unary("negate", im, part), part)
+        sinh = e.binary("divide", e.binary("subtract", up, down, part), e.full(2, part), part)
+        both = e.binary("add", e.binary("add", up, down, part), e.full(2, part), part)
+        cosh = e.binary("divide", both, e.full(2, part), part)
+        if self.hlo == "sine":
+            parts = e.binary("multiply", sine, cosh, part), e.binary("multiply", cosine, sinh, part)
+            exact = e.full(0, part), parts[1]
+        else:
+            parts = (
+                e.binary("multiply", cosine, cosh, part),
+                e.binary("multiply", e.unary("negate", sine, part), sinh, part),
+            )
+            exact = parts[0], e.full(0, part)
+        exact, general = (e.binary("complex", *p, out) for p in (exact, parts))
+        return [e.select(on_axis, exact, general, flag, out)]
+
+
+class IntegerPow(Elementwise):
+    """x to a constant integer power `y`, by repeated squaring."""
+
+    def has_own_constants(self, params):
+        return params["y"] < 0
+
+    def result_dtype(self, x, *, y):
+        if y < 0 and INT.accepts(x.dtype):
+            raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})")
+        return super().result_dtype(x)
+
+    def lower(self, e, ins, outs, x, *, y):
+        (out,) = outs
+        if y == 0:
+            return [e.full(1, out)]
+        if y == 3:
+            return [e.binary("multiply", e.binary("multiply", x, x, out), x, out)]
+        magnitude = self._power(e, x, -y if y < 0 else y, out)
+        return [e.binary("divide", e.full(1, out), magnitude, out) if y < 0 else magnitude]
+
+    def _power(self, e, x, y, out):
+        result = None
+        while y:
+            if y & 1:
+                result = x if result is None else e.binary("multiply", result, x, out)
+            y >>= 1
+            if y:
+                x = e.binary("multiply", x, x, out)
+        return result
+
+
+def _integer_pow_jvp(t, ans, x, *, y):
+    if y == 0:
+        return zeros_like_aval(typeof(t))
+    if y == 1:
+        return t
+    return mul(t, mul(const_like(x, y), x if y == 2 else integer_pow(x, y - 1)))
+
+
+class Pow(Elementwise):
+    """x to the power y, which may be an integer."""
+
+    def result_dtype(self, x, y):
+        check_kinds(self.name, INEXACT, x)
+        if not INT.accepts(y.dtype):
+            check_same_dtypes(self.name, x, y)
+        return x.dtype
+
+    def lower(self, e, ins, outs, x, y):
+        power = ins[1]
+        if power.dtype != outs[0].dtype:
+            wide = ShapedArray(power.shape, outs[0].dtype)
+            y, power = e.convert(y, power, wide), wide
+        return super().lower(e, [ins[0], power], outs, x, y)
+
+
+def _pow_jvp_base(t, ans, x, y):
+    x, y = (convert_element_type(v, typeof(v).dtype) if typeof(v).weak_type else v for v in (x, y))
+    if not INT.accepts(typeof(y).dtype):
+        one = moving.full(typeof(y).shape, const_like(y, 1))
+        return mul(t, mul(y, pow(x, sub(y, one))))
+    shape = typeof(ans).shape
+    y = convert_element_type(y, typeof(x).dtype)
+    x, y = moving.spread_to_shape(x, shape), moving.spread_to_shape(y, shape)
+    one = const_like(x, 1)
+    at_zero = _at(y, 0, y)
+    zeros = moving.full(shape, const_like(x, 0))
+    safe = select_n(_at(y, 0, y), y, moving.full(shape, one))
+    slope = mul(safe, pow(x, sub(y, moving.full(shape, one))))
+    return mul(t, select_n(at_zero, slope, zeros))
+
+
+def _pow_jvp_power(t, ans, x, y):
+    return mul(t, mul(log(_ones_where_zero(x)), ans))
+
+
+class Extremum(Elementwise):
+    """The larger or smaller; complex numbers compare by their real parts, then their imaginary ones."""
+
+    def __init__(self, name: str, hlo: str, direction: str):
+        super().__init__(name, hlo, ANY, self._share(0), self._share(1))
+        self.direction = direction
+
+    @staticmethod
+    def _share(i):
+        def rule(t, ans, *operands):
+            return mul(t, _balanced(operands[i], ans, operands[1 - i]))
+
+        return rule
+
+    def lower(self, e, ins, outs, x, y):
+        if not COMPLEX.accepts(outs[0].dtype):
+            return super().lower(e, ins, outs, x, y)
+        (out,) = outs
+        x, y = self.spread(e, ins, out, (x, y))
+        part, flag = ShapedArray(out.shape, real_dtype(out.dtype)), ShapedArray(out.shape, np.bool_)
+        re = [e.map_to("real", v, out, part) for v in (x, y)]
+        same, ahead = e.compare("EQ", *re, part), e.compare(self.direction, *re, part)
+        im = [e.map_to("imag", v, out, part) for v in (x, y)]
+        which = e.select(same, e.compare(self.direction, *im, part), ahead, flag, flag)
+        return [e.select(which, x, y, flag, out)]
+
+
+def _balanced(x: Any, ans: Any, other: Any) -> Any:
+    """1 where `x` is the extremum, 1/2 where both are, 0 elsewhere."""
+    return div(_masked(x, ans, 1, 0), _masked(other, ans, 2, 1))
+
+
+def _masked(x: Any, ans: Any, yes: Any, no: Any) -> Any:
+    here, ones = eq(x, ans), full_of(ans, yes)
+    return select_n(here, full_of(ans, no), ones)
+
+
+class Round(Elementwise):
+    """Rounds to an integer, halves away from zero or to even."""
+
+    def lower(self, e, ins, outs, x, *, rounding_method):
+        name = "round_nearest_even" if int(rounding_method) == 1 else "round_nearest_afz"
+        return [e.unary(name, x, outs[0])]
+
+
+class ReducePrecision(LinearElementwise):
+    """Rounds to a float with fewer bits, in the same dtype."""
+
+    def lower(self, e, ins, outs, x, *, exponent_bits, mantissa_bits):
+        return [e.reduce_precision(x, outs[0], exponent_bits, mantissa_bits)]
+
+
+sub_p, mul_p = Sub(), Mul()
+add_p = LinearElementwise("add", "add", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: ct)
+neg_p = LinearElementwise("neg", "negate", NUMBER, lambda ct, x: neg(ct))
+div_p = Bilinear(
+    "div",
+    "divide",
+    NUMBER,
+    (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(mul(neg(t), x), integer_pow(y, -2))),
+    (lambda ct, x, y: div(ct, y), None),
+)
+rem_p = Elementwise(
+    "rem",
+    "remainder",
+    REAL,
+    lambda t, ans, x, y: t,
+    lambda t, ans, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs(div(x, y))))),
+)
+abs_p = Abs("abs", "abs", SIGNED, _abs_jvp)
+sign_p = Sign("sign", "sign", NUMBER, ZERO)
+square_p = Square("square", "chlo.square", NUMBER, lambda t, ans, x: mul(t, mul(const_like(x, 2), x)))
+integer_pow_p = IntegerPow("integer_pow", "", NUMBER, _integer_pow_jvp)
+pow_p = Pow("pow", "power", INEXACT, _pow_jvp_base, _pow_jvp_power)
+max_p, min_p = Extremum("max", "maximum", "GT"), Extremum("min", "minimum", "LT")
+floor_p = Elementwise("floor", "floor", FLOAT, ZERO)
+ceil_p = Elementwise("ceil", "ceil", FLOAT, ZERO)
+round_p = Round("round", "", FLOAT, ZERO)
+nextafter_p = Elementwise("nextafter", "chlo.next_after", FLOAT)
+reduce_precision_p = ReducePrecision("reduce_precision", "", FLOAT, lambda ct, x, **bits: reduce_precision(ct, **bits))
+
+# ---- functions --------------------------------------------------------------------------------------
+
+HIGHEST = AccuracyMode.HIGHEST
+
+
+def _expm1_jvp(t, ans, x, accuracy):
+    return mul(t, exp(x, accuracy=accuracy) if accuracy is HIGHEST else add(ans, one_like(x)))
+
+
+def _logistic_jvp(t, ans, x, accuracy):
+    return mul(t, mul(ans, logistic(neg(x)) if accuracy is HIGHEST else sub(one_like(x), ans)))
+
+
+def _tanh_jvp(t, ans, x, accuracy):
+    if accuracy is not HIGHEST:
+        return mul(add(t, mul(t, ans)), sub(one_like(x), ans))
+    sides = (logistic(mul(const_like(x, k), x), accuracy=accuracy) for k in (2, -2))
+    return mul(t, mul(const_like(x, 4), mul(*sides)))
+
+
+exp_p = Accurate("exp", "exponential", INEXACT, lambda t, ans, x, _: mul(t, ans))
+exp2_p = Exp2("exp2", "exponential", INEXACT, lambda t, ans, x, _: mul(log(const_like(x, 2)), mul(t, ans)))
+expm1_p = Accurate("expm1", "exponential_minus_one", INEXACT, _expm1_jvp)
+log_p = Accurate("log", "log", INEXACT, lambda t, ans, x, _: div(t, x))
+log1p_p = Accurate("log1p", "log_plus_one", INEXACT, lambda t, ans, x, _: div(t, add(x, one_like(x))))
+sqrt_p = Accurate("sqrt", "sqrt", INEXACT, lambda t, ans, x, _: mul(t, div(const_like(x, 0.5), ans)))
+rsqrt_p = Accurate("rsqrt", "rsqrt", INEXACT, lambda t, ans, x, _: mul(t, mul(const_like(x, -0.5), div(ans, x))))
+cbrt_p = Accurate("cbrt", "cbrt", FLOAT, lambda t, ans, x, _: mul(t, mul(const_like(x, 1 / 3), integer_pow(ans, -2))))
+logistic_p = Logistic("logistic", "", INEXACT, _logistic_jvp)
+sin_p = Wave("sin", "sine", INEXACT, lambda t, ans, x, accuracy: mul(t, cos(x, accuracy=accuracy)))
+cos_p = Wave("cos", "cosine", INEXACT, lambda t, ans, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy))))
+tan_p = Accurate("tan", "tan", INEXACT, lambda t, ans, x, _: mul(t, add(const_like(x, 1), square(ans))))
+tanh_p = Accurate("tanh", "tanh", INEXACT, _tanh_jvp)
+sinh_p = Elementwise("sinh", "chlo.sinh", INEXACT, lambda t, ans, x: mul(t, cosh(x)))
+cosh_p = Elementwise("cosh", "chlo.cosh", INEXACT, lambda t, ans, x: mul(t, sinh(x)))
+asin_p = Elementwise("asin", "chlo.asin", INEXACT, lambda t, ans, x: mul(t, rsqrt(sub(const_like(x, 1), square(x)))))
+acos_p = Elementwise(
+    "acos", "chlo.acos", INEXACT, lambda t, ans, x: mul(t, neg(rsqrt(sub(const_like(x, 1), square(x)))))
+)
+atan_p = Elementwise("atan", "chlo.atan", INEXACT, lambda t, ans, x: div(t, add(const_like(x, 1), square(x))))
+asinh_p = Elementwise("asinh", "chlo.asinh", INEXACT, lambda t, ans, x: mul(t, rsqrt(add(square(x), one_like(x)))))
+acosh_p = Elementwise("acosh", "chlo.acosh", INEXACT, lambda t, ans, x: mul(t, rsqrt(sub(square(x), one_like(x)))))
+atanh_p = Elementwise(
+    "atanh",
+    "chlo.atanh",
+    INEXACT,
+    lambda t, ans, x: mul(integer_pow(add(one_like(x), x), -1), div(t, sub(one_like(x), x))),
+)
+atan2_p = Elementwise(
+    "atan2",
+    "atan2",
+    INEXACT,
+    lambda t, ans, x, y: mul(t, div(y, add(square(x), square(y)))),
+    lambda t, ans, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
+)
+erf_p = Elementwise(
+    "erf", "chlo.erf", FLOAT, lambda t, ans, x: mul(const_like(x, 2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
+)
+erfc_p = Elementwise(
+    "erfc", "chlo.erfc", FLOAT, lambda t, ans, x: mul(const_like(x, -2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
+)
+erf_inv_p = Elementwise(
+    "erf_inv", "chlo.erf_inv", FLOAT, lambda t, ans, x: mul(const_like(x, math_sqrt(pi) / 2), mul(t, exp(square(ans))))
+)
+lgamma_p = Elementwise("lgamma", "chlo.lgamma", FLOAT, lambda t, ans, x: mul(t, digamma(x)))
+digamma_p = Elementwise("digamma", "chlo.digamma", FLOAT, lambda t, ans, x: mul(t, polygamma(const_like(x, 1), x)))
+polygamma_p = Elementwise(
+    "polygamma",
+    "chlo.polygamma",
+    FLOAT,
+    lambda *_: _no_order_derivative(),
+    lambda t, ans, m, x: mul(t, polygamma(add(m, const_like(m, 1)), x)),
+)
+
+
+def _no_order_derivative():
+    raise ValueError("polygamma gradient with respect to m is not supported")
+
+
+# ---- complex numbers --------------------------------------------------------------------------------
+
+
+class Part(LinearElementwise):
+    """The real or the imaginary part."""
+
+    result_dtype = Abs.result_dtype
+
+
+_PART = Kinds((np.float32, np.float64))
+
+
+class Conj(LinearElementwise):
+    """The complex conjugate; a real number becomes complex."""
+
+    def result_dtype(self, x, *, input_dtype):
+        check_kinds(self.name, _PART | COMPLEX, x)
+        return np.result_type(x.dtype, np.complex64)
+
+    def lower(self, e, ins, outs, x, *, input_dtype):
+        part = ShapedArray(ins[0].shape, real_dtype(ins[0].dtype))
+        if ins[0].dtype == part.dtype:
+            return [e.binary("complex", x, e.full(0, part), outs[0])]
+        re, im = (e.map_to(n, x, ins[0], part) for n in ("real", "imag"))
+        return [e.binary("complex", re, e.unary("negate", im, part), outs[0])]
+
+
+def _conj_transpose(ct, x, *, input_dtype):
+    return real(ct) if np.issubdtype(input_dtype, np.floating) else conj(ct)
+
+
+class MakeComplex(LinearElementwise):
+    """The complex number with given parts."""
+
+    def result_dtype(self, x, y):
+        check_kinds(self.name, _PART, x, y)
+        check_same_dtypes(self.name, x, y)
+        return np.result_type(x.dtype, np.complex64)
+
+    def alone(self, i, tangent, primals):
+        zero = zeros_like_aval(typeof(primals[1 - i]).to_tangent_aval())
+        return complex(zero, tangent) if i else complex(tangent, zero)
+
+
+real_p = Part("real", "real", COMPLEX, lambda ct, x: complex(ct, moving.full((), const_like(ct, 0))))
+imag_p = Part("imag", "imag", COMPLEX, lambda ct, x: complex(moving.full((), const_like(ct, 0)), neg(ct)))
+conj_p = Conj("conj", "", _PART | COMPLEX, _conj_transpose)
+complex_p = MakeComplex("complex", "complex", _PART, lambda ct, x, y: real(ct), lambda ct, x, y: imag(neg(ct)))
+
+# ---- bits and logic ---------------------------------------------------------------------------------
+
+not_p = Elementwise("not", "not", INT_BOOL, ZERO)
+and_p = Elementwise("and", "and", INT_BOOL, ZERO)
+or_p = Elementwise("or", "or", INT_BOOL, ZERO)
+xor_p = Elementwise("xor", "xor", INT_BOOL, ZERO)
+population_count_p = Elementwise("population_count", "popcnt", INT)
+clz_p = Elementwise("clz", "count_leading_zeros", INT)
+shift_left_p = Elementwise("shift_left", "shift_left", INT, ZERO)
+shift_right_arithmetic_p = Elementwise("shift_right_arithmetic", "shift_right_arithmetic", INT, ZERO)
+shift_right_logical_p = Elementwise("shift_right_logical", "shift_right_logical", INT, ZERO)
+mulhi_p = Elementwise("mulhi", "chlo.mulhi", INT)
+
+# ---- comparison and selection -----------------------------------------------------------------------
+
+
+class Predicate(Elementwise):
+    """An elementwise test: booleans, weak where all operands are."""
+
+    def infer(self, *avals, **params):
+        self.result_dtype(*avals, **params)
+        shape = broadcast_shapes_of_op(self.name, *(a.shape for a in avals))
+        return [ShapedArray(shape, np.bool_, all(a.weak_type for a in avals))]
+
+
+class Compare(Predicate):
+    """A comparison; `direction` is StableHLO's."""
+
+    moves_data = True
+
+    def __init__(self, name: str, direction: str, accepts: Kinds):
+        super().__init__(name, "", accepts, ZERO)
+        self.direction = direction
+
+    def lower(self, e, ins, outs, x, y):
+        x, y = self.spread(e, ins, outs[0], (x, y))
+        return [e.compare(self.direction, x, y, ShapedArray(outs[0].shape, ins[0].dtype))]
+
+
+is_finite_p = Predicate("is_finite", "is_finite", FLOAT, ZERO)
+ORDERED = REAL | BOOL
+EQUATABLE = ANY | Kinds((dtypes.extended,))
+eq_p, ne_p = Compare("eq", "EQ", EQUATABLE), Compare("ne", "NE", EQUATABLE)
+ge_p, gt_p = Compare("ge", "GE", ORDERED), Compare("gt", "GT", ORDERED)
+le_p, lt_p = Compare("le", "LE", ORDERED), Compare("lt", "LT", ORDERED)
+
+
+class SelectN(Primitive):
+    """Picks, element by element, the case that `which` (bool or an integer) numbers."""
+
+    moves_data = True
+    name = "select_n"
+
+    def infer(self, which, *cases):
+        if not cases:
+            raise ValueError("select_n must have at least one case")
+        if any(c.shape != cases[0].shape for c in cases):
+            raise TypeError(f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}].")
+        if any(c.dtype != cases[0].dtype for c in cases):
+            found = ", ".join(c.dtype.name for c in cases)
+            raise TypeError(f"lax.select_n requires arguments to have the same dtypes, got {found}.")
+        if which.dtype != np.bool_ and not dtypes.issubdtype(which.dtype, np.integer):
+            raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}.")
+        if which.dtype == np.bool_ and len(cases) > 2:
+            raise TypeError(f"select with boolean `which` must have at most two cases, got {len(cases)}.")
+        if which.shape and which.shape != cases[0].shape:
+            raise TypeError(
+                "select `which` must be scalar or have the same shape as cases, got `which` shape "
+                f"{which.shape} but case shape {cases[0].shape}."
+            )
+        return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
+
+    def lower(self, e, ins, outs, which, *cases):
+        if len(cases) == 1:
+            return list(cases)
+        return [self._pick(e, which, ins[0], list(cases), outs[0], 0)]
+
+    def _pick(self, e, which, aval, cases, out, offset):
+        if len(cases) == 1:
+            return cases[0]
+        if aval.dtype == np.bool_:
+            return e.select(which, cases[1], cases[0], aval, out)
+        mid = len(cases) // 2
+        flag = ShapedArray(aval.shape, np.bool_)
+        before = e.compare("LT", which, e.full(offset + mid, aval), aval)
+        low = self._pick(e, which, aval, cases[:mid], out, offset)
+        high = self._pick(e, which, aval, cases[mid:], out, offset + mid)
+        return e.select(before, low, high, flag, out)
+
+    def jvp(self, primals, tangents):
+        which, *cases = primals
+        (out,) = self.bind_all(primals, {})
+        moving_cases = tangents[1:]
+        if all(type(t) is Zero for t in moving_cases):
+            return [out], [Zero.from_primal_value(out)]
+        zeros = full_of(out)
+        return [out], self.bind_all([which, *(zeros if type(t) is Zero else t for t in moving_cases)], {})
+
+    def transpose(self, cts, which, *cases):
+        (ct,) = cts
+        if type(ct) is Zero:
+            return [None, *(Zero(c.aval) if is_linear(c) else None for c in cases)]
+        zeros = full_of(ct)
+        flags = typeof(which).dtype == np.bool_
+
+        def part(i):
+            if flags:
+                return select_n(which, *(ct if i == j else zeros for j in range(len(cases))))
+            return select_n(eq(which, const_like(which, i)), zeros, ct)
+
+        return [None, *(part(i) if is_linear(c) else None for i, c in enumerate(cases))]
+
+    def batch(self, axis, operands, dims):
+        (which, *cases), (d, *case_dims) = operands, dims
+        if d is None and len(set(case_dims)) == 1:
+            if typeof(which).ndim == 0:
+                return self.bind_all(operands, {}), [case_dims[0]]
+        elif d is not None and all(c == d for c in case_dims) and typeof(which).ndim > 1:
+            return self.bind_all(operands, {}), [d]
+        single = d is None and typeof(which).ndim == 0
+        which = which if single else moving.axis_to_front(which, d, axis.size)
+        cases = [moving.axis_to_front(c, dim, axis.size) for c, dim in zip(cases, case_dims, strict=True)]
+        if single:
+            return self.bind_all([which, *cases], {}), [0]
+        shape = typeof(cases[0]).shape
+        if typeof(which).shape != shape:
+            which = moving.broadcast_in_dim(which, shape, (0,))
+        return self.bind_all([which, *cases], {}), [0]
+
+
+class Clamp(Primitive):
+    """`x` held between `low` and `high`, each of the shape of `x` or of rank 0."""
+
+    name = "clamp"
+
+    def infer(self, low, x, high):
+        check_same_dtypes_of_clamp(low, x, high)
+        for end, text in ((low, "min"), (high, "max")):
+            if end.shape not in ((), x.shape):
+                raise TypeError(
+                    f"clamp requires {text}.shape == operand.shape or {text}.shape == (), got {text}.shape="
+                    f"{end.shape}, operand.shape={x.shape}."
+                )
+        return [x.update_weak_type(low.weak_type and x.weak_type and high.weak_type)]
+
+    def lower(self, e, ins, outs, low, x, high):
+        (out,) = outs
+        low, high = (
+            n if a.shape == out.shape else spread(e, n, a, out.shape) for n, a in ((low, ins[0]), (high, ins[2]))
+        )
+        return [e.clamp(low, x, high, out)]
+
+    def jvp(self, primals, tangents):
+        low, x, high = primals
+        (out,) = self.bind_all(primals, {})
+        shape = typeof(x).shape
+        wide = lambda t: moving.broadcast_to_shape(t, shape)  # noqa: E731
+        tests = (
+            lambda: bitwise_and(gt(low, x), lt(low, high)),
+            lambda: bitwise_and(gt(x, low), lt(x, high)),
+            lambda: lt(high, x),
+        )
+        terms = [
+            select_n(wide(test()), full_of(x), wide(t))
+            for test, t in zip(tests, tangents, strict=True)
+            if type(t) is not Zero
+        ]
+        return [out], [add_tangents(terms, out)]
+
+    def batch(self, axis, operands, dims):
+        low, x, high = operands
+        if dims[0] is None and dims[2] is None and typeof(low).ndim == 0 and typeof(high).ndim == 0:
+            return self.bind_all(operands, {}), [dims[1]]
+        if dims[0] == dims[1] == dims[2] and typeof(low).shape == typeof(x).shape == typeof(high).shape:
+            return self.bind_all(operands, {}), [dims[1]]
+        fronted = list(operands)
+        for i in (0, 2, 1):
+            if i == 1 or dims[i] is not None or typeof(operands[i]).ndim:
+                fronted[i] = moving.axis_to_front(operands[i], dims[i], axis.size)
+        shape = typeof(fronted[1]).shape
+        for i in (0, 2):
+            have = typeof(fronted[i]).shape
+            if have != shape:
+                fronted[i] = moving.broadcast_in_dim(fronted[i], shape, tuple(range(len(have))))
+        return self.bind_all(fronted, {}), [0]
+
+
+def check_same_dtypes_of_clamp(*avals: ShapedArray) -> None:
+    if len({a.dtype for a in avals}) > 1:
+        found = ", ".join(a.dtype.name for a in avals)
+        raise TypeError(f"lax.clamp requires arguments to have the same dtypes, got {found}.")
+
+
+select_n_p, clamp_p = SelectN(), Clamp()
+fold_as(Folding.SUM, add_p, sub_p)
+fold_as(Folding.PRODUCT, mul_p)
+fold_as(Folding.QUOTIENT, div_p)
+fold_as(Folding.CHOICE, max_p, min_p, lt_p, le_p, gt_p, ge_p, eq_p, ne_p, clamp_p, and_p, or_p, xor_p)
+fold_as(Folding.SELECTION, select_n_p)
+fold_as(Folding.MOVE, neg_p, reduce_precision_p)
+fold_as(Folding.EXACT, abs_p, sign_p, floor_p, ceil_p, square_p)
+fold_as(Folding.PLAIN, exp_p, log_p, sin_p, cos_p, tanh_p, sqrt_p, rsqrt_p, not_p)
+
+
+# ---- the functions of jax.lax -----------------------------------------------------------------------
+
+
+add, sub, div, rem, pow, max, min = map(binary, (add_p, sub_p, div_p, rem_p, pow_p, max_p, min_p))
+neg, abs, sign, square, floor, ceil = map(unary, (neg_p, abs_p, sign_p, square_p, floor_p, ceil_p))
+exp, exp2, expm1, log, log1p = map(accurate, (exp_p, exp2_p, expm1_p, log_p, log1p_p))
+sqrt, rsqrt, cbrt, logistic = map(accurate, (sqrt_p, rsqrt_p, cbrt_p, logistic_p))
+sin, cos, tan, tanh = map(accurate, (sin_p, cos_p, tan_p, tanh_p))
+sinh, cosh, asin, acos, atan = map(unary, (sinh_p, cosh_p, asin_p, acos_p, atan_p))
+asinh, acosh, atanh = map(unary, (asinh_p, acosh_p, atanh_p))
+erf, erfc, erf_inv, lgamma, digamma = map(unary, (erf_p, erfc_p, erf_inv_p, lgamma_p, digamma_p))
+real, imag, is_finite = map(unary, (real_p, imag_p, is_finite_p))
+population_count, clz, bitwise_not = unary(population_count_p), unary(clz_p), unary(not_p, "bitwise_not")
+atan2, complex = binary(atan2_p), binary(complex_p)
+bitwise_and, bitwise_or, bitwise_xor = (binary(p, f"bitwise_{p.name}") for p in (and_p, or_p, xor_p))
+shift_left, shift_right_logical, shift_right_arithmetic = map(
+    binary, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p)
+)
+eq, ne, ge, gt, le, lt = map(binary, (eq_p, ne_p, ge_p, gt_p, le_p, lt_p))
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """x * y; with `out_dtype`, the operands may differ in dtype and are first converted to that."""
+    if out_dtype is None:
+        return mul_p.bind(x, y)
+    return mul_p.bind(x, y, out_dtype=np.dtype(out_dtype))
+
+
+def polygamma(m: Any, x: Any) -> Any:
+    """The derivative of order `m` of `digamma`, at `x`; `m` is a float. There is no derivative by `m`."""
+    return polygamma_p.bind(m, x)
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """The float after `x1` on the way to `x2`."""
+    return nextafter_p.bind(x1, x2)
+
+
+def mulhi(x: Any, y: Any, /) -> Any:
+    """The upper half of the bits of the product of two integers."""
+    check_kinds("mulhi", INT, typeof(x), typeof(y))
+    return mulhi_p.bind(x, y)
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """`x` to the constant integer power `y`."""
+    return integer_pow_p.bind(x, y=y)
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate, complex also for a real `x`."""
+    return conj_p.bind(x, input_dtype=typeof(x).dtype)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Rounds to a float of fewer bits. Raises ValueError for bits that no float has."""
+    exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: exponent_bits must be positive and mantissa_bits non-negative, got "
+            f"{exponent_bits} and {mantissa_bits}"
+        )
+    return reduce_precision_p.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where halves are rounded to."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+    def __str__(self):
+        return str(self.value)
+
+    __repr__ = __str__
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """`x` rounded to an integer, in the same dtype."""
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+
+def reciprocal(x: Any) -> Any:
+    """1 / x."""
+    return integer_pow(x, -1)
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """The elements of `cases[which]`; `which` is boolean (for two cases) or int32."""
+    return select_n_p.bind(which, *cases)
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """`on_true` where `pred`, else `on_false`; no broadcasting but of a scalar `pred`."""
+    return select_n_p.bind(pred, on_false, on_true)
+
+
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """`x` held between `min` and `max`."""
+    return clamp_p.bind(min, x, max)

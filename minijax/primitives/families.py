@@ -1,0 +1,406 @@
+"""Families of operations: base classes that give an op all its rules from a line or two."""
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.base.util import named
+from minijax.hlo.emitter import jaxpr_body
+from minijax.hlo.spell import accuracy_attribute
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.primitive import Linear, Primitive, is_linear
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import moving
+from minijax.primitives.convert import convert_element_type
+from minijax.primitives.zeros import add_tangents, instantiate
+
+Rule = Callable[..., Any]
+
+
+class Kinds(tuple):
+    """The kinds of dtypes that an operation accepts."""
+
+    def __or__(self, other: "Kinds") -> "Kinds":
+        return Kinds((*self, *(k for k in other if k not in self)))
+
+    def accepts(self, dtype: Any) -> bool:
+        return any(dtypes.issubdtype(dtype, kind) for kind in self)
+
+    def __str__(self):
+        return ", ".join(k.__name__.removesuffix("_") for k in self)
+
+
+FLOAT = Kinds((np.floating,))
+COMPLEX = Kinds((np.complexfloating,))
+INT = Kinds((np.integer,))
+BOOL = Kinds((np.bool_,))
+NUMBER = Kinds((np.number,))
+INEXACT = FLOAT | COMPLEX
+ANY = Kinds((np.number, np.bool_))
+INT_BOOL = INT | BOOL
+REAL = INT | FLOAT
+
+
+def scalar_like(x: Any, value: Any) -> np.generic:
+    """A scalar of the dtype of `x`."""
+    return np.asarray(value, typeof(x).dtype)[()]
+
+
+def const_like(x: Any, value: Any) -> Any:
+    """A scalar of the dtype of `x`; a Python one beside a weak scalar, whose results stay weak."""
+    aval = typeof(x)
+    return _scalar(aval, value, aval.weak_type and not aval.shape)
+
+
+literal, alike = scalar_like, const_like
+
+
+def one_like(x: Any) -> Any:
+    """The scalar 1 of the dtype and weak type of `x`."""
+    aval = typeof(x)
+    return _scalar(aval, 1, aval.weak_type)
+
+
+def _scalar(aval: ShapedArray, value: Any, weak: bool) -> Any:
+    if weak:
+        kind = dtypes.scalar_type_of(aval.dtype)
+        if dtypes.scalar_dtype(kind) == aval.dtype:
+            return kind(value)
+    return np.asarray(value, aval.dtype)[()]
+
+
+def full_of(x: Any, value: Any = 0) -> Any:
+    """An array of the type of `x`, its weak type too, with one value everywhere."""
+    aval = typeof(x)
+    return moving.full(aval.shape, scalar_like(x, value), aval.weak_type)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether a value holds complex numbers."""
+    return dtypes.is_complex(typeof(x).dtype)
+
+
+def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
+    """Raises TypeError unless every operand is of one of the kinds."""
+    for i, a in enumerate(avals):
+        if not kinds.accepts(a.dtype):
+            at = f" at position {i}" if len(avals) > 1 else ""
+            raise TypeError(
+                f"{name} does not accept dtype {a.dtype.name}{at}. Accepted dtypes{at} are subtypes of {kinds}."
+            )
+
+
+def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
+    """Raises TypeError unless all dtypes are one."""
+    if any(a.dtype != avals[0].dtype for a in avals[1:]):
+        found = ", ".join(a.dtype.name for a in avals)
+        raise TypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got {found}. "
+            f"(Tip: jnp.{name} is a similar function that does automatic type promotion on inputs)."
+        )
+
+
+def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
+    """The common shape of operands: equal ranks with sizes equal or 1, and rank 0 against anything."""
+    first = shapes[0]
+    if all(s == first for s in shapes[1:]):
+        return first
+    ranked = [s for s in shapes if s]
+    ranks = {len(s) for s in ranked}
+    if len(ranks) > 1:
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
+    out = []
+    for sizes in zip(*ranked, strict=True):
+        found = {d for d in sizes if d != 1}
+        if len(found) > 1:
+            raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.")
+        out.append(found.pop() if found else 1)
+    return tuple(out)
+
+
+class SameShape(Primitive):
+    """Operands broadcast together; one result of the common shape."""
+
+    def __init__(self, name: str, accepts: Kinds):
+        self.name = name
+        self.accepts = accepts
+
+    def __call__(self, *operands: Any) -> Any:
+        return Primitive.bind(self, *operands)
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        if params:
+            # jax's primitives take these; who binds them by hand passes the None that they have.
+            given = params.items()
+            params = {k: v for k, v in given if v is not None or k not in ("accuracy", "out_dtype")}
+        return Primitive.bind(self, *operands, **params)
+
+    def result_dtype(self, *avals: ShapedArray, **params: Any) -> Any:
+        check_kinds(self.name, self.accepts, *avals)
+        check_same_dtypes(self.name, *avals)
+        return avals[0].dtype
+
+    def infer(self, *avals, **params):
+        dtype = self.result_dtype(*avals, **params)
+        shape = broadcast_shapes_of_op(self.name, *(a.shape for a in avals))
+        weak = all(a.weak_type for a in avals)
+        return [ShapedArray(shape, dtype, weak)]
+
+    def spread(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
+        """Operand names, broadcast to the result's shape."""
+        return [
+            x if a.shape == out.shape else e.broadcast_to(x, a, out.shape) for x, a in zip(operands, ins, strict=True)
+        ]
+
+    def batch(self, axis, operands, dims, **params):
+        if len(operands) == 1:
+            return self.bind_all(operands, params), [dims[0]]
+        ranked = [(typeof(x), d) for x, d in zip(operands, dims, strict=True) if typeof(x).ndim]
+        shape, dim = next((a.shape, d) for a, d in ranked if d is not None)
+        if all(a.shape == shape and d == dim for a, d in ranked):
+            return self.bind_all(operands, params), [dim]
+        fronted = [moving.axis_to_front(x, d, 1) if typeof(x).ndim else x for x, d in zip(operands, dims, strict=True)]
+        ndim = max(typeof(x).ndim for x in fronted)
+        ready = [
+            x if d is None or typeof(x).ndim == ndim else moving.append_axes(x, ndim - typeof(x).ndim)
+            for x, d in zip(fronted, dims, strict=True)
+        ]
+        return self.bind_all(ready, params), [0]
+
+
+def spread(e: Any, x: str, aval: ShapedArray, shape: tuple) -> str:
+    """The name of `x` broadcast to `shape`: of rank 0, or with sizes of 1."""
+    axes = range(len(shape)) if aval.shape else ()
+    return e.broadcast_in_dim(x, aval, ShapedArray(shape, aval.dtype), tuple(axes))
+
+
+def emit_nary(e: Any, hlo: str, operands: Sequence[str], ins: Sequence, out: ShapedArray) -> str:
+    """An elementwise StableHLO (or `chlo.`) operation on operands of the result's shape."""
+    if hlo.startswith("chlo."):
+        avals = [ShapedArray(out.shape, a.dtype) for a in ins]
+        return e.chlo(hlo[5:], operands, avals, out)
+    if len(operands) == 2:
+        return e.binary(hlo, *operands, out)
+    if ins[0].dtype == out.dtype:
+        return e.unary(hlo, *operands, out)
+    return e.map_to(hlo, *operands, ins[0], out)
+
+
+def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
+    """Sums a cotangent over the axes along which its operand, of type `aval`, was broadcast."""
+    shape = typeof(ct).shape
+    if shape == aval.shape:
+        return ct
+    if not aval.shape:
+        return moving.sum_axes(ct, tuple(range(len(shape))))
+    axes = tuple(i for i, (have, want) in enumerate(zip(shape, aval.shape, strict=True)) if have != want)
+    return moving.reshape_to(moving.sum_axes(ct, axes), aval.shape)
+
+
+class Elementwise(SameShape):
+    """An elementwise op named `hlo` in StableHLO (or `chlo.x`).
+
+    `jvp` gives, for each operand, the rule (tangent, result, *operands) -> tangent; None: no derivative;
+    ZERO: the derivative is zero.
+    """
+
+    def __init__(self, name: str, hlo: str, accepts: Kinds, *jvp: Rule | None):
+        super().__init__(name, accepts)
+        self.hlo = hlo
+        self.rules = jvp
+
+    def lower(self, e, ins, outs, *operands, **params):
+        return [emit_nary(e, self.hlo, self.spread(e, ins, outs[0], operands), ins, outs[0])]
+
+    def has(self, rule):
+        lacks = rule == "jvp" and getattr(self.jvp, "__func__", None) is Elementwise.jvp and not self.rules
+        return not lacks and super().has(rule)
+
+    def jvp(self, primals, tangents, **params):
+        if not self.rules:
+            super().jvp(primals, tangents)
+        (out,) = self.bind_all(primals, params)
+        if self.rules[0] is ZERO:
+            return [out], [Zero.from_primal_value(out)]
+        terms = [
+            moving.spread_to_shape(rule(t, out, *primals, **params), typeof(out).shape)
+            for rule, t in zip(self.rules, tangents, strict=True)
+            if type(t) is not Zero
+        ]
+        if len(terms) > 1 and not typeof(terms[0]).weak_type:
+            terms = [convert_element_type(t, typeof(t).dtype) if typeof(t).weak_type else t for t in terms]
+        return [out], [add_tangents(terms, out)]
+
+
+class AccuracyMode(enum.Enum):
+    """How exact a function is to be, besides by a `Tolerance`."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """How far the results of a function may be off: absolutely, relatively, or in units in the last place."""
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if atol < 0 or rtol < 0 or ulps < 0:
+            raise ValueError(f"Tolerances must be non-negative, got atol={atol}, rtol={rtol} and ulps={ulps}.")
+        if not (atol or rtol or ulps):
+            raise ValueError("At least one of atol, rtol, or ulps must be set: Tolerance has only zeros.")
+        self.atol, self.rtol, self.ulps = atol, rtol, ulps
+
+
+class Accurate(Elementwise):
+    """A function whose parameter `accuracy` is an `AccuracyMode`, a `Tolerance` or None.
+
+    The rule of its derivative takes the accuracy after the operand.
+    """
+
+    def infer(self, x, *, accuracy=None):
+        return super().infer(x)
+
+    def lower(self, e, ins, outs, x, *, accuracy=None):
+        return [e.unary(self.hlo, x, outs[0], self.exactness(accuracy))]
+
+    def exactness(self, accuracy: Any) -> str:
+        """The attribute of an operation in StableHLO that tells its accuracy."""
+        if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+            return ""
+        if accuracy is AccuracyMode.HIGHEST:
+            return accuracy_attribute("HIGHEST")
+        if isinstance(accuracy, Tolerance):
+            return accuracy_attribute("TOLERANCE", atol=accuracy.atol, rtol=accuracy.rtol, ulps=accuracy.ulps)
+        raise NotImplementedError(f"{self.name}: Accuracy {accuracy} not supported")
+
+    def jvp(self, primals, tangents, *, accuracy=None):
+        out, (x,), (t,) = self.bind(*primals, accuracy=accuracy), primals, tangents
+        if type(t) is Zero:
+            return [out], [Zero.from_primal_value(out)]
+        return [out], [self.rules[0](t, out, x, accuracy)]
+
+    def show_params(self, eqn):
+        return [(name, value) for name, value in eqn.params.items() if value is not None]
+
+
+def ZERO(*_):
+    """The rule of an op whose derivative is zero."""
+
+
+class Defined(Elementwise):
+    """An elementwise op on floats that is lowered as `definition`, a function of arrays of one shape."""
+
+    def __init__(self, name: str, definition: Callable, *jvp: Rule | None):
+        super().__init__(name, "", FLOAT, *jvp)
+        self.define = lambda *xs: [definition(*xs)]
+
+    def lower(self, e, ins, outs, *operands):
+        (out,) = outs
+        operands = self.spread(e, ins, out, operands)
+        return emit(e, self.define, (ShapedArray(out.shape, out.dtype),) * len(ins), operands)
+
+
+class LinearElementwise(Elementwise):
+    """An elementwise op linear in all its operands together; `transposes` are (ct, *operands) -> ct."""
+
+    def __init__(self, name: str, hlo: str, accepts: Kinds, *transposes: Rule):
+        super().__init__(name, hlo, accepts)
+        self.transposes = transposes
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        if all(type(t) is Zero for t in tangents):
+            return [out], [Zero.from_primal_value(out)]
+        if len(tangents) == 1 or all(type(t) is not Zero for t in tangents):
+            return [out], self.bind_all([instantiate(t) for t in tangents], params)
+        i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
+        return [out], [moving.spread_to_shape(self.alone(i, tangents[i], primals), typeof(out).shape)]
+
+    def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:
+        """The result's tangent where operand `i` alone has one."""
+        return tangent
+
+    def transpose(self, cts, *operands, **params):
+        (ct,) = cts
+        if type(ct) is Zero:
+            return [Zero(x.aval) if is_linear(x) else None for x in operands]
+        return [
+            unbroadcast(rule(ct, *operands, **params), x.aval) if is_linear(x) else None
+            for rule, x in zip(self.transposes, operands, strict=True)
+        ]
+
+
+class Bilinear(Elementwise):
+    """An elementwise op linear in each operand: transposed with the other one known."""
+
+    def __init__(self, name: str, hlo: str, accepts: Kinds, jvp: Sequence[Rule], transposes: Sequence[Rule | None]):
+        super().__init__(name, hlo, accepts, *jvp)
+        self.transposes = transposes
+
+    def transpose(self, cts, *operands, **params):
+        (ct,) = cts
+        results: list[Any] = [None] * len(operands)
+        (i,) = (i for i, x in enumerate(operands) if type(x) is Linear)
+        wanted = operands[i].aval
+        results[i] = (
+            Zero(wanted) if type(ct) is Zero else unbroadcast(self.transposes[i](ct, *operands, **params), wanted)
+        )
+        return results
+
+
+# ---- ops that are made of others ---------------------------------------------------------------------
+
+
+@state.traced_cache
+def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
+    with state.set_current_trace(None):
+        info = DebugInfo("jit", fun.__name__)
+        jaxpr, consts = trace_to_jaxpr(lambda *xs: list(fun(*xs, **dict(params))), ins, info)
+    return ClosedJaxpr(jaxpr, consts)
+
+
+def emit(e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any) -> list[str]:
+    """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
+    closed = _traced(fun, tuple(ins), tuple(params.items()))
+    return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+
+
+# ---- functions of jax.lax ---------------------------------------------------------------------------
+
+
+def unary(primitive: Primitive, name: str = "") -> Callable[[Any], Any]:
+    """The function of `jax.lax` that binds a primitive to `x`."""
+    bind = primitive.bind
+
+    def function(x):
+        return bind(x)
+
+    return _of_each(function, primitive, name)
+
+
+def accurate(primitive: Accurate) -> Callable[..., Any]:
+    """The function of `jax.lax` that binds a primitive to `x` with an accuracy."""
+    bind = primitive.bind
+
+    def function(x, *, accuracy=None):
+        return bind(x, accuracy=accuracy)
+
+    return _of_each(function, primitive)
+
+
+def binary(primitive: Primitive, name: str = "") -> Callable[[Any, Any], Any]:
+    """The function of `jax.lax` that binds a primitive to `x` and `y`."""
+    bind = primitive.bind
+
+    def function(x, y):
+        return bind(x, y)
+
+    return _of_each(function, primitive, name)
+
+
+def _of_each(function: Callable, primitive: Primitive, name: str = "") -> Callable:
+    return named(function, name or primitive.name, f"The operation `{primitive.name}` of each element.")

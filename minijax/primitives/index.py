@@ -1,0 +1,231 @@
+"""Slices that start where a value says: reading them, and writing them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dims, dtypes
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import add, lt, select
+from minijax.primitives.families import check_same_dtypes, scalar_like
+from minijax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from minijax.primitives.scatter import gather as gather, gather_p, scatter_p
+from minijax.primitives.shape import SliceAt, check_starts, concatenate, index_in_dim, squeeze
+from minijax.primitives.zeros import instantiate
+from minijax.run.array import Array
+
+_IN_ORDER = dict(indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP)
+
+
+class DynamicSlice(SliceAt):
+    """A window of given sizes at given starts, moved inside if it would stick out."""
+
+    def jvp(self, primals, tangents, *, slice_sizes):
+        params, (t, *_) = dict(slice_sizes=slice_sizes), tangents
+        # As in jax, the tangent comes first.
+        moved = None if type(t) is Zero else self.bind_all([t, *primals[1:]], params)
+        outs = self.bind_all(primals, params)
+        return outs, moved or [Zero(typeof(outs[0]).to_tangent_aval())]
+
+    def transpose(self, cts, x, *starts, slice_sizes):
+        (ct,) = cts
+        nothing = [None] * len(starts)
+        if type(ct) is Zero:
+            return [Zero(x.aval), *nothing]
+        zeros = moving.full(x.aval.shape, scalar_like(ct, 0))
+        return [dynamic_update_slice_p.bind(zeros, ct, *starts), *nothing]
+
+    def batch(self, axis, operands, dims_in, *, slice_sizes):
+        indices, indices_dim = _index_vector(axis, operands[1:], dims_in[1:])
+        every = tuple(range(len(slice_sizes)))
+        return gather_p.batch(
+            axis,
+            [operands[0], indices],
+            [dims_in[0], indices_dim],
+            slice_sizes=slice_sizes,
+            fill_value=None,
+            dimension_numbers=GatherDimensionNumbers(every, (), every),
+            **_IN_ORDER,
+        )
+
+
+class DynamicUpdateSlice(Primitive):
+    """The operand with a window at given starts replaced, moved inside if it would stick out."""
+
+    name = "dynamic_update_slice"
+
+    def infer(self, x, update, *starts):
+        if update.ndim != x.ndim:
+            raise TypeError(f"{self.name}: update shape {update.shape} and operand shape {x.shape} differ in rank")
+        if any(u > n for u, n in zip(update.shape, x.shape, strict=True)):
+            raise TypeError(f"{self.name}: update shape {update.shape} exceeds operand shape {x.shape}")
+        if len(starts) != x.ndim:
+            raise TypeError(f"{self.name}: {len(starts)} starts for an operand of rank {x.ndim}")
+        check_same_dtypes(self.name, x, update)
+        check_starts(self.name, starts)
+        return [ShapedArray(x.shape, x.dtype, all(a.weak_type for a in (x, update, *starts)))]
+
+    def lower(self, e, ins, outs, x, update, *starts):
+        if not starts:
+            return [update]
+        return [e.dynamic_update_slice(x, update, starts, *ins[:2], ins[2:])]
+
+    def jvp(self, primals, tangents):
+        (out,) = self.bind_all(primals, {})
+        if all(type(t) is Zero for t in tangents[:2]):
+            return [out], [Zero(typeof(out).to_tangent_aval())]
+        return [out], self.bind_all([*map(instantiate, tangents[:2]), *primals[2:]], {})
+
+    def transpose(self, cts, x, update, *starts):
+        (ct,) = cts
+        nothing = [None] * len(starts)
+        if type(ct) is Zero:
+            return [*(Zero(v.aval) if is_linear(v) else None for v in (x, update)), *nothing]
+        shape = (update.aval if is_linear(update) else typeof(update)).shape
+        zeros = moving.full(shape, scalar_like(ct, 0))
+        ct_x = self.bind(ct, zeros, *starts) if is_linear(x) else None
+        ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_linear(update) else None
+        return [ct_x, ct_update, *nothing]
+
+    def batch(self, axis, operands, dims_in):
+        (x, update, *starts), (d, update_dim, *start_dims) = operands, dims_in
+        indices, indices_dim = _index_vector(axis, starts, start_dims)
+        every = tuple(range(len(starts)))
+        return scatter_p.batch(
+            axis,
+            [x, indices, update],
+            [d, indices_dim, update_dim],
+            update_jaxpr=None,
+            update_consts=(),
+            dimension_numbers=ScatterDimensionNumbers(every, (), every),
+            **_IN_ORDER,
+        )
+
+
+def _index_vector(axis: Any, starts: Sequence, start_dims: Sequence) -> tuple[Any, int | None]:
+    """The starts as one vector, or as one for each element of the batch axis; and that axis."""
+    if not starts:
+        return np.zeros((0,), np.int32), None
+    if all(d is None for d in start_dims):
+        return concatenate([moving.broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
+    columns = [
+        moving.broadcast_in_dim(i, (axis.size, 1), () if d is None else (0,))
+        for i, d in zip(starts, start_dims, strict=True)
+    ]
+    return concatenate(columns, 1), 0
+
+
+_SURE = 2**30  # below it, an index and its sum with a size fit every dtype of indices
+
+dynamic_slice_p, dynamic_update_slice_p = DynamicSlice(), DynamicUpdateSlice()
+fold_as(Folding.EXACT, dynamic_slice_p)
+fold_as(Folding.PLAIN, dynamic_update_slice_p)
+
+
+def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | Sequence[bool]) -> list:
+    """The starts as scalars, those below zero counted from the end."""
+    shape = typeof(operand).shape
+    if type(start_indices) is not tuple and isinstance(start_indices, Array | np.ndarray):
+        found = typeof(start_indices).shape
+        if len(found) != 1:
+            raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {found}")
+        if isinstance(start_indices, np.ndarray):
+            start_indices = list(start_indices)
+        else:
+            start_indices = [index_in_dim(start_indices, i, keepdims=False) for i in range(found[0])]
+    if len(start_indices) != len(shape):
+        raise ValueError(f"{name}: {len(start_indices)} indices for operand dimensions {shape}")
+    allowed = (allow_negative,) * len(shape) if isinstance(allow_negative, bool) else allow_negative
+    return [_from_front(i, n, a) for i, n, a in zip(start_indices, shape, allowed, strict=True)]
+
+
+def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
+    """An index counted from the front: now if its value is known, else by operations."""
+    if type(i) is int and -_SURE < i < _SURE and size < _SURE:
+        return dtypes.default_int_dtype().type(i + size if i < 0 and allow_negative else i)
+    aval = typeof(i)
+    if not np.issubdtype(aval.dtype, np.integer):
+        return i
+    if isinstance(i, int | np.integer):
+        return np.asarray(i + size if i < 0 and allow_negative else i).astype(aval.dtype)[()]
+    if not allow_negative or np.issubdtype(aval.dtype, np.unsignedinteger):
+        return i
+    # The size wraps round in a dtype too narrow for it, and so does the sum: back again.
+    below = lt(i, scalar_like(i, 0))
+    strong = convert(i, aval.dtype) if aval.weak_type else i
+    return select(below, add(strong, np.asarray(size).astype(aval.dtype)[()]), i)
+
+
+def dynamic_slice(
+    operand: Any,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Any:
+    """Wraps XLA's DynamicSlice: a window of static sizes, moved inside if it would stick out.
+
+    Indices below zero count from the end unless `allow_negative_indices` is False.
+    """
+    starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
+    sizes = dims.canonical_shape(slice_sizes)
+    if len(sizes) != len(starts):
+        raise ValueError(f"dynamic_slice: {len(sizes)} slice_sizes for {len(starts)} axes")
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
+
+
+def dynamic_update_slice(
+    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
+) -> Any:
+    """Wraps XLA's DynamicUpdateSlice: `operand` with a window replaced, moved inside if need be."""
+    starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
+    return dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+def _starts_in_dim(operand: Any, start: Any, axis: int) -> list:
+    """Starts of zero but along one axis."""
+    return [start if i == axis else scalar_like(start, 0) for i in range(typeof(operand).ndim)]
+
+
+def dynamic_slice_in_dim(
+    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Any:
+    """`dynamic_slice` along one axis."""
+    shape = typeof(operand).shape
+    axis = dims.canonical_axis(axis, len(shape))
+    sizes = tuple(slice_size if i == axis else n for i, n in enumerate(shape))
+    starts = _starts_in_dim(operand, start_index, axis)
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(
+    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Any:
+    """One slice along an axis, at an index that may be a traced value."""
+    found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return found if keepdims else squeeze(found, (axis,))
+
+
+def dynamic_update_slice_in_dim(
+    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
+    """`dynamic_update_slice` along one axis."""
+    starts = _starts_in_dim(operand, start_index, dims.canonical_axis(axis, typeof(operand).ndim))
+    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
+    """`operand` with one slice along an axis replaced; `update` may lack that axis."""
+    ndim = typeof(operand).ndim
+    axis = dims.canonical_axis(axis, ndim)
+    if typeof(update).ndim != ndim:
+        if typeof(update).ndim + 1 != ndim:
+            raise TypeError(f"update must have rank {ndim} or {ndim - 1}, got {typeof(update).ndim}")
+        update = moving.expand_dims(update, (axis,))
+    return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)

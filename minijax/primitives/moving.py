@@ -1,0 +1,342 @@
+"""The operations that every rule needs to move axes about: broadcast, reshape, transpose, sum."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import config, dims, dtypes, source
+from minijax.ir import state
+from minijax.ir.primitive import Folding, Linear1, fold_as
+from minijax.ir.trace import CompileTimeTrace, JaxprTrace, JaxprTracer
+from minijax.ir.types import ShapedArray, typeof
+from minijax.primitives.sharding import laid_out
+from minijax.run import transfer
+from minijax.run.array import Array
+
+
+class BroadcastInDim(Linear1):
+    """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
+
+    moves_data = True
+    name = "broadcast_in_dim"
+    in_one_memory = False
+
+    def infer(self, x, *, shape, broadcast_dimensions, sharding):
+        return [ShapedArray(shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
+
+    def lower(self, e, ins, outs, x, *, shape, broadcast_dimensions, sharding):
+        return [e.broadcast_in_dim(x, ins[0], outs[0], broadcast_dimensions)]
+
+    def transposed(self, ct, aval, *, shape, broadcast_dimensions, sharding):
+        unit = tuple(i for i, size in enumerate(aval.shape) if size == 1)
+        kept = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
+        return expand_dims(sum_axes(ct, tuple(i for i in range(len(shape)) if i not in kept)), unit)
+
+    def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
+        x = axis_to_front(operands[0], dims_in[0], axis.size)
+        wider = (0, *(d + 1 for d in broadcast_dimensions))
+        return [broadcast_in_dim(x, (axis.size, *shape), wider)], [0]
+
+    def show_params(self, eqn):
+        found = eqn.params["broadcast_dimensions"]
+        return [("broadcast_dimensions", found)] if found else []
+
+
+class Reshape(Linear1):
+    """The elements in row-major order, after permuting by `dimensions` if given, in another shape."""
+
+    moves_data = True
+    name = "reshape"
+
+    def infer(self, x, *, new_sizes, dimensions, sharding):
+        if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
+            raise TypeError(
+                f"reshape dimensions must be a permutation of operand dimensions, got {dimensions} for shape {x.shape}."
+            )
+        if prod(new_sizes) != x.size:
+            raise TypeError(
+                f"reshape total size must be unchanged, got new_sizes {new_sizes} (size {prod(new_sizes)}) "
+                f"for shape {x.shape} (size {x.size})."
+            )
+        return [ShapedArray(new_sizes, x.dtype, x.weak_type)]
+
+    def lower(self, e, ins, outs, x, *, new_sizes, dimensions, sharding):
+        aval = ins[0]
+        if dimensions is not None:
+            turned = ShapedArray(tuple(aval.shape[i] for i in dimensions), aval.dtype)
+            x, aval = e.transpose(x, aval, turned, dimensions), turned
+        return [e.reshape(x, aval, outs[0])]
+
+    def transposed(self, ct, aval, *, new_sizes, dimensions, sharding):
+        if dimensions is None:
+            return reshape_to(ct, aval.shape)
+        return transpose(reshape_to(ct, tuple(aval.shape[i] for i in dimensions)), inverse(dimensions))
+
+    def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
+        x = move_axis(operands[0], dims_in[0], 0)
+        wider = None if dimensions is None else (0, *(d + 1 for d in dimensions))
+        return [reshape(x, (axis.size, *new_sizes), wider)], [0]
+
+
+class Transpose(Linear1):
+    """Result axis i is operand axis `permutation[i]`."""
+
+    moves_data = True
+    name = "transpose"
+
+    def infer(self, x, *, permutation):
+        if sorted(permutation) != list(range(x.ndim)):
+            raise TypeError(
+                f"transpose permutation isn't a permutation of operand dimensions, got permutation "
+                f"{permutation} for operand shape {x.shape}."
+            )
+        return [ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)]
+
+    def lower(self, e, ins, outs, x, *, permutation):
+        return [e.transpose(x, ins[0], outs[0], permutation)]
+
+    def transposed(self, ct, aval, *, permutation):
+        return transpose(ct, inverse(permutation))
+
+    def batch(self, axis, operands, dims_in, *, permutation):
+        d = dims_in[0]
+        perm = (d, *(i if i < d else i + 1 for i in permutation))
+        return [transpose(operands[0], perm)], [0]
+
+
+_HALVES = frozenset((dtypes.BY_NAME["float16"], dtypes.BY_NAME["bfloat16"]))
+
+
+class ReduceSum(Linear1):
+    """The sum over `axes`."""
+
+    name = "reduce_sum"
+
+    # Not in `infer`, whose results are remembered whatever the options are.
+    def typed(self, avals, params):
+        if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value:
+            raise ValueError(
+                f"reduce_sum on operand {avals[0].str_short()} is not allowed when jax_allow_f16_reductions=False."
+            )
+        return super().typed(avals, params)
+
+    def infer(self, x, *, axes, out_sharding):
+        return [reduced_aval(self.name, x, axes)]
+
+    def lower(self, e, ins, outs, x, *, axes, out_sharding):
+        zero = e.constant(0, ShapedArray((), ins[0].dtype))
+        reducer = "or" if ins[0].dtype == np.bool_ else "add"
+        return e.reduce([x], [zero], ins, outs, axes, reducer)
+
+    def transposed(self, ct, aval, *, axes, out_sharding):
+        if not axes:
+            return ct
+        kept = tuple(i for i in range(aval.ndim) if i not in axes)
+        return broadcast_in_dim(ct, aval.shape, kept)
+
+    def batch(self, axis, operands, dims_in, *, axes, out_sharding):
+        axes, d = batched_axes(axes, dims_in[0])
+        return [self.bind(operands[0], axes=axes, out_sharding=out_sharding)], [d]
+
+
+def reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
+    """The type of a reduction over `axes`, which must be distinct and in bounds."""
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axes' of {name}: {axes}")
+    if not all(0 <= a < x.ndim for a in axes):
+        raise ValueError(f"reduction axes {axes} contains out-of-bounds indices for {x}.")
+    return ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in axes), x.dtype, x.weak_type)
+
+
+def batched_axes(axes: Sequence[int], d: int) -> tuple[tuple[int, ...], int]:
+    """Reduction axes beside a batch axis `d`, and where that axis ends up."""
+    wider = tuple(a if a < d else a + 1 for a in axes)
+    return wider, d - sum(1 for a in wider if a < d)
+
+
+broadcast_in_dim_p = BroadcastInDim()
+reshape_p = Reshape()
+transpose_p = Transpose()
+reduce_sum_p = ReduceSum()
+fold_as(Folding.MOVE, broadcast_in_dim_p, reshape_p, transpose_p)
+fold_as(Folding.PLAIN, reduce_sum_p)
+
+
+def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes `permutation`."""
+    found = [0] * len(permutation)
+    for i, p in enumerate(permutation):
+        found[p] = i
+    return tuple(found)
+
+
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Any:
+    """Wraps XLA's BroadcastInDim: operand axis i becomes axis `broadcast_dimensions[i]` of `shape`.
+
+    Raises TypeError or ValueError if the sizes do not fit.
+    """
+    aval = typeof(operand)
+    shape, axes = dims.canonical_shape(shape), tuple(broadcast_dimensions)
+    found = operand
+    if shape or not isinstance(operand, Array):
+        _check_broadcast(aval, shape, axes)
+        if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
+            found = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
+    return found if out_sharding is None else laid_out("broadcast_in_dim", found, out_sharding)
+
+
+def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
+    if len(axes) != aval.ndim:
+        raise TypeError(
+            f"broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got "
+            f"broadcast_dimensions {axes} for operand ndim {aval.ndim}."
+        )
+    if any(not 0 <= a < len(shape) for a in axes):
+        raise TypeError(
+            f"broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got {axes} for "
+            f"operand ndim {aval.ndim} and shape {shape}."
+        )
+    if any(a >= b for a, b in zip(axes, axes[1:], strict=False)):
+        raise TypeError(f"broadcast_in_dim broadcast_dimensions must be strictly increasing; got {axes}.")
+    for size, a in zip(aval.shape, axes, strict=True):
+        if size not in (1, shape[a]):
+            raise TypeError(
+                "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
+                f"corresponding dimensions in the target broadcast shape; got operand of shape {aval.shape}, "
+                f"target broadcast shape {shape}, broadcast_dimensions {axes}."
+            )
+
+
+def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x`, of rank 0 or of the rank of `shape`, broadcast to it."""
+    have = typeof(x).shape
+    if have == shape:
+        return x
+    return broadcast_in_dim(x, shape, tuple(range(len(shape) - len(have), len(shape))))
+
+
+def spread_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """As `broadcast_to_shape`, for what an elementwise operation broadcasts: without its sizes of 1 first."""
+    have = typeof(x).shape
+    if have == shape:
+        return x
+    kept = tuple(i for i, (n, m) in enumerate(zip(have, shape, strict=False)) if n == m)
+    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in kept)), shape, kept)
+
+
+def recorder() -> JaxprTrace | None:
+    """The trace that writes down what is run now, None if it is run at once."""
+    trace = state.thread.trace
+    while trace is not None and type(trace) is not JaxprTrace:
+        trace = None if type(trace) is CompileTimeTrace else trace.parent
+    return trace
+
+
+def held(x: Any) -> Any:
+    """A host value as an array; while a function is traced, as a constant of the trace."""
+    is_plain = type(x) is np.ndarray and x.dtype.kind != "V"
+    if not is_plain and isinstance(x, Array):
+        return x
+    trace = recorder()
+    if trace is None:
+        return transfer.from_numpy(x) if is_plain else transfer.to_device(x)
+    return JaxprTracer(trace, trace.atom(x), source.here())
+
+
+def full(shape: Sequence[int], value: Any, weak_type: bool = False) -> Any:
+    """An array of one scalar value."""
+    if weak_type:
+        value = value.item() if isinstance(value, np.generic) else value
+    elif not isinstance(value, np.generic) and type(value) in dtypes.python_scalar_dtypes:
+        value = np.asarray(value, dtypes.scalar_dtype(type(value)))[()]
+    if not len(shape):
+        return held(value)
+    return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=None)
+
+
+def reshape(
+    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Any:
+    """Wraps XLA's Reshape; `dimensions`, if given, permutes the operand's axes first.
+
+    Raises TypeError if the number of elements would change.
+    """
+    aval = typeof(operand)
+    sizes = dims.canonical_shape(new_sizes)
+    permute = None
+    if dimensions is not None:
+        permute = tuple(dims.canonical_axis(d, aval.ndim) for d in dimensions)
+        if permute == tuple(range(aval.ndim)):
+            permute = None
+    found = operand
+    if permute is not None or aval.shape != sizes or not sizes or not isinstance(operand, Array):
+        found = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
+    return found if out_sharding is None else laid_out("reshape", found, out_sharding)
+
+
+def reshape_to(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if typeof(x).shape == shape else reshape(x, shape)
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """Wraps XLA's Transpose: result axis i is operand axis `permutation[i]`."""
+    perm = tuple(int(p) for p in permutation)
+    if perm == tuple(range(typeof(operand).ndim)) and isinstance(operand, Array):
+        return operand
+    return transpose_p.bind(operand, permutation=perm)
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """Inserts axes of size 1 at `dimensions` of the result."""
+    if not dimensions:
+        return array
+    aval = typeof(array)
+    ndim = aval.ndim + len(dimensions)
+    at = [dims.canonical_axis(d, ndim) for d in dimensions]
+    if len(set(at)) != len(at):
+        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
+    kept = tuple(i for i in range(ndim) if i not in at)
+    sizes = iter(aval.shape)
+    shape = tuple(1 if i in at else next(sizes) for i in range(ndim))
+    return broadcast_in_dim(array, shape, kept)
+
+
+def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    return reduce_sum_p.bind(x, axes=axes, out_sharding=None) if axes else x
+
+
+def sum_axis(x: Any, axis: int) -> Any:
+    return sum_axes(x, (axis,))
+
+
+def move_axis(x: Any, source: int, destination: int) -> Any:
+    """`x` with one axis moved."""
+    if source == destination:
+        return x
+    order = [i for i in range(typeof(x).ndim) if i != source]
+    order.insert(destination, source)
+    return transpose(x, order)
+
+
+def broadcast_axis(x: Any, size: int, at: int) -> Any:
+    """`x` repeated along a new axis."""
+    shape = typeof(x).shape
+    wanted = (*shape[:at], size, *shape[at:])
+    if isinstance(x, np.ndarray) and x.dtype == dtypes.float0 and recorder() is None:
+        return np.zeros(wanted, dtypes.float0)
+    return broadcast_in_dim(x, wanted, tuple(i for i in range(len(shape) + 1) if i != at))
+
+
+def axis_to_front(x: Any, dim: int | None, size: int) -> Any:
+    """`x` with its batch axis in front; a new one of `size` if it has none."""
+    return broadcast_axis(x, size, 0) if dim is None else move_axis(x, dim, 0)
+
+
+def append_axes(x: Any, count: int) -> Any:
+    """`x` with `count` axes of size 1 appended."""
+    ndim = typeof(x).ndim
+    return expand_dims(x, tuple(range(ndim, ndim + count)))

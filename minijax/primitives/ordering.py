@@ -1,0 +1,171 @@
+"""What holds computations where they are: barriers, sinks and tokens; and `stage`, which holds a value."""
+
+from typing import Any
+
+from minijax.base import dtypes, tree
+from minijax.ir.effects import (
+    Effect,
+    control_flow_allowed_effects,
+    custom_derivatives_allowed_effects,
+    lowerable_effects,
+)
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import Zero, register_value_type, token_type, typeof
+from minijax.primitives.moving import held
+from minijax.primitives.zeros import instantiate
+
+
+class NoDCEEffect(Effect):
+    """Keeps an equation that gives no result."""
+
+
+for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects):
+    _registry.add_type(NoDCEEffect)
+_KEPT = frozenset({NoDCEEffect()})
+
+
+class OptimizationBarrier(Primitive):
+    """The operands; the compiler computes all of them before what uses one."""
+
+    name = "optimization_barrier"
+    in_one_memory = False
+    multiple_results = True
+
+    def infer(self, *avals):
+        return list(avals)
+
+    def lower(self, e, ins, outs, *operands):
+        return e.optimization_barrier(operands, outs)
+
+    def jvp(self, primals, tangents):
+        outs = self.bind(*primals)
+        # Integers have no tangents that a program could hold.
+        kept = [i for i, t in enumerate(tangents) if not _is_float0(t)]
+        pushed = dict(zip(kept, self.bind(*(instantiate(tangents[i]) for i in kept)), strict=True))
+        return outs, [pushed.get(i, Zero(typeof(x).to_tangent_aval())) for i, x in enumerate(outs)]
+
+    def transpose(self, cts, *operands):
+        kept = [i for i, ct in enumerate(cts) if not _is_float0(ct)]
+        pulled = dict(zip(kept, self.bind(*(instantiate(cts[i]) for i in kept)), strict=True))
+        return [pulled.get(i, ct) for i, ct in enumerate(cts)]
+
+    def batch(self, axis, operands, dims):
+        return self.bind(*operands), dims
+
+
+def _is_float0(tangent: Any) -> bool:
+    aval = tangent.aval if type(tangent) is Zero else typeof(tangent)
+    return aval.dtype == dtypes.float0
+
+
+class DCESink(Primitive):
+    """Nothing, for the sake of which its operand is computed."""
+
+    name = "dce_sink"
+    multiple_results = True
+
+    def infer(self, x, *, prevent_mlir_dce):
+        return []
+
+    def effects(self, x, *, prevent_mlir_dce):
+        return _KEPT
+
+    def impl(self, x, **params):
+        return []
+
+    def lower(self, e, ins, outs, x, *, prevent_mlir_dce):
+        if prevent_mlir_dce:
+            layout = [tuple(reversed(range(ins[0].ndim)))]
+            e.custom_call("dce_sink", [x], ins, [], has_side_effect=True, operand_layouts=layout, result_layouts=[])
+        return []
+
+    def jvp(self, primals, tangents, **params):
+        self.bind(*primals, **params)
+        if type(tangents[0]) is not Zero:
+            self.bind(*tangents, **params)
+        return [], []
+
+    def linearize(self, nonzeros, primals, **params):
+        self.bind(*primals, **params)
+        return [], (), lambda *tangents: []
+
+    def batch(self, axis, operands, dims, **params):
+        return [], []
+
+
+class Token:
+    """A token outside of programs: there is nothing in it, but the array that it waits for, if any."""
+
+    def __init__(self, buf: Any):
+        self._buf = buf
+
+    def block_until_ready(self) -> None:
+        """Waits for the array."""
+        if self._buf is not None:
+            self._buf.block_until_ready()
+
+
+register_value_type(Token, lambda token: token_type)
+
+
+class Tokens(Primitive):
+    """A token that is ready when the operands, tokens too, are."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def infer(self, *avals):
+        if any(a is not token_type for a in avals):
+            raise TypeError(f"Arguments to {self.name} must be tokens, got {', '.join(map(str, avals))}")
+        return [token_type]
+
+    def impl(self, *tokens):
+        self.infer(*map(typeof, tokens))
+        return [Token(None)]
+
+    def lower(self, e, ins, outs, *tokens):
+        if self is create_token_p:
+            return [e.create_token()]
+        return [e.after_all(tokens)]
+
+
+class Stage(Primitive):
+    """The value, as an array or as a constant of what is being traced."""
+
+    name = "stage"
+
+    def bind(self, x):
+        typeof(x)
+        return held(x)
+
+
+optimization_barrier_p, dce_sink_p, stage_p = OptimizationBarrier(), DCESink(), Stage()
+create_token_p, after_all_p = Tokens("create_token"), Tokens("after_all")
+
+
+def optimization_barrier(operand: Any, /) -> Any:
+    """A tree of the arrays of `operand`, none of which is used before all are computed."""
+    leaves, treedef = tree.flatten(operand)
+    return treedef.unflatten(optimization_barrier_p.bind(*leaves))
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Keeps a tree of values from being dropped by minijax; by XLA too, if `prevent_mlir_dce`."""
+    for leaf in tree.tree_leaves(val):
+        typeof(leaf)
+        dce_sink_p.bind(leaf, prevent_mlir_dce=prevent_mlir_dce)
+
+
+def create_token(_: Any = None) -> Any:
+    """A token that waits for nothing."""
+    return create_token_p.bind()
+
+
+def after_all(*operands: Any) -> Any:
+    """A token that waits for all the given ones."""
+    return after_all_p.bind(*operands)
+
+
+def stage(x: Any, /) -> Any:
+    """`x` as an array; while a function is traced, as a value of the trace."""
+    return stage_p.bind(x)

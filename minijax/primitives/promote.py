@@ -1,0 +1,174 @@
+"""Operands made to agree: what counts as an array, one dtype, one rank."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache, config, dtypes, errors
+from minijax.ir.types import is_value, offers_array, typeof, unwrapped, value_kinds
+from minijax.primitives.convert import as_type, convert
+from minijax.primitives.shape import broadcast_shapes, broadcast_to_rank
+from minijax.run.array import Array
+
+GUIDE = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
+
+
+def check_arraylike(name: str, *args: Any) -> None:
+    """Raises TypeError unless every argument is an array, a tracer or a scalar."""
+    for i, x in enumerate(args):
+        if type(x) not in value_kinds and not is_value(x) and not offers_array(x):
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.")
+
+
+def check_out(name: str, out: None) -> None:
+    """Raises NotImplementedError if an array to write to was given: there is none that could be written."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+
+
+def arrays(name: str, *args: Any) -> list:
+    """The arguments, checked, those with `__jax_array__` turned into what it gives."""
+    for x in args:
+        if type(x) not in value_kinds:
+            check_arraylike(name, *args)
+            return [unwrapped(x) for x in args]
+    return list(args)
+
+
+def check_no_float0(name: str, *args: Any) -> None:
+    """Raises TypeError for float0, the type of derivatives with respect to integers."""
+    if any(typeof(x).dtype == dtypes.float0 for x in args):
+        raise TypeError(
+            f"Called {name} with a float0 array. float0s do not support any operations by design because "
+            "they are not compatible with non-trivial vector spaces. No implicit dtype conversion is done. "
+            "You can use np.zeros_like(arr, dtype=float) to cast a float0 array to a regular zeros array."
+        )
+
+
+def promote_dtypes(*args: Any) -> list:
+    """The arguments with the one dtype (and weakness) that they promote to."""
+    if len(args) == 1:
+        return list(args)
+    dtype, weak = dtypes.promote(*map(dtypes.typed, args))
+    return [as_type(x, dtype, weak) for x in args]
+
+
+def _promote_to(to: Callable[[Any], Any], args: Sequence) -> list:
+    dtype, weak = dtypes.promote(*map(dtypes.typed, args))
+    wanted = to(dtype)
+    return [as_type(x, wanted, weak and dtype != np.bool_) for x in args]
+
+
+def promote_dtypes_numeric(*args: Any) -> list:
+    """As `promote_dtypes`, with bool becoming int32."""
+    return _promote_to(dtypes.to_numeric_dtype, args)
+
+
+def promote_dtypes_inexact(*args: Any) -> list:
+    """As `promote_dtypes`, with integers and bool becoming floating."""
+    return _promote_to(dtypes.to_inexact_dtype, args)
+
+
+def promote_shapes(name: str, *args: Any) -> list:
+    """The arguments with one rank, those of rank 0 left alone; the operation broadcasts sizes of 1."""
+    shapes = [typeof(x).shape for x in args]
+    if len({len(s) for s in shapes if s}) < 2:
+        return list(args)
+    check_ranks(name, shapes)
+    rank = len(broadcast_shapes(*shapes))
+    return [broadcast_to_rank(x, rank) for x in args]
+
+
+def check_ranks(name: str, shapes: Sequence) -> None:
+    """Warns of, or raises ValueError for, shapes of several ranks above 0, as the configuration says."""
+    mode = config.state().numpy_rank_promotion
+    if mode == "allow" or len({len(s) for s in shapes if s}) < 2:
+        return
+    listed = " ".join(map(str, shapes))
+    if mode == "raise":
+        raise ValueError(
+            f"Operands could not be broadcast together for {name} on shapes {listed} and with the config "
+            f"option jax_numpy_rank_promotion='raise'. For more information, see {GUIDE}."
+        )
+    errors.warn(
+        f"Following NumPy automatic rank promotion for {name} on shapes {listed}. Set the "
+        f"jax_numpy_rank_promotion config option to 'allow' to disable this warning; for more information, "
+        f"see {GUIDE}."
+    )
+
+
+_plans = cache.BoundedDict(16384)  # what became of operands of these types: None, or their dtype and weakness
+
+
+def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
+    """What the plan for these operands depends on; None if one is not an array, a tracer or a scalar."""
+    key = [config.state(), promote]
+    for x in args:
+        kind = type(x)
+        if kind in dtypes.python_scalar_dtypes:
+            if kind is int and x.bit_length() > 31:
+                return None
+            key.append(kind)
+        elif isinstance(x, Array):
+            key.append(x.aval)
+        else:
+            return None
+    return tuple(key)
+
+
+def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
+    key = _plan_key(promote, args)
+    plan = _plans.get(key)
+    if plan is not None:
+        return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
+    if key is None:
+        return _made_to_agree(name, promote, args)
+    operands = _made_to_agree(name, promote, args)
+    avals = [typeof(x) for x in operands]
+    one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
+    if one_rank and config.state() is key[0]:
+        pairs = zip(args, operands, avals, strict=True)
+        _plans[key] = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
+    return operands
+
+
+def _made_to_agree(name, promote, args):
+    args = arrays(name, *args)
+    check_no_float0(name, *args)
+    try:
+        args = promote(*args)
+    except ValueError as error:
+        if isinstance(error, dtypes.TypePromotionError):
+            raise
+        found = ", ".join(str(typeof(x).dtype) for x in args)
+        raise TypeError(f"{name} does not accept dtypes {found}.") from None
+    return promote_shapes(name, *args)
+
+
+def promote_args(name: str, *args: Any) -> list:
+    """Arguments of one dtype and rank. Raises TypeError for what is no array."""
+    return _agreeing(name, promote_dtypes, args)
+
+
+def promote_args_numeric(name: str, *args: Any) -> list:
+    """As `promote_args`, with bool becoming int32."""
+    return _agreeing(name, promote_dtypes_numeric, args)
+
+
+def promote_args_inexact(name: str, *args: Any) -> list:
+    """As `promote_args`, with integers and bool becoming floating."""
+    return _agreeing(name, promote_dtypes_inexact, args)
+
+
+def kind_of(x: Any) -> type:
+    """The Python scalar type (bool, int, float, complex) of the elements of `x`."""
+    return dtypes.scalar_type_of(typeof(x).dtype)
+
+
+def is_unsigned(x: Any) -> bool:
+    return dtypes.issubdtype(typeof(x).dtype, np.unsignedinteger)
+
+
+def is_inexact(x: Any) -> bool:
+    return dtypes.is_inexact(typeof(x).dtype)

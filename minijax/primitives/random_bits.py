@@ -1,0 +1,228 @@
+"""Random bits: the Threefry-2x32 hash, and the generators that XLA has."""
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dims, dtypes
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import moving
+from minijax.primitives.families import INT, SameShape, broadcast_shapes_of_op, spread
+from minijax.primitives.index import dynamic_update_slice
+from minijax.primitives.shape import concatenate, slice, slice_in_dim, split, squeeze
+from minijax.primitives.sharding import laid_out
+
+_U32, _I32 = np.dtype(np.uint32), np.dtype(np.int32)
+_UNIT, _COUNT, _TURNS = ShapedArray((), _U32), ShapedArray((), _I32), ShapedArray((4,), _U32)
+_ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
+_PARITY = 0x1BD11BDA
+_ROUNDS = 5
+
+
+class Threefry2x32(SameShape):
+    """Hashes pairs of words by pairs of key words; the four operands broadcast together."""
+
+    multiple_results = True
+
+    def infer(self, *avals):
+        if any(a.dtype != _U32 for a in avals):
+            raise TypeError(f"threefry2x32: operands must be uint32, got {', '.join(map(str, avals))}")
+        out = ShapedArray(broadcast_shapes_of_op(self.name, *(a.shape for a in avals)), _U32)
+        return [out, out]
+
+    def lower(self, e, ins, outs, *operands):
+        # A loop compiles faster, and CPUs run it as fast; elsewhere the rounds are written out.
+        build = _looped if e.platform == "cpu" else _unrolled
+        return e.call_shared(self.name, "rounds", operands, ins, outs, lambda *xs: build(e, ins, outs[0], *xs))
+
+    def jvp(self, primals, tangents):
+        results = self.bind(*primals)
+        return results, [Zero(typeof(r).to_tangent_aval()) for r in results]
+
+    def batch(self, axis, operands, dims):
+        results, (d,) = super().batch(axis, operands, dims)
+        return results, [d, d]
+
+
+def _begun(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> tuple:
+    """The words with the key added, the three words of the key, and the type of each of those."""
+    key = ShapedArray(broadcast_shapes_of_op("threefry2x32", ins[0].shape, ins[1].shape), _U32)
+    both = [_spread(e, k, a, key) for k, a in zip((key0, key1), ins, strict=False)]
+    third = e.binary("xor", e.binary("xor", *both, key), e.full(_PARITY, key), key)
+    x0 = e.binary("add", _spread(e, x0, ins[2], out), _spread(e, key0, ins[0], out), out)
+    x1 = e.binary("add", _spread(e, x1, ins[3], out), _spread(e, key1, ins[1], out), out)
+    return x0, x1, [both[1], third, both[0]], key
+
+
+def _spread(e: Any, x: str, aval: ShapedArray, out: ShapedArray) -> str:
+    return x if aval.shape == out.shape else spread(e, x, aval, out.shape)
+
+
+def _unrolled(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> list[str]:
+    x0, x1, keys, key = _begun(e, ins, out, key0, key1, x0, x1)
+    for i in range(_ROUNDS):
+        for turn in _ROTATIONS[i % 2]:
+            x0 = e.binary("add", x0, x1, out)
+            left = e.binary("shift_left", x1, e.full(turn, out), out)
+            right = e.binary("shift_right_logical", x1, e.full(32 - turn, out), out)
+            x1 = e.binary("xor", x0, e.binary("or", left, right, out), out)
+        x0 = e.binary("add", x0, _spread(e, keys[i % 3], key, out), out)
+        x1 = e.binary("add", x1, _spread(e, keys[(i + 1) % 3], key, out), out)
+        x1 = e.binary("add", x1, e.full(i + 1, out), out)
+    return [x0, x1]
+
+
+def _looped(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> list[str]:
+    turns = [e.constant(np.array(r, _U32), _TURNS) for r in _ROTATIONS]
+    x0, x1, keys, key = _begun(e, ins, out, key0, key1, x0, x1)
+    step, count = e.constant(0, _COUNT), e.constant(0, _COUNT)
+    state = [_COUNT, out, out, key, key, key, _TURNS, _TURNS]
+
+    def more(count, *_):
+        return [e.compare("LT", count, e.constant(_ROUNDS, _COUNT), _COUNT)]
+
+    def body(count, *values):
+        results = e.call_shared("closed_call", "threefry", values, state, state, round_)
+        return [e.binary("add", count, e.constant(1, _COUNT), _COUNT), *results]
+
+    def round_(i, x0, x1, a, b, c, now, then):
+        following = e.binary("add", i, e.constant(1, _COUNT), _COUNT)
+        for r in range(4):
+            one = ShapedArray((1,), _U32)
+            turn = e.reshape(e.slice(now, _TURNS, one, (r,), (r + 1,)), one, _UNIT)
+            x0 = e.binary("add", x0, x1, out)
+            left = e.binary("shift_left", x1, _spread(e, turn, _UNIT, out), out)
+            back = e.binary("subtract", e.constant(32, _UNIT), turn, _UNIT)
+            right = e.binary("shift_right_logical", x1, _spread(e, back, _UNIT, out), out)
+            x1 = e.binary("xor", x0, e.binary("or", left, right, out), out)
+        x0 = e.binary("add", x0, _spread(e, a, key, out), out)
+        x1 = e.binary("add", x1, _spread(e, b, key, out), out)
+        word = e.convert(e.binary("add", i, e.constant(1, _COUNT), _COUNT), _COUNT, _UNIT)
+        x1 = e.binary("add", x1, _spread(e, word, _UNIT, out), out)
+        return [following, x0, x1, b, c, a, then, now]
+
+    inits = [count, step, x0, x1, *keys, *turns]
+    return e.while_(inits, [_COUNT, *state], more, body)[2:4]
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """The generators of `rng_bit_generator`."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+    def __str__(self):
+        return self.name
+
+
+class RngBitGenerator(Primitive):
+    """A new key, and random bits."""
+
+    name = "rng_bit_generator"
+    multiple_results = True
+
+    def infer(self, key, *, shape, dtype, algorithm, out_sharding):
+        if dtype not in (np.uint8, np.uint16, np.uint32, np.uint64):
+            raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}")
+        return [key.strip_weak_type(), ShapedArray(shape, dtype)]
+
+    def lower(self, e, ins, outs, key, *, shape, dtype, algorithm, out_sharding):
+        name = algorithm.name.removeprefix("RNG_")
+        (aval,), halves = ins, _halves(ins[0])
+        if aval.dtype == np.uint64 and aval.shape == (2,):
+            return e.rng_bit_generator(key, aval, outs[1], name)
+        wide = ShapedArray((2,), np.dtype(np.uint64))
+        state = e.bitcast_convert(e.reshape(key, aval, halves), halves, wide)
+        state, bits = e.rng_bit_generator(state, wide, outs[1], name)
+        return [e.reshape(e.bitcast_convert(state, wide, halves), halves, aval), bits]
+
+    def jvp(self, primals, tangents, **params):
+        results = self.bind(*primals, **params)
+        return results, [Zero(typeof(r).to_tangent_aval()) for r in results]
+
+    def batch(self, axis, operands, dims, *, shape, **params):
+        keys = moving.move_axis(operands[0], dims[0], 0)
+        # One key draws for all, and only the first key moves on: as in jax.
+        first = squeeze(slice_in_dim(keys, 0, 1), (0,))
+        key, bits = self.bind(first, shape=(axis.size, *shape), **params)
+        start = [np.int32(0)] * typeof(keys).ndim
+        return [dynamic_update_slice(keys, moving.expand_dims(key, (0,)), start), bits], [0, 0]
+
+
+def _halves(key: ShapedArray) -> ShapedArray:
+    """The type of a key of four words as two rows. Raises TypeError for any other key."""
+    if key.shape != (4,) or key.dtype != _U32:
+        raise TypeError(f"rng_bit_generator: key must be uint32[4] or uint64[2], got {key.str_short(True)}")
+    return ShapedArray((2, 2), _U32)
+
+
+class RngUniform(Primitive):
+    """Uniform numbers of XLA's own stateful generator."""
+
+    name = "rng_uniform"
+
+    def infer(self, a, b, *, shape):
+        if a.dtype != b.dtype:
+            raise ValueError(f"rng_uniform: the bounds must have one dtype, got {a.dtype} and {b.dtype}.")
+        if a.shape or b.shape:
+            raise ValueError(f"rng_uniform: the bounds must be scalars, got shapes {a.shape} and {b.shape}.")
+        return [ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)]
+
+    def lower(self, e, ins, outs, a, b, *, shape):
+        # For other dtypes XLA ends the process.
+        if (
+            not dtypes.is_inexact(ins[0].dtype)
+            and dtypes.itemsize_bits(ins[0].dtype) < 32
+            or (ins[0].dtype.name.startswith(("complex", "float8", "float4", "float6")))
+        ):
+            raise TypeError(f"rng_uniform: unsupported dtype {ins[0].dtype.name}")
+        return [e.rng_uniform(a, b, ins[0], outs[0])]
+
+
+threefry2x32_p = Threefry2x32("threefry2x32", INT)
+rng_bit_generator_p = RngBitGenerator()
+rng_uniform_p = RngUniform()
+
+
+def threefry_2x32(keypair: Any, count: Any) -> Any:
+    """Hashes an array of uint32 words by a key of two words; the result has the shape of `count`."""
+    if isinstance(keypair, (tuple, list)):
+        key0, key1 = keypair
+    else:
+        key0, key1 = (squeeze(slice_in_dim(keypair, i, i + 1), (0,)) for i in range(2))
+    aval = typeof(count)
+    found = [typeof(x).dtype.name for x in (key0, key1, count)]
+    if found != ["uint32"] * 3:
+        raise TypeError(f"threefry_2x32: arguments must be uint32, got {', '.join(found)}")
+    flat = count if aval.ndim == 1 else moving.reshape(count, (aval.size,))
+    if aval.size % 2:
+        flat = concatenate([flat, np.zeros(1, np.uint32)], 0)
+    half = (aval.size + 1) // 2
+    words = concatenate(threefry2x32_p.bind(key0, key1, *split(flat, (half, half))), 0)
+    if aval.size % 2:
+        words = slice(words, (0,), (aval.size,))
+    return words if aval.ndim == 1 else moving.reshape(words, aval.shape)
+
+
+def rng_bit_generator(
+    key: Any,
+    shape: Sequence[int],
+    dtype: Any = np.uint32,
+    algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
+) -> tuple:
+    """A new key and random bits of XLA's generator, which differ between platforms and versions."""
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
+    params = dict(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
+    new_key, bits = rng_bit_generator_p.bind(key, algorithm=RandomAlgorithm(int(algorithm)), **params)
+    return new_key, laid_out("rng_bit_generator", bits, out_sharding)
+
+
+def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+    """Numbers from `a` up to `b` of XLA's stateful generator: for tests, as calls cannot be repeated."""
+    return rng_uniform_p.bind(a, b, shape=dims.canonical_shape(shape))

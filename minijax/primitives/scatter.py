@@ -1,0 +1,493 @@
+"""Gather and the scatters; each is the other's transpose, so they stand together."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.base import cache, dims, dtypes
+from minijax.base.util import named
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.jaxpr import DebugInfo, Jaxpr
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.trace import Tracer, trace_to_jaxpr
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import elementwise, moving
+from minijax.primitives.elementwise import add, div, eq, mul, neg, select
+from minijax.primitives.families import check_same_dtypes, full_of, scalar_like
+from minijax.primitives.indexing import (
+    CLIP,
+    FILL_OR_DROP,
+    ONE_HOT,
+    PROMISE_IN_BOUNDS,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    check_axes,
+    check_batching,
+    check_scatter,
+    check_slices,
+    check_vector,
+    gather_numbers,
+    index_bounds,
+    scatter_numbers,
+    window_sizes,
+)
+from minijax.primitives.shape import full, iota, shifted
+from minijax.primitives.zeros import add_tangents, instantiate, zeros_like_aval
+
+_INT32, _BOOL = np.dtype(np.int32), np.dtype(bool)
+_Mode = str | GatherScatterMode | None
+
+# ---- gather -----------------------------------------------------------------------------------------
+
+
+class Gather(Primitive):
+    """Slices of the operand at the places that index vectors name, side by side."""
+
+    moves_data = True
+    name = "gather"
+
+    def infer(self, x, indices, *, dimension_numbers, slice_sizes, **how):
+        numbers, rank = dimension_numbers, x.ndim
+        check_vector("gather", "start_index_map", numbers.start_index_map, indices, rank)
+        batch_rank = indices.ndim - 1
+        out_rank = len(numbers.offset_dims) + batch_rank
+        check_axes("gather", "offset_dims", [d for d in numbers.offset_dims if 0 <= d < out_rank], out_rank)
+        for i, d in enumerate(numbers.offset_dims):
+            if not 0 <= d < out_rank:
+                raise TypeError(f"gather: offset dimension {d} at {i} is out of bounds for rank {out_rank}")
+        check_axes("gather", "collapsed_slice_dims", numbers.collapsed_slice_dims, rank)
+        names = ("collapsed_slice_dims", "start_index_map", "start_indices_batching_dims")
+        check_batching("gather", names, numbers, x, indices)
+        check_slices(numbers, slice_sizes, x, indices)
+        dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+        windows = iter(s for i, s in enumerate(slice_sizes) if i not in dropped)
+        batches = iter(indices.shape[:-1])
+        shape = tuple(next(windows if i in numbers.offset_dims else batches) for i in range(out_rank))
+        return [ShapedArray(shape, x.dtype, x.weak_type)]
+
+    def lower(self, e, ins, outs, x, indices, *, mode, fill_value, unique_indices, **how):
+        assert mode is not ONE_HOT, mode
+        if 0 in outs[0].shape:
+            return [e.full(0, outs[0])]
+        if mode is not FILL_OR_DROP:
+            return [self._emit(e, ins, outs, x, indices, **how)]
+        numbers, (out,) = how["dimension_numbers"], outs
+        bounds = index_bounds(numbers.start_index_map, how["slice_sizes"], ins[0])
+        wide = ShapedArray(ins[1].shape, np.int64 if max(bounds, default=0) > np.iinfo(np.int32).max else _INT32)
+        if wide.dtype != ins[1].dtype:
+            indices = e.convert(indices, ins[1], wide)
+        inside = _inside(e, indices, wide, bounds)
+        found = self._emit(e, [ins[0], wide], outs, x, indices, **how)
+        batch_axes = tuple(i for i in range(out.ndim) if i not in numbers.offset_dims)
+        flags = ShapedArray(out.shape, _BOOL)
+        inside = e.broadcast_in_dim(inside, ShapedArray(wide.shape[:-1], _BOOL), flags, batch_axes)
+        return [e.select(inside, found, e.full(fill_value, out), flags, out)]
+
+    def _emit(self, e, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted):
+        return e.gather(x, indices, *ins, outs[0], slice_sizes=slice_sizes,
+                        indices_are_sorted=indices_are_sorted, **dimension_numbers._asdict())  # fmt: skip
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        t = tangents[0]
+        if type(t) is Zero:
+            return [out], [Zero.from_primal_value(out)]
+        fill = 0 if params["mode"] is FILL_OR_DROP else params["fill_value"]
+        return [out], self.bind_all([t, primals[1]], {**params, "fill_value": fill})
+
+    def transpose(self, cts, x, indices, *, dimension_numbers, indices_are_sorted, unique_indices, mode, **how):
+        (ct,) = cts
+        if type(ct) is Zero:
+            return [Zero(x.aval), None]
+        flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
+        zeros = zeros_like_aval(x.aval)
+        numbers = scatter_numbers(dimension_numbers)
+        return [scatter_add_p.write(zeros, indices, ct, numbers, in_transpose=True, **flags), None]
+
+    def batch(self, axis, operands, dims_in, *, dimension_numbers, slice_sizes, **how):
+        (x, indices), (d, indices_dim), numbers = operands, dims_in, dimension_numbers
+        params = dict(how, dimension_numbers=numbers, slice_sizes=slice_sizes)
+        if d is not None:
+            x = moving.move_axis(x, d, 0)
+            numbers = numbers._replace(
+                offset_dims=shifted(numbers.offset_dims),
+                collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
+                start_index_map=shifted(numbers.start_index_map),
+                operand_batching_dims=shifted(numbers.operand_batching_dims),
+            )
+        if indices_dim is None:
+            params["slice_sizes"] = (axis.size, *slice_sizes)
+            params["dimension_numbers"] = numbers._replace(offset_dims=(0, *numbers.offset_dims))
+            return self.bind_all([x, indices], params), [0]
+        indices = moving.move_axis(indices, indices_dim, 0)
+        of_indices = shifted(numbers.start_indices_batching_dims)
+        if d is None:
+            params.update(indices_are_sorted=False, unique_indices=False)
+            numbers = numbers._replace(offset_dims=shifted(numbers.offset_dims), start_indices_batching_dims=of_indices)
+        else:
+            params["slice_sizes"] = (min(axis.size, 1), *slice_sizes)
+            numbers = numbers._replace(
+                operand_batching_dims=(0, *numbers.operand_batching_dims), start_indices_batching_dims=(0, *of_indices)
+            )
+        params["dimension_numbers"] = numbers
+        return self.bind_all([x, indices], params), [0]
+
+
+def _each(e: Any, bounds: Sequence[int], aval: ShapedArray) -> str:
+    """The bounds for each index vector."""
+    row = ShapedArray((len(bounds),), aval.dtype)
+    most = e.constant(np.asarray(bounds, aval.dtype), row)
+    return most if row.shape == aval.shape else e.broadcast_in_dim(most, row, aval, (aval.ndim - 1,))
+
+
+def _inside(e: Any, indices: str, aval: ShapedArray, bounds: Sequence[int]) -> str:
+    """Whether each index vector is between 0 and the bounds."""
+    flags, zeros = ShapedArray(aval.shape, _BOOL), e.full(0, aval)
+    above = e.compare("GE", indices, zeros, aval)
+    both = e.binary("and", above, e.compare("LE", indices, _each(e, bounds, aval), aval), flags)
+    start = e.constant(True, ShapedArray((), _BOOL))
+    return e.reduce([both], [start], [flags], [ShapedArray(aval.shape[:-1], _BOOL)], (aval.ndim - 1,), "and")[0]
+
+
+gather_p = Gather()
+fold_as(Folding.EXACT, gather_p)
+
+
+def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+           slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
+           mode: _Mode = None, fill_value: Any = None) -> Any:  # fmt: skip
+    """Wraps XLA's Gather; without a mode the indices are promised to be in bounds.
+
+    `fill_value` is for the mode "fill": by default NaN, the lowest signed or highest unsigned integer, True.
+    """
+    mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    fill_value = _fill_value(typeof(operand).dtype, fill_value) if mode is FILL_OR_DROP else None
+    return gather_p.bind(
+        operand,
+        start_indices,
+        dimension_numbers=GatherDimensionNumbers(*map(_axes, dimension_numbers)),
+        slice_sizes=dims.canonical_shape(slice_sizes),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=mode,
+        fill_value=fill_value,
+    )
+
+
+def _axes(axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(map(int, axes))
+
+
+def _fill_value(dtype: Any, given: Any) -> Any:
+    if given is not None:
+        if isinstance(given, Tracer):
+            raise TypeError("gather: fill_value must be a constant, got a traced value")
+        return given.item() if hasattr(given, "item") else given
+    if dtypes.is_extended(dtype):
+        return np.iinfo(np.uint32).max
+    if dtypes.is_inexact(dtype):
+        return float("nan")
+    if np.issubdtype(dtype, np.bool_):
+        return True
+    bounds = dtypes.iinfo(dtype)
+    return int(bounds.min if dtypes.issubdtype(dtype, np.signedinteger) else bounds.max)
+
+
+# ---- scatter ----------------------------------------------------------------------------------------
+
+
+class Scatter(Primitive):
+    """Updates written into windows of the operand, at the places that index vectors name.
+
+    `combine` makes one element of the old and the new one; None: the new one, or what `update_jaxpr` says.
+    """
+
+    in_one_memory = False
+
+    def __init__(self, name: str, combine: Callable | None = None):
+        self.name = name
+        self.combine = combine
+
+    def infer(self, x, indices, updates, *, dimension_numbers, **how):
+        check_same_dtypes("scatter", x, updates)
+        check_scatter(x, indices, updates, dimension_numbers)
+        return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
+
+    def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
+        return [self.emit(e, ins, outs, x, _clipped(e, indices, ins, mode, dimension_numbers), updates,
+                          dimension_numbers, _reducer(e, update_jaxpr), **how)]  # fmt: skip
+
+    def emit(self, e: Any, ins: Sequence, outs: Sequence, x: str, indices: str, updates: str,
+             numbers: ScatterDimensionNumbers, reducer: Any, *, indices_are_sorted: bool,
+             unique_indices: bool, update_consts: tuple = ()) -> str:  # fmt: skip
+        """The scatter itself, of indices that are in bounds or may be dropped."""
+        window, dropped, index_map, of_operand, of_indices = numbers
+        return e.scatter(
+            [x], indices, [updates], ins[:1], ins[1], ins[2:], reducer, update_window_dims=window,
+            inserted_window_dims=dropped, scatter_dims_to_operand_dims=index_map,
+            input_batching_dims=of_operand,
+            scatter_indices_batching_dims=of_indices, indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+        )[0]  # fmt: skip
+
+    def write(self, x: Any, indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+              indices_are_sorted: bool = False, unique_indices: bool = False,
+              mode: _Mode = None, in_transpose: bool = False) -> Any:  # fmt: skip
+        """Binds the primitive."""
+        jaxpr = None
+        if self.combine is not None:
+            jaxpr = _update_jaxpr(self.combine, typeof(x).dtype, in_transpose)
+        numbers = ScatterDimensionNumbers(*map(_axes, dimension_numbers))
+        return self.bind(x, indices, updates, dimension_numbers=numbers, update_jaxpr=jaxpr, update_consts=(),
+                         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+                         mode=GatherScatterMode.from_any(mode))  # fmt: skip
+
+    def batch(self, axis, operands, dims_in, *, dimension_numbers, **how):
+        (x, indices, updates), (d, indices_dim, updates_dim) = operands, dims_in
+        x, updates = (moving.axis_to_front(x, d, axis.size), moving.axis_to_front(updates, updates_dim, axis.size))
+        window, dropped, index_map, of_operand, of_indices = dimension_numbers
+        window, dropped, index_map, of_operand = map(shifted, (window, dropped, index_map, of_operand))
+        if indices_dim is None:
+            numbers = ScatterDimensionNumbers((0, *window), dropped, index_map, of_operand, of_indices)
+        else:
+            indices = moving.move_axis(indices, indices_dim, 0)
+            of_indices = (0, *shifted(of_indices))
+            numbers = ScatterDimensionNumbers(window, dropped, index_map, (0, *of_operand), of_indices)
+        return self.bind_all([x, indices, updates], dict(how, dimension_numbers=numbers)), [0]
+
+    def transpose(self, cts, x, indices, updates, **params):
+        (ct,) = cts
+        if type(ct) is Zero:
+            return [Zero(v.aval) if is_linear(v) else None for v in (x, indices, updates)]
+        ct_x = self.ct_operand(ct, indices, updates, **params) if is_linear(x) else None
+        ct_updates = self.ct_updates(ct, indices, updates.aval, **params) if is_linear(updates) else None
+        return [ct_x, None, ct_updates]
+
+    def ct_operand(self, ct: Any, indices: Any, updates: Any, **params: Any) -> Any:
+        """The operand's cotangent."""
+        return ct
+
+    def ct_updates(
+        self, ct: Any, indices: Any, aval: ShapedArray, *, dimension_numbers: Any, mode: Any, **how: Any
+    ) -> Any:
+        """The cotangent of updates of type `aval`: read where they were written."""
+        sizes = window_sizes(dimension_numbers, typeof(ct).ndim, aval.shape)
+        return gather(ct, indices, gather_numbers(dimension_numbers), sizes, mode=mode, fill_value=0)
+
+
+def _flags(params: dict) -> dict:
+    """The parameters of one scatter that another at the same places takes over."""
+    return {k: params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
+
+
+def _clipped(e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbers: ScatterDimensionNumbers) -> str:
+    """The indices, moved inside in the mode CLIP; XLA drops updates that are out of bounds."""
+    if mode is not CLIP:
+        return indices
+    x, aval, updates = ins
+    highest = int(np.iinfo(aval.dtype).max)
+    sizes = window_sizes(numbers, x.ndim, updates.shape)
+    bounds = [min(b, highest) for b in index_bounds(numbers.scatter_dims_to_operand_dims, sizes, x)]
+    return e.clamp(e.full(0, aval), indices, _each(e, bounds, aval), aval)
+
+
+def _reducer(e: Any, jaxpr: Jaxpr | None) -> Callable | None:
+    return None if jaxpr is None else lambda *names: jaxpr_body(e, jaxpr, (), names)
+
+
+# As in jax, what transposition writes does not share the little program with what the user wrote.
+@cache.cache(maxsize=1024)
+def _update_jaxpr(combine: Callable, dtype: Any, in_transpose: bool) -> Jaxpr:
+    aval = ShapedArray((), dtype)
+    return trace_to_jaxpr(lambda x, y: [combine(x, y)], [aval, aval], DebugInfo("scatter", combine.name))[0]
+
+
+class ScatterReplace(Scatter):
+    """The updates replace what was there; of several at one place, any."""
+
+    def jvp(self, primals, tangents, **params):
+        if params["update_jaxpr"] is not None:
+            raise NotImplementedError("scatter_apply JVP not implemented")
+        x, indices, updates = primals
+        t, _, t_updates = tangents
+        if type(t) is Zero and type(t_updates) is Zero:
+            (out,) = self.bind_all(primals, params)
+            return [out], [Zero.from_primal_value(out)]
+        t, t_updates, how = instantiate(t), instantiate(t_updates), _flags(params)
+        if params["unique_indices"]:
+            (out,) = self.bind_all(primals, params)
+            return [out], [self.write(t, indices, t_updates, **how)]
+        winner, wins = self._winners(x, indices, updates, how)
+        masked = [
+            part
+            for old, new in ((x, updates), (t, t_updates))
+            for part in (select(eq(winner, full_of(winner)), old, full_of(old)), select(wins(), new, full_of(new)))
+        ]
+        return [scatter_add(masked[0], indices, masked[1], **how)], [scatter_add(masked[2], indices, masked[3], **how)]
+
+    def _winners(self, x, indices, updates, how):
+        """The number of the update that each element got (0: none), and a test for those written."""
+        numbers, shape = how["dimension_numbers"], typeof(updates).shape
+        apart = tuple(1 if i in numbers.update_window_dims else n for i, n in enumerate(shape))
+        count = iota(np.uint32 if prod(apart) < np.iinfo(np.uint32).max else np.uint64, prod(apart))
+        one = scalar_like(count, 1)
+        ids = add(moving.reshape(count, apart), moving.full(shape, one))
+        written = self.write(moving.full(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
+        sizes = window_sizes(numbers, typeof(x).ndim, shape)
+        read = gather(written, indices, gather_numbers(numbers), sizes)
+        return written, lambda: eq(ids, read)
+
+    def ct_operand(self, ct, indices, updates, **params):
+        if not params["unique_indices"]:
+            raise NotImplementedError("scatter transpose is only implemented where unique_indices=True")
+        aval = updates.aval if is_linear(updates) else typeof(updates)
+        zeros = moving.full(aval.shape, scalar_like(ct, 0))
+        return self.write(ct, indices, zeros, **_flags(params))
+
+
+class ScatterLinear(Scatter):
+    """The updates are added to what was there, or subtracted."""
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        t, _, t_updates = tangents
+        if type(t) is Zero and type(t_updates) is Zero:
+            return [out], [Zero.from_primal_value(out)]
+        return [out], self.bind_all([instantiate(t), primals[1], instantiate(t_updates)], params)
+
+
+class ScatterAdd(ScatterLinear):
+    """The updates are added to what was there."""
+
+    def lower(self, e, ins, outs, x, indices, updates, *, mode, dimension_numbers, update_jaxpr, **how):
+        (out,) = outs
+        if out.dtype != np.complex128 or e.platform not in ("cuda", "rocm"):
+            return super().lower(e, ins, outs, x, indices, updates, mode=mode, update_jaxpr=update_jaxpr,
+                                 dimension_numbers=dimension_numbers, **how)  # fmt: skip
+        # GPUs have no atomic addition of 128 bits: the parts are added apart.
+        indices = _clipped(e, indices, ins, mode, dimension_numbers)
+        part = [ShapedArray(ins[0].shape, np.float64), ins[1], ShapedArray(ins[2].shape, np.float64)]
+        sums = [
+            self.emit(e, part, part[:1], e.map_to(name, x, ins[0], part[0]), indices,
+                      e.map_to(name, updates, ins[2], part[2]), dimension_numbers, "add", **how)
+            for name in ("real", "imag")
+        ]  # fmt: skip
+        return [e.binary("complex", *sums, out)]
+
+
+class ScatterSub(ScatterLinear):
+    """The updates are subtracted from what was there."""
+
+    def ct_updates(self, ct, indices, aval, **params):
+        return neg(super().ct_updates(ct, indices, aval, **params))
+
+
+class ScatterMul(Scatter):
+    """What was there is multiplied by the updates."""
+
+    def jvp(self, primals, tangents, **params):
+        x, indices, updates = primals
+        t, _, t_updates = tangents
+        (out,) = self.bind_all(primals, params)
+        terms = [] if type(t) is Zero else self.bind_all([t, indices, updates], params)
+        if type(t_updates) is not Zero:
+            if not params["unique_indices"]:
+                raise NotImplementedError("scatter_mul gradients are only implemented if `unique_indices=True`")
+            terms.append(mul(x, scatter_add(full_of(x), indices, t_updates, **_flags(params))))
+        return [out], [add_tangents(terms, out)]
+
+    def ct_operand(self, ct, indices, updates, **params):
+        if is_linear(updates):
+            raise NotImplementedError("scatter_mul is not linear in operand and updates together")
+        return self.write(ct, indices, updates, in_transpose=True, **_flags(params))
+
+
+class ScatterExtremum(Scatter):
+    """The smaller, or larger, of what was there and the updates."""
+
+    def jvp(self, primals, tangents, **params):
+        x, indices, updates = primals
+        t, _, t_updates = tangents
+        (out,) = self.bind_all(primals, params)
+        if type(t) is Zero and type(t_updates) is Zero:
+            return [out], [Zero.from_primal_value(out)]
+        t, t_updates, numbers = instantiate(t), instantiate(t_updates), params["dimension_numbers"]
+        sizes = window_sizes(numbers, typeof(x).ndim, typeof(updates).shape)
+        read = lambda v: gather(v, indices, gather_numbers(numbers), sizes)  # noqa: E731
+        of_old, of_new = self._shares(x, indices, updates, read(x), read(out), read, numbers)
+        change = add(mul(read(t), of_old), mul(t_updates, of_new))
+        return [out], [scatter_add(t, indices, change, **_flags(params))]
+
+    def _shares(self, x, indices, updates, old, new, read, numbers):
+        """The factors of the tangents of the operand (as a change) and of the updates: ties share equally."""
+        count = lambda these: read(scatter_add(full_of(x), indices, these(), numbers))  # noqa: E731
+        one = scalar_like(x, 1)
+        won, kept = eq(updates, new), eq(old, new)
+        winners = count(lambda: select(won, full_of(updates, 1), full_of(updates)))
+        updates_here = count(lambda: full_of(updates, 1))
+        share = select(kept, div(one, add(winners, one)), div(one, winners))
+        share = select(won, share, full_of(updates))
+        left = select(kept, div(one, add(winners, one)), full_of(updates))
+        return div(add(scalar_like(x, -1), left), updates_here), share
+
+
+scatter_p = ScatterReplace("scatter")
+scatter_add_p = ScatterAdd("scatter-add", elementwise.add_p)
+scatter_sub_p = ScatterSub("scatter-sub", elementwise.sub_p)
+scatter_mul_p = ScatterMul("scatter-mul", elementwise.mul_p)
+scatter_min_p = ScatterExtremum("scatter-min", elementwise.min_p)
+scatter_max_p = ScatterExtremum("scatter-max", elementwise.max_p)
+
+
+def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
+    def scatter(operand: Any, scatter_indices: Any, updates: Any,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: _Mode = None) -> Any:  # fmt: skip
+        flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
+        return primitive.write(operand, scatter_indices, updates, dimension_numbers, **flags)
+
+    doc = f"Wraps XLA's Scatter: updates {does} windows of the operand that index vectors name."
+    return named(scatter, name, doc)
+
+
+scatter = _scatter_function(scatter_p, "scatter", "replace")
+scatter_add = _scatter_function(scatter_add_p, "scatter_add", "are added to")
+scatter_sub = _scatter_function(scatter_sub_p, "scatter_sub", "are subtracted from")
+scatter_mul = _scatter_function(scatter_mul_p, "scatter_mul", "multiply")
+scatter_min = _scatter_function(scatter_min_p, "scatter_min", "put an upper bound on")
+scatter_max = _scatter_function(scatter_max_p, "scatter_max", "put a lower bound on")
+
+
+def scatter_apply(operand: Any, scatter_indices: Any, func: Callable,
+                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
+                  indices_are_sorted: bool = False, unique_indices: bool = False,
+                  mode: _Mode = None) -> Any:  # fmt: skip
+    """Applies `func`, a function of a scalar, to windows of the operand that index vectors name.
+
+    Raises NotImplementedError for a `func` that closes over traced values, TypeError over arrays.
+    """
+    dtype = typeof(operand).dtype
+    aval = ShapedArray((), dtype)
+    info = DebugInfo("scatter_apply", getattr(func, "__name__", "func"))
+    jaxpr, consts = trace_to_jaxpr(lambda x, _: [func(x)], [aval, aval], info)
+    if any(isinstance(c, Tracer) for c in consts):
+        raise NotImplementedError("scatter_apply: func can't close over Tracers")
+    if consts:
+        raise TypeError("scatter_apply: func must not close over arrays, which are not hashable")
+    (out,) = jaxpr.outvars
+    if out.aval.dtype != dtype or out.aval.shape:
+        raise TypeError(f"scatter_apply: func must map a scalar of {dtype.name} to another, got {out.aval}")
+    return scatter_p.bind(
+        operand,
+        scatter_indices,
+        full(update_shape, 0, dtype),
+        update_jaxpr=jaxpr,
+        update_consts=(),
+        dimension_numbers=ScatterDimensionNumbers(*map(_axes, dimension_numbers)),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+    )

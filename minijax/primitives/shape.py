@@ -1,0 +1,735 @@
+"""Structural operations: slices, padding, joining and splitting, filled and counted arrays."""
+
+from collections.abc import Sequence
+from math import prod
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dims, dtypes
+from minijax.ir import state
+from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.device import placed_like
+from minijax.primitives.elementwise import add, eq, select, sub
+from minijax.primitives.families import NUMBER, check_kinds, check_same_dtypes, scalar_like
+from minijax.primitives.sharding import laid_out
+from minijax.primitives.zeros import instantiate
+from minijax.run import transfer
+from minijax.run.array import Array
+
+_Shape = tuple[int, ...]
+_INT32 = np.dtype(np.int32)
+
+
+def inserted(items: Sequence, at: int, item: Any) -> tuple:
+    """`items` with `item` put in before position `at`."""
+    return (*items[:at], item, *items[at:])
+
+
+def shifted(axes: Sequence[int], by: int = 1) -> _Shape:
+    """Axis numbers, after axes were put in front."""
+    return tuple(a + by for a in axes)
+
+
+def beside(axis: int, d: int) -> int:
+    """The number of an axis in an array with one more axis, `d`."""
+    return axis if axis < d else axis + 1
+
+
+def check_nonnegative(name: str, values: Sequence[int]) -> None:
+    """Raises TypeError if a value is negative."""
+    if any(v < 0 for v in values):
+        raise TypeError(f"{name} must have every element be nonnegative, got {tuple(values)}.")
+
+
+class Squeeze(Linear1):
+    """Drops axes of size 1."""
+
+    moves_data = True
+    name = "squeeze"
+
+    def infer(self, x, *, dimensions):
+        return [ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)]
+
+    def lower(self, e, ins, outs, x, *, dimensions):
+        return [e.reshape(x, ins[0], outs[0])]
+
+    def transposed(self, ct, aval, *, dimensions):
+        return moving.expand_dims(ct, dimensions)
+
+    def batch(self, axis, operands, dims_in, *, dimensions):
+        return [squeeze(moving.move_axis(operands[0], dims_in[0], 0), shifted(dimensions))], [0]
+
+
+class SliceAt(Primitive):
+    """A window of given sizes at given starts, moved inside if it would stick out."""
+
+    moves_data = True
+    name = "dynamic_slice"
+
+    def infer(self, x, *starts, slice_sizes):
+        if len(starts) != x.ndim or len(slice_sizes) != x.ndim:
+            raise TypeError(
+                f"dynamic_slice: {len(starts)} starts, {len(slice_sizes)} sizes for operand of rank {x.ndim}"
+            )
+        check_window(self.name, slice_sizes, x.shape)
+        check_starts(self.name, starts)
+        return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
+
+    def lower(self, e, ins, outs, x, *starts, slice_sizes):
+        if not starts:
+            return [x]  # MLIR cannot read the operation without starts
+        return [e.dynamic_slice(x, starts, ins[0], ins[1:], outs[0])]
+
+
+def check_window(name: str, sizes: Sequence[int], shape: _Shape) -> None:
+    """Raises TypeError unless a window of these sizes fits the shape."""
+    if any(s < 0 for s in sizes):
+        raise TypeError(f"{name}: slice_sizes must not be negative, got {sizes}")
+    if any(s > n for s, n in zip(sizes, shape, strict=True)):
+        raise TypeError(f"{name}: slice_sizes {sizes} exceed the operand's shape {shape}")
+
+
+def check_starts(name: str, starts: Sequence[ShapedArray]) -> None:
+    """Raises TypeError unless the starts are scalar integers of one dtype."""
+    if any(i.shape for i in starts):
+        raise TypeError(f"{name}: start_indices must be scalars, got {starts}")
+    kinds = {i.dtype for i in starts}
+    if len(kinds) > 1 or not all(np.issubdtype(k, np.integer) for k in kinds):
+        found = ", ".join(i.dtype.name for i in starts)
+        raise TypeError(f"{name}: index arguments must be integers of the same type, got: {found}")
+
+
+slice_at_p = SliceAt()
+
+
+class Slice(Linear1):
+    """The elements from starts to limits, by strides."""
+
+    moves_data = True
+    name = "slice"
+
+    def infer(self, x, *, start_indices, limit_indices, strides):
+        _check_slice(x, start_indices, limit_indices, strides)
+        sizes = zip(start_indices, limit_indices, strides or (1,) * x.ndim, strict=True)
+        shape = tuple(max(0, -(-(limit - start) // stride)) for start, limit, stride in sizes)
+        return [ShapedArray(shape, x.dtype, x.weak_type)]
+
+    def impl(self, x, *, start_indices, limit_indices, strides):
+        params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
+        ((out,), _) = self.typed([typeof(x)], params)
+        # Without strides the starts are operands, so that one program serves every place.
+        if strides is None:
+            return slice_at_p.bind_all([x, *start_indices], dict(slice_sizes=out.shape))
+        return strided_slice_p.bind_all([x], params)
+
+    def lower(self, e, ins, outs, x, *, start_indices, limit_indices, strides):
+        return [e.slice(x, ins[0], outs[0], start_indices, limit_indices, strides)]
+
+    def transposed(self, ct, aval, *, start_indices, limit_indices, strides):
+        strides = strides or (1,) * aval.ndim
+        config = []
+        for start, size, count, stride in zip(start_indices, aval.shape, typeof(ct).shape, strides, strict=True):
+            end = start + (count - 1) * stride + 1 if count else start
+            config.append((start, size - end, stride - 1))
+        return pad(ct, scalar_like(ct, 0), config)
+
+    def batch(self, axis, operands, dims_in, *, start_indices, limit_indices, strides):
+        (d,) = dims_in
+        starts = inserted(start_indices, d, 0)
+        limits = inserted(limit_indices, d, axis.size)
+        strides = None if strides is None else inserted(strides, d, 1)
+        return [slice(operands[0], starts, limits, strides)], [d]
+
+
+class StridedSlice(Slice):
+    """A slice that is compiled for its starts."""
+
+    impl = None
+
+
+def _check_slice(x, starts, limits, strides):
+    for name, values in (("start_indices", starts), ("limit_indices", limits), ("strides", strides)):
+        if values is not None and len(values) != x.ndim:
+            raise TypeError(f"slice: {name} {values} must have one entry per axis of operand shape {x.shape}")
+    check_nonnegative("slice start_indices", starts)
+    if any(limit > size for limit, size in zip(limits, x.shape, strict=True)):
+        raise TypeError(f"slice: limit_indices {limits} exceed the operand's shape {x.shape}")
+    if any(limit < start for start, limit in zip(starts, limits, strict=True)):
+        raise TypeError(f"slice: limit_indices {limits} lie before start_indices {starts}")
+    if strides is not None and any(s <= 0 for s in strides):
+        raise TypeError(f"slice strides must be positive, got {strides}")
+
+
+class Joined(Primitive):
+    """An operation linear in all its operands together."""
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        if all(type(t) is Zero for t in tangents):
+            return [out], [Zero.from_primal_value(out)]
+        return [out], self.bind_all([instantiate(t) for t in tangents], params)
+
+    def transpose(self, cts, *operands, **params):
+        (ct,) = cts
+        if type(ct) is Zero:
+            return [Zero(x.aval) if is_linear(x) else None for x in operands]
+        shapes = [(x.aval if is_linear(x) else typeof(x)).shape for x in operands]
+        parts = self.parted(ct, shapes, **params)
+        return [p if is_linear(x) else None for p, x in zip(parts, operands, strict=True)]
+
+    def parted(self, ct: Any, shapes: Sequence[_Shape], **params: Any) -> Sequence:
+        """The cotangents of operands of these shapes."""
+        raise NotImplementedError
+
+
+class Pad(Joined):
+    """Padding by a scalar, before, after and between the elements; negative padding cuts off."""
+
+    moves_data = True
+    name = "pad"
+
+    def infer(self, x, value, *, padding_config):
+        if x.dtype != value.dtype:
+            raise TypeError(f"pad: operand ({x.dtype.name}) and padding_value ({value.dtype.name}) must be same dtype")
+        if value.shape:
+            raise ValueError(f"pad: padding_value must be a scalar, got shape {value.shape}")
+        if len(padding_config) != x.ndim:
+            raise ValueError(f"pad: padding_config {padding_config} needs one entry per axis of {x.shape}")
+        if any(between < 0 for _, _, between in padding_config):
+            raise ValueError(f"pad: interior padding must be nonnegative, got padding_config {padding_config}")
+        shape = tuple(
+            low + high + size + max(0, size - 1) * between
+            for size, (low, high, between) in zip(x.shape, padding_config, strict=True)
+        )
+        if any(size < 0 for size in shape):
+            raise ValueError(f"pad: padding_config {padding_config} cuts more than there is of shape {x.shape}")
+        return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
+
+    def lower(self, e, ins, outs, x, value, *, padding_config):
+        low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
+        return [e.pad(x, value, ins[0], outs[0], low, high, between)]
+
+    def transpose(self, cts, x, value, *, padding_config):
+        (ct,) = cts
+        if type(ct) is Zero:
+            return [Zero(v.aval) if is_linear(v) else None for v in (x, value)]
+        cut = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
+        ct_x = slice(cut, (0,) * len(padding_config), typeof(cut).shape, tuple(c + 1 for _, _, c in padding_config))
+        if not is_linear(value):
+            return [ct_x, None]
+        axes = tuple(range(len(padding_config)))
+        sums = [moving.reduce_sum_p.bind(v, axes=axes, out_sharding=None) for v in (ct, ct_x)]
+        ct_value = sub(*sums)
+        return [ct_x if is_linear(x) else None, ct_value]
+
+    def batch(self, axis, operands, dims_in, *, padding_config):
+        (x, value), (d, value_dim) = operands, dims_in
+        if d is None:
+            x, d = moving.broadcast_axis(x, axis.size, 0), 0
+        config = inserted(padding_config, d, (0, 0, 0))
+        if value_dim is None:
+            return [pad(x, value, config)], [d]
+        padded = pad(x, scalar_like(x, 0), config)
+        inside = pad(moving.full(typeof(x).shape, np.True_), np.False_, config)
+        if typeof(padded).ndim > 1:
+            value = moving.broadcast_in_dim(value, typeof(padded).shape, (d,))
+        return [select(inside, padded, value)], [d]
+
+
+class Concatenate(Joined):
+    """Arrays one after the other along an axis."""
+
+    moves_data = True
+    name = "concatenate"
+
+    def infer(self, *xs, dimension):
+        shapes = [x.shape for x in xs]
+        if len({len(s) for s in shapes}) > 1:
+            raise TypeError(f"Cannot concatenate arrays of different ranks, got shapes {_listed(shapes)}")
+        if not 0 <= dimension < xs[0].ndim:
+            raise TypeError(f"concatenate: dimension {dimension} out of bounds for shapes {_listed(shapes)}")
+        if len({s[:dimension] + s[dimension + 1 :] for s in shapes}) > 1:
+            raise TypeError(f"Cannot concatenate shapes {_listed(shapes)}: they differ beside dimension {dimension}")
+        check_same_dtypes(self.name, *xs)
+        total = sum(s[dimension] for s in shapes)
+        shape = (*shapes[0][:dimension], total, *shapes[0][dimension + 1 :])
+        return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
+
+    def lower(self, e, ins, outs, *xs, dimension):
+        return [e.concatenate(xs, ins, outs[0], dimension)]
+
+    def parted(self, ct, shapes, *, dimension):
+        return split(ct, [s[dimension] for s in shapes], dimension)
+
+    def batch(self, axis, operands, dims_in, *, dimension):
+        fronted = [moving.axis_to_front(x, d, axis.size) for x, d in zip(operands, dims_in, strict=True)]
+        return [concatenate(fronted, dimension + 1)], [0]
+
+
+def _listed(shapes):
+    return ", ".join(map(str, shapes))
+
+
+class Stack(Joined):
+    """Arrays of one shape, side by side along a new axis."""
+
+    name = "stack"
+
+    def infer(self, *xs, axis):
+        if len({x.shape for x in xs}) > 1:
+            raise ValueError(f"stack: arrays must have the same shape, got {_listed(x.shape for x in xs)}")
+        check_same_dtypes(self.name, *xs)
+        return [ShapedArray(inserted(xs[0].shape, axis, len(xs)), xs[0].dtype, all(x.weak_type for x in xs))]
+
+    def lower(self, e, ins, outs, *xs, axis):
+        single = ShapedArray(inserted(ins[0].shape, axis, 1), ins[0].dtype)
+        kept = tuple(beside(i, axis) for i in range(ins[0].ndim))
+        parts = [e.broadcast_in_dim(x, ins[0], single, kept) for x in xs]
+        return parts if len(parts) == 1 else [e.concatenate(parts, [single] * len(parts), outs[0], axis)]
+
+    def parted(self, ct, shapes, *, axis):
+        return unstack_p.bind(ct, axis=axis)
+
+    def batch(self, axis_data, operands, dims_in, *, axis):
+        (d, *rest) = dims_in
+        if d is None or any(other != d for other in rest):
+            size, pairs = axis_data.size, zip(operands, dims_in, strict=True)
+            operands = [moving.axis_to_front(x, e, size) for x, e in pairs]
+            return [self.bind(*operands, axis=axis + 1)], [0]
+        if axis <= d:
+            return [self.bind(*operands, axis=axis)], [d + 1]
+        return [self.bind(*operands, axis=axis + 1)], [d]
+
+
+class Parted(Primitive):
+    """A linear operation that cuts its operand to pieces."""
+
+    multiple_results = True
+
+    def jvp(self, primals, tangents, **params):
+        outs = self.bind_all(primals, params)
+        if type(tangents[0]) is Zero:
+            return outs, [Zero.from_primal_value(out) for out in outs]
+        return outs, self.bind_all(tangents, params)
+
+
+class Split(Parted):
+    """Pieces of given sizes along an axis."""
+
+    moves_data = True
+    name = "split"
+
+    def infer(self, x, *, sizes, axis):
+        return [ShapedArray((*x.shape[:axis], s, *x.shape[axis + 1 :]), x.dtype, x.weak_type) for s in sizes]
+
+    def lower(self, e, ins, outs, x, *, sizes, axis):
+        (have,) = ins
+        start, results = 0, []
+        for out, size in zip(outs, sizes, strict=True):
+            starts = tuple(start if i == axis else 0 for i in range(have.ndim))
+            limits = tuple(start + size if i == axis else n for i, n in enumerate(have.shape))
+            results.append(e.slice(x, have, out, starts, limits))
+            start += size
+        return results
+
+    def transpose(self, cts, x, *, sizes, axis):
+        if all(type(ct) is Zero for ct in cts):
+            return [Zero(x.aval)]
+        return [concatenate([instantiate(ct) for ct in cts], axis)]
+
+    def batch(self, axis_data, operands, dims_in, *, sizes, axis):
+        (d,) = dims_in
+        return self.bind(*operands, sizes=sizes, axis=beside(axis, d)), [d] * len(sizes)
+
+
+class Unstack(Parted):
+    """The slices along an axis, which they lose."""
+
+    name = "unstack"
+
+    def infer(self, x, *, axis):
+        out = ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], x.dtype, x.weak_type)
+        return [out] * x.shape[axis]
+
+    def lower(self, e, ins, outs, x, *, axis):
+        (have,) = ins
+        single = have.update(shape=(*have.shape[:axis], 1, *have.shape[axis + 1 :]))
+        results = []
+        for k, out in enumerate(outs):
+            starts = tuple(k if i == axis else 0 for i in range(have.ndim))
+            limits = tuple(k + 1 if i == axis else n for i, n in enumerate(have.shape))
+            results.append(e.reshape(e.slice(x, have, single, starts, limits), single, out))
+        return results
+
+    def transpose(self, cts, x, *, axis):
+        if all(type(ct) is Zero for ct in cts):
+            return [Zero(x.aval)]
+        return [stack_p.bind(*map(instantiate, cts), axis=axis)]
+
+    def batch(self, axis_data, operands, dims_in, *, axis):
+        (d,) = dims_in
+        outs = self.bind(*operands, axis=beside(axis, d))
+        return outs, [d if d <= axis else d - 1] * len(outs)
+
+
+class Rev(Linear1):
+    """The elements in opposite order along some axes."""
+
+    moves_data = True
+    name = "rev"
+
+    def infer(self, x, *, dimensions):
+        if len(set(dimensions)) != len(dimensions):
+            raise TypeError(f"rev: dimensions must be unique, got {dimensions}")
+        check_nonnegative("rev dimensions", dimensions)
+        if any(d >= x.ndim for d in dimensions):
+            raise TypeError(f"rev: dimensions {dimensions} out of bounds for rank {x.ndim}")
+        return [x]
+
+    def lower(self, e, ins, outs, x, *, dimensions):
+        return [e.reverse(x, ins[0], dimensions)]
+
+    def transposed(self, ct, aval, *, dimensions):
+        return rev(ct, dimensions)
+
+    def batch(self, axis, operands, dims_in, *, dimensions):
+        (d,) = dims_in
+        return [rev(operands[0], tuple(beside(i, d) for i in dimensions))], [d]
+
+
+class Tile(Linear1):
+    """Copies of the operand side by side, `reps[i]` along axis i."""
+
+    name = "tile"
+    in_one_memory = False
+
+    def infer(self, x, *, reps):
+        if len(reps) != x.ndim:
+            raise TypeError(f"tile: reps {reps} needs one entry per axis of shape {x.shape}")
+        check_nonnegative("tile reps", reps)
+        return [x.update(shape=tuple(r * s for r, s in zip(reps, x.shape, strict=True)))]
+
+    def lower(self, e, ins, outs, x, *, reps):
+        (have,) = ins
+        pairs = list(zip(reps, have.shape, strict=True))
+        apart = have.update(shape=tuple(n for _, s in pairs for n in (1, s)))
+        copied = have.update(shape=tuple(n for pair in pairs for n in pair))
+        x = e.reshape(x, have, apart)
+        return [e.reshape(e.broadcast_in_dim(x, apart, copied, tuple(range(apart.ndim))), copied, outs[0])]
+
+    def transposed(self, ct, aval, *, reps):
+        apart = tuple(n for pair in zip(reps, aval.shape, strict=True) for n in pair)
+        return moving.sum_axes(moving.reshape(ct, apart), tuple(range(0, len(apart), 2)))
+
+    def batch(self, axis, operands, dims_in, *, reps):
+        (d,) = dims_in
+        return [self.bind(operands[0], reps=inserted(reps, d, 1))], [d]
+
+
+class Iota(Primitive):
+    """0, 1, 2, ... along an axis."""
+
+    moves_data = True
+    name = "iota"
+
+    def infer(self, *, dtype, shape, dimension, sharding):
+        check_nonnegative("iota shape", shape)
+        if not 0 <= dimension < len(shape):
+            raise ValueError(f"iota: dimension {dimension} out of bounds for shape {shape}")
+        out = ShapedArray(shape, dtype)
+        check_kinds(self.name, NUMBER, out)
+        return [out]
+
+    def lower(self, e, ins, outs, *, dtype, shape, dimension, sharding):
+        return [e.iota(dimension, outs[0])]
+
+
+class Empty(Primitive):
+    """An array of which nothing is promised but its type."""
+
+    name = "empty"
+
+    def infer(self, *, shape, dtype, out_sharding):
+        return [ShapedArray(shape, dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True))]
+
+    def lower(self, e, ins, outs, *, shape, dtype, out_sharding):
+        return [e.zeros(outs[0])]
+
+
+class EmptyScalar(Primitive):
+    """A scalar whose value nobody reads."""
+
+    name = "empty2"
+
+    def infer(self, *, dtype, memory_space):
+        return [ShapedArray((), dtype, memory_space=memory_space)]
+
+    def lower(self, e, ins, outs, *, dtype, memory_space):
+        return [e.zeros(outs[0])]
+
+
+squeeze_p, slice_p, strided_slice_p, pad_p = Squeeze(), Slice(), StridedSlice(), Pad()
+concatenate_p, stack_p, split_p, unstack_p = Concatenate(), Stack(), Split(), Unstack()
+rev_p, tile_p, iota_p, empty_p, empty2_p = Rev(), Tile(), Iota(), Empty(), EmptyScalar()
+fold_as(Folding.MOVE, squeeze_p, rev_p, slice_p, strided_slice_p)
+fold_as(Folding.EXACT, concatenate_p, slice_at_p)
+fold_as(Folding.PLAIN, iota_p)
+
+
+# ---- slices and padding -----------------------------------------------------------------------------
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Drops the axes `dimensions`; raises ValueError unless they are of size 1."""
+    aval = typeof(array)
+    axes = tuple(dims.canonical_axis(d, aval.ndim) for d in dimensions)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"squeeze: dimensions are not unique: {tuple(dimensions)}")
+    if any(aval.shape[a] != 1 for a in axes):
+        raise ValueError(f"squeeze: cannot select an axis of size other than 1: {tuple(dimensions)} of {aval.shape}")
+    if not axes and isinstance(array, Array):
+        return array
+    return squeeze_p.bind(array, dimensions=tuple(sorted(axes)))
+
+
+def slice(
+    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Any:
+    """Wraps XLA's Slice: the elements from starts up to limits, by strides."""
+    starts, limits = (tuple(map(dims.canonical_dim, v)) for v in (start_indices, limit_indices))
+    steps = None if strides is None else tuple(map(dims.canonical_dim, strides))
+    return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
+
+
+def _size_along(name: str, operand: Any, axis: int) -> tuple[int, int]:
+    """The number of an axis, counted from the front, and its size."""
+    shape = typeof(operand).shape
+    if not -len(shape) <= axis < len(shape):
+        raise IndexError(f"{name}: axis {axis} is out of range for an operand of shape {shape}")
+    return axis % len(shape), shape[axis]
+
+
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+    """A slice along one axis; None and negative numbers as in Python's slices, but nothing is clipped."""
+    axis, size = _size_along("slice_in_dim", operand, int(axis))
+    start, limit = (
+        given if v is None else dims.canonical_dim(v) + (size if v < 0 else 0)
+        for v, given in ((start_index, 0), (limit_index, size))
+    )
+    shape = typeof(operand).shape
+    starts = tuple(start if i == axis else 0 for i in range(len(shape)))
+    limits = tuple(limit if i == axis else n for i, n in enumerate(shape))
+    return slice(operand, starts, limits, tuple(int(stride) if i == axis else 1 for i in range(len(shape))))
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """One slice along an axis. Raises IndexError if `index` is out of bounds."""
+    axis, size = _size_along("index_in_dim", operand, int(axis))
+    i = dims.canonical_dim(index)
+    if not -size <= i < size:
+        raise IndexError(f"index {i} is out of bounds for axis {axis} with size {size}")
+    i %= size
+    found = slice_in_dim(operand, i, i + 1, 1, axis)
+    return found if keepdims else squeeze(found, (axis,))
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """Wraps XLA's Pad: `padding_config` gives (before, after, between) of each axis; negative: cut off."""
+    config = tuple((int(low), int(high), int(between)) for low, high, between in padding_config)
+    return pad_p.bind(operand, padding_value, padding_config=config)
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """Wraps XLA's Rev: turns the axes `dimensions` round."""
+    return rev_p.bind(operand, dimensions=tuple(map(int, dimensions)))
+
+
+# ---- joining and splitting --------------------------------------------------------------------------
+
+
+def concatenate(operands: Any, dimension: int) -> Any:
+    """Wraps XLA's Concatenate: arrays one after the other; they must agree in dtype and in the other axes."""
+    if isinstance(operands, Array):
+        operands = unstack(operands)
+    if not len(operands):
+        raise ValueError("concatenate requires a non-empty sequences of arrays")
+    if len(operands) == 1 and isinstance(operands[0], Array):
+        return operands[0]
+    return concatenate_p.bind(*operands, dimension=int(dimension))
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list:
+    """Pieces of the given sizes along an axis. Raises ValueError unless the sizes add up."""
+    aval = typeof(operand)
+    axis, sizes = dims.canonical_axis(axis, aval.ndim), dims.canonical_shape(sizes)
+    if any(s < 0 for s in sizes):
+        raise ValueError(f"split: sizes must be nonnegative, got {list(sizes)}")
+    if sum(sizes) != aval.shape[axis]:
+        raise ValueError(f"split: sizes {list(sizes)} must add up to dimension {axis} of shape {aval.shape}")
+    return split_p.bind(operand, sizes=sizes, axis=axis)
+
+
+def stack(operands: Sequence, axis: int = 0) -> Any:
+    """Arrays of one shape and dtype, side by side along a new axis."""
+    if isinstance(operands, Array):
+        operands = unstack(operands)
+    if not len(operands):
+        raise IndexError("stack: list index out of range, it needs at least one array")
+    return stack_p.bind(*operands, axis=dims.canonical_axis(axis, typeof(operands[0]).ndim + 1))
+
+
+def unstack(x: Any, axis: int = 0) -> tuple:
+    """The slices along an axis, without it."""
+    return tuple(unstack_p.bind(x, axis=dims.canonical_axis(axis, typeof(x).ndim)))
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """Copies of `operand` side by side, `reps[i]` along axis i."""
+    return tile_p.bind(operand, reps=dims.canonical_shape(reps))
+
+
+# ---- broadcasting and collapsing --------------------------------------------------------------------
+
+
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """Puts axes of the given sizes in front."""
+    if not sizes and isinstance(operand, Array):
+        return operand
+    shape = (*dims.canonical_shape(sizes), *typeof(operand).shape)
+    check_nonnegative("broadcast_in_dim shape", shape)
+    kept = tuple(range(len(sizes), len(shape)))
+    return moving.broadcast_in_dim(operand, shape, kept, out_sharding=out_sharding)
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """Puts axes of size 1 in front, up to `rank`."""
+    return moving.expand_dims(x, tuple(range(rank - typeof(x).ndim)))
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
+    """The shape to which shapes broadcast by numpy's rules. Raises ValueError if there is none."""
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    if any(n < 0 for s in padded for n in s):
+        raise TypeError(f"broadcast_shapes: sizes must be nonnegative, got {_listed(shapes)}")
+    sizes = [{n for n in column if n != 1} or {1} for column in zip(*padded, strict=True)]
+    if any(len(found) > 1 for found in sizes):
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}")
+    return tuple(found.pop() for found in sizes)
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """`arr` broadcast, as NumPy does, to the shape of `like_arr`. Raises ValueError where it does not fit."""
+    have, shape = typeof(arr).shape, typeof(like_arr).shape
+    if len(have) > len(shape):
+        raise ValueError(f"broadcast_like: Cannot broadcast to shape with fewer dimensions: arr_shape={have} {shape=}")
+    if any(n not in (1, m) for n, m in zip(reversed(have), reversed(shape), strict=False)):
+        raise ValueError(
+            f"broadcast_like: Incompatible types for broadcasting: input shape={have} and requested {shape=}"
+        )
+    return moving.held(arr) if have == shape else moving.broadcast_to_shape(arr, shape)
+
+
+def shape_as_value(shape: Sequence[int]) -> Any:
+    """A shape as an array of int32."""
+    return np.array([index(n) for n in shape], np.int32) if len(shape) else moving.full((0,), np.int32(0))
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """Makes one axis of the axes from start up to stop. Raises ValueError if they are in the wrong order."""
+    shape = typeof(operand).shape
+    start, stop, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
+    if start > stop:
+        raise ValueError(f"collapse: invalid range {start}:{stop} of the axes of shape {shape}")
+    return moving.reshape(operand, (*shape[:start], prod(shape[start:stop]), *shape[stop:]))
+
+
+_builtin_slice = type(np.s_[:])
+
+# ---- filled arrays ----------------------------------------------------------------------------------
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array of one scalar value. Raises TypeError for a value that is no scalar."""
+    aval = typeof(fill_value)
+    if aval.shape:
+        raise TypeError(f"full: fill_value must be a scalar, got shape {aval.shape}")
+    wanted = dtypes.dtype_from_user(aval.dtype if dtype is None else dtype)
+    return _filled(shape, fill_value, wanted, dtype is None and aval.weak_type, sharding)
+
+
+def _filled(shape: Any, value: Any, dtype: Any, weak: bool, sharding: Any) -> Any:
+    shape = dims.shape_of(shape)
+    check_nonnegative("broadcast_in_dim shape", shape)
+    is_placed = sharding is not None and state.is_eager()
+    dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
+    value = convert(value, dtype, weak and not is_placed)
+    if shape:
+        value = moving.broadcast_in_dim(value, shape, ())
+    if is_placed:
+        return transfer.to_device(value, sharding)
+    # A program being recorded writes a scalar as a literal; users get an array.
+    return value if isinstance(value, Array) or not state.is_eager() else transfer.to_device(value)
+
+
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None, sharding: Any = None
+) -> Any:
+    """An array of one value, of the shape, dtype and weak type of `x` unless told otherwise."""
+    aval = typeof_like(x)
+    weak = dtype is None and aval.weak_type
+    wanted = dtypes.dtype_from_user(aval.dtype if dtype is None else dtype)
+    if typeof(fill_value).shape:
+        raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")
+    made = _filled(aval.shape if shape is None else shape, fill_value, wanted, weak, sharding)
+    return made if sharding is not None else placed_like(made, x)
+
+
+def typeof_like(x: Any) -> ShapedArray:
+    """The type of a value, or of anything with `shape` and `dtype`."""
+    if is_value(x):
+        return typeof(x)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return ShapedArray(tuple(x.shape), x.dtype, bool(getattr(x, "weak_type", False)))
+    raise TypeError(f"full_like: Cannot determine dtype of {x!r}")
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """The numbers from 0 up to `size`."""
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
+    """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
+    found = iota_p.bind(dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None)
+    return found if out_sharding is None else laid_out("broadcasted_iota", found, out_sharding)
+
+
+def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array whose elements may be anything."""
+    found = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
+    return laid_out("lax.empty", found, out_sharding)
+
+
+def empty_of(aval: ShapedArray) -> Any:
+    """An array of the type `aval` that nobody will read."""
+    value = empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space)
+    return moving.broadcast_to_shape(value, aval.shape)
+
+
+def diagonal_mask(rows: int, columns: int, offset: int, compare: Any, dtype: Any = _INT32) -> Any:
+    """A matrix of flags: whether row + offset and column, of an integer dtype, compare."""
+    shifted = add(broadcasted_iota(dtype, (rows, columns), 0), np.asarray(offset, dtype)[()])
+    return compare(shifted, broadcasted_iota(dtype, (rows, columns), 1))
+
+
+def eye(rows: int, columns: int, dtype: Any, ndim: int = 2) -> Any:
+    """A unit matrix, behind batch axes of size 1."""
+    unit = convert(diagonal_mask(rows, columns, 0, eq), dtype)
+    return moving.expand_dims(unit, tuple(range(ndim - 2)))

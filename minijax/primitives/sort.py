@@ -1,0 +1,188 @@
+"""Sorting, and the largest k."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dims, dtypes
+from minijax.ir.primitive import Folding, Primitive, fold_as
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import moving
+from minijax.primitives.elementwise import ORDERED, Compare
+from minijax.primitives.families import check_kinds
+from minijax.primitives.index import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.primitives.shape import broadcasted_iota
+
+
+class TotalCompare(Compare):
+    """A comparison in the total order: NaN equals itself, and lies above the other numbers."""
+
+    def lower(self, e, ins, outs, x, y):
+        x, y = self.spread(e, ins, outs[0], (x, y))
+        dtype = ins[0].dtype
+        kind = "TOTALORDER" if dtypes.issubdtype(dtype, np.floating) else None
+        return [e.compare(self.direction, x, y, ShapedArray(outs[0].shape, dtype), kind)]
+
+
+eq_to_p, le_to_p = TotalCompare("eq_to", "EQ", ORDERED), TotalCompare("le_to", "LE", ORDERED)
+lt_to_p = TotalCompare("lt_to", "LT", ORDERED)
+_FLAG = ShapedArray((), np.bool_)
+
+
+def take_along(x: Any, indices: Any, axis: int) -> Any:
+    """The elements of `x` at `indices` along `axis`; the last axis of `indices` is a vector of one index."""
+    others = tuple(i for i in range(typeof(x).ndim) if i != axis)
+    numbers = GatherDimensionNumbers(
+        offset_dims=(),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+        operand_batching_dims=others,
+        start_indices_batching_dims=others,
+    )
+    return gather(x, indices, numbers, (1,) * typeof(x).ndim, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+class Sort(Primitive):
+    """All operands ordered by the first `num_keys` of them: NaN last, -0.0 as 0.0, complex by parts."""
+
+    name = "sort"
+    multiple_results = True
+    in_one_memory = False
+
+    def infer(self, *avals, dimension, is_stable, num_keys):
+        if any(a.shape != avals[0].shape for a in avals):
+            shapes = " ".join(str(a.shape) for a in avals)
+            raise TypeError(f"sort: operands must have equal shapes, got: {shapes}")
+        for a in avals[:num_keys]:
+            if not dtypes.is_complex(a.dtype):
+                check_kinds("sort", ORDERED, a)
+        return list(avals)
+
+    def lower(self, e, ins, outs, *operands, dimension, is_stable, num_keys):
+        def comparator(*pairs):
+            keys = [
+                (a, b)
+                for k in range(num_keys)
+                for a, b in zip(*(_keys(e, pairs[2 * k + i], ins[k].dtype) for i in (0, 1)), strict=True)
+            ]
+            return _lexicographic(e, keys)
+
+        return e.sort(operands, ins, dimension, comparator, bool(is_stable))
+
+    def jvp(self, primals, tangents, *, dimension, **params):
+        shape = typeof(primals[0]).shape
+        places = broadcasted_iota(np.uint32, shape, dimension)
+        *outs, order = self.bind(*primals, places, dimension=dimension, **params)
+        indices = moving.expand_dims(order, (len(shape),))
+        pushed = [
+            Zero.from_primal_value(x) if type(t) is Zero else take_along(t, indices, dimension)
+            for x, t in zip(primals, tangents, strict=True)
+        ]
+        return outs, pushed
+
+    def batch(self, axis, operands, dims, *, dimension, **params):
+        where = next(d for d in dims if d is not None)
+        ready = [
+            moving.broadcast_axis(x, axis.size, where) if d is None else moving.move_axis(x, d, where)
+            for x, d in zip(operands, dims, strict=True)
+        ]
+        dimension += where <= dimension
+        return self.bind(*ready, dimension=dimension, **params), [where] * len(ready)
+
+
+def _keys(e: Any, x: str, dtype: Any) -> list[tuple[str, ShapedArray]]:
+    """What elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
+    unit = ShapedArray((), dtype)
+    if dtypes.is_complex(dtype):
+        part = np.finfo(dtype).dtype
+        return [
+            key for name in ("real", "imag") for key in _keys(e, e.map_to(name, x, unit, ShapedArray((), part)), part)
+        ]
+    if not dtypes.issubdtype(dtype, np.floating):
+        return [(x, unit)]
+    is_zero = e.compare("EQ", x, e.constant(0, unit), unit)
+    plain = e.select(is_zero, e.constant(0, unit), x, _FLAG, unit)
+    is_nan = e.compare("NE", x, x, unit)
+    return [(e.select(is_nan, e.constant(np.nan, unit), plain, _FLAG, unit), unit)]
+
+
+def _lexicographic(e: Any, keys: Sequence) -> str:
+    found = None
+    for (x, unit), (y, _) in reversed(keys):
+        kind = "TOTALORDER" if dtypes.issubdtype(unit.dtype, np.floating) else None
+        less = e.compare("LT", x, y, unit, kind)
+        if found is not None:
+            tie = e.compare("EQ", x, y, unit, kind)
+            less = e.binary("or", less, e.binary("and", tie, found, _FLAG), _FLAG)
+        found = less
+    return found
+
+
+class TopK(Primitive):
+    """The `k` largest elements along `axis`, in falling order, and their places."""
+
+    name = "top_k"
+    multiple_results = True
+
+    def infer(self, x, *, k, axis):
+        if k < 0:
+            raise ValueError(f"top_k: k must be nonnegative, got {k}")
+        if k > x.shape[axis]:
+            raise ValueError(f"top_k: k={k} is larger than the size along axis {axis} of shape {x.shape}")
+        if dtypes.is_complex(x.dtype):
+            raise ValueError(f"top_k: complex numbers have no order, got dtype {x.dtype}.")
+        shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+        return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
+
+    def lower(self, e, ins, outs, x, *, k, axis):
+        (aval,), last = ins, ins[0].ndim - 1
+        if axis == last:
+            return e.top_k(x, aval, outs, k)
+        perm = list(range(aval.ndim))
+        perm[axis], perm[last] = last, axis
+        turn = lambda a: ShapedArray(tuple(a.shape[i] for i in perm), a.dtype)  # noqa: E731
+        found = e.top_k(e.transpose(x, aval, turn(aval), perm), turn(aval), [turn(o) for o in outs], k)
+        return [e.transpose(f, turn(o), o, perm) for f, o in zip(found, outs, strict=True)]
+
+    def jvp(self, primals, tangents, *, k, axis):
+        values, places = self.bind(*primals, k=k, axis=axis)
+        none = Zero.from_primal_value(places)
+        if type(tangents[0]) is Zero:
+            return [values, places], [Zero.from_primal_value(values), none]
+        indices = moving.reshape(places, (*typeof(places).shape, 1))
+        return [values, places], [take_along(tangents[0], indices, axis), none]
+
+    def batch(self, axis_in, operands, dims, *, k, axis):
+        (d,) = dims
+        return self.bind(*operands, k=k, axis=axis + (d <= axis)), [d, d]
+
+
+sort_p = Sort()
+fold_as(Folding.EXACT, sort_p)
+
+top_k_p = TopK()
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """An array, or several by the first `num_keys` of them, in rising order along `dimension`."""
+    several = isinstance(operand, (tuple, list))
+    operands = tuple(operand) if several else (operand,)
+    if not operands:
+        raise TypeError("sort: at least one operand is needed")
+    if not 1 <= num_keys <= len(operands):
+        raise ValueError(f"sort: {num_keys=} must be between 1 and the number of operands, {len(operands)}.")
+    dimension = dims.canonical_axis(dimension, typeof(operands[0]).ndim)
+    results = sort_p.bind(*operands, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
+    return tuple(results) if several else results[0]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple:
+    """`keys` in rising order along `dimension`, and `values` in the same order."""
+    return sort((keys, values), dimension, is_stable, num_keys=1)
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> list:
+    """The `k` largest elements along `axis`, in falling order, and their places."""
+    axis = dims.canonical_axis(axis, typeof(operand).ndim)
+    return top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis)

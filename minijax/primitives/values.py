@@ -1,0 +1,96 @@
+"""Arrays made of what users hand in as values."""
+
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes, tree
+from minijax.ir.types import typeof, unwrapped
+from minijax.primitives import moving
+from minijax.primitives.convert import convert, copy_p
+from minijax.primitives.moving import held
+from minijax.primitives.shape import concatenate
+from minijax.run import transfer
+from minijax.run.array import Array
+
+_SCALARS = (bool, int, float, complex)
+
+
+def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
+    """An array, or nested lists of arrays and numbers, as an array; a Python scalar gives a weak one.
+
+    Raises TypeError for what has no numbers.
+    """
+    if type(x) is list or type(x) is tuple:
+        return _of_list(x, dtype)
+    x = unwrapped(x)
+    if isinstance(x, Array):
+        x = copy_p.bind(x) if copy else x
+        return x if dtype is None else convert(x, dtype)
+    if isinstance(x, (*_SCALARS, np.generic)) and not isinstance(x, np.character):
+        return _of_scalar(x, dtype)
+    if isinstance(x, np.ndarray):
+        return _of_numpy(x, dtype)
+    if isinstance(x, list | tuple | dict | range) or x is None:
+        return _of_list(x, dtype)
+    if dtype is None and hasattr(x, "weak_type"):
+        return held(x)
+    if hasattr(x, "__array__") or isinstance(x, memoryview):
+        return _of_numpy(np.asarray(x), dtype)
+    if hasattr(x, "__cuda_array_interface__") or hasattr(x, "__dlpack__"):
+        return array_of(transfer.from_dlpack(x), dtype, copy)
+    return _of_numpy(np.asarray(x), dtype, x)
+
+
+def _of_scalar(x: Any, dtype: Any) -> Any:
+    if dtype is None:
+        return held(x)
+    if type(x) is complex and dtype.kind not in "cb":
+        raise TypeError(f"float() argument must be a string or a real number, not {type(x).__name__!r}")
+    return held(np.asarray(x, dtype=dtype))
+
+
+def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
+    if dtype is not None and x.dtype != dtype:
+        x = x.astype(dtype)
+    if x.dtype.kind in "OSUMmV" and x.dtype not in dtypes.BY_NAME.values() and x.dtype != dtypes.float0:
+        raise TypeError(
+            f"Value '{x if given is None else given}' with dtype {x.dtype} is not a valid JAX array type. "
+            "Only arrays of numeric types are supported by JAX."
+        )
+    wanted = dtypes.canonicalize_dtype(x.dtype)
+    return held(x if dtype is not None or x.dtype == wanted else x.astype(wanted))
+
+
+def _of_list(x: Any, dtype: Any) -> Any:
+    if x and type(x) is list and len(kinds := set(map(type, x))) == 1 and (kind := kinds.pop()) in _SCALARS:
+        dtype = dtypes.scalar_dtype(kind) if dtype is None else dtype
+        return _of_numpy(np.array(x, dtype), dtype)
+    leaves = tree.tree_leaves(x, is_leaf=lambda y: y is None) if not isinstance(x, range) else list(x)
+    if any(y is None for y in leaves):
+        raise ValueError("None is not a valid value for jnp.array")
+    leaves = list(map(unwrapped, leaves))
+    if all(type(y) in _SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves) and leaves:
+        dtype = dtypes.result_type(*leaves) if dtype is None else dtype
+    if isinstance(x, list | tuple) and any(isinstance(y, Array) for y in leaves):
+        return _stacked(x, dtype)
+    if isinstance(x, dict):
+        raise TypeError(
+            f"Value '{x}' with dtype object is not a valid JAX array type. Only arrays of numeric types "
+            "are supported by JAX."
+        )
+    found = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
+    return _of_numpy(found, dtype)
+
+
+def _stacked(x: Any, dtype: Any) -> Any:
+    """Nested lists of arrays, joined from the inside."""
+    if not isinstance(x, list | tuple):
+        return array_of(x, dtype)
+    parts = [moving.expand_dims(_stacked(y, dtype), (0,)) for y in x]
+    if len({typeof(p).shape for p in parts}) > 1 and all(isinstance(y, list | tuple) for y in x):
+        raise ValueError(
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape: "
+            f"array was given parts of shapes {[typeof(p).shape[1:] for p in parts]}"
+        )
+    return concatenate(parts, 0)

@@ -1,0 +1,381 @@
+"""Reductions over sliding windows: sums and extrema, and the derivatives of extrema."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.hlo.emitter import jaxpr_body
+from minijax.ir.primitive import Linear1, Primitive, is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives.elementwise import ORDERED, Compare, ge_p, le_p
+from minijax.primitives.families import NUMBER, check_kinds, scalar_like
+from minijax.primitives.moving import axis_to_front
+from minijax.primitives.pairs import Pairs
+from minijax.primitives.reduce import Reduction, lowest, reduce_max_p, reduce_min_p
+from minijax.primitives.shape import pad, slice
+
+# ---- sizes ------------------------------------------------------------------------------------------
+
+PaddingPairs = Sequence[tuple[int, int]]
+
+# What an axis that no window slides along has for each parameter.
+_AT_REST = {"window_dimensions": 1, "window_strides": 1, "padding": (0, 0), "base_dilation": 1, "window_dilation": 1}
+_GPUS = ("cuda", "rocm", "oneapi")
+_SIZES = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
+
+
+def dilated(sizes: Sequence[int], dilation: Sequence[int] | None, op: str = "reduce_window") -> tuple[int, ...]:
+    """The sizes of axes after gaps of `dilation - 1` are put between their elements; None: no gaps."""
+    if dilation is None:
+        return tuple(sizes)
+    if not all(d > 0 for d in dilation):
+        raise TypeError(f"{op}: All dilations must be positive, got {tuple(dilation)}.")
+    return tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
+) -> list[tuple[int, int]]:
+    """The padding before and after each axis that "VALID", "SAME" or "SAME_LOWER" means.
+
+    "SAME" gives as many windows as strides fit into the axis, the odd element of padding at the end,
+    "SAME_LOWER" at the start. Raises TypeError for what is no string, RuntimeError for another one.
+    """
+    if not isinstance(padding, str):
+        raise TypeError(f"padtype_to_pads: Unknown padding type: {padding}.")
+    kind = padding.upper()
+    if kind not in ("VALID", "SAME", "SAME_LOWER"):
+        raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
+    if kind == "VALID":
+        return [(0, 0)] * len(in_shape)
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        total = max(0, (-(-size // stride) - 1) * stride + window - size)
+        small, large = int(total // 2), int(total - total // 2)
+        pads.append((small, large) if kind == "SAME" else (large, small))
+    return pads
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: PaddingPairs,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """How many windows there are along each axis. Raises TypeError for dilations that are not positive."""
+    axes = zip(
+        dilated(operand_shape, base_dilation),
+        dilated(window_dimensions, window_dilation),
+        window_strides,
+        padding,
+        strict=True,
+    )
+    return tuple(max(0, (low + n + high - window) // stride + 1) for n, window, stride, (low, high) in axes)
+
+
+def _ints(name: str, values: Sequence) -> tuple[int, ...]:
+    try:
+        return tuple(map(operator.index, values))
+    except TypeError:
+        raise TypeError(f"reduce_window {name} must have every element be an integer type, got {values}") from None
+
+
+def canonical_window(
+    shape: tuple[int, ...],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None,
+    padding: str | PaddingPairs,
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> dict[str, tuple]:
+    """The parameters of a window over an operand of `shape`, as primitives take them."""
+    given = (window_dimensions, window_strides, base_dilation, window_dilation)
+    ones = (1,) * len(window_dimensions)
+    window = {n: ones if v is None else _ints(n, v) for n, v in zip(_SIZES, given, strict=True)}
+    check_window(shape, **window)
+    if isinstance(padding, str):
+        wide = dilated(window["window_dimensions"], window["window_dilation"])
+        padding = padtype_to_pads(shape, wide, window["window_strides"], padding)
+    pairs = tuple([(operator.index(low), operator.index(high)) for low, high in padding])
+    return {**window, "padding": pairs}
+
+
+def check_window(shape: tuple[int, ...], **window: tuple) -> None:
+    """Raises TypeError for windows that do not fit the rank of `shape`, or with sizes below 1."""
+    dims = window["window_dimensions"]
+    if len(dims) != len(shape):
+        raise TypeError(
+            f"reduce_window got the wrong number of window_dimensions for operand: got operand shape {shape} "
+            f"with window_dimensions {dims}."
+        )
+    for name in _SIZES:
+        if len(window[name]) != len(dims):
+            raise TypeError(
+                f"reduce_window got inconsistent {name} and window_dimensions: got {name} {window[name]} and "
+                f"window_dimensions {dims}."
+            )
+        if not all(n > 0 for n in window[name]):
+            raise TypeError(f"reduce_window {name} must have every element be strictly positive, got {window[name]}.")
+
+
+def window_shape(shape: tuple[int, ...], **window: tuple) -> tuple[int, ...]:
+    """The shape of the results of a window over an operand of `shape`, after `check_window`."""
+    check_window(shape, **window)
+    if len(window["padding"]) != len(shape):
+        raise ValueError(f"reduce_window got padding {window['padding']} for operand shape {shape}.")
+    return reduce_window_shape_tuple(shape, **window)
+
+
+def with_axis(window: dict[str, tuple], at: int) -> dict[str, tuple]:
+    """The parameters of a window with one more axis, along which it does not slide."""
+    return {name: (*v[:at], _AT_REST[name], *v[at:]) for name, v in window.items()}
+
+
+# ---- sums and extrema -------------------------------------------------------------------------------
+
+
+def start_of_window(e: Any, value: Any, unit: ShapedArray) -> str:
+    """The name of the value that windows start from, as jax writes it."""
+    return e.broadcast_in_dim(e.constant(value, unit), unit, unit, ())
+
+
+class ReduceWindow(Primitive):
+    """Combines the elements in each window."""
+
+    def infer(self, x, **window):
+        return [ShapedArray(window_shape(x.shape, **window), x.dtype, x.weak_type)]
+
+    def start(self, dtype: Any) -> Any:
+        """The value that changes nothing."""
+        raise NotImplementedError
+
+    def reducer(self, e: Any, dtype: Any) -> Any:
+        """What combines two scalars: as the Emitter's `reducer`."""
+        raise NotImplementedError
+
+    def lower(self, e, ins, outs, x, **window):
+        unit = ShapedArray((), ins[0].dtype)
+        start = start_of_window(e, self.start(unit.dtype), unit)
+        return e.reduce_window([x], [start], ins, outs, self.reducer(e, unit.dtype), **window)
+
+    def batch(self, axis, operands, dims, **window):
+        return [self.bind(operands[0], **with_axis(window, dims[0]))], list(dims)
+
+
+class ReduceWindowSum(ReduceWindow, Linear1):
+    """The sum of each window."""
+
+    name = "reduce_window_sum"
+
+    def infer(self, x, **window):
+        if not NUMBER.accepts(x.dtype):
+            raise TypeError(f"operand to reduce_window_sum must have a number dtype, got {x.dtype}")
+        return super().infer(x, **window)
+
+    def start(self, dtype):
+        return 0
+
+    def reducer(self, e, dtype):
+        return "add"
+
+    def transposed(self, ct, aval, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+        """Every element gathers from the windows it was in: they are spread by strides and padded to meet."""
+        ones = (1,) * aval.ndim
+        wide = dilated(window_dimensions, window_dilation)
+        have = dilated(aval.shape, base_dilation)
+        spread = dilated(typeof(ct).shape, window_strides)
+        config = []
+        for i, (low, _) in enumerate(padding):
+            before = wide[i] - 1 - low
+            after = have[i] + wide[i] - 1 - spread[i] - before
+            config.append((before, after, window_strides[i] - 1))
+        return self.bind(
+            pad(ct, scalar_like(ct, 0), config),
+            window_dimensions=window_dimensions,
+            window_strides=base_dilation,
+            padding=((0, 0),) * aval.ndim,
+            base_dilation=ones,
+            window_dilation=window_dilation,
+        )
+
+
+class ReduceWindowExtremum(ReduceWindow):
+    """The largest or smallest element of each window; its derivative is that of the first one that wins."""
+
+    def __init__(self, name: str, reduction: Reduction, wins: Compare):
+        self.name = name
+        self.wins = wins
+        self.start, self.reducer = reduction.start, reduction.reducer
+
+    def jvp(self, primals, tangents, **window):
+        (x,), (t,) = primals, tangents
+        out = self.bind(x, **window)
+        if type(t) is Zero:
+            return [out], [Zero.from_primal_value(out)]
+        return [out], [select_and_gather_add_p.bind(t, x, select_prim=self.wins, **window)]
+
+
+# ---- elements where others win ----------------------------------------------------------------------
+
+
+class ByWinners(Primitive):
+    """Moves elements of the first operand to or from the places where the second one wins its window.
+
+    Linear in the first operand; `select_prim` compares: ge, the largest wins, or le.
+    """
+
+    def jvp(self, primals, tangents, **params):
+        out = self.bind(*primals, **params)
+        if type(tangents[0]) is Zero:
+            return [out], [Zero.from_primal_value(out)]
+        return [out], [self.bind(tangents[0], primals[1], **params)]
+
+    def transpose(self, cts, x, operand, **params):
+        (ct,) = cts
+        if not is_linear(x):
+            return [None, None]
+        return [Zero(x.aval) if type(ct) is Zero else self.transposed(ct, operand, **params), None]
+
+    def transposed(self, ct: Any, operand: Any, **params: Any) -> Any:
+        """The cotangent of the first operand."""
+        raise NotImplementedError
+
+    def batch(self, axis, operands, dims, *, select_prim, **window):
+        ready = [axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
+        return [self.bind(*ready, select_prim=select_prim, **with_axis(window, 0))], [0]
+
+
+def _loser(select_prim: Compare, dtype: Any) -> Any:
+    """The value that wins nowhere."""
+    return lowest(dtype, highest=select_prim is le_p)
+
+
+class SelectAndScatterAdd(ByWinners):
+    """Each window's element of the source, added to the place that wins it."""
+
+    name = "select_and_scatter_add"
+
+    def infer(self, source, operand, **params):
+        return [ShapedArray(operand.shape, source.dtype)]
+
+    def lower(self, e, ins, outs, source, x, *, select_prim, padding, **window):
+        source_aval, aval = ins
+        check_kinds(select_prim.name, ORDERED, aval)
+        unit = ShapedArray((), aval.dtype)
+        add = "or" if aval.dtype == np.bool_ else "add"
+
+        def scatter(x, aval, padding):
+            wins = lambda a, b: e.compare(select_prim.direction, a, b, unit)  # noqa: E731
+            return e.select_and_scatter(
+                x, source, e.constant(0, unit), aval, source_aval, wins, add, padding=padding, **window
+            )
+
+        if not padding:
+            return [source]  # XLA aborts the process for select_and_scatter of rank 0
+        if e.platform == "tpu":
+            return [scatter(x, aval, padding)]
+        # Elsewhere places in the padding could win: it holds what wins nowhere.
+        low, high = zip(*padding, strict=True)
+        none = (0,) * aval.ndim
+        whole = ShapedArray(tuple(n + sum(p) for n, p in zip(aval.shape, padding, strict=True)), aval.dtype)
+        loser = e.constant(_loser(select_prim, aval.dtype), unit)
+        found = scatter(e.pad(x, loser, aval, whole, low, high, none), whole, ((0, 0),) * aval.ndim)
+        if min(*low, *high) >= 0:
+            return [e.slice(found, whole, aval, low, tuple(map(operator.add, low, aval.shape)))]
+        back = tuple(map(operator.neg, low)), tuple(map(operator.neg, high))
+        return [e.pad(found, e.constant(0, unit), whole, aval, *back, none)]
+
+    def transposed(self, ct, operand, **params):
+        ones = (1,) * typeof(operand).ndim
+        return select_and_gather_add_p.bind(ct, operand, base_dilation=ones, window_dilation=ones, **params)
+
+
+class SelectAndGatherAdd(ByWinners):
+    """The tangents at the places that win the windows."""
+
+    name = "select_and_gather_add"
+
+    def infer(self, tangents, operand, *, select_prim, **window):
+        if tangents.shape != operand.shape:
+            raise TypeError(
+                f"select_and_gather_add tangents and operand shapes must match, got {tangents.shape} and "
+                f"{operand.shape}."
+            )
+        return [ShapedArray(window_shape(operand.shape, **window), tangents.dtype)]
+
+    def lower(self, e, ins, outs, tangents, x, *, select_prim, **window):
+        tangent_aval, aval = ins
+        check_kinds(select_prim.name, ORDERED, aval)
+        unit, tangent_unit = ShapedArray((), aval.dtype), ShapedArray((), tangent_aval.dtype)
+        flag = ShapedArray((), np.bool_)
+        starts = [e.constant(_loser(select_prim, aval.dtype), unit), e.constant(0, tangent_unit)]
+        if e.platform in _GPUS and aval.dtype == tangent_aval.dtype:
+            pairs = Pairs(e, aval.dtype)
+
+            def better_pair(x, y):
+                wins = e.compare(select_prim.direction, pairs.first(x), pairs.first(y), unit)
+                return e.select(wins, x, y, flag, pairs.aval(()))
+
+            found = e.reduce_window(
+                [pairs.pack(x, tangents, aval.shape)],
+                [pairs.pack(*starts, ())],
+                [pairs.aval(aval.shape)],
+                [pairs.aval(outs[0].shape)],
+                better_pair,
+                **window,
+            )
+            return [pairs.second(*found, outs[0].shape)]
+
+        def better(a, s, b, t):
+            wins = e.compare(select_prim.direction, a, b, unit)
+            return e.select(wins, a, b, flag, unit), e.select(wins, s, t, flag, tangent_unit)
+
+        results = [ShapedArray(outs[0].shape, aval.dtype), outs[0]]
+        return e.reduce_window([x, tangents], starts, [aval, tangent_aval], results, better, **window)[1:]
+
+    def transposed(self, ct, operand, *, select_prim, base_dilation, window_dilation, **window):
+        if any(d != 1 for d in window_dilation):
+            raise NotImplementedError(
+                "VJP not implemented for select_and_gather (MaxPool) with window dilation, got "
+                f"window_dilation={window_dilation}."
+            )
+        has_gaps = any(d != 1 for d in base_dilation)
+        if has_gaps:
+            loser = scalar_like(operand, _loser(select_prim, typeof(operand).dtype))
+            operand = pad(operand, loser, [(0, 0, d - 1) for d in base_dilation])
+        found = select_and_scatter_add_p.bind(ct, operand, select_prim=select_prim, **window)
+        if not has_gaps:
+            return found
+        shape = typeof(found).shape
+        return slice(found, (0,) * len(shape), shape, base_dilation)
+
+
+class SelectAndScatter(Primitive):
+    """Each window's element of the source, combined by a jaxpr into the place that another jaxpr selects."""
+
+    name = "select_and_scatter"
+
+    def infer(self, operand, source, init, **params):
+        return [ShapedArray(operand.shape, operand.dtype)]
+
+    def lower(
+        self, e, ins, outs, x, source, init, *, select_jaxpr, select_consts, scatter_jaxpr, scatter_consts, **window
+    ):
+        select, scatter = (
+            lambda *names, jaxpr=jaxpr, consts=consts: jaxpr_body(
+                e, jaxpr, [e.constant_of(c, typeof(c)) for c in consts], names
+            )
+            for jaxpr, consts in ((select_jaxpr, select_consts), (scatter_jaxpr, scatter_consts))
+        )
+        return [e.select_and_scatter(x, source, init, *ins[:2], select, scatter, **window)]
+
+
+reduce_window_sum_p = ReduceWindowSum()
+reduce_window_max_p = ReduceWindowExtremum("reduce_window_max", reduce_max_p, ge_p)
+reduce_window_min_p = ReduceWindowExtremum("reduce_window_min", reduce_min_p, le_p)
+select_and_scatter_p, select_and_scatter_add_p = SelectAndScatter(), SelectAndScatterAdd()
+select_and_gather_add_p = SelectAndGatherAdd()

@@ -1,0 +1,103 @@
+"""Zeros, and the sum of tangents: what differentiation needs of arithmetic."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.base.mask import Mask
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
+from minijax.primitives import moving
+from minijax.primitives.varying import in_mesh_order, pvary_p
+
+
+def zeros_like_aval(aval: ShapedArray) -> Any:
+    """An array of zeros of the type `aval`."""
+    if aval.dtype == dtypes.float0 and (not aval.shape or moving.recorder() is None):
+        return np.zeros(aval.shape, dtypes.float0)
+    return made_varying(moving.full(aval.shape, np.zeros((), aval.dtype)[()], aval.weak_type), aval)
+
+
+def made_varying(x: Any, aval: ShapedArray) -> Any:
+    """`x`, made to vary over the mesh axes that a value of type `aval` varies over."""
+    missing = varying_axes(aval) - varying_axes(typeof(x))
+    return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
+
+
+def nonzero_mask(tangents: Iterable) -> Mask:
+    """Which tangents, or cotangents, are not symbolic zeros."""
+    return Mask([type(t) is not Zero for t in tangents])
+
+
+def instantiate(tangent: Any) -> Any:
+    """`tangent`, or zeros where it is a symbolic `Zero`."""
+    return zeros_like_aval(tangent.aval) if type(tangent) is Zero else tangent
+
+
+Zero.instantiate = instantiate
+
+
+class ZeroJvp(Primitive):
+    """An operation whose derivative is zero."""
+
+    def jvp(self, primals, tangents, **params):
+        results = self.bind_all(primals, params)
+        return results, [Zero.from_primal_value(x) for x in results]
+
+
+class AddAny(Primitive):
+    """The sum of two tangents or cotangents of one type."""
+
+    name = "add_any"
+
+    def infer(self, x, y):
+        return [x]
+
+    def lower(self, e, ins, outs, x, y):
+        return [e.binary("or" if outs[0].dtype == np.bool_ else "add", x, y, outs[0])]
+
+    def jvp(self, primals, tangents):
+        out = self.bind_all(primals, {})
+        if all(type(t) is Zero for t in tangents):
+            return out, [tangents[0]]
+        return out, self.bind_all([instantiate(t) for t in tangents], {})
+
+    def transpose(self, cts, x, y):
+        return [cts[0] if is_linear(x) else None, cts[0] if is_linear(y) else None]
+
+    def batch(self, axis, operands, dims):
+        (x, y), (dx, dy) = operands, dims
+        if dx == dy:
+            return self.bind_all([x, y], {}), [dx]
+        if dx is None:
+            return self.bind_all([moving.broadcast_axis(x, axis.size, dy), y], {}), [dy]
+        if dy is None:
+            return self.bind_all([x, moving.broadcast_axis(y, axis.size, dx)], {}), [dx]
+        return self.bind_all([moving.move_axis(x, dx, dy), y], {}), [dy]
+
+
+add_any_p = AddAny()
+fold_as(Folding.PLAIN, add_any_p)
+
+
+def add_any(x: Any, y: Any) -> Any:
+    return add_any_p.bind(x, y)
+
+
+def add_zeros(x: Any, y: Any) -> Any:
+    """The sum of two tangents, either of which may be `Zero`."""
+    if type(x) is Zero:
+        return y
+    return x if type(y) is Zero else add_any(x, y)
+
+
+def add_tangents(terms: Sequence, like: Any) -> Any:
+    """The sum of tangents of one value, a `Zero` if there are none."""
+    if not terms:
+        return Zero.from_primal_value(like)
+    total = terms[0]
+    for t in terms[1:]:
+        total = add_zeros(total, t)
+    return total
