@@ -55,7 +55,7 @@ def test_batches_along_every_axis_equal_jax_s(tier):
 
 def test_dtypes_equal_jax_s(tier):
     kinds = [bool, np.int8, np.int32, np.float16, ml_dtypes.bfloat16, np.float32, C64]
-    sweep([Case(f"{kind}-{np.dtype(d)}", fft(kind, *lengths), (array(3, dtype=d),), raises=LISTED)
+    sweep([Case(f"{kind}-{lengths}-{np.dtype(d)}", fft(kind, *lengths), (array(3, dtype=d),), raises=LISTED)
            for kind, lengths in (("FFT", (3,)), ("IFFT", (3,)), ("RFFT", (3,)), ("IRFFT", (4,)), ("RFFT", ()),
                                  ("FFT", ())) for d in kinds], tier)  # fmt: skip
 

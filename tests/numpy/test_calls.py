@@ -126,11 +126,11 @@ def varies(call):
     return any(name in SHAPES for name in names_of(call.text))
 
 
-def agree(cases, call_of, tier):
-    eager = [c for c in cases if "eager" in call_of[c.name].words]
-    for c in eager:
-        check_eager(c)
-    sweep([c for c in cases if c not in eager], tier)
+def agree(calls_and_cases, tier):
+    for c, k in calls_and_cases:
+        if "eager" in c.words:
+            check_eager(k)
+    sweep([k for c, k in calls_and_cases if "eager" not in c.words], tier)
 
 
 def tables():
@@ -139,8 +139,7 @@ def tables():
 
 @tables()
 def test_calls_agree_at_home(path, tier):
-    found = [(c, case(c, KINDS[c.kind][0])) for c in calls(path)]
-    agree([k for _, k in found], {k.name: c for c, k in found}, tier)
+    agree([(c, case(c, KINDS[c.kind][0])) for c in calls(path)], tier)
 
 
 def chosen(name, tier):
@@ -167,7 +166,7 @@ def test_calls_agree_on_other_dtypes(path, tier):
         found = [(c, k) for c, k in found if chosen(k.name, tier)]
         found = [(c, k) for c, k in found if not k.name.endswith(NARROW) or known_to_jax(k)]
         with minijax.enable_x64(wide), jax.enable_x64(wide):
-            agree([k for _, k in found], {k.name: c for c, k in found}, tier)
+            agree(found, tier)
 
 
 @tables()

@@ -126,7 +126,10 @@ def test_accuracies_are_carried_as_by_jax(transform, tier):
     names = [name for name in ACCURATE if (name, transform) != ("sin", "vmap_of_grad")]
     sweep(
         [
-            transformed(Case(f"{name}-{way}", accurate(name, of), (array(3, dtype=dtype),), raises=LISTED), transform)
+            transformed(
+                Case(f"{name}-{np.dtype(dtype)}-{way}", accurate(name, of), (array(3, dtype=dtype),), raises=LISTED),
+                transform,
+            )
             for name in names
             for way, of in ways.items()
             for dtype in (np.float32, np.complex64)
