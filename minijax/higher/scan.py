@@ -269,7 +269,7 @@ class Scan(TakesRefs):
 
     def lift(self, eqn, fixed, lift):
         closed, slots = _body(eqn.params)
-        if eqn.params["unroll"] != 1 or eqn.params["length"] < 2:  # XLA sees several steps at once, or none
+        if self.has_own_constants(eqn.params):
             return eqn
         consts, carry, xs = slots.operands(fixed)
         closed, passed = lift(closed, (*consts, *(False,) * len(carry), *xs))

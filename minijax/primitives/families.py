@@ -57,9 +57,6 @@ def const_like(x: Any, value: Any) -> Any:
     return _scalar(aval, value, aval.weak_type and not aval.shape)
 
 
-literal, alike = scalar_like, const_like
-
-
 def one_like(x: Any) -> Any:
     """The scalar 1 of the dtype and weak type of `x`."""
     aval = typeof(x)
