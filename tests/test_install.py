@@ -145,6 +145,7 @@ def test_install_refuses_where_another_jax_is_loaded(loaded):
     code = f"""
 import sys, types
 sys.modules["{loaded}"] = types.ModuleType("{loaded}")
+from minijax.base.alias import install
 try: install()
 except RuntimeError as error: print(error)
 print(len([finder for finder in sys.meta_path if type(finder).__name__ == "AliasFinder"]))

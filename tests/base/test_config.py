@@ -15,6 +15,7 @@ from minijax.base.config import config, state
 
 BOTH = """
 import json, jax
+from minijax.base.config import config
 print(json.dumps([{n: str(v) for n, v in c.values.items()} for c in (jax.config, config)]))
 """
 

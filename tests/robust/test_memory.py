@@ -66,6 +66,7 @@ KINDS = {
 MEASURED = """
 import gc, sys
 import minijax, minijax.numpy as jnp
+from minijax import lax
 
 x = jnp.arange(3.0)
 def resident():
@@ -104,6 +105,8 @@ def test_memory_does_not_grow_with_a_large_number_of_functions(kind):
 CALLS = """
 import gc
 import minijax, minijax.numpy as jnp
+from minijax import lax
+from minijax.sharding import NamedSharding, PartitionSpec
 
 minijax.config.update("jax_num_cpu_devices", 2)
 x, pair = jnp.arange(4.0), minijax.jit(lambda x: (x, x * 2))

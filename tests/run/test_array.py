@@ -330,6 +330,8 @@ class Refuse(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Refuse())
 import copy, pickle
 import ml_dtypes, numpy as np
+from minijax.run import array, client, compile, launch, transfer
+from minijax.partition.shardings import Mesh, NamedSharding, P
 for dtype in ("float32", "bfloat16", "int4", "bool", "complex64"):
     x = transfer.to_device(np.ones((4, 2)).astype(dtype))
     repr(x), str(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), x.addressable_shards, x.format
