@@ -11,8 +11,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# 33,000 until the formatter wrote all but a few tables: 300 lines more for the same code.
-FILE_LINES, FUNCTION_LINES, PACKAGE_LINES = 800, 60, 33_350
+FILE_LINES, FUNCTION_LINES = 800, 60
+# Both were 300 higher when the formatter had written all but a few tables; the goal is 31,500 and 22,500.
+PACKAGE_LINES, CORE_LINES = 32_700, 23_650
 
 ROOMS = (
     "base", "ir", "partition", "hlo", "run", "primitives", "indexing", "transforms", "dispatch", "higher", "composed", "api",
@@ -337,7 +338,9 @@ def test_files_are_short():
 
 
 def test_the_package_stays_within_its_budget():
-    assert sum(map(code_lines, TEXTS.values())) <= PACKAGE_LINES
+    lines = {name: code_lines(text) for name, text in TEXTS.items()}
+    core = sum(n for name, n in lines.items() if under(name, *(f"minijax.{room}" for room in ROOMS)))
+    assert sum(lines.values()) <= PACKAGE_LINES and core <= CORE_LINES
 
 
 def test_nothing_is_left_to_do_in_a_comment():
