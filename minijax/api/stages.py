@@ -202,7 +202,7 @@ class Compiled(Stage):
         if run is None:
             self._check(*tree.flatten((args, kwargs)))
             self._check_shardings(operands)
-            run = self._programs.once(key, self._executable.caller, operands, self.out_tree.unflatten)
+            run = self._programs.once(key, self._executable.tree_caller, operands, self.out_tree)
         return run(operands)
 
     def _check(self, leaves: Sequence, treedef: Any) -> None:

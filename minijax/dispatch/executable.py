@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import cache, errors, monitoring
+from minijax.base import cache, errors, monitoring, tree
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
 from minijax.hlo import module
@@ -100,6 +100,10 @@ class Executable:
         else:
             call = launch.bind_call(self.loaded, self._signatures, self.used, finish)
         return self._donating(call) if self.aliased else call
+
+    def tree_caller(self, operands: Sequence[ArrayImpl], out_tree: Any) -> Callable[[Sequence], Any]:
+        """As `caller`, to the results as a tree."""
+        return self.caller(operands, None if tree.treedef_is_strict_leaf(out_tree) else out_tree.unflatten)
 
     def _donating(self, call: Callable[[Sequence], Any]) -> Callable[[Sequence], Any]:
         places = [self.used[n] for n in self.aliased]

@@ -122,8 +122,7 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
     executable = executable_for(ClosedJaxpr(jaxpr, consts), ProgramOptions(name), arrays)
     if not executable.takes(arrays):
         return _DIRECT
-    is_one = tree.treedef_is_strict_leaf(out_trees[0])
-    return executable.caller(arrays, None if is_one else out_trees[0].unflatten)
+    return executable.tree_caller(arrays, out_trees[0])
 
 
 def _is_movement(jaxpr: Jaxpr) -> bool:

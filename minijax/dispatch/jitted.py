@@ -227,8 +227,7 @@ class Jitted:
             return lambda operands: self._call_traced(operands, treedef, static)
         options = self.program_options(treedef, static, traced.out_tree)
         executable = executable_for(traced.closed, options, operands)
-        is_one = tree.treedef_is_strict_leaf(traced.out_tree)
-        run = executable.caller(operands, None if is_one else traced.out_tree.unflatten)
+        run = executable.tree_caller(operands, traced.out_tree)
         return watch.explained(run, lambda operands: self._call_plainly(treedef.unflatten(operands), static))
 
     def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:

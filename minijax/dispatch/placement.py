@@ -112,12 +112,10 @@ def _sharded(
     ins = [_argument_sharding(x, s, n, options) for x, s, n in zip(operands, asked, names, strict=False)]
     outs = options.out_shardings or (None,) * len(closed.outvars)
     outs = _result_shardings(outs, closed.out_avals, closed.debug_info.result_paths)
-    spaces = [s for _, s in inside if isinstance(s, MemorySpace)]
-    claims: list[tuple[Any, Any]] = [(i, s) for i, s in enumerate(ins) if s is not None]
-    claims += [("out_shardings", s) for s in outs if s is not None]
-    claims += [claim for claim in inside if not isinstance(claim[1], MemorySpace)]
-    names_memory = Host in spaces or not all(s._in_default_memory for _, s in claims)
+    claims = _claims(ins, outs, inside)
     concrete = [claim for claim in claims if not isinstance(getattr(claim[1], "mesh", None), meshes.AbstractMesh)]
+    spaces = [s for _, s in inside if isinstance(s, MemorySpace)]
+    names_memory = Host in spaces or not all(s._in_default_memory for _, s in claims)
     mesh = meshes.context_mesh()
     if not concrete and mesh is None:
         default = (client.default_device(),)
@@ -134,6 +132,13 @@ def _sharded(
     if len(devices) > 1:
         ins = [_replicated_if_whole(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
     return Placement(devices, True, tuple(ins), tuple(outs), mesh, names_memory)
+
+
+def _claims(ins: Sequence, outs: Sequence, inside: Sequence[tuple[str, Any]]) -> list[tuple[Any, Any]]:
+    """Who asks for which sharding: the number of an operand, `out_shardings`, or the name of a primitive."""
+    claims: list[tuple[Any, Any]] = [(i, s) for i, s in enumerate(ins) if s is not None]
+    claims += [("out_shardings", s) for s in outs if s is not None]
+    return claims + [claim for claim in inside if not isinstance(claim[1], MemorySpace)]
 
 
 def _replicated_if_whole(sig: Signature, devices: tuple) -> Sharding | None:
