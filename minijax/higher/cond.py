@@ -125,8 +125,8 @@ class Cond(TakesRefs):
             return EqnParts([_with_branches(eqn, known, [index, *known_in], known_outs)], [eqn], unknown_outs)
         known, unknown = share_residuals(known, unknown, len(known_outs))
         saved = [*known_outs, *(Var(aval) for aval in known[0].out_avals[len(known_outs) :])]
-        late = _with_branches(eqn, unknown, [index, *saved[len(known_outs) :], *unknown_in], unknown_outs)
-        return EqnParts([_with_branches(eqn, known, [index, *known_in], saved)], [late], unknown_outs, saved)
+        staged = _with_branches(eqn, unknown, [index, *saved[len(known_outs) :], *unknown_in], unknown_outs)
+        return EqnParts([_with_branches(eqn, known, [index, *known_in], saved)], [staged], unknown_outs, saved)
 
     def transpose(self, cts, index, *operands, branches, **how):
         linear = Mask(map(is_linear, operands))
@@ -150,9 +150,9 @@ class Cond(TakesRefs):
         results = []
         for i, branch in enumerate(branches):
             here = eq(index, scalar_like(index, i))
-            given = [_own_rows(here, x) for x in operands]
+            own = [_own_rows(here, x) for x in operands]
             closed, _ = batch_jaxpr(branch, axis, ins, True)
-            results.append(eval_jaxpr(closed.jaxpr, closed.consts, *given))
+            results.append(eval_jaxpr(closed.jaxpr, closed.consts, *own))
         selected = [select_n(_as_wide(index, cases[0]), *cases) for cases in zip(*results, strict=True)]
         return selected, [0] * len(selected)
 
