@@ -44,7 +44,7 @@ _FACE = Face(
         "minijax.partition.meshes": "set_mesh",
         "minijax.ir.refs": "Ref",
         "minijax.partition.shardings": "NamedSharding P=PartitionSpec",
-        "minijax.primitives.indexing": "ds=dslice",
+        "minijax.primitives.gather_dims": "ds=dslice",
         "minijax.base.naming": "__version__=VERSION __version_info__=VERSION_INFO",
         "minijax.composed.refs": "empty_ref free_ref freeze new_ref",
         "minijax.run.array": "Array Shard live_arrays",

@@ -11,7 +11,7 @@ from minijax.api.custom_tools import (
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
     zero_from_primal as zero_from_primal,
 )
-from minijax.higher.custom import (
+from minijax.higher.custom_derivatives import (
     SymbolicZero as SymbolicZero,
     custom_jvp_call_p as custom_jvp_call_p,
     custom_vjp_call_p as custom_vjp_call_p,

@@ -24,7 +24,7 @@ from minijax.primitives.convert import convert, convert_element_type_p
 from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import held
-from minijax.primitives.shape import broadcasted_iota, split
+from minijax.primitives.structural import broadcasted_iota, split
 from minijax.primitives.zeros import instantiate, made_varying, zeros_like_aval
 from minijax.run import transfer
 from minijax.transforms.jvp import jvp_flat

@@ -10,7 +10,7 @@ from minijax.api.jit import resolve
 from minijax.base import source
 from minijax.dispatch.call import JitOptions
 from minijax.dispatch.jitted import Jitted
-from minijax.higher.checkpoint import name_p, opened, remat_p
+from minijax.higher.remat import name_p, opened, remat_p
 from minijax.ir.body import signature_of
 from minijax.ir.trace import checked_values
 from minijax.primitives.dot import dot_general_p

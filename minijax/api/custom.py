@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import dtypes, errors, source, tree
 from minijax.base.mask import Mask
-from minijax.higher.custom import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
+from minijax.higher.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.higher.remat_opt import optimized_forward
 from minijax.ir import state
 from minijax.ir.body import Flat, as_consts, function_name, signature_of, source_of, trace_flat

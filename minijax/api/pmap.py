@@ -18,7 +18,7 @@ from minijax.ir.types import is_value, typeof
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.moving import expand_dims
-from minijax.primitives.shape import squeeze
+from minijax.primitives.structural import squeeze
 from minijax.run import client
 
 _UNNAMED = "_internal_pmap_axis_name"

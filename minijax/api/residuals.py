@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base import source, tree
-from minijax.higher.checkpoint import name_p
+from minijax.higher.remat import name_p
 from minijax.ir.body import argument_names, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal, Var
 from minijax.ir.trace import trace_to_jaxpr

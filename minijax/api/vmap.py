@@ -11,7 +11,7 @@ from minijax.ir.body import Flat, argument_names, check_aliases, function_name, 
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
-from minijax.primitives.shape import iota
+from minijax.primitives.structural import iota
 from minijax.transforms.batch import BatchTracer, batch_flat, place
 
 

@@ -6,14 +6,14 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.native import approx_top_k_reduction_output_size
-from minijax.composed.along import along
 from minijax.composed.linalg.matrices import from_front
+from minijax.composed.take_along import along
 from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
-from minijax.primitives.indexing import GatherScatterMode
-from minijax.primitives.scatter import gather
+from minijax.primitives.gather_dims import GatherScatterMode
+from minijax.primitives.gather_scatter import gather
 
 _INDEX = np.dtype(np.int32)
 

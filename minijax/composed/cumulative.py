@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.higher.custom import bind_custom_jvp
+from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.primitive import Linear1, Primitive
@@ -16,7 +16,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import elementwise as ops, moving
 from minijax.primitives.families import NUMBER, check_kinds, is_complex, scalar_like
 from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p
-from minijax.primitives.shape import concatenate, pad, rev, slice_in_dim
+from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim
 from minijax.primitives.window import start_of_window
 from minijax.transforms.jvp import jvp_flat
 

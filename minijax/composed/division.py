@@ -7,7 +7,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import is_inexact, is_unsigned, promote_args_numeric, promote_dtypes
-from minijax.primitives.shape import full_like
+from minijax.primitives.structural import full_like
 
 
 @jitted()

@@ -13,9 +13,9 @@ from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
+from minijax.primitives.dynamic_slice import dynamic_update_slice
 from minijax.primitives.elementwise import conj, div, mul
 from minijax.primitives.families import scalar_like
-from minijax.primitives.index import dynamic_update_slice
 
 _MOST_AXES = 3
 

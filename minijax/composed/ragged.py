@@ -19,8 +19,8 @@ from minijax.primitives import moving
 from minijax.primitives.convert import cast
 from minijax.primitives.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair, rest
 from minijax.primitives.elementwise import add, bitwise_and, le, lt, select
-from minijax.primitives.shape import broadcasted_iota, concatenate, slice_in_dim
 from minijax.primitives.sharding import laid_out
+from minijax.primitives.structural import broadcasted_iota, concatenate, slice_in_dim
 
 _Axes = tuple[int, ...]
 _AS_INSTRUCTION = config.option("ragged_dot_use_ragged_dot_instruction")

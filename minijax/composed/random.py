@@ -17,7 +17,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray
-from minijax.primitives import elementwise as ops, moving, shape as shaping
+from minijax.primitives import elementwise as ops, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import SameShape, broadcast_shapes_of_op, scalar_like
 from minijax.primitives.random_bits import threefry2x32_p, threefry_2x32
@@ -243,7 +243,7 @@ def threefry_seed(seed: Any) -> Any:
     wide = dtypes.result_type(seed, UINT32)
     high = moving.expand_dims(convert(ops.shift_right_logical(seed, scalar_like(seed, _WORD)), UINT32), (0,))
     low = ops.bitwise_and(convert(seed, wide), np.uint32(0xFFFFFFFF).astype(wide))
-    return shaping.concatenate([high, moving.expand_dims(convert(low, UINT32), (0,))], 0)
+    return structural.concatenate([high, moving.expand_dims(convert(low, UINT32), (0,))], 0)
 
 
 @jitted("_threefry_split", static=("shape",))
@@ -252,7 +252,7 @@ def threefry_split(words: Any, shape: tuple[int, ...]) -> Any:
     if not config.threefry_partitionable.value:
         return moving.reshape(threefry_2x32(words, _count(2 * prod(shape))), (*shape, 2))
     parts = [moving.append_axes(part, 1) for part in _encrypt_positions(words, shape)]
-    return shaping.concatenate(parts, len(shape))
+    return structural.concatenate(parts, len(shape))
 
 
 @jitted("_threefry_fold_in")
@@ -275,7 +275,7 @@ def threefry_random_bits(words: Any, bit_width: int, shape: tuple[int, ...]) -> 
 
 
 def _halves(words: Any) -> tuple[Any, Any]:
-    return shaping.index_in_dim(words, 0, keepdims=False), shaping.index_in_dim(words, 1, keepdims=False)
+    return structural.index_in_dim(words, 0, keepdims=False), structural.index_in_dim(words, 1, keepdims=False)
 
 
 def _encrypt_positions(words: Any, shape: tuple[int, ...]) -> Sequence:
@@ -303,7 +303,7 @@ def _count(size: int) -> Any:
 
 
 def _iota(dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> Any:
-    return shaping.iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None)
+    return structural.iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None)
 
 
 def _bits_in_order(words: Any, bit_width: int, size: int) -> Any:
@@ -312,14 +312,14 @@ def _bits_in_order(words: Any, bit_width: int, size: int) -> Any:
     if bit_width == _WORD:
         return bits
     if bit_width == 64:
-        return _joined(shaping.slice(bits, (0,), (size,)), shaping.slice(bits, (size,), (2 * size,)))
+        return _joined(structural.slice(bits, (0,), (size,)), structural.slice(bits, (size,), (2 * size,)))
     parts = _WORD // bit_width
     (count,) = bits.aval.shape
     shifts = ops.mul(np.uint32(bit_width), _iota(UINT32, (parts, 1), 0))
     moved = ops.shift_right_logical(moving.broadcast_in_dim(bits, (1, count), (1,)), shifts)
     cut = ops.bitwise_and(np.uint32(2**bit_width - 1), moved)
     flat = moving.reshape(moving.transpose(cut, (1, 0)), (parts * count,))
-    return shaping.slice(convert(flat, dtypes.BY_NAME[f"uint{bit_width}"]), (0,), (size,))
+    return structural.slice(convert(flat, dtypes.BY_NAME[f"uint{bit_width}"]), (0,), (size,))
 
 
 def _joined(high: Any, low: Any) -> Any:

@@ -17,7 +17,7 @@ from minijax.ir.trace import JaxprTrace, Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import clamp
-from minijax.primitives.indexing import Slice
+from minijax.primitives.gather_dims import Slice
 from minijax.primitives.moving import full, held
 from minijax.run.array import ArrayImpl, copied
 from minijax.transforms.batch import batch_flat, place

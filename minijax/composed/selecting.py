@@ -15,7 +15,7 @@ from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.moving import broadcast_to_shape
 from minijax.primitives.promote import arrays, check_arraylike, promote_dtypes
 from minijax.primitives.reduce import argmax
-from minijax.primitives.shape import broadcast_shapes, stack
+from minijax.primitives.structural import broadcast_shapes, stack
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:

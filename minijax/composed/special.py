@@ -11,9 +11,10 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.composed.division import floor_divide, remainder
-from minijax.higher.loops import while_loop
+from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.primitives import moving
+from minijax.primitives.bessel import full_of
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import (
     abs as abs_,
@@ -41,8 +42,7 @@ from minijax.primitives.elementwise import (
 )
 from minijax.primitives.families import Defined, const_like
 from minijax.primitives.reduce import reduce_or
-from minijax.primitives.shape import broadcast_shapes
-from minijax.primitives.special import full_of
+from minijax.primitives.structural import broadcast_shapes
 
 # What to compute: the function, its derivative by the order, or that of a sample by the order.
 VALUE, SLOPE, SAMPLE = range(3)

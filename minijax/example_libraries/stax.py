@@ -13,7 +13,7 @@ from minijax import random
 from minijax.nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus
 from minijax.nn.initializers import glorot_normal, normal, ones as ones, zeros as zeros
 from minijax.primitives.conv import conv_general_dilated
-from minijax.primitives.convolutions import conv_general_shape_tuple, conv_transpose, conv_transpose_shape_tuple
+from minijax.primitives.conv_variants import conv_general_shape_tuple, conv_transpose, conv_transpose_shape_tuple
 
 glorot, randn = glorot_normal, normal
 Layer = tuple[Callable, Callable]

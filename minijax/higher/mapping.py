@@ -12,7 +12,7 @@ from minijax.ir.primitive import Axis
 from minijax.ir.types import typeof
 from minijax.primitives.elementwise import add, bitwise_or
 from minijax.primitives.moving import reshape
-from minijax.primitives.shape import concatenate, pad, rev, slice, slice_in_dim
+from minijax.primitives.structural import concatenate, pad, rev, slice, slice_in_dim
 from minijax.transforms.batch import batch_flat, place
 
 

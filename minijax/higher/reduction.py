@@ -19,7 +19,7 @@ from minijax.primitives import elementwise as ops, reduce as reductions, window 
 from minijax.primitives.families import INT_BOOL, const_like
 from minijax.primitives.moving import axis_to_front, broadcast_to_shape
 from minijax.primitives.reduce import combined_aval, merged_to_front
-from minijax.primitives.shape import pad, slice_in_dim, squeeze
+from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.batch import batch_flat
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr

@@ -21,7 +21,7 @@ from minijax.ir.refs import is_ref
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof
 from minijax.primitives.moving import expand_dims
-from minijax.primitives.shape import concatenate, index_in_dim
+from minijax.primitives.structural import concatenate, index_in_dim
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.batch import batch_jaxpr, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of

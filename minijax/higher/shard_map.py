@@ -10,7 +10,7 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import forwarded, names_in, split_tangents
 from minijax.dispatch.operations import one_equation, run_closed
 from minijax.dispatch.placement import ProgramOptions
-from minijax.higher.checkpoint import closed_of, opened
+from minijax.higher.remat import closed_of, opened
 from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.writer import Region
 from minijax.ir import state
@@ -24,7 +24,7 @@ from minijax.primitives.collective import psum_p
 from minijax.primitives.elementwise import div
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import expand_dims
-from minijax.primitives.shape import squeeze
+from minijax.primitives.structural import squeeze
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.jvp import jvp_jaxpr

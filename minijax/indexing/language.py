@@ -8,7 +8,7 @@ import numpy as np
 from minijax.base import dtypes, errors, tree
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof, unwrapped
-from minijax.primitives.indexing import Slice
+from minijax.primitives.gather_dims import Slice
 from minijax.primitives.values import array_of
 from minijax.run.array import Array
 

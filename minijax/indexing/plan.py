@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 from minijax.base import cache
 from minijax.indexing.language import Index, Slot, Span, Window, keeps_axis
-from minijax.primitives.indexing import GatherDimensionNumbers
-from minijax.primitives.shape import broadcast_shapes
+from minijax.primitives.gather_dims import GatherDimensionNumbers
+from minijax.primitives.structural import broadcast_shapes
 
 
 class Part(NamedTuple):

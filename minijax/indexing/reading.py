@@ -10,12 +10,12 @@ from minijax.base import dtypes, errors
 from minijax.indexing.language import Index, Options, Slot, Span, Window, index_dtype, keeps_axis
 from minijax.indexing.plan import Plan, plan
 from minijax.ir.types import ShapedArray, typeof
-from minijax.primitives import moving, scatter as lax_scatter, shape as lax_shape
+from minijax.primitives import gather_scatter, moving, structural
 from minijax.primitives.convert import as_type, convert
+from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
-from minijax.primitives.index import dynamic_slice
+from minijax.primitives.gather_scatter import FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherScatterMode
 from minijax.primitives.promote import promote_dtypes
-from minijax.primitives.scatter import FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherScatterMode
 from minijax.primitives.values import array_of
 from minijax.run.array import Array
 
@@ -51,7 +51,7 @@ def _sliced(x: Any, index: Index) -> Any:
     if all(w == (0, n, 1) for w, n in zip(windows, index.shape, strict=True)):
         return x
     starts, limits, strides = zip(*windows, strict=True)
-    return lax_shape.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
+    return structural.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
 
 
 def _slid(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
@@ -79,8 +79,8 @@ def _finished(x: Any, index: Index) -> Any:
     on_axes = index.on_axes()
     turned = tuple(a for a, e in on_axes if type(e) is Span and e.step < 0)
     dropped = tuple(a for a, e in on_axes if not keeps_axis(e))
-    x = lax_shape.rev(x, turned) if turned else x
-    x = lax_shape.squeeze(x, dropped) if dropped else x
+    x = structural.rev(x, turned) if turned else x
+    x = structural.squeeze(x, dropped) if dropped else x
     remaining = [e for e in index.entries if e is None or keeps_axis(e)]
     return moving.expand_dims(x, tuple(i for i, e in enumerate(remaining) if e is None))
 
@@ -114,7 +114,7 @@ def _index_vectors(p: Plan, shape: tuple, operands: Sequence, wraps: bool) -> An
         return np.zeros(0, dtype)
     wide = (*p.index_shape, 1)
     columns = [moving.broadcast_in_dim(c, wide, part.dims) for c, part in zip(columns, p.parts, strict=True)]
-    return lax_shape.concatenate(columns, len(p.index_shape))
+    return structural.concatenate(columns, len(p.index_shape))
 
 
 def _member(e: int | Slot, size: int, operands: Sequence, wraps: bool) -> Any:
@@ -140,8 +140,8 @@ def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
     start = dtype.type(e.start) if type(e) is Span else as_type(operands[e.place], dtype)
     if e.step == 1:
         return start
-    indices = add(start, mul(dtype.type(e.step), lax_shape.iota(dtype, e.size)))
-    return lax_shape.rev(indices, (0,)) if e.step < 0 else indices
+    indices = add(start, mul(dtype.type(e.step), structural.iota(dtype, e.size)))
+    return structural.rev(indices, (0,)) if e.step < 0 else indices
 
 
 # ---- gather and scatter ------------------------------------------------------------------------------
@@ -163,10 +163,10 @@ def _gathered(x: Any, operands: Sequence, index: Index, options: Options) -> Any
         aval = typeof(x)
         return moving.full(p.result, np.zeros((), aval.dtype)[()], aval.weak_type)
     mode = PROMISE_IN_BOUNDS if options.mode is None else options.mode
-    elements = lax_scatter.gather(
+    elements = gather_scatter.gather(
         x, vectors, p.numbers, p.slice_sizes, mode=mode, fill_value=options.fill_value, **_flags(p, options)
     )
-    elements = lax_shape.rev(elements, p.turned) if p.turned else elements
+    elements = structural.rev(elements, p.turned) if p.turned else elements
     return moving.expand_dims(elements, p.added)
 
 
@@ -180,12 +180,12 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
     values = moving.full(p.result, np.zeros((), aval.dtype)[()]) if values is None else values
     x, values = _one_type(x, values)
     values = _broadcast_values(values, p.result)
-    values = lax_shape.squeeze(values, p.added) if p.added else values
-    values = lax_shape.rev(values, p.turned) if p.turned else values
-    numbers = lax_scatter.scatter_numbers(p.numbers)
+    values = structural.squeeze(values, p.added) if p.added else values
+    values = structural.rev(values, p.turned) if p.turned else values
+    numbers = gather_scatter.scatter_numbers(p.numbers)
     x = moving.expand_dims(x, index.expanded)
     x = update(x, vectors, values, numbers, mode=mode, **_flags(p, options))
-    x = lax_shape.squeeze(x, index.expanded) if index.expanded else x
+    x = structural.squeeze(x, index.expanded) if index.expanded else x
     return convert(x, aval.dtype, aval.weak_type)
 
 

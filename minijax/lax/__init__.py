@@ -12,7 +12,7 @@ _FACE = Face(
         cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p
     """,
         "minijax.composed.fft": "FftType fft fft_p",
-        "minijax.composed.index": "dynamic_index_in_dim dynamic_update_index_in_dim index_take",
+        "minijax.composed.index_in_dim": "dynamic_index_in_dim dynamic_update_index_in_dim index_take",
         "minijax.composed.special": """
         betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad
         regularized_incomplete_beta_p
@@ -22,8 +22,8 @@ _FACE = Face(
         "minijax.higher.cond": "cond cond_p switch",
         "minijax.higher.platforms": "platform_dependent",
         "minijax.higher.custom_solve": "custom_linear_solve linear_solve_p=custom_linear_solve_p",
-        "minijax.higher.fori": "fori_loop",
-        "minijax.higher.loops": "while_loop while_p",
+        "minijax.higher.fori_loop": "fori_loop",
+        "minijax.higher.while_loop": "while_loop while_p",
         "minijax.higher.mapping": "associative_scan map",
         "minijax.higher.reduction": "reduce reduce_p reduce_window reduce_window_p",
         "minijax.higher.scan": "scan scan_p",
@@ -37,7 +37,7 @@ _FACE = Face(
         ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers conv_general_dilated
         conv_general_dilated_p conv_general_permutations
     """,
-        "minijax.primitives.convolutions": """
+        "minijax.primitives.conv_variants": """
         conv conv_general_dilated_local conv_general_dilated_patches conv_general_shape_tuple conv_shape_tuple
         conv_transpose conv_transpose_shape_tuple conv_with_general_padding
     """,
@@ -63,15 +63,15 @@ _FACE = Face(
         sinh sinh_p sqrt sqrt_p square square_p sub sub_p tan tan_p tanh tanh_p xor_p
     """,
         "minijax.primitives.families": "AccuracyMode Tolerance",
-        "minijax.primitives.index": """
+        "minijax.primitives.dynamic_slice": """
         dynamic_slice dynamic_slice_in_dim dynamic_slice_p dynamic_update_slice dynamic_update_slice_in_dim
         dynamic_update_slice_p
     """,
-        "minijax.primitives.indexing": "GatherDimensionNumbers GatherScatterMode ScatterDimensionNumbers",
+        "minijax.primitives.gather_dims": "GatherDimensionNumbers GatherScatterMode ScatterDimensionNumbers",
         "minijax.primitives.moving": """
         broadcast_in_dim broadcast_in_dim_p expand_dims reduce_sum_p reshape reshape_p transpose transpose_p
     """,
-        "minijax.primitives.ordering": """
+        "minijax.primitives.barriers": """
         after_all after_all_p create_token create_token_p dce_sink dce_sink_p optimization_barrier
         optimization_barrier_p stage stage_p
     """,
@@ -83,17 +83,17 @@ _FACE = Face(
         reduce_or reduce_or_p reduce_prod reduce_prod_p reduce_sum reduce_xor reduce_xor_p
     """,
         "minijax.primitives.scaled_dot": "scaled_dot",
-        "minijax.primitives.scatter": """
+        "minijax.primitives.gather_scatter": """
         gather gather_p scatter scatter_add scatter_add_p scatter_apply scatter_max scatter_max_p scatter_min
         scatter_min_p scatter_mul scatter_mul_p scatter_p scatter_sub scatter_sub_p
     """,
         "minijax.primitives.sharding": "sharding_constraint_p with_sharding_constraint",
-        "minijax.primitives.shape": """
+        "minijax.primitives.structural": """
         broadcast broadcast_like broadcast_shapes broadcast_to_rank broadcasted_iota collapse concatenate concatenate_p
         empty full full_like index_in_dim iota iota_p pad pad_p rev rev_p shape_as_value slice slice_in_dim slice_p
         split split_p squeeze squeeze_p stack stack_p tile tile_p unstack unstack_p
     """,
-        "minijax.primitives.special": "bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p zeta zeta_p",
+        "minijax.primitives.bessel": "bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p zeta zeta_p",
         "minijax.primitives.varying": "pcast",
         "minijax.primitives.sort": "eq_to_p le_to_p lt_to_p sort sort_key_val sort_p top_k top_k_p",
         "minijax.primitives.window": """

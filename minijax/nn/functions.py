@@ -18,7 +18,7 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import convert_element_type, copy, stop_gradient
 from minijax.primitives.elementwise import logistic as sigmoid  # noqa: F401
 from minijax.primitives.promote import promote_args_inexact
-from minijax.primitives.shape import broadcasted_iota, full_like
+from minijax.primitives.structural import broadcasted_iota, full_like
 
 Axis = int | Sequence[int] | None
 

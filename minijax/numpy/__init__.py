@@ -17,15 +17,15 @@ _FACE = Face(
         full_like geomspace identity indices iscomplexobj isrealobj linspace logspace meshgrid ndim ones ones_like shape
         size tri tril triu zeros zeros_like
     """,
-        "minijax.numpy.cumulating": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
-        "minijax.numpy.differences": "gradient interp trapezoid unwrap",
+        "minijax.numpy.cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
+        "minijax.numpy.samples": "gradient interp trapezoid unwrap",
         "minijax.numpy.histograms": "bincount digitize histogram histogram2d histogram_bin_edges histogramdd",
-        "minijax.numpy.index_makers": """
+        "minijax.numpy.grids": """
         c_ diag_indices_from mask_indices mgrid ogrid packbits r_ ravel_multi_index tril_indices_from triu_indices_from
         unpackbits unravel_index
     """,
         "minijax.numpy.io": "fromfile fromiter fromstring get_printoptions load printoptions set_printoptions",
-        "minijax.numpy.numeric": "frexp gcd lcm ldexp modf spacing",
+        "minijax.numpy.rational_floating": "frexp gcd lcm ldexp modf spacing",
         "minijax.numpy.padding": "pad",
         "minijax.numpy.polynomial": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
         "minijax.numpy.placing": "apply_along_axis apply_over_axes choose fill_diagonal insert piecewise place put",
@@ -54,8 +54,8 @@ _FACE = Face(
         tile transpose unstack vander vsplit vstack
     """,
         "minijax.numpy.signal": "bartlett blackman convolve correlate hamming hanning kaiser",
-        "minijax.numpy.sorting": "argpartition argsort lexsort partition searchsorted sort sort_complex",
-        "minijax.numpy.special": "i0 sinc",
+        "minijax.numpy.searching": "argpartition argsort lexsort partition searchsorted sort sort_complex",
+        "minijax.numpy.custom_rules": "i0 sinc",
         "minijax.numpy.taking": """
         argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero put_along_axis
         repeat take take_along_axis tril_indices trim_zeros triu_indices where
@@ -70,7 +70,7 @@ _FACE = Face(
         nextafter not_equal positive pow=power power rad2deg radians=deg2rad real reciprocal remainder right_shift rint
         round sign signbit sin sinh sqrt square tan tanh true_divide trunc
     """,
-        "minijax.numpy.universal": """
+        "minijax.numpy.ufunc_class": """
         add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2 logical_and logical_or logical_xor
         maximum minimum multiply negative subtract ufunc
     """,

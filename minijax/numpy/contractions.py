@@ -28,8 +28,8 @@ from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.moving import broadcast_in_dim, expand_dims, full, reshape, reshape_to, transpose
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
-from minijax.primitives.shape import broadcast_to_rank, broadcasted_iota, squeeze
 from minijax.primitives.sharding import laid_out
+from minijax.primitives.structural import broadcast_to_rank, broadcasted_iota, squeeze
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 

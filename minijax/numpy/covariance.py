@@ -13,7 +13,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import complex as from_parts
 from minijax.primitives.families import is_complex
 from minijax.primitives.promote import arrays, promote_args_inexact
-from minijax.primitives.shape import broadcast_to_rank
+from minijax.primitives.structural import broadcast_to_rank
 
 
 def _weights(name: str, given: Any, count: int) -> Any:

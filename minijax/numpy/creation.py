@@ -14,7 +14,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import ufuncs
-from minijax.primitives import convert as lax_convert, elementwise as lax, moving, shape as lax_shape
+from minijax.primitives import convert as lax_convert, elementwise as lax, moving, structural
 from minijax.primitives.convert import cast, convert
 from minijax.primitives.device import placed_like
 from minijax.primitives.moving import held
@@ -204,7 +204,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
 
 
 def _fits(name: str, have: tuple, shape: tuple) -> tuple:
-    if lax_shape.broadcast_shapes(have, shape) != shape:
+    if structural.broadcast_shapes(have, shape) != shape:
         raise ValueError(f"{name}: Incompatible shapes for broadcasting: {have} and requested shape {shape}")
     return shape
 
@@ -213,7 +213,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = arraylike(name, a)
     wanted = dtypes.requested_dtype(dtype, name)
-    like = lax_shape.typeof_like(a)
+    like = structural.typeof_like(a)
     shape = like.shape if shape is None else _shape_of(shape)
     if typeof(fill).ndim:
         out = moving.broadcast_to_shape(convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape))
@@ -278,7 +278,7 @@ def arange(
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(wanted, np.floating) and wanted.itemsize < 4
     computed = dtypes.float32 if is_narrow else wanted
-    numbers = lax_shape.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
+    numbers = structural.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
     if step is not None:
         numbers = lax.mul(_literal(step, computed), numbers)
     if step is not None or start != 0:
@@ -321,7 +321,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
     computed = dtypes.to_inexact_dtype(result)
     start, stop = astype(start, computed), astype(stop, computed)
-    shape = lax_shape.broadcast_shapes(start.shape, stop.shape)
+    shape = structural.broadcast_shapes(start.shape, stop.shape)
     ends = stop, start
     start, stop = moving.broadcast_to_shape(start, shape), moving.broadcast_to_shape(stop, shape)
     axis = dims.canonical_axis(axis, len(shape) + 1)
@@ -332,12 +332,12 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     if num > 1:
         step = lax.div(lax.sub(*promote_shapes("subtract", *ends)), _literal(div, computed))
         wide = tuple(div if i == axis else 1 for i in range(len(bounds)))
-        part = moving.reshape_to(lax_shape.iota(real, div), wide)
+        part = moving.reshape_to(structural.iota(real, div), wide)
         part = convert(lax.div(part, _literal(div, real)), computed)
         left = lax.mul(moving.reshape(start, bounds), lax.sub(_literal(1, computed), part))
         out = lax.add(left, lax.mul(moving.reshape(stop, bounds), part))
         if endpoint:
-            out = lax_shape.concatenate([out, moving.expand_dims(stop, (axis,))], axis)
+            out = structural.concatenate([out, moving.expand_dims(stop, (axis,))], axis)
     elif num == 1:
         step = np.array(np.nan, computed)[()] if endpoint else lax.sub(stop, start)
         out = moving.reshape(start, bounds)
@@ -368,7 +368,7 @@ def _logspace(start, stop, base, num, endpoint, dtype, axis):
     powers = linspace(start, stop, num, endpoint=endpoint, axis=axis)
     base = convert(base, computed)
     base = moving.expand_dims(base, (axis,)) if base.ndim else base
-    shape = lax_shape.broadcast_shapes(base.shape, powers.shape)
+    shape = structural.broadcast_shapes(base.shape, powers.shape)
     base = moving.broadcast_to_shape(base, shape) if base.ndim else base
     return convert(lax.pow(base, moving.broadcast_to_shape(powers, shape)), result)
 
@@ -401,13 +401,13 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
 def _below(n: int, m: int, k: Any) -> Any:
     """The mask of the lower triangle of an n by m matrix."""
     int_type = dtypes.default_int_dtype()
-    rows = lax.add(lax_shape.broadcasted_iota(int_type, (n, m), 0), _literal(k, int_type))
-    return lax.ge(rows, lax_shape.broadcasted_iota(int_type, (n, m), 1))
+    rows = lax.add(structural.broadcasted_iota(int_type, (n, m), 0), _literal(k, int_type))
+    return lax.ge(rows, structural.broadcasted_iota(int_type, (n, m), 1))
 
 
 def _on_diagonal(n: int, m: int, k: Any) -> Any:
     int_type = dtypes.default_int_dtype()
-    rows, columns = (lax_shape.broadcasted_iota(int_type, (n, m), i) for i in (0, 1))
+    rows, columns = (structural.broadcasted_iota(int_type, (n, m), i) for i in (0, 1))
     return lax.eq(lax.add(rows, _literal(k, int_type)), columns)
 
 
@@ -484,10 +484,10 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     grids = []
     for i, n in enumerate(shape):
         wide = [m if j == i or not sparse else 1 for j, m in enumerate(shape)]
-        grids.append(moving.broadcast_in_dim(lax_shape.iota(dtype, n), wide, (i,)))
+        grids.append(moving.broadcast_in_dim(structural.iota(dtype, n), wide, (i,)))
     if sparse:
         return tuple(grids)
-    return lax_shape.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))
+    return structural.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))
 
 
 # ---- questions ---------------------------------------------------------------------------------------

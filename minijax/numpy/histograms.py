@@ -11,7 +11,7 @@ from minijax.base import dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
+from minijax.numpy import reductions, searching, shaping, subscripts, ufuncs
 from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value, values, zeros
 from minijax.numpy.taking import ix_, known
 from minijax.primitives import elementwise as lax
@@ -19,7 +19,7 @@ from minijax.primitives.convert import as_type, convert
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.primitives.sharding import laid_out
 
-_take, _put = indexing.getitem, indexing.update
+_take, _put = subscripts.getitem, subscripts.update
 
 
 def bincount(
@@ -59,8 +59,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         return zeros(x.shape, np.int32)
     how = {"side": "left" if right else "right", **({} if method is None else {"method": method})}
     ascends = lax.ge(_take(bins, -1), _take(bins, 0))
-    rising = sorting.searchsorted(bins, x, **how)
-    falling = sorting.searchsorted(_take(bins, slice(None, None, -1)), x, **how)
+    rising = searching.searchsorted(bins, x, **how)
+    falling = searching.searchsorted(_take(bins, slice(None, None, -1)), x, **how)
     return where(ascends, rising, ufuncs.subtract(bins.size, falling))
 
 
@@ -97,7 +97,7 @@ def histogram(
         raise ValueError("histogram: weights should have the same shape as a.")
     edges = histogram_bin_edges(a, bins, range)
     size = edges.shape[0]
-    places = sorting.searchsorted(edges, a, side="right")
+    places = searching.searchsorted(edges, a, side="right")
     places = where(ufuncs.equal(a, _take(edges, -1)), size - 1, places)
     counts = _put(zeros(size, typeof(given[0]).dtype), places, given[0], "add")
     counts = _take(counts, slice(1, None))
@@ -147,7 +147,7 @@ def histogramdd(
     for i, (some, ends) in enumerate(zip(bins, range, strict=True)):
         column = lambda i=i: _take(sample, (slice(None), i))  # noqa: E731
         found = histogram_bin_edges(column(), some, ends)
-        place = sorting.searchsorted(found, column(), side="right")
+        place = searching.searchsorted(found, column(), side="right")
         last = ufuncs.equal(column(), _take(found, -1))
         places.append(where(last, ufuncs.subtract(place, 1), place))
         edges.append(found)

@@ -21,9 +21,9 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
-from minijax.numpy import contractions, creation, indexing, products, reductions, shaping, taking, ufuncs
+from minijax.numpy import contractions, creation, products, reductions, shaping, subscripts, taking, ufuncs
 from minijax.numpy.products import matmul_highest
-from minijax.primitives import elementwise as lax, moving, shape as lax_shape
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
@@ -132,10 +132,10 @@ def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | 
     axis = typeof(values).ndim - 1
     sizes = lax.abs(values)
     if not compute_uv:
-        return lax_shape.rev(sort(sizes, axis), (axis,))
+        return structural.rev(sort(sizes, axis), (axis,))
     signs = lax.sign(values)
-    at = lax_shape.broadcasted_iota(np.uint32, typeof(values).shape, axis)
-    sizes, at, signs = (lax_shape.rev(x, (axis,)) for x in sort((sizes, at, signs), axis))
+    at = structural.broadcasted_iota(np.uint32, typeof(values).shape, axis)
+    sizes, at, signs = (structural.rev(x, (axis,)) for x in sort((sizes, at, signs), axis))
     u = taking.take_along_axis(vectors, moving.expand_dims(at, (axis,)), axis=-1)
     return SVDResult(u, sizes, adjoint(ufuncs.multiply(u, typed(moving.expand_dims(signs, (axis,)), u))))
 
@@ -172,10 +172,10 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 def _over_batches(fun: Callable, operands: Sequence, ranks: Sequence[int]) -> Any:
     """`fun` of arrays without batch axes, over batch axes that broadcast together."""
     shapes = [typeof(x).shape for x in operands]
-    batch = lax_shape.broadcast_shapes(*(s[: len(s) - r] for s, r in zip(shapes, ranks, strict=True)))
+    batch = structural.broadcast_shapes(*(s[: len(s) - r] for s, r in zip(shapes, ranks, strict=True)))
     mapped = [[size != 1 for size in s[: len(s) - r]] for s, r in zip(shapes, ranks, strict=True)]
     ready = [
-        lax_shape.squeeze(x, [i for i, is_mapped in enumerate(flags) if not is_mapped])
+        structural.squeeze(x, [i for i, is_mapped in enumerate(flags) if not is_mapped])
         for x, flags in zip(operands, mapped, strict=True)
     ]
     unit = []
@@ -349,7 +349,7 @@ def _trace(a: Any) -> Any:
 
 
 def _element(a: Any, i: int, j: int) -> Any:
-    return indexing.getitem(a, (..., i, j))
+    return subscripts.getitem(a, (..., i, j))
 
 
 def _product(a: Any, *places: tuple[int, int]) -> Any:
@@ -492,12 +492,12 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     shape, dtype = typeof(a).shape, typeof(a).dtype
     if shape[-1] == 1:
         return _element(a, 0, 0), b
-    get = indexing.getitem
+    get = subscripts.getitem
     lu, pivots, permutation = lax_linalg.lu(a)
     diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
     sign = convert(_parity_sign(_exchanges(pivots)), dtype)
     partial = lax.mul(_cumprod(diagonal), moving.expand_dims(sign, (len(shape) - 2,)))
-    lu = indexing.update(lu, (..., -1, -1), lax.div(scalar_like(lu, 1), get(partial, (..., -2))), "set")
+    lu = subscripts.update(lu, (..., -1, -1), lax.div(scalar_like(lu, 1), get(partial, (..., -2))), "set")
     batch = taking.ix_(*(creation.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
     probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
     lost = reductions.any(ufuncs.logical_or(ufuncs.isnan(probe), ufuncs.isinf(probe)), axis=-1)

@@ -12,7 +12,7 @@ from minijax.primitives.convert import as_type, stop_gradient
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.promote import promote_args_inexact
-from minijax.primitives.shape import full_like
+from minijax.primitives.structural import full_like
 
 
 def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: Any = None) -> tuple[Any, Any]:

@@ -12,8 +12,8 @@ from minijax.composed import refs
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array
-from minijax.numpy import creation, indexing, products, reductions, shaping, ufuncs
-from minijax.primitives import elementwise as lax, shape as lax_shape
+from minijax.numpy import creation, products, reductions, shaping, subscripts, ufuncs
+from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import is_complex
 from minijax.primitives.moving import reshape_to, transpose
@@ -197,7 +197,7 @@ def _to_bits(x: Any) -> Any:
         return convert(x, np.dtype(np.uint8))
     if not is_complex(x):
         return x
-    pairs = lax_shape.stack([lax.real(x), lax.imag(x)], x.ndim)
+    pairs = structural.stack([lax.real(x), lax.imag(x)], x.ndim)
     return reshape_to(pairs, (*x.shape[:-1], 2 * x.shape[-1])) if x.ndim else pairs
 
 
@@ -228,7 +228,7 @@ def byteswap(self) -> Any:
     if dtypes.bit_width(self.dtype) <= 8:
         return creation.copy(self)
     octets = bitcast_convert_type(self, np.dtype(np.uint8))
-    return bitcast_convert_type(lax_shape.rev(octets, (self.ndim,)), self.dtype)
+    return bitcast_convert_type(structural.rev(octets, (self.ndim,)), self.dtype)
 
 
 def to_device(self, device: Any, *, stream: int | None = None) -> Any:
@@ -259,13 +259,13 @@ def _shared() -> dict[str, Any]:
     table |= {f.__name__: f for f in (byteswap, clip, compress, dot, flatten, reshape, to_device, trace, view)}
     return table | {
         "transpose": permuted,
-        "__getitem__": lambda self, index: indexing.getitem(self, index),
-        "__iter__": indexing.iterate,
-        "__reversed__": lambda self: iter(lax_shape.rev(self, (0,))),
+        "__getitem__": lambda self, index: subscripts.getitem(self, index),
+        "__iter__": subscripts.iterate,
+        "__reversed__": lambda self: iter(structural.rev(self, (0,))),
         "__contains__": _contains,
         "__round__": _round,
         "__array_namespace__": _array_namespace,
-        "at": indexing.at,
+        "at": subscripts.at,
         "T": property(_transposed),
         "mT": property(_matrix_transposed),
         "real": property(ufuncs.real),
@@ -382,13 +382,13 @@ def _of_tracers() -> dict[str, Any]:
         "__index__": _index,
         "__array__": _no_array,
         "__getitem__": lambda self, index: (
-            refs.get(self, index) if type(self.aval) is AbstractRef else indexing.getitem(self, index)
+            refs.get(self, index) if type(self.aval) is AbstractRef else subscripts.getitem(self, index)
         ),
         "__setitem__": lambda self, index, value: (
             refs.set(self, index, value) if type(self.aval) is AbstractRef else _no_items(self, index, value)
         ),
         "at": property(
-            lambda self: refs.RefIndexer(self) if type(self.aval) is AbstractRef else indexing.at.fget(self)
+            lambda self: refs.RefIndexer(self) if type(self.aval) is AbstractRef else subscripts.at.fget(self)
         ),
         **{name: _method_of_refs(name) for name in refs.METHODS},
         "__copy__": creation.copy,

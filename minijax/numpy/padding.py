@@ -12,7 +12,7 @@ from minijax.ir.types import typeof
 from minijax.numpy import quantiles, reductions, shaping
 from minijax.numpy.creation import asarray, concrete, linspace, value
 from minijax.numpy.ufuncs import round as rounded
-from minijax.primitives import elementwise as lax, moving, shape as lax_shape
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 
 _STATISTICS = {
@@ -77,7 +77,7 @@ def _pairs(name: str, given: Any, ndim: int) -> Widths:
 
 
 def _pad_by_function(array: Any, widths: Widths, function: Callable, kwargs: dict) -> Any:
-    found = lax_shape.pad(array, array.dtype.type(0), [(a, b, 0) for a, b in widths])
+    found = structural.pad(array, array.dtype.type(0), [(a, b, 0) for a, b in widths])
     for axis, pair in enumerate(widths):
         last = moving.move_axis(found, axis, found.ndim - 1)
         by_vector: Callable = lambda v, pair=pair, axis=axis: function(v, pair, axis, kwargs)  # noqa: E731
@@ -116,7 +116,7 @@ def _outside(array: Any, axis: int, pair: tuple, mode: str, lengths: Any, ends: 
         parts = _ramps(array, axis, pair, ends[axis])
     else:
         parts = _statistic(array, axis, pair, mode, None if lengths is None else lengths[axis])
-    return lax_shape.concatenate([parts[0], array, parts[1]], axis)
+    return structural.concatenate([parts[0], array, parts[1]], axis)
 
 
 def _constant(array: Any, widths: Widths, constants: Any) -> Any:
@@ -124,20 +124,20 @@ def _constant(array: Any, widths: Widths, constants: Any) -> Any:
         if not array.ndim:
             return array
         fill = convert(constants, array.dtype, array.weak_type)
-        return lax_shape.pad(array, fill, [(a, b, 0) for a, b in widths])
+        return structural.pad(array, fill, [(a, b, 0) for a, b in widths])
     fills = convert(asarray(constants), array.dtype)
     fills = moving.broadcast_to_shape(fills, (array.ndim, 2))
     for axis, pair in enumerate(widths):
         for end, n in enumerate(pair):
             if n:
-                fill = lax_shape.squeeze(lax_shape.slice(fills, (axis, end), (axis + 1, end + 1)), (0, 1))
+                fill = structural.squeeze(structural.slice(fills, (axis, end), (axis + 1, end + 1)), (0, 1))
                 ends = (n, 0, 0) if end == 0 else (0, n, 0)
-                array = lax_shape.pad(array, fill, [ends if i == axis else (0, 0, 0) for i in range(array.ndim)])
+                array = structural.pad(array, fill, [ends if i == axis else (0, 0, 0) for i in range(array.ndim)])
     return array
 
 
 def _part(array: Any, start: int, limit: int, axis: int) -> Any:
-    return lax_shape.slice_in_dim(array, start, limit, axis=axis)
+    return structural.slice_in_dim(array, start, limit, axis=axis)
 
 
 def _edge(array: Any, axis: int, end: int) -> Any:
@@ -151,7 +151,7 @@ def _wrap(array: Any, axis: int, pair: tuple) -> Any:
     parts = [_part(array, n - before, n, axis)] if before else []
     parts += [array] * (times_before + 1 + times_after)
     parts += [_part(array, 0, after, axis)] if after else []
-    return lax_shape.concatenate(parts, axis)
+    return structural.concatenate(parts, axis)
 
 
 def _mirror(array: Any, axis: int, pair: tuple, reflect: bool, odd: bool) -> Any:
@@ -166,7 +166,7 @@ def _mirror(array: Any, axis: int, pair: tuple, reflect: bool, odd: bool) -> Any
             if odd:
                 part = lax.sub(lax.mul(array.dtype.type(2), edge), part)
                 edge = _part(part, 0, 1, axis) if end == 0 else _part(part, now - 1, now, axis)
-            array = lax_shape.concatenate([part, array] if end == 0 else [array, part], axis)
+            array = structural.concatenate([part, array] if end == 0 else [array, part], axis)
             left -= now
     return array
 
@@ -174,7 +174,7 @@ def _mirror(array: Any, axis: int, pair: tuple, reflect: bool, odd: bool) -> Any
 def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
     left, right = (_edge(array, axis, end) for end in range(2))
     before, after = (
-        linspace(end, lax_shape.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
+        linspace(end, structural.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
         for end, edge, n in zip(ends, (left, right), pair, strict=True)
     )
     return [before, shaping.flip(after, axis)]

@@ -11,13 +11,13 @@ from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.higher.cond import switch
 from minijax.indexing.language import Options
-from minijax.numpy import creation, index_makers, indexing, reductions, shaping, sorting, taking, ufuncs
+from minijax.numpy import creation, grids, reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import concrete, value, values
-from minijax.numpy.cumulating import cumsum
+from minijax.numpy.cumulative import cumsum
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import moving
+from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS
 from minijax.primitives.promote import check_out
-from minijax.primitives.scatter import PROMISE_IN_BOUNDS
 
 _DROPPED = Options("drop")
 
@@ -33,7 +33,7 @@ def _cut_to(x: Any, size: int) -> Any:
     """The first `size` elements of `x`, repeated as often as needed."""
     if x.size < size:
         x = shaping.tile(x, -(-size // x.size))
-    return x if x.size == size else indexing.getitem(x, slice(0, size))
+    return x if x.size == size else subscripts.getitem(x, slice(0, size))
 
 
 # ---- put into ----------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         scattered = PROMISE_IN_BOUNDS
     elif mode is not None:
         raise ValueError(f"put: mode should be one of 'wrap' or 'clip'; got {mode=}")
-    return indexing.update(a, index_makers.unravel_index(ind, a.shape), v, "set", Options(scattered))
+    return subscripts.update(a, grids.unravel_index(ind, a.shape), v, "set", Options(scattered))
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
@@ -70,7 +70,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
         return arr
     where_ = taking.flatnonzero(mask, size=mask.size, fill_value=mask.size)
     vals = _cut_to(vals, where_.size)
-    updated = indexing.update(shaping.ravel(arr), where_, vals, "set", _DROPPED)
+    updated = subscripts.update(shaping.ravel(arr), where_, vals, "set", _DROPPED)
     return shaping.reshape(updated, arr.shape)
 
 
@@ -85,21 +85,21 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     places = shaping.ravel(places)
     if places.size == 1:
         # An index by itself inserts along the axis what otherwise would be one element.
-        place_ = indexing.getitem(places, 0)
+        place_ = subscripts.getitem(places, 0)
         if is_scalar:
             put_in = shaping.moveaxis(put_in, 0, axis)
         places = creation.full((put_in.shape[axis],), place_)
     (count,) = shaping.broadcast_shapes(places.shape, (put_in.shape[axis],))
     out = creation.zeros((*a.shape[:axis], n + count, *a.shape[axis + 1 :]), a.dtype)
     places = ufuncs.clip(where(ufuncs.less(places, 0), ufuncs.add(places, n), places), 0, n)
-    order = sorting.argsort(places)
+    order = searching.argsort(places)
     steps = creation.arange(count, dtype=places.dtype)
-    new = indexing.update(places, order, steps, "add")
-    is_old = indexing.update(creation.ones((n + count,), bool), new, False, "set")
+    new = subscripts.update(places, order, steps, "add")
+    is_old = subscripts.update(creation.ones((n + count,), bool), new, False, "set")
     (old,) = taking.nonzero(is_old, size=n)
     before = (slice(None),) * axis
-    out = indexing.update(out, (*before, new), put_in, "set")
-    return indexing.update(out, (*before, old), a, "set")
+    out = subscripts.update(out, (*before, new), put_in, "set")
+    return subscripts.update(out, (*before, old), a, "set")
 
 
 def _places(obj: Any, n: int) -> Any:
@@ -127,7 +127,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     n = min(a.shape)
     diagonal = taking.diag_indices(n, a.ndim)
     val = val if val.ndim == 0 else _cut_to(shaping.ravel(val), n)
-    return indexing.update(a, diagonal, val, "set")
+    return subscripts.update(a, diagonal, val, "set")
 
 
 # ---- choose among ------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         raise ValueError(f"choose: {mode=} not understood. Must be 'raise', 'wrap', or 'clip'")
     a, *options = shaping.broadcast_arrays(a, *options)
     joined = creation.array(options)
-    return indexing.getitem(joined, (a, *creation.indices(a.shape, sparse=True)))
+    return subscripts.getitem(joined, (a, *creation.indices(a.shape, sparse=True)))
 
 
 def piecewise(x: Any, condlist: Any, funclist: list, *args: Any, **kw: Any) -> Any:
@@ -177,7 +177,7 @@ def piecewise(x: Any, condlist: Any, funclist: list, *args: Any, **kw: Any) -> A
 def _piecewise(x, conditions, constants, fixed, count, *args, **kw):
     calls = {i: (lambda u, f=f: f(u, *args, **kw)) for i, f in fixed}
     calls |= {i: (lambda u, c=c: creation.array(c, dtype=x.dtype)) for i, c in constants.items()}
-    none = creation.zeros_like(indexing.getitem(conditions, slice(0, 1)))
+    none = creation.zeros_like(subscripts.getitem(conditions, slice(0, 1)))
     passed = cumsum(shaping.concatenate([none, conditions], 0), 0)
     branches = [calls[i] for i in range(count)]
     return vectorize(lambda i, u: switch(i, branches, u))(reductions.argmax(passed, 0), x)

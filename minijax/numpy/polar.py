@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from minijax.composed.index import dynamic_index_in_dim
+from minijax.composed.index_in_dim import dynamic_index_in_dim
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
-from minijax.higher.fori import fori_loop
-from minijax.higher.loops import while_loop
+from minijax.higher.fori_loop import fori_loop
+from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import creation, ufuncs
 from minijax.numpy.linalg import norm
 from minijax.numpy.products import matmul_highest
 from minijax.primitives import elementwise as lax
+from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
 from minijax.primitives.families import is_complex
-from minijax.primitives.index import dynamic_slice, dynamic_update_slice
-from minijax.primitives.shape import broadcasted_iota, pad
+from minijax.primitives.structural import broadcasted_iota, pad
 
 _LARGEST_CHOLESKY_WEIGHT = 100.0
 

@@ -15,8 +15,8 @@ from minijax.numpy import contractions, linalg, products, reductions, shaping, t
 from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
 from minijax.numpy.signal import convolve
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
-from minijax.primitives.shape import broadcast_shapes, full_like
 from minijax.primitives.sort import sort
+from minijax.primitives.structural import broadcast_shapes, full_like
 
 
 def _inexact(name: str, *args: Any) -> list:

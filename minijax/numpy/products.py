@@ -9,7 +9,7 @@ from minijax.primitives.convert import as_type
 from minijax.primitives.dot import Precision, dot_general
 from minijax.primitives.moving import expand_dims, transpose
 from minijax.primitives.promote import arrays, check_no_float0
-from minijax.primitives.shape import broadcast_shapes, squeeze
+from minijax.primitives.structural import broadcast_shapes, squeeze
 
 
 def typed_product(a: Any, b: Any, numbers: tuple, precision: Any, preferred: Any, out_sharding: Any = None) -> Any:

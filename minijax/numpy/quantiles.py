@@ -11,19 +11,19 @@ from minijax.base.util import named
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import indexing, ufuncs
-from minijax.numpy.cumulating import cumsum
+from minijax.numpy import subscripts, ufuncs
+from minijax.numpy.cumulative import cumsum
 from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
 from minijax.numpy.taking import take_along_axis
 from minijax.primitives import elementwise as lax, sort as lax_sort
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.families import const_like, is_complex, scalar_like
-from minijax.primitives.indexing import GatherDimensionNumbers
+from minijax.primitives.gather_dims import GatherDimensionNumbers
+from minijax.primitives.gather_scatter import gather
 from minijax.primitives.moving import broadcast_in_dim, expand_dims, full, move_axis, reshape
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
-from minijax.primitives.scatter import gather
-from minijax.primitives.shape import broadcasted_iota, full_like, index_in_dim, squeeze
 from minijax.primitives.sharding import laid_out
+from minijax.primitives.structural import broadcasted_iota, full_like, index_in_dim, squeeze
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "overwrite_input", "keepdims", "method")
@@ -144,7 +144,7 @@ def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     shape = typeof(low).shape
     at = [broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
     at = [at[:axis], at[axis + keepdims :]]
-    return (*(indexing.getitem(a, (*at[0], x, *at[1])) for x in (low, high)), *weights)
+    return (*(subscripts.getitem(a, (*at[0], x, *at[1])) for x in (low, high)), *weights)
 
 
 def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips: bool) -> Any:

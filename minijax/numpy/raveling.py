@@ -13,7 +13,7 @@ from minijax.numpy.creation import values, zeros
 from minijax.numpy.shaping import ravel
 from minijax.primitives.convert import cast, convert
 from minijax.primitives.moving import reshape_to
-from minijax.primitives.shape import concatenate, split
+from minijax.primitives.structural import concatenate, split
 from minijax.run.array import Array
 
 

@@ -10,19 +10,19 @@ from minijax.base import dims, dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.indexing.language import PLAIN
-from minijax.numpy import indexing, reductions, shaping, sorting, ufuncs
+from minijax.numpy import reductions, searching, shaping, subscripts, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
-from minijax.numpy.cumulating import cumsum
+from minijax.numpy.cumulative import cumsum
 from minijax.numpy.taking import known, nonzero
 from minijax.primitives import elementwise as lax, sort as lax_sort
+from minijax.primitives.dynamic_slice import dynamic_update_slice
 from minijax.primitives.families import const_like
-from minijax.primitives.index import dynamic_update_slice
 from minijax.primitives.moving import expand_dims, full as filled, reshape
 from minijax.primitives.promote import is_inexact, promote_dtypes
-from minijax.primitives.shape import iota
+from minijax.primitives.structural import iota
 
 _HEAD, _TAIL = slice(None, -1), slice(1, None)
-_take, _put = indexing.getitem, indexing.update
+_take, _put = subscripts.getitem, subscripts.update
 
 
 def _places(size: int) -> Any:
@@ -50,7 +50,7 @@ def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
         order = _zeros((min(size, 1),))
     else:
         keys = shaping.transpose(shaping.reshape(aux, (size, prod(rest))))
-        order = sorting.lexsort(_take(keys, slice(None, None, -1)))
+        order = searching.lexsort(_take(keys, slice(None, None, -1)))
     aux = _take(aux, order)
     if not aux.size:
         return aux, filled(aux.shape[:1], np.bool_(False)), order
@@ -216,7 +216,7 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
         return reductions.all(same, -1) if invert else reductions.any(same, -1)
     if method == "binary_search":
         ar2 = lax_sort.sort(ar2)
-        return compare(ar1, _take(ar2, sorting.searchsorted(ar2, ar1)))
+        return compare(ar1, _take(ar2, searching.searchsorted(ar2, ar1)))
     inverse = None
     if not assume_unique:
         found = _distinct(ar1, size=ar1.size, fill_value=reductions.max(ar2), inverse=True)
@@ -301,7 +301,7 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
     end = True
     if assume_unique:
         joined = shaping.concatenate([ar1, ar2])
-        aux = sorting.sort(shaping.concatenate([ar1, ar2]))
+        aux = searching.sort(shaping.concatenate([ar1, ar2]))
     else:
         found1, found2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))
         joined, end = _joined(found1.values, found1.number, found2.values), False
@@ -331,7 +331,7 @@ def setxor1d(
         return _setxor1d_size(ar1, ar2, fill_value, assume_unique=assume_unique, size=size)
     if not assume_unique:
         ar1, ar2 = unique(ar1), unique(ar2)
-    aux = sorting.sort(shaping.concatenate([ar1, ar2]))
+    aux = searching.sort(shaping.concatenate([ar1, ar2]))
     if not aux.size:
         return aux
     edge = np.ones(1, np.bool_)

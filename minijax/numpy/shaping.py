@@ -13,10 +13,10 @@ from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import indexing
+from minijax.numpy import subscripts
 from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
 from minijax.numpy.ufuncs import power, remainder
-from minijax.primitives import elementwise as lax, index as lax_index, moving, shape as lax_shape
+from minijax.primitives import dynamic_slice, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.promote import check_arraylike, check_out, promote_dtypes
 from minijax.primitives.sharding import laid_out
@@ -150,7 +150,7 @@ def squeeze(a: Any, axis: Axes = None) -> Any:
     """As `numpy.squeeze`."""
     a = value("squeeze", a)
     axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else _axes(axis, a.ndim)
-    return lax_shape.squeeze(a, axes) if axes else a
+    return structural.squeeze(a, axes) if axes else a
 
 
 @fused()
@@ -181,7 +181,7 @@ def broadcast_arrays(*args: Any) -> list:
     args = values("broadcast_arrays", *args)
     if not args:
         return []
-    shape = lax_shape.broadcast_shapes(*[x.shape for x in args])
+    shape = structural.broadcast_shapes(*[x.shape for x in args])
     return [moving.broadcast_to_shape(x, shape) for x in args]
 
 
@@ -189,7 +189,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """As `numpy.broadcast_shapes`."""
     if not shapes:
         return ()
-    return lax_shape.broadcast_shapes(*[dims.shape_of(s) for s in shapes])
+    return structural.broadcast_shapes(*[dims.shape_of(s) for s in shapes])
 
 
 def _at_least(name: str, place: Any, calls_itself: bool = False) -> Any:
@@ -230,7 +230,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
         raise ValueError("Zero-dimensional arrays cannot be concatenated.")
     axis = dims.canonical_axis(axis, typeof(parts[0]).ndim)
     parts = promote_dtypes(*parts) if dtype is None else [convert(x, dtype) for x in parts]
-    return value("concatenate", parts[0]) if len(parts) == 1 else lax_shape.concatenate(parts, axis)
+    return value("concatenate", parts[0]) if len(parts) == 1 else structural.concatenate(parts, axis)
 
 
 def _listed(name: str, arrays: Any) -> Sequence:
@@ -275,7 +275,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     if any(typeof(x).shape != typeof(parts[0]).shape for x in parts):
         raise ValueError("All input arrays must have the same shape.")
     parts = promote_dtypes(*parts) if dtype is None else [convert(x, dtype) for x in parts]
-    return lax_shape.stack(parts, axis)
+    return structural.stack(parts, axis)
 
 
 def _each(at_least: Any, tup: Any) -> tuple[Any, int]:
@@ -329,7 +329,7 @@ def _block(arrays: Any) -> tuple[Any, int]:
     if len(set(depths)) != 1:
         raise ValueError("Mismatched list depths in jax.numpy.block")
     rank = max(depths[0], *(x.ndim for x in parts))
-    parts = [lax_shape.broadcast_to_rank(x, rank) for x in parts]
+    parts = [structural.broadcast_to_rank(x, rank) for x in parts]
     return concatenate(parts, -depths[0]), depths[0] + 1
 
 
@@ -357,7 +357,7 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
         if rest and equal:
             raise ValueError(f"{name}: array split does not result in an equal division: rest is {rest}")
         sizes = [part + (i < rest) for i in range(count)]
-    return list(lax_shape.split(ary, sizes, axis))
+    return list(structural.split(ary, sizes, axis))
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
@@ -391,7 +391,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple:
     x = value("unstack", x)
     if x.ndim == 0:
         raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
-    return lax_shape.unstack(x, axis)
+    return structural.unstack(x, axis)
 
 
 # ---- repeating and turning ---------------------------------------------------------------------------
@@ -402,8 +402,8 @@ def tile(A: Any, reps: Any) -> Any:
     a = value("tile", A)
     reps = dims.shape_of(reps)
     rank = max(a.ndim, len(reps))
-    a = lax_shape.broadcast_to_rank(a, rank)
-    return lax_shape.tile(a, (1,) * (rank - len(reps)) + reps)
+    a = structural.broadcast_to_rank(a, rank)
+    return structural.tile(a, (1,) * (rank - len(reps)) + reps)
 
 
 def repeat_all(a: Any, count: int, axis: int) -> Any:
@@ -439,8 +439,8 @@ def _roll_static(a, shift, axis):
         if n == 0:
             continue
         cut = (n - s) % n if s % n else 0
-        a = lax_shape.concatenate(
-            [lax_shape.slice_in_dim(a, cut, n, axis=i), lax_shape.slice_in_dim(a, 0, cut, axis=i)], i
+        a = structural.concatenate(
+            [structural.slice_in_dim(a, cut, n, axis=i), structural.slice_in_dim(a, 0, cut, axis=i)], i
         )
     return a
 
@@ -454,10 +454,10 @@ def _roll_dynamic(a, shift, axis):
     for k, i in enumerate(axis * count if len(axis) == 1 else axis):
         n = a.shape[i]
         dtype = np.dtype(np.int32)
-        by = convert(lax_shape.index_in_dim(shifts, k, keepdims=False), dtype)
+        by = convert(structural.index_in_dim(shifts, k, keepdims=False), dtype)
         by = remainder(by, lax.max(dtype.type(n), dtype.type(1)))
-        twice = lax_shape.concatenate([a, a], i)
-        a = lax_index.dynamic_slice_in_dim(twice, lax.sub(dtype.type(n), by), n, axis=i)
+        twice = structural.concatenate([a, a], i)
+        a = dynamic_slice.dynamic_slice_in_dim(twice, lax.sub(dtype.type(n), by), n, axis=i)
     return a
 
 
@@ -469,7 +469,7 @@ def flip(m: Any, axis: Axes = None) -> Any:
 
 @jitted("_flip", static=("axis",))
 def _flip(m, axis):
-    return lax_shape.rev(m, axis)
+    return structural.rev(m, axis)
 
 
 def fliplr(m: Any) -> Any:
@@ -511,7 +511,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     if flat.size == 0 or size == 0:
         return moving.full(shape, np.zeros((), flat.dtype)[()], flat.weak_type)
     flat = tile(flat, math.ceil(size / flat.size))
-    flat = indexing.getitem(flat, slice(size))
+    flat = subscripts.getitem(flat, slice(size))
     return reshape(flat, shape)
 
 
@@ -520,7 +520,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 def _apart(a: Any, axis: int) -> Any:
     before = [slice(None)] * axis
-    later, earlier = indexing.getitem(a, (*before, slice(1, None))), indexing.getitem(a, (*before, slice(-1)))
+    later, earlier = subscripts.getitem(a, (*before, slice(1, None))), subscripts.getitem(a, (*before, slice(-1)))
     return lax.ne(later, earlier) if a.dtype == np.bool_ else lax.sub(later, earlier)
 
 
@@ -571,6 +571,6 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     n = x.shape[0] if N is None else operator.index(concrete(N, "vander", "N"))
     if n < 0:
         raise ValueError(f"vander: N must be nonnegative, got {n}")
-    powers = lax_shape.iota(x.dtype, n)
+    powers = structural.iota(x.dtype, n)
     powers = powers if increasing else lax.sub(x.dtype.type(n - 1), powers)
     return power(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))

@@ -8,11 +8,11 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import shaping, ufuncs
 from minijax.numpy.creation import arange, concrete, ones
-from minijax.numpy.special import i0
+from minijax.numpy.custom_rules import i0
 from minijax.primitives.conv import conv_general_dilated
 from minijax.primitives.moving import broadcast_in_dim
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
-from minijax.primitives.shape import rev, squeeze
+from minijax.primitives.structural import rev, squeeze
 
 _STATIC = ("mode", "precision", "preferred_element_type")
 _MODES = ("full", "same", "valid")

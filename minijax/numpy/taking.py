@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
-from minijax.composed.along import along
 from minijax.composed.selecting import chosen, where as choose
+from minijax.composed.take_along import along
 from minijax.dispatch.jitted import jitted
 from minijax.higher.platforms import platform_dependent
 from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import creation, indexing, shaping
+from minijax.numpy import creation, shaping, subscripts
 from minijax.numpy.creation import arraylike, concrete, value, values
-from minijax.numpy.cumulating import cumsum
-from minijax.numpy.sorting import argsort, sort
+from minijax.numpy.cumulative import cumsum
+from minijax.numpy.searching import argsort, sort
 from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
-from minijax.primitives import elementwise as lax, moving, scatter as lax_scatter, shape as lax_shape
+from minijax.primitives import elementwise as lax, gather_scatter, moving, structural
 from minijax.primitives.convert import convert, copy_p
+from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_out
-from minijax.primitives.scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.sharding import laid_out
 
 # ---- take --------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
         # Of nothing nothing is taken, whatever the shape of the indices.
         none = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
         return a if not size else moving.full(none, a.dtype.type(0))
-    return lax_scatter.gather(
+    return gather_scatter.gather(
         a,
         moving.expand_dims(indices, (indices.ndim,)),
         GatherDimensionNumbers(offsets, (axis,), (axis,)),
@@ -120,7 +120,7 @@ def take_along_axis(
     indices = from_front(indices, a.shape[axis]) if wraps else indices
     plan = along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
-    return lax_scatter.gather(a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value)
+    return gather_scatter.gather(a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value)
 
 
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))
@@ -141,11 +141,11 @@ def put_along_axis(
     put = shaping.broadcast_to(values, wide)
     int_type = dtypes.default_int_dtype()
     places = [
-        moving.broadcast_in_dim(lax_shape.iota(int_type, n), [n if j == i else 1 for j in range(a.ndim)], (i,))
+        moving.broadcast_in_dim(structural.iota(int_type, n), [n if j == i else 1 for j in range(a.ndim)], (i,))
         for i, n in enumerate(a.shape)
     ]
     places[axis] = indices
-    updated = indexing.update(a, tuple(places), put, "set", Options(mode))
+    updated = subscripts.update(a, tuple(places), put, "set", Options(mode))
     return shaping.reshape(updated, shape)
 
 
@@ -186,11 +186,11 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def _gathered_diagonal(a: Any, offset: int, i: int, j: int) -> Any:
     a = shaping.moveaxis(a, (i, j), (-2, -1))
     size = max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))
-    first, second = (lax_shape.iota(dtypes.default_int_dtype(), size) for _ in range(2))
+    first, second = (structural.iota(dtypes.default_int_dtype(), size) for _ in range(2))
     rows = first if offset >= 0 else lax.add(first.dtype.type(-offset), second)
     columns = second if offset >= 0 else first
     columns = lax.add(columns.dtype.type(offset), columns) if offset > 0 else columns
-    return indexing.getitem(a, (..., rows, columns))
+    return subscripts.getitem(a, (..., rows, columns))
 
 
 def diag(v: Any, k: int = 0) -> Any:
@@ -205,7 +205,7 @@ def _diag(v, k):
     if v.ndim != 1:
         raise ValueError(f"diag input must be 1d or 2d, got shape {v.shape}")
     zero = np.zeros((), v.dtype)[()]
-    v = lax_shape.pad(v, zero, ((max(0, -k), max(0, k), 0),))
+    v = structural.pad(v, zero, ((max(0, -k), max(0, k), 0),))
     n = v.shape[0]
     return choose(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), zero)
 
@@ -216,10 +216,10 @@ def diagflat(v: Any, k: int = 0) -> Any:
     size, n = v.size, v.size + abs(k)
     int_type = dtypes.default_int_dtype()
     square = moving.full((n * n,), np.zeros((), v.dtype)[()])
-    steps = lax_shape.iota(int_type, size)
+    steps = structural.iota(int_type, size)
     columns = lax.add(steps, int_type.type(k)) if k >= 0 else steps
     rows = lax.mul(steps if k >= 0 else lax.sub(steps, int_type.type(k)), int_type.type(n))
-    square = indexing.update(square, lax.add(columns, rows), v, "set")
+    square = subscripts.update(square, lax.add(columns, rows), v, "set")
     return moving.reshape(square, (n, n))
 
 
@@ -228,7 +228,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
     n = operator.index(concrete(n, "diag_indices", "n"))
     if n < 0 or ndim < 0:
         raise ValueError(f"Arguments to jax.numpy.diag_indices must be nonnegative, got n={n}, ndim={ndim}")
-    return (lax_shape.iota(int, n),) * ndim
+    return (structural.iota(int, n),) * ndim
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
@@ -279,13 +279,13 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         return tuple(creation.full((size,), 0 if f is None else f, int_type) for f in fills)
     ends = cumsum(mask)
     tally = moving.full((size,), int_type.type(0))
-    flat = cumsum(indexing.update(tally, clip(ends, 0), int_type.type(1), "add"))
+    flat = cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
     found = [
         remainder(floor_divide(flat, int_type.type(math.prod(a.shape[i + 1 :]))), n) for i, n in enumerate(a.shape)
     ]
     if fill_value is None:
         return tuple(found)
-    places = lax_shape.iota(int_type, size)
+    places = structural.iota(int_type, size)
     count = moving.sum_axes(convert(convert(mask, np.dtype(np.int32)), int_type), tuple(range(a.ndim)))
     beyond = lax.ge(places, count)
     return tuple(choose(beyond, fill, x) for fill, x in zip(fills, found, strict=True))
@@ -298,7 +298,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     places = shaping.transpose(shaping.vstack(found))
     if a.ndim:
         return places
-    return shaping.reshape(indexing.getitem(places, slice(0, 0)), (places.shape[0], 0))
+    return shaping.reshape(subscripts.getitem(places, slice(0, 0)), (places.shape[0], 0))
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -321,24 +321,24 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
             raise ValueError(f"delete: a single position must be an integer, got {obj}")
         at = dims.canonical_axis(int(obj), size)
         front = (slice(None),) * axis
-        ends = [indexing.getitem(a, (*front, s)) for s in (slice(0, at), slice(at + 1, size))]
-        return lax_shape.concatenate(ends, axis)
+        ends = [subscripts.getitem(a, (*front, s)) for s in (slice(0, at), slice(at + 1, size))]
+        return structural.concatenate(ends, axis)
     if assume_unique_indices:
         (obj,) = values("delete", obj)
         return _without(a, shaping.ravel(obj), axis)
     stays = np.ones(size, bool)
     stays[concrete(obj, "delete", "obj")] = False
-    return indexing.getitem(a, (*[slice(None)] * axis, stays))
+    return subscripts.getitem(a, (*[slice(None)] * axis, stays))
 
 
 def _without(a: Any, places: Any, axis: int) -> Any:
     """`a` without the elements at distinct places, which may be traced."""
     size, gone = a.shape[axis], places.shape[0]
     places = choose(places < 0, places + size, places)
-    places = sort(clip(places, 0, size)) - lax_shape.iota(places.dtype, gone)
-    rest = lax_shape.iota(places.dtype, size - gone)
+    places = sort(clip(places, 0, size)) - structural.iota(places.dtype, gone)
+    rest = structural.iota(places.dtype, size - gone)
     rest = rest + (rest[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
-    return indexing.getitem(a, (*[slice(None)] * axis, rest))
+    return subscripts.getitem(a, (*[slice(None)] * axis, rest))
 
 
 def repeat(
@@ -385,7 +385,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     for i, n in enumerate(a.shape):
         low, high = (int(nonzeros[:, i].min()), int(nonzeros[:, i].max()) + 1) if nonzeros.size else (n, n)
         parts.append(slice(low if "f" in trim and i in axes else 0, high if "b" in trim and i in axes else n))
-    return indexing.getitem(a, tuple(parts))
+    return subscripts.getitem(a, tuple(parts))
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:

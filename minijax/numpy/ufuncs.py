@@ -31,7 +31,7 @@ from minijax.primitives.promote import (
     promote_dtypes_numeric,
     promote_shapes,
 )
-from minijax.primitives.shape import full_like
+from minijax.primitives.structural import full_like
 from minijax.run.array import ArrayImpl
 
 Promotion = Callable[..., list]

@@ -11,7 +11,7 @@ from minijax.ir.types import typeof
 from minijax.numpy.creation import asarray
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.promote import check_ranks
-from minijax.primitives.shape import broadcast_shapes, squeeze
+from minijax.primitives.structural import broadcast_shapes, squeeze
 
 _CORE = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(f"{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*")

@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base.util import named
 from minijax.indexing.language import Options
 from minijax.ir.types import typeof
-from minijax.numpy import creation, indexing, reductions, ufuncs
+from minijax.numpy import creation, reductions, subscripts, ufuncs
 from minijax.primitives.convert import as_type
 from minijax.primitives.moving import full
 from minijax.primitives.promote import check_arraylike
@@ -39,8 +39,8 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
         initial = full(shape, as_type(start(aval.dtype), aval.dtype))
         if bucket_size is not None:
             buckets = ufuncs.floor_divide(creation.arange(typeof(ids).shape[0]), bucket_size)
-            index = (buckets, indexing.getitem(ids, (None,)))
-        found = indexing.update(initial, index, data, method, options)
+            index = (buckets, subscripts.getitem(ids, (None,)))
+        found = subscripts.update(initial, index, data, method, options)
         found = found if bucket_size is None else as_type(reduce(found, axis=0), aval.dtype)
         return laid_out(name, found, out_sharding)
 

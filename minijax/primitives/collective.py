@@ -17,12 +17,12 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
+from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.primitives.elementwise import add, div, eq, mul, select
 from minijax.primitives.families import const_like, scalar_like
-from minijax.primitives.index import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.primitives.moving import move_axis, reduced_aval
 from minijax.primitives.reduce import lowest
-from minijax.primitives.shape import broadcasted_iota, index_in_dim, squeeze
+from minijax.primitives.structural import broadcasted_iota, index_in_dim, squeeze
 from minijax.primitives.varying import Groups, device_groups, in_mesh_order, names_of, psum_invariant_p, pvary_p
 from minijax.primitives.zeros import zeros_like_aval
 from minijax.run.array import Array

@@ -13,8 +13,8 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import PrecisionLike, Product, canonical_precision, precision_pair
 from minijax.primitives.families import ANY, check_kinds, check_same_dtypes
-from minijax.primitives.shape import rev
 from minijax.primitives.sharding import laid_out
+from minijax.primitives.structural import rev
 from minijax.primitives.window import dilated, padtype_to_pads
 
 Shape = tuple[int, ...]

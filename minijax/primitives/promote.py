@@ -8,7 +8,7 @@ import numpy as np
 from minijax.base import cache, config, dtypes, errors
 from minijax.ir.types import is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
-from minijax.primitives.shape import broadcast_shapes, broadcast_to_rank
+from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
 from minijax.run.array import Array
 
 GUIDE = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"

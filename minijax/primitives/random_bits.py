@@ -10,10 +10,10 @@ from minijax.base import dims, dtypes
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
+from minijax.primitives.dynamic_slice import dynamic_update_slice
 from minijax.primitives.families import INT, SameShape, broadcast_shapes_of_op, spread
-from minijax.primitives.index import dynamic_update_slice
-from minijax.primitives.shape import concatenate, slice, slice_in_dim, split, squeeze
 from minijax.primitives.sharding import laid_out
+from minijax.primitives.structural import concatenate, slice, slice_in_dim, split, squeeze
 
 _U32, _I32 = np.dtype(np.uint32), np.dtype(np.int32)
 _UNIT, _COUNT, _TURNS = ShapedArray((), _U32), ShapedArray((), _I32), ShapedArray((4,), _U32)

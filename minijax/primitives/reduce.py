@@ -15,8 +15,8 @@ from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import div, eq, mul
 from minijax.primitives.families import NUMBER, Kinds, check_kinds, scalar_like
 from minijax.primitives.moving import batched_axes, reduce_sum_p, reduced_aval
-from minijax.primitives.shape import pad, slice_in_dim, squeeze
 from minijax.primitives.sharding import laid_out
+from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import ZeroJvp, add_any, zeros_like_aval
 
 

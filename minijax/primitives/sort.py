@@ -9,10 +9,10 @@ from minijax.base import dims, dtypes
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
+from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.primitives.elementwise import ORDERED, Compare
 from minijax.primitives.families import check_kinds
-from minijax.primitives.index import GatherDimensionNumbers, GatherScatterMode, gather
-from minijax.primitives.shape import broadcasted_iota
+from minijax.primitives.structural import broadcasted_iota
 
 
 class TotalCompare(Compare):

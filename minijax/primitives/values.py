@@ -9,7 +9,7 @@ from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, copy_p
 from minijax.primitives.moving import held
-from minijax.primitives.shape import concatenate
+from minijax.primitives.structural import concatenate
 from minijax.run import transfer
 from minijax.run.array import Array
 

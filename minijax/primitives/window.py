@@ -14,7 +14,7 @@ from minijax.primitives.families import NUMBER, check_kinds, scalar_like
 from minijax.primitives.moving import axis_to_front
 from minijax.primitives.pairs import Pairs
 from minijax.primitives.reduce import Reduction, lowest, reduce_max_p, reduce_min_p
-from minijax.primitives.shape import pad, slice
+from minijax.primitives.structural import pad, slice
 
 # ---- sizes ------------------------------------------------------------------------------------------
 

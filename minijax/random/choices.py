@@ -10,7 +10,7 @@ from minijax.base import dims, dtypes
 from minijax.composed.random import random_bits_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof
-from minijax.primitives import elementwise as ops, shape as shaping
+from minijax.primitives import elementwise as ops, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import expand_dims, full, move_axis, reshape
@@ -27,7 +27,7 @@ def _check_array(name: str, x: Any) -> None:
 
 
 def _counted(size: int) -> Array:
-    return shaping.iota(dtypes.default_int_dtype(), max(size, 0))
+    return structural.iota(dtypes.default_int_dtype(), max(size, 0))
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
@@ -83,7 +83,7 @@ def choice(
     if p is None and not replace:
         mixed = permutation(key, a if aval.ndim else inputs, axis)
         limits = (*aval.shape[:axis], draws, *aval.shape[axis + 1 :])
-        found = shaping.slice(mixed, (0,) * len(limits), limits)
+        found = structural.slice(mixed, (0,) * len(limits), limits)
     else:
         found = _indices(key, inputs, shape, replace, p, mode)
         found = jnp.take(a, found, axis) if aval.ndim else found
@@ -108,7 +108,7 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
         scores = ops.add(gumbel(key, (inputs,), dtype, mode), ops.log(p))
         return convert(top_k(scores, prod(shape))[1], index)
     sums = jnp.cumsum(p)
-    last = shaping.squeeze(shaping.slice(sums, (inputs - 1,), (inputs,)), (0,))
+    last = structural.squeeze(structural.slice(sums, (inputs - 1,), (inputs,)), (0,))
     drawn = uniform(key, shape, dtype)
     return convert(jnp.searchsorted(sums, ops.mul(last, ops.sub(scalar_like(drawn, 1), drawn))), index)
 

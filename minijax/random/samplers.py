@@ -11,7 +11,7 @@ from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.ufuncs import clip
-from minijax.primitives import elementwise as ops, shape as shaping
+from minijax.primitives import elementwise as ops, structural
 from minijax.primitives.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import full, reshape
@@ -30,7 +30,7 @@ def drawn_shape(shape: Any) -> _Shape:
 def check_shape(name: str, shape: _Shape, *parameters: Any) -> None:
     """Raises ValueError unless the parameters broadcast to exactly `shape`."""
     shapes = [p if isinstance(p, tuple) else typeof(p).shape for p in parameters]
-    found = shaping.broadcast_shapes(shape, *shapes)
+    found = structural.broadcast_shapes(shape, *shapes)
     if found != shape:
         raise ValueError(
             f"{name} parameter shapes must be broadcast-compatible with shape argument, and the result of "
@@ -62,12 +62,12 @@ def unpacked(x: Array) -> tuple[Array, Array]:
     """Both halves of an array of length 2."""
     shape = typeof(x).shape
     ones, rest = (1,) * len(shape), (0,) * (len(shape) - 1)
-    first = shaping.squeeze(shaping.slice(x, (0, *rest), (1, *shape[1:]), ones), (0,))
-    return first, shaping.squeeze(shaping.slice(x, (1, *rest), (2, *shape[1:]), ones), (0,))
+    first = structural.squeeze(structural.slice(x, (0, *rest), (1, *shape[1:]), ones), (0,))
+    return first, structural.squeeze(structural.slice(x, (1, *rest), (2, *shape[1:]), ones), (0,))
 
 
 def _ranked(x: Any, ndim: int) -> Any:
-    return shaping.broadcast_to_rank(x, ndim) if typeof(x).shape else x
+    return structural.broadcast_to_rank(x, ndim) if typeof(x).shape else x
 
 
 # ---- uniform numbers --------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def uniform(
 @jitted("_uniform", static=("shape", "dtype"))
 def _uniform(key, shape, dtype, minval, maxval):
     low, high = convert_element_type(minval, dtype), convert_element_type(maxval, dtype)
-    low, high = shaping.broadcast_to_rank(low, len(shape)), shaping.broadcast_to_rank(high, len(shape))
+    low, high = structural.broadcast_to_rank(low, len(shape)), structural.broadcast_to_rank(high, len(shape))
     info = dtypes.finfo(dtype)
     # A random mantissa below the exponent of 1; narrow ones need no more than 8 bits.
     width = 8 if info.nmant < 8 else info.bits
@@ -144,7 +144,7 @@ def _randint(key, shape, minval, maxval, dtype):
     info = dtypes.iinfo(dtype)
     beyond = ops.gt(high, _fitted(np.asarray(info.max, dtype)[()], typeof(high).dtype))
     low, high = _fitted(low, dtype), _fitted(high, dtype)
-    low, high = shaping.broadcast_to_rank(low, len(shape)), shaping.broadcast_to_rank(high, len(shape))
+    low, high = structural.broadcast_to_rank(low, len(shape)), structural.broadcast_to_rank(high, len(shape))
     unsigned = dtypes.BY_NAME[f"uint{info.bits}"]
     more, less = (random_bits_p.bind(k, bit_width=info.bits, shape=shape) for k in split_in_two(key))
     span = convert(ops.sub(high, low), unsigned)
@@ -240,7 +240,7 @@ def truncated_normal(
 @jitted("_truncated_normal", static=("shape", "dtype"))
 def _truncated_normal(key, lower, upper, shape, dtype):
     if shape is None:
-        shape = shaping.broadcast_shapes(typeof(lower).shape, typeof(upper).shape)
+        shape = structural.broadcast_shapes(typeof(lower).shape, typeof(upper).shape)
     else:
         check_shape("truncated_normal", shape, lower, upper)
     lower, upper = convert_element_type(lower, dtype), convert_element_type(upper, dtype)

@@ -39,7 +39,7 @@ from minijax.primitives.elementwise import (
 )
 from minijax.primitives.moving import sum_axes, sum_axis
 from minijax.primitives.reduce import argmax
-from minijax.primitives.shape import broadcasted_iota, eye
+from minijax.primitives.structural import broadcasted_iota, eye
 
 # ---- general eigenvalues ----------------------------------------------------------------------------
 

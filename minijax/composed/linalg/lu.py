@@ -18,13 +18,13 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import stop_gradient
 from minijax.primitives.dot import Precision, dot_general
+from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.elementwise import add
 from minijax.primitives.families import Kinds, scalar_like
-from minijax.primitives.index import dynamic_index_in_dim
-from minijax.primitives.indexing import ScatterDimensionNumbers
-from minijax.primitives.scatter import scatter
-from minijax.primitives.shape import eye, iota, pad, slice as slice_, squeeze
+from minijax.primitives.gather_dims import ScatterDimensionNumbers
+from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.sort import sort_key_val
+from minijax.primitives.structural import eye, iota, pad, slice as slice_, squeeze
 from minijax.transforms.batch import batch_flat, place
 
 

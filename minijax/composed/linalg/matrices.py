@@ -14,9 +14,9 @@ from minijax.primitives.convert import convert
 from minijax.primitives.dot import Precision, batch_matmul, dot_general
 from minijax.primitives.elementwise import add, bitwise_or, conj, div, ge, select
 from minijax.primitives.families import is_complex, scalar_like
-from minijax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.primitives.scatter import gather
-from minijax.primitives.shape import concatenate, diagonal_mask, iota
+from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
+from minijax.primitives.gather_scatter import gather
+from minijax.primitives.structural import concatenate, diagonal_mask, iota
 from minijax.transforms.batch import batch_flat, place
 
 

@@ -7,17 +7,17 @@ from minijax.composed.linalg.lu import lu, lu_solve
 from minijax.composed.linalg.matrices import adjoint, dot, over_batch, tril, triu, typed
 from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.composed.linalg.triangular import triangular_solve
-from minijax.higher.fori import fori_loop
+from minijax.higher.fori_loop import fori_loop
 from minijax.indexing.reading import from_front
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.dot import Precision, dot_general
+from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.elementwise import add, conj, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
-from minijax.primitives.index import dynamic_index_in_dim
-from minijax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.primitives.scatter import gather
-from minijax.primitives.shape import concatenate, eye, pad, slice as slice_
+from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
+from minijax.primitives.gather_scatter import gather
+from minijax.primitives.structural import concatenate, eye, pad, slice as slice_
 
 # ---- reflectors -------------------------------------------------------------------------------------
 

@@ -14,9 +14,9 @@ from minijax.primitives.convert import convert
 from minijax.primitives.dot import Precision
 from minijax.primitives.elementwise import add, conj, div, eq, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
-from minijax.primitives.indexing import ScatterDimensionNumbers
-from minijax.primitives.scatter import scatter
-from minijax.primitives.shape import eye, iota, slice as slice_
+from minijax.primitives.gather_dims import ScatterDimensionNumbers
+from minijax.primitives.gather_scatter import scatter
+from minijax.primitives.structural import eye, iota, slice as slice_
 
 
 class SvdAlgorithm(enum.Enum):

@@ -9,7 +9,7 @@ from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.elementwise import add, conj, div, neg
 from minijax.primitives.families import is_complex, scalar_like
-from minijax.primitives.shape import eye, squeeze
+from minijax.primitives.structural import eye, squeeze
 from minijax.primitives.zeros import add_tangents
 
 # ---- Cholesky ---------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.elementwise import div, mul, neg, sub
 from minijax.primitives.families import emit, scalar_like
-from minijax.primitives.indexing import ScatterDimensionNumbers
-from minijax.primitives.scatter import scatter_add
-from minijax.primitives.shape import concatenate, slice as slice_, squeeze
+from minijax.primitives.gather_dims import ScatterDimensionNumbers
+from minijax.primitives.gather_scatter import scatter_add
+from minijax.primitives.structural import concatenate, slice as slice_, squeeze
 from minijax.primitives.zeros import add_any, instantiate
 
 

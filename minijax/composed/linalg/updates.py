@@ -10,9 +10,9 @@ from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.elementwise import abs as abs_, add, div, eq, gt, mul, neg, select, sqrt, sub
 from minijax.primitives.families import FLOAT, emit, scalar_like
-from minijax.primitives.indexing import ScatterDimensionNumbers
-from minijax.primitives.scatter import scatter
-from minijax.primitives.shape import slice as slice_, squeeze
+from minijax.primitives.gather_dims import ScatterDimensionNumbers
+from minijax.primitives.gather_scatter import scatter
+from minijax.primitives.structural import slice as slice_, squeeze
 
 
 class SymmetricProduct(Linalg):

@@ -7,8 +7,8 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
-from minijax.higher.custom import bind_custom_jvp
-from minijax.higher.loops import while_loop
+from minijax.higher.custom_derivatives import bind_custom_jvp
+from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.numpy import ufuncs
 from minijax.numpy.shaping import broadcast_arrays
@@ -18,7 +18,7 @@ from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.moving import full
 from minijax.primitives.promote import arrays, check_out, is_unsigned, promote_args_inexact, promote_dtypes
 from minijax.primitives.reduce import reduce_or
-from minijax.primitives.shape import full_like
+from minijax.primitives.structural import full_like
 
 # ---- integers ----------------------------------------------------------------------------------------
 

@@ -8,15 +8,15 @@ import numpy as np
 from minijax.composed.division import remainder
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.primitives import index, moving
-from minijax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
-from minijax.primitives.scatter import gather
-from minijax.primitives.shape import concatenate, index_in_dim
+from minijax.primitives import dynamic_slice, moving
+from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
+from minijax.primitives.gather_scatter import gather
+from minijax.primitives.structural import concatenate, index_in_dim
 
 _STATIC = ("axis", "keepdims", "allow_negative_indices")
 
-dynamic_index_in_dim = jitted(static=_STATIC)(index.dynamic_index_in_dim)
-dynamic_update_index_in_dim = jitted(static=_STATIC)(index.dynamic_update_index_in_dim)
+dynamic_index_in_dim = jitted(static=_STATIC)(dynamic_slice.dynamic_index_in_dim)
+dynamic_update_index_in_dim = jitted(static=_STATIC)(dynamic_slice.dynamic_update_index_in_dim)
 
 
 def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:

@@ -10,9 +10,9 @@ from minijax.base import dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import creation, indexing, padding, reductions, shaping, taking, ufuncs
+from minijax.numpy import creation, padding, reductions, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import arraylike, concrete, value
-from minijax.primitives import elementwise as lax, moving, shape as lax_shape
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import is_unsigned, promote_dtypes
@@ -196,7 +196,7 @@ def _check_bitorder(name: str, bitorder: str) -> None:
 
 
 def _in_order(bits: Any, bitorder: str) -> Any:
-    return bits if bitorder == "little" else lax_shape.rev(bits, (0,))
+    return bits if bitorder == "little" else structural.rev(bits, (0,))
 
 
 def _to_back(a: Any, axis: int | None) -> tuple[Any, int]:
@@ -214,11 +214,11 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
         raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
     _check_bitorder("packbits", bitorder)
     bits = convert(lax.ne(a, const_like(a, 0)), np.dtype(np.uint8))
-    shifts = _in_order(lax_shape.iota(np.dtype(np.uint8), 8), bitorder)
+    shifts = _in_order(structural.iota(np.dtype(np.uint8), 8), bitorder)
     bits, axis = _to_back(bits, axis)
     missing = -bits.shape[-1] % 8
     if missing:
-        bits = lax_shape.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
+        bits = structural.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
     bits = shaping.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
     shifts = moving.expand_dims(shifts, tuple(range(bits.ndim - 1)))
     packed = reductions.sum(ufuncs.left_shift(bits, shifts), axis=-1)
@@ -232,7 +232,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     if a.dtype != np.uint8:
         raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {a.dtype}")
     _check_bitorder("unpackbits", bitorder)
-    masks = lax.shift_left(np.uint8(1), lax_shape.iota(np.dtype(np.uint8), 8))
+    masks = lax.shift_left(np.uint8(1), structural.iota(np.dtype(np.uint8), 8))
     masks = _in_order(masks, bitorder)
     a, axis = _to_back(a, axis)
     wide = moving.expand_dims(a, (a.ndim,)), moving.expand_dims(masks, tuple(range(a.ndim)))
@@ -242,5 +242,5 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     if count is not None and count > size:
         bits = padding.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, count - size)])
     elif count is not None:
-        bits = indexing.getitem(bits, (..., slice(0, count)))
+        bits = subscripts.getitem(bits, (..., slice(0, count)))
     return shaping.swapaxes(bits, axis, -1)

@@ -10,12 +10,12 @@ from minijax.base import dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import cumulating, reductions, shaping, sorting, ufuncs
+from minijax.numpy import cumulative, reductions, searching, shaping, ufuncs
 from minijax.numpy.creation import asarray, value, values
 from minijax.primitives.families import is_complex
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
-from minijax.primitives.shape import slice_in_dim
 from minijax.primitives.sort import sort
+from minijax.primitives.structural import slice_in_dim
 
 
 def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:
@@ -117,7 +117,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * pi) ->
     corrections = where(ufuncs.absolute(jumps) < limit, 0, wrapped - jumps)
     first = slice_in_dim(p, 0, 1, axis=axis)
     rest = slice_in_dim(p, 1, None, axis=axis)
-    return shaping.concatenate((first, rest + cumulating.cumsum(corrections, axis)), axis)
+    return shaping.concatenate((first, rest + cumulative.cumsum(corrections, axis)), axis)
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
@@ -150,7 +150,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
         xp, fp = sort((xp, fp), num_keys=1)
         xp = shaping.concatenate((xp[-1:] - period, xp, xp[:1] + period))
         fp = shaping.concatenate((fp[-1:], fp, fp[:1]))
-    i = ufuncs.clip(sorting.searchsorted(xp, x, side="right"), 1, len(xp) - 1)
+    i = ufuncs.clip(searching.searchsorted(xp, x, side="right"), 1, len(xp) - 1)
     rise = fp[i] - fp[i - 1]
     run = xp[i] - xp[i - 1]
     delta = x - xp[i - 1]

@@ -19,7 +19,7 @@ from minijax.primitives.convert import as_type
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import full, reshape
 from minijax.primitives.promote import arrays, check_out
-from minijax.primitives.shape import concatenate
+from minijax.primitives.structural import concatenate
 
 
 def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: bool = False) -> Callable:

@@ -19,7 +19,7 @@ from minijax.primitives.conv import (
     sliding_shape,
 )
 from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general
-from minijax.primitives.shape import eye, rev
+from minijax.primitives.structural import eye, rev
 from minijax.primitives.window import padtype_to_pads
 
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minijax.primitives.indexing import GatherDimensionNumbers
+from minijax.primitives.gather_dims import GatherDimensionNumbers
 
 
 class Along(NamedTuple):

@@ -8,12 +8,12 @@ from minijax.api.autodiff import jvp
 from minijax.composed import cumulative
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
-from minijax.higher.custom import bind_custom_jvp
+from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
+from minijax.primitives.bessel import bessel_i0e
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import promote_args_inexact
-from minijax.primitives.special import bessel_i0e
 
 
 @jitted(inline=True)

@@ -15,19 +15,19 @@ from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import creation, ufuncs
-from minijax.primitives import scatter as lax_scatter, shape as lax_shape
+from minijax.primitives import gather_scatter, structural
 from minijax.primitives.sharding import laid_out
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _UPDATES = {
-    "set": lax_scatter.scatter,
-    "add": lax_scatter.scatter_add,
-    "subtract": lax_scatter.scatter_sub,
-    "multiply": lax_scatter.scatter_mul,
-    "min": lax_scatter.scatter_min,
-    "max": lax_scatter.scatter_max,
+    "set": gather_scatter.scatter,
+    "add": gather_scatter.scatter_add,
+    "subtract": gather_scatter.scatter_sub,
+    "multiply": gather_scatter.scatter_mul,
+    "min": gather_scatter.scatter_min,
+    "max": gather_scatter.scatter_max,
 }
 
 
@@ -280,7 +280,7 @@ class _IndexUpdateRef:
         return self._as_factors("power", values, **options)
 
     def _as_factors(self, name: str, values: Any, out_sharding: Any = None, **options: Any) -> Any:
-        ones = lax_shape.full_like(self.array, 1)
+        ones = structural.full_like(self.array, 1)
         factors = _IndexUpdateRef(ones, self.index).multiply(values, **options)
         return laid_out(f".{name}", getattr(ufuncs, name)(self.array, factors), out_sharding)
 
@@ -298,7 +298,7 @@ class _IndexUpdateRef:
         """
 
         def apply(x, vectors, values, numbers, **flags):
-            return lax_scatter.scatter_apply(x, vectors, func, numbers, update_shape=typeof(values).shape, **flags)
+            return gather_scatter.scatter_apply(x, vectors, func, numbers, update_shape=typeof(values).shape, **flags)
 
         ind, operands = parse(self.index, typeof(self.array).shape)
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
@@ -322,7 +322,7 @@ def iterate(x: Any) -> Any:
         if x._sig.device is None and not x.is_fully_replicated:
             return map(transfer.to_device, x._value)
         return _items_of(x, aval.shape[0])
-    return (lax_shape.index_in_dim(x, i, keepdims=False) for i in range(aval.shape[0]))
+    return (structural.index_in_dim(x, i, keepdims=False) for i in range(aval.shape[0]))
 
 
 def _items_of(x: Array, count: int) -> Any:
@@ -333,4 +333,4 @@ def _items_of(x: Array, count: int) -> Any:
 
 @jitted("_unstack")
 def _unstacked(x):
-    return lax_shape.unstack(x)
+    return structural.unstack(x)

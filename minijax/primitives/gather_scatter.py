@@ -16,7 +16,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import elementwise, moving
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
 from minijax.primitives.families import check_same_dtypes, full_of, scalar_like
-from minijax.primitives.indexing import (
+from minijax.primitives.gather_dims import (
     CLIP,
     FILL_OR_DROP,
     ONE_HOT,
@@ -34,7 +34,7 @@ from minijax.primitives.indexing import (
     scatter_numbers,
     window_sizes,
 )
-from minijax.primitives.shape import full, iota, shifted
+from minijax.primitives.structural import full, iota, shifted
 from minijax.primitives.zeros import add_tangents, instantiate, zeros_like_aval
 
 _INT32, _BOOL = np.dtype(np.int32), np.dtype(bool)

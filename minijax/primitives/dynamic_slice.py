@@ -12,9 +12,9 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, lt, select
 from minijax.primitives.families import check_same_dtypes, scalar_like
-from minijax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from minijax.primitives.scatter import gather as gather, gather_p, scatter_p
-from minijax.primitives.shape import SliceAt, check_starts, concatenate, index_in_dim, squeeze
+from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from minijax.primitives.gather_scatter import gather as gather, gather_p, scatter_p
+from minijax.primitives.structural import SliceAt, check_starts, concatenate, index_in_dim, squeeze
 from minijax.primitives.zeros import instantiate
 from minijax.run.array import Array
 

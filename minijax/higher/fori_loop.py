@@ -7,8 +7,8 @@ import numpy as np
 
 from minijax.base import config, source
 from minijax.higher.cond import concrete
-from minijax.higher.loops import while_loop
 from minijax.higher.scan import scan
+from minijax.higher.while_loop import while_loop
 from minijax.ir.body import standing_for
 from minijax.ir.types import typeof
 from minijax.primitives.convert import convert

@@ -11,17 +11,17 @@ from minijax.base import dims, dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
 from minijax.ir.types import typeof
-from minijax.numpy import indexing, shaping
+from minijax.numpy import shaping, subscripts
 from minijax.numpy.creation import ones, zeros_like
 from minijax.numpy.ufuncs import floor_divide
 from minijax.primitives import elementwise as lax, sort as lax_sort
 from minijax.primitives.convert import convert
+from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.families import is_complex, scalar_like
-from minijax.primitives.index import dynamic_index_in_dim
 from minijax.primitives.moving import full, reshape, reshape_to
 from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.primitives.reduce import reduce_sum
-from minijax.primitives.shape import broadcasted_iota, concatenate, iota, rev
+from minijax.primitives.structural import broadcasted_iota, concatenate, iota, rev
 
 _STATIC = ("axis", "kind", "order", "stable", "descending")
 
@@ -133,7 +133,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
     shape = typeof(a).shape
 
     def cross_out(marks, places):
-        return indexing.update(marks, places, 0, "set")
+        return subscripts.update(marks, places, 0, "set")
 
     for _ in shape[1:]:
         cross_out = vmap(cross_out)
@@ -192,11 +192,11 @@ def _by_sorting(a: Any, query: Any, side: str) -> Any:
     def rank(x: Any) -> Any:
         places = iota(dtype, typeof(x).shape[0])
         none = zeros_like(places)
-        return indexing.update(none, lax_sort.sort_key_val(x, places)[1], places, "set")
+        return subscripts.update(none, lax_sort.sort_key_val(x, places)[1], places, "set")
 
     joined = rank(concatenate([flat(), a] if side == "left" else [a, flat()], 0))
     place = slice(0, math.prod(shape)) if side == "left" else slice(size, None)
-    return reshape_to(lax.sub(indexing.getitem(joined, place), rank(flat())), shape)
+    return reshape_to(lax.sub(subscripts.getitem(joined, place), rank(flat())), shape)
 
 
 @jitted("_searchsorted_compare_all_impl", static=("side",))
@@ -224,7 +224,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         raise ValueError(f"searchsorted: a should be 1-dimensional, got shape {typeof(a).shape}")
     a, v = promote_dtypes(a, v)
     for order in rest:
-        a = indexing.getitem(a, order)
+        a = subscripts.getitem(a, order)
     return _METHODS[method](a, v, side)
 
 

@@ -6,7 +6,7 @@ from compare import Case, same, sweep
 from transform_matrix import transformed
 
 import minijax
-from minijax.primitives import shape
+from minijax.primitives import structural
 
 pytestmark = pytest.mark.oracle
 
@@ -187,7 +187,7 @@ def test_shapes_broadcast_as_in_jax():
 
 def test_eager_slices_of_one_size_share_a_program():
     x = minijax.numpy.asarray(X)
-    pieces = [np.asarray(shape.slice(x, (i, 0), (i + 2, 3))) for i in range(3)]
+    pieces = [np.asarray(structural.slice(x, (i, 0), (i + 2, 3))) for i in range(3)]
     assert all((piece == X[i : i + 2]).all() for i, piece in enumerate(pieces))
     with pytest.raises(TypeError):
-        shape.slice(x, (3, 0), (5, 3))
+        structural.slice(x, (3, 0), (5, 3))

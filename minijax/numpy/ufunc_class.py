@@ -11,22 +11,22 @@ from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.composed.selecting import where as choose
 from minijax.dispatch.jitted import jitted
-from minijax.higher.fori import fori_loop
+from minijax.higher.fori_loop import fori_loop
 from minijax.higher.scan import scan
 from minijax.ir.types import ShapedArray, typeof
-from minijax.numpy import cumulating, reductions, special, ufuncs
+from minijax.numpy import cumulative, custom_rules, reductions, ufuncs
 from minijax.numpy.creation import asarray, astype, zeros
-from minijax.numpy.indexing import getitem, update
 from minijax.numpy.logsumexp import shifted_sum
 from minijax.numpy.reductions import Logical, Reducer
 from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, ravel
+from minijax.numpy.subscripts import getitem, update
 from minijax.numpy.taking import take
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax, reduce as lax_reduce
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import reshape
 from minijax.primitives.promote import arrays, check_arraylike, promote_args_inexact
-from minijax.primitives.shape import slice_in_dim
+from minijax.primitives.structural import slice_in_dim
 
 
 class ufunc:
@@ -300,8 +300,8 @@ def _ufunc(
 _AND, _OR = lax_reduce.reduce_and, lax_reduce.reduce_or
 _XOR = lax_reduce.reduce_xor
 
-add = _ufunc(ufuncs.add, 2, 0, reductions.SUM, accumulate=cumulating.cumsum, at=_updating("add"))
-multiply = _ufunc(ufuncs.multiply, 2, 1, reductions.PROD, accumulate=cumulating.cumprod, at=_updating("multiply"))
+add = _ufunc(ufuncs.add, 2, 0, reductions.SUM, accumulate=cumulative.cumsum, at=_updating("add"))
+multiply = _ufunc(ufuncs.multiply, 2, 1, reductions.PROD, accumulate=cumulative.cumprod, at=_updating("multiply"))
 subtract = _ufunc(ufuncs.subtract, at=_updating("subtract"))
 negative = _ufunc(ufuncs.negative, 1)
 maximum = _ufunc(ufuncs.maximum, reducer=reductions.MAX)
@@ -312,5 +312,5 @@ bitwise_xor = _ufunc(ufuncs.bitwise_xor, 2, 0, _Bits("bitwise_xor", _XOR, lax.bi
 logical_and = _ufunc(ufuncs.logical_and, 2, True, Logical("logical_and", _AND, lax.bitwise_and, True))
 logical_or = _ufunc(ufuncs.logical_or, 2, False, Logical("logical_or", _OR, lax.bitwise_or, False))
 logical_xor = _ufunc(ufuncs.logical_xor, 2, False, Logical("logical_xor", _XOR, lax.bitwise_xor, False))
-logaddexp = _ufunc(special.logaddexp, 2, -np.inf, reduce=_by_logsumexp(special.logaddexp))
-logaddexp2 = _ufunc(special.logaddexp2, 2, -np.inf, reduce=_by_logsumexp(special.logaddexp, math_log(2)))
+logaddexp = _ufunc(custom_rules.logaddexp, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp))
+logaddexp2 = _ufunc(custom_rules.logaddexp2, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp, math_log(2)))
