@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.api.shard_map import mapped_over
-from minijax.api.stages import JitWrapped, Lowered
-from minijax.base import cache, source, tree
+from minijax.api.stages import JitWrapped
+from minijax.base import tree
 from minijax.base.dims import canonical_axis
 from minijax.dispatch.call import JitOptions
-from minijax.dispatch.jitted import Resolved, Static
-from minijax.dispatch.laid_out import shardings_of
-from minijax.ir import state
+from minijax.dispatch.jitted import Resolved, Traced
+from minijax.higher.shard_map import shard_map_p
 from minijax.ir.body import function_name, signature_of
-from minijax.ir.trace import jaxpr_as_fun
 from minijax.ir.types import is_value, typeof
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
@@ -24,35 +22,62 @@ from minijax.run import client
 _UNNAMED = "_internal_pmap_axis_name"
 
 
-class _Options(NamedTuple):
-    """What `pmap` was told besides the function."""
+class _Mapping(NamedTuple):
+    """What `pmap` was told."""
 
+    fun: Callable
     axis_name: Any
     in_axes: Any
     out_axes: Any
     static: tuple[int, ...]
-    donated: tuple[int, ...]
     devices: tuple | None
     backend: str | None
     axis_size: int | None
 
-
-class _Flat(NamedTuple):
-    """The arguments of one call: dynamic leaves, their tree and axes, which are donated; static ones."""
-
-    leaves: list
-    treedef: Any
-    axes: tuple[int | None, ...]
-    donated: tuple[bool, ...]
-    static: tuple[tuple[int, Static], ...]
+    @property
+    def name(self) -> str:
+        return function_name(self.fun)
 
 
-class _Plan(NamedTuple):
-    """What one kind of arguments needs: the traceable function, the one that lays out its arguments."""
+class Pmapped(JitWrapped):
+    """A jitted `shard_map` over a mesh of one axis; arguments and results of eager calls lie as it says."""
 
-    plain: JitWrapped
-    placed: JitWrapped
-    is_lasting: bool  # no value of an outer trace is captured
+    __slots__ = ("mapping",)
+
+    def __init__(self, mapping: _Mapping, donated: tuple[int, ...]):
+        self.mapping = mapping
+
+        @functools.wraps(mapping.fun)
+        def fun(*args, **kwargs):
+            return _call(mapping, *args, **kwargs)
+
+        resolved = Resolved(mapping.static, donate_nums=donated)
+        super().__init__(fun, JitOptions(), resolved, "_fun", signature_of(mapping.fun))
+
+    def flatten(self, args, kwargs):
+        n, static = len(args), self.mapping.static
+        if any(i >= n or i < -n for i in static):
+            raise ValueError(
+                f"pmapped function has static_broadcasted_argnums={static} but was called with only {n} "
+                f"positional argument{'s' * (n != 1)}: {self.mapping.name}. All static broadcasted arguments "
+                "must be passed positionally."
+            )
+        leaves, treedef, static_values = super().flatten(args, kwargs)
+        if not any(is_value(x) and typeof(x).shape for x in leaves):
+            raise ValueError("pmap requires at least one argument with a mapped axis.")
+        return leaves, treedef, static_values
+
+    def eval_shape(self, *args, **kwargs):
+        return tree.tree_map(lambda x: x.update(sharding=None), super().eval_shape(*args, **kwargs))
+
+    def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
+        """As the one `shard_map` that the function is cuts its operands and joins its results."""
+        (eqn,) = (eqn for eqn in traced.closed.eqns if eqn.primitive is shard_map_p)
+        mesh, count = eqn.params["mesh"], treedef.num_leaves
+        ins = eqn.params["in_specs"][len(eqn.invars) - count :]
+        return tuple([NamedSharding(mesh, s) for s in ins]), tuple(
+            [NamedSharding(mesh, s) for s in eqn.params["out_specs"]]
+        )
 
 
 def pmap(
@@ -77,43 +102,10 @@ def pmap(
         raise TypeError(f"Expected a callable value, got {fun}")
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
-    numbers = [(n,) if isinstance(n, int) else tuple(n) for n in (static_broadcasted_argnums, donate_argnums)]
-    told = _Options(
-        _UNNAMED if axis_name is None else axis_name,
-        in_axes,
-        out_axes,
-        *numbers,
-        None if devices is None else tuple(devices),
-        backend,
-        axis_size,
-    )
-    plans = cache.BoundedDict(1024)
-
-    def prepared(args, kwargs):
-        flat = _flatten(fun, told, args, kwargs)
-        avals = tuple([typeof(x) for x in flat.leaves])
-        key = (avals, flat.treedef, flat.axes, flat.static, state.trace_key())
-        plan = plans.get(key)
-        if plan is None:
-            plan = _plan(fun, told, flat, avals)
-            if plan.is_lasting:
-                plans[key] = plan
-        return flat, plan
-
-    @functools.wraps(fun)
-    @source.boundary
-    def mapped(*args, **kwargs):
-        flat, plan = prepared(args, kwargs)
-        call = plan.placed if state.is_eager() else plan.plain
-        return call(*flat.leaves)
-
-    def lower(*args: Any, **kwargs: Any) -> Lowered:
-        """The StableHLO of the mapped function for these arguments."""
-        flat, plan = prepared(args, kwargs)
-        return plan.placed.lower(*flat.leaves)
-
-    mapped.lower = source.boundary(lower)  # pyright: ignore[reportFunctionMemberAccess]
-    return mapped
+    static, donated = ((n,) if isinstance(n, int) else tuple(n) for n in (static_broadcasted_argnums, donate_argnums))
+    name = _UNNAMED if axis_name is None else axis_name
+    chosen = None if devices is None else tuple(devices)
+    return Pmapped(_Mapping(fun, name, in_axes, out_axes, static, chosen, backend, axis_size), donated)
 
 
 def _check_axes(name: str, axes: Any) -> None:
@@ -124,50 +116,54 @@ def _check_axes(name: str, axes: Any) -> None:
             )
 
 
-# ---- arguments --------------------------------------------------------------------------------------
+def _call(mapping: _Mapping, *args: Any, **kwargs: Any) -> Any:
+    """The `shard_map` that the mapped function is for these arguments, of which the static ones are plain values."""
+    static = {i % len(args): args[i] for i in mapping.static}
+    leaves, treedef = tree.flatten((tuple([x for i, x in enumerate(args) if i not in static]), kwargs))
+    axes = _leaf_axes(mapping, leaves, treedef, len(args), static)
+    mesh = _mesh(mapping, leaves, axes)
+    out_tree: Any = None
+    out_specs: list = []
 
-
-def _flatten(fun: Callable, told: _Options, args: tuple, kwargs: dict) -> _Flat:
-    n, name = len(args), function_name(fun)
-    if any(i >= n or i < -n for i in told.static):
-        raise ValueError(
-            f"pmapped function has static_broadcasted_argnums={told.static} but was called with only {n} "
-            f"positional argument{'s' * (n != 1)}: {name}. All static broadcasted arguments must be passed "
-            "positionally."
+    def body(*xs):
+        nonlocal out_tree, out_specs
+        dynamic, by_name = treedef.unflatten(
+            [x if a is None else squeeze(x, (a,)) for x, a in zip(xs, axes, strict=True)]
         )
-    at = sorted({i % n for i in told.static})
-    static = tuple([(i, _static(name, i, args[i])) for i in at])
-    dynamic = tuple([x for i, x in enumerate(args) if i not in at])
-    leaves, treedef = tree.flatten((dynamic, kwargs))
-    args_def, kwargs_def = treedef.children()
-    axes = told.in_axes
-    if isinstance(axes, (tuple, list)):
-        axes = tuple([a for i, a in enumerate(axes) if i not in at]) if len(axes) == n else tuple(axes)
-    given = [*tree.flatten_axes("pmap in_axes", args_def, axes), *[0] * kwargs_def.num_leaves]
-    wanted = {i % n for i in told.donated if -n <= i < n}
-    donated: list[bool] = []
-    for i, child in zip([i for i in range(n) if i not in at], args_def.children(), strict=True):
-        donated += [i in wanted] * child.num_leaves
-    donated += [False] * kwargs_def.num_leaves
-    mapped = [_positive_axis(name, x, a) for x, a in zip(leaves, given, strict=True)]
-    return _Flat(leaves, treedef, tuple(mapped), tuple(donated), static)
+        rest = iter(dynamic)
+        positional = [static[i] if i in static else next(rest) for i in range(len(args))]
+        results, out_tree = tree.flatten(mapping.fun(*positional, **by_name))
+        prefix = tree.flatten_axes("pmap out_axes", out_tree, mapping.out_axes)
+        out_axes = [
+            None if a is None else canonical_axis(a, typeof(r).ndim + 1) for r, a in zip(results, prefix, strict=True)
+        ]
+        out_specs = [_spec(a, mapping.axis_name) for a in out_axes]
+        return [r if a is None else expand_dims(r, (a,)) for r, a in zip(results, out_axes, strict=True)]
+
+    in_specs = [_spec(a, mapping.axis_name) for a in axes]
+    results = mapped_over(body, mesh, in_specs, lambda: out_specs, tuple(leaves))
+    return out_tree.unflatten(results)
 
 
-def _static(name: str, i: int, value: Any) -> Static:
-    try:
-        return Static(value)
-    except TypeError:
-        raise ValueError(
-            "Non-hashable static arguments are not supported, as this can lead to unexpected cache-misses. "
-            f"Static argument (index {i}) of type {type(value)} for function {name} is non-hashable."
-        ) from None
+def _spec(axis: int | None, name: Any) -> P:
+    return P() if axis is None else P(*[None] * axis, name)
+
+
+def _leaf_axes(
+    mapping: _Mapping, leaves: Sequence, treedef: Any, count: int, static: Iterable[int]
+) -> list[int | None]:
+    """Which axis of each leaf is mapped."""
+    positional, by_name = treedef.children()
+    prefix = mapping.in_axes
+    if isinstance(prefix, (tuple, list)):
+        prefix = tuple([a for i, a in enumerate(prefix) if i not in static] if len(prefix) == count else prefix)
+    axes = [*tree.flatten_axes("pmap in_axes", positional, prefix), *[0] * by_name.num_leaves]
+    return [_positive_axis(mapping.name, x, a) for x, a in zip(leaves, axes, strict=True)]
 
 
 def _positive_axis(name: str, x: Any, axis: int | None) -> int | None:
     if axis is None:
         return None
-    if not is_value(x):
-        raise ValueError(f"pmap of {name}: {x!r} of type {type(x)} cannot be mapped, for it is no array")
     ndim = typeof(x).ndim
     if ndim == 0:
         raise ValueError(
@@ -177,70 +173,20 @@ def _positive_axis(name: str, x: Any, axis: int | None) -> int | None:
     return canonical_axis(axis, ndim)
 
 
-def _mesh(fun: Callable, told: _Options, flat: _Flat, avals: Sequence) -> Mesh:
-    sizes = {aval.shape[a] for aval, a in zip(avals, flat.axes, strict=True) if a is not None}
+def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None]) -> Mesh:
+    sizes = {typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
     if not sizes:
         raise ValueError("pmap requires at least one argument with a mapped axis.")
-    name = function_name(fun)
+    name = mapping.name
     if len(sizes) > 1:
         raise ValueError(f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}")
     (size,) = sizes
-    if told.axis_size not in (None, size):
-        raise ValueError(f"Specified axis_size {told.axis_size} doesn't match received axis_size {size}.")
-    devices = told.devices or tuple(client.local_devices(backend=told.backend))
+    if mapping.axis_size not in (None, size):
+        raise ValueError(f"Specified axis_size {mapping.axis_size} doesn't match received axis_size {size}.")
+    devices = mapping.devices or tuple(client.local_devices(backend=mapping.backend))
     if not 0 < size <= len(devices):
         raise ValueError(
             f"pmap of {name} maps over an axis of size {size}, which requires {size} logical devices, but "
             f"only {len(devices)} XLA devices are available"
         )
-    return Mesh(list(devices[:size]), (told.axis_name,))
-
-
-# ---- programs ---------------------------------------------------------------------------------------
-
-
-def _spec(axis: int | None, name: Any) -> P:
-    return P() if axis is None else P(*[None] * axis, name)
-
-
-def _plan(fun: Callable, told: _Options, flat: _Flat, avals: tuple) -> _Plan:
-    mesh = _mesh(fun, told, flat, avals)
-    in_specs = tuple([_spec(a, told.axis_name) for a in flat.axes])
-    found: dict[str, Any] = {}
-
-    def body(*xs):
-        parts = [x if a is None else squeeze(x, (a,)) for x, a in zip(xs, flat.axes, strict=True)]
-        args, kwargs = flat.treedef.unflatten(parts)
-        args = list(args)
-        for i, s in flat.static:
-            args.insert(i, s.value)
-        results, out_tree = tree.flatten(fun(*args, **kwargs))
-        axes = tree.flatten_axes("pmap out_axes", out_tree, told.out_axes)
-        axes = [
-            None if a is None else canonical_axis(a, typeof(r).ndim + 1) for r, a in zip(results, axes, strict=True)
-        ]
-        found.update(out_tree=out_tree, specs=[_spec(a, told.axis_name) for a in axes])
-        return [r if a is None else expand_dims(r, (a,)) for r, a in zip(results, axes, strict=True)]
-
-    def _fun(*flat_args):
-        results = mapped_over(body, mesh, in_specs, lambda: found["specs"], flat_args)
-        return found["out_tree"].unflatten(results)
-
-    donated = tuple([i for i, d in enumerate(flat.donated) if d])
-    plain = JitWrapped(_fun, JitOptions(), Resolved(donate_nums=donated), None, signature_of(_fun))
-    traced = plain.traced_for(avals, tree.tree_structure(((0,) * len(avals), {})), ())
-    ins = tuple([NamedSharding(mesh, s) for s in in_specs])
-    out_tree = found["out_tree"]
-    outs = out_tree.unflatten([NamedSharding(mesh, s) for s in found["specs"]])
-    options = JitOptions(
-        in_shardings=shardings_of("in_shardings", ins), out_shardings=shardings_of("out_shardings", outs)
-    )
-    run = jaxpr_as_fun(traced.closed)
-    placed = JitWrapped(
-        lambda *flat_args: out_tree.unflatten(run(*flat_args)),
-        options,
-        Resolved(donate_nums=donated),
-        "_fun",
-        plain.signature,
-    )
-    return _Plan(plain, placed, not traced.captured)
+    return Mesh(list(devices[:size]), (mapping.axis_name,))

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
+from minijax.base.thread import thread
 from minijax.dispatch.call import specified
 from minijax.dispatch.executable import Executable, compile_lowered
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import lower_program, lowering_logged
-from minijax.dispatch.operands import parse
+from minijax.dispatch.operands import parse, parse_trees
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
 from minijax.ir.body import argument_names, leaf_types
 from minijax.ir.trace import Tracer
@@ -77,7 +78,7 @@ class Traced(Stage):
         self._donated = wrapped.donated(treedef, static)
         self._flat_avals = call.closed.in_avals[len(call.captured) :]
         self._out_avals = call.closed.out_avals
-        self._out_shardings = specified(wrapped.shardings(treedef, call.out_tree)[1])
+        self._out_shardings = specified(wrapped.shardings(call, treedef)[1])
 
     in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
     out_avals = property(lambda self: self.out_tree.unflatten(self._out_avals))
@@ -89,7 +90,7 @@ class Traced(Stage):
             raise ValueError(f"{self.fun_name} captures values of an outer trace and cannot be lowered by itself")
         if lowering_platforms and len(lowering_platforms) > 1:
             raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
-        options = self._wrapped.program_options(self._treedef, self._static, self.out_tree)
+        options = self._wrapped.program_options(self._call, self._treedef, self._static)
         placement = choose_placement(self._signatures, options, self._call.closed)
         return Lowered(self, (lowering_platforms or ("",))[0], options, placement)
 
@@ -193,8 +194,14 @@ class Compiled(Stage):
         return self(*args, **kwargs)
 
     def __call__(self, *args, **kwargs):
+        options, since = thread.ready
+        if since is not config.epoch[0]:
+            options = config.state()
         try:
-            key, operands = parse(config.state(), args, kwargs)
+            if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
+                key, operands = (options, args[0]._sig), args
+            else:
+                key, operands = parse(options, args, kwargs) or parse_trees(options, *tree.flatten((args, kwargs)))
         except Exception:
             self._check(*tree.flatten((args, kwargs)))
             raise

@@ -2,15 +2,12 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from math import isinf
 from typing import Any
-
-import numpy as np
 
 from minijax.base import config, dtypes, errors, tree
 from minijax.base.thread import thread
 from minijax.dispatch.executable import executable_for
-from minijax.dispatch.operands import KEYS_OF_THEMSELVES
+from minijax.dispatch.operands import plain_key
 from minijax.dispatch.operations import programs
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
@@ -48,7 +45,7 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
                 try:
                     key = (options, function, *_key(args, kwargs, data, arrays))
                     run = recall(key)
-                except (TypeError, AttributeError):
+                except (KeyError, TypeError, AttributeError):
                     run = _DIRECT
             if run is None:
                 run = programs.once(key, _program, function, args, kwargs, data, arrays, whole)
@@ -65,7 +62,7 @@ _DIRECT: Any = object()  # in place of a program: the function is to be called
 def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
     """What tells a call from others; fills `arrays` with its data.
 
-    Raises TypeError or AttributeError for a call that only the function itself can make.
+    Raises KeyError, TypeError or AttributeError for a call that only the function itself can make.
     """
     parts: list[Any] = []
     for x in args[:data]:
@@ -78,22 +75,10 @@ def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
         else:
             raise TypeError
     for x in args[data:]:
-        parts.append(x if type(x) is int else _plain(x))
+        parts.append(x if type(x) is int else plain_key(x))
     for name, x in kwargs.items():
-        parts += (name, _plain(x))
+        parts += (name, plain_key(x))
     return parts
-
-
-def _plain(x: Any) -> Any:
-    """A key for a plain value. Raises TypeError for what may hold data."""
-    kind = type(x)
-    if kind is tuple or kind is list:
-        return (kind, *map(_plain, x))
-    if kind is float and isinf(x):  # a bound that is none, and not one number of many
-        return x
-    if kind in KEYS_OF_THEMSELVES or issubclass(kind, type | np.dtype):
-        return x if kind is int else (kind, x)
-    raise TypeError
 
 
 def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool) -> Callable:

@@ -12,7 +12,7 @@ from minijax.dispatch.call import JitOptions, call_params, jit_p, specified
 from minijax.dispatch.executable import Programs, executable_for
 from minijax.dispatch.explain import explain_miss
 from minijax.dispatch.laid_out import spread_over
-from minijax.dispatch.operands import KEYS_OF_THEMSELVES, operands_of, parse
+from minijax.dispatch.operands import parse, parse_trees
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
 from minijax.ir.body import (
@@ -116,7 +116,7 @@ class Jitted:
 
     __slots__ = (
         *"fun name options resolved memory signature purpose".split(),
-        *"has_static recall __dict__ __weakref__".split(),
+        *"static recall __dict__ __weakref__".split(),
     )
 
     def __init__(
@@ -135,7 +135,9 @@ class Jitted:
         self.resolved = resolved
         self.signature = signature
         self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
-        self.has_static = bool(resolved.static_nums or resolved.static_names)
+        nums, names = resolved.static_nums, resolved.static_names
+        # None: some count from the end, which `flatten` knows.
+        self.static = None if min(nums, default=0) < 0 else (*nums, *names)
         self.recall = self.memory.programs.get
         functools.update_wrapper(self, fun, updated=())
 
@@ -165,7 +167,8 @@ class Jitted:
             elif not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
                 key = options, args[0]._sig, args[1]._sig
             else:
-                key, operands = self._parse(options, args, kwargs)
+                call = parse(options, args, kwargs, self.static)
+                key, operands = self._parse_trees(options, args, kwargs) if call is None else call
             run = self.recall(key)
             return run(operands) if run is not None else self._first_call(key, operands, args, kwargs)
         except Exception as error:
@@ -180,39 +183,16 @@ class Jitted:
             return self.fun(*args, **kwargs)
         return self._call_traced(*self.flatten(args, kwargs))
 
-    def _parse(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
+    def _parse_trees(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
         """A call's key and operands."""
+        leaves, treedef, static = self.flatten(args, kwargs)
         try:
-            if self.has_static:
-                return self._parse_static(options, args, kwargs)
-            return parse(options, args, kwargs)
+            return parse_trees(options, leaves, treedef, static)
         except TypeError:
-            leaves, treedef, static = self.flatten(args, kwargs)
             if any(isinstance(x, Ref) for x in leaves):
                 return _NO_KEY, ()
             self.traced(leaves, treedef, static)  # which complains of what is no value
             raise
-
-    def _parse_static(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
-        """As `parse`; without flattening where static values are plain and all others are arrays."""
-        static_nums = _in_range(self.resolved.static_nums, len(args))
-        key: list[Any] = [options]
-        operands = []
-        for i, x in enumerate(args):
-            kind = type(x)
-            if i in static_nums and kind in KEYS_OF_THEMSELVES:
-                key += (kind, x)
-            elif kind is ArrayImpl and i not in static_nums:
-                key.append(x._sig)
-                operands.append(x)
-            else:
-                break
-        else:
-            if not kwargs:
-                return tuple(key), operands
-        leaves, treedef, static = self.flatten(args, kwargs)
-        operands, sigs = operands_of(leaves)
-        return (options, treedef, static, *sigs), operands
 
     def _first_call(self, key: tuple, operands: Sequence, args: tuple, kwargs: dict) -> Any:
         leaves, treedef, static = self.flatten(args, kwargs)
@@ -225,7 +205,7 @@ class Jitted:
         traced = self.traced(operands, treedef, static)
         if traced.captured or traced.closed.effects:
             return lambda operands: self._call_traced(operands, treedef, static)
-        options = self.program_options(treedef, static, traced.out_tree)
+        options = self.program_options(traced, treedef, static)
         executable = executable_for(traced.closed, options, operands)
         run = executable.tree_caller(operands, traced.out_tree)
         return watch.explained(run, lambda operands: self._call_plainly(treedef.unflatten(operands), static))
@@ -267,11 +247,11 @@ class Jitted:
         o = self.options
         if o.in_shardings is None and o.out_shardings is None:
             return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options)
-        ins, outs = self.shardings(treedef, traced.out_tree)
+        ins, outs = self.shardings(traced, treedef)
         ins = (*(UNSPECIFIED,) * (len(traced.captured) if ins else 0), *ins)
         return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options, ins, outs)
 
-    def shardings(self, treedef: Any, out_tree: Any) -> tuple[tuple, tuple]:
+    def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
         """How the leaves of the dynamic arguments and of the results are to lie; () where all is open."""
         given = self.options
         args, kwargs = treedef.children()
@@ -279,16 +259,16 @@ class Jitted:
             raise ValueError("pjit does not support kwargs when in_shardings is specified.")
         return (
             spread_over("in_shardings", given.in_shardings, args),
-            spread_over("out_shardings", given.out_shardings, out_tree),
+            spread_over("out_shardings", given.out_shardings, traced.out_tree),
         )
 
-    def program_options(self, treedef: Any, static: tuple, out_tree: Any) -> ProgramOptions:
+    def program_options(self, traced: Traced, treedef: Any, static: tuple) -> ProgramOptions:
         o = self.options
         device = o.device
         if device is None and o.backend is not None:
             device = client.local_devices(backend=o.backend)[0]
         donated = self.donated(treedef, static)
-        ins, outs = self.shardings(treedef, out_tree)
+        ins, outs = self.shardings(traced, treedef)
         return ProgramOptions(
             self.name,
             tuple(donated) if any(donated) else (),

@@ -1,17 +1,19 @@
 """From the arguments of a call to the arrays that a program takes, by a table over their types."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
+from math import isinf
 from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, errors, tree
+from minijax.base import dtypes, errors
 from minijax.ir.trace import Tracer, escaped_message
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl, array_types
 
 # With their type, these tell a value from others.
-KEYS_OF_THEMSELVES = frozenset((bool, int, str, type(None)))
+KEYS_OF_THEMSELVES = frozenset((bool, int, str, type, type(None), *map(type, dtypes.BY_NAME.values())))
 
 
 def _of_numpy(x: np.ndarray) -> ArrayImpl:
@@ -62,32 +64,65 @@ def operands_of(leaves: Sequence) -> tuple[Sequence, list]:
         return operands, [x._sig for x in operands]
 
 
-def parse(options: Any, args: tuple, kwargs: dict) -> tuple[tuple, Sequence[ArrayImpl]]:
-    """The key that a call's program is remembered by, and its operands: the leaves in their order, as arrays.
+def parse(
+    options: Any, args: tuple, kwargs: dict, static: Sequence[int | str] | None = ()
+) -> tuple[tuple, Sequence[ArrayImpl]] | None:
+    """The key that a call's program is remembered by, and its operands: the dynamic arguments as arrays.
 
-    Equal calls have one key: where all arguments are leaves it holds no tree.
+    None unless the `static` arguments, by position and by name, are known and plain values, and the others arrays or
+    numbers.
     """
-    if not kwargs:
-        if args and type(args[-1]) is ArrayImpl:
+    if static is None:
+        return None
+    if not static and len(kwargs) < 2:
+        values = (*args, *kwargs.values()) if kwargs else args
+        if values and type(values[-1]) is ArrayImpl:
             try:
-                return (options, *[x._sig for x in args]), args
+                return (options, *kwargs, *[x._sig for x in values]), values
             except AttributeError:
-                return _parse_leaves(options, args)
-        return _parse_leaves(options, args)
-    leaves, treedef = tree.flatten((args, kwargs))
-    operands, sigs = operands_of(leaves)
-    return (options, treedef, *sigs), operands
-
-
-def _parse_leaves(options: Any, args: tuple) -> tuple[tuple, Sequence[ArrayImpl]]:
+                pass
+    arguments = enumerate(args)
+    if kwargs:
+        names = [name for name in kwargs if name not in static]
+        if len(names) > 1 and sorted(names) != names:
+            return None
+        arguments = chain(arguments, kwargs.items())
+    key: list[Any] = [options, *kwargs]
     operands = []
-    for x in args:
-        to_operand = _LEAVES.get(type(x))
-        if to_operand is None:
-            leaves, treedef = tree.flatten((args, {}))
-            operands, sigs = operands_of(leaves)
-            if len(leaves) == len(args) and treedef.num_nodes == len(args) + 3:
-                return (options, *sigs), operands
-            return (options, treedef, *sigs), operands
-        operands.append(to_operand(x))
-    return (options, *[x._sig for x in operands]), operands
+    for place, x in arguments:
+        kind = type(x)
+        if static and place in static:
+            try:
+                key.append(x if kind is int else plain_key(x))
+            except KeyError:
+                return None
+            continue
+        if kind is not ArrayImpl and kind not in array_types:
+            to_operand = _LEAVES.get(kind)
+            if to_operand is None:
+                return None
+            try:
+                x = to_operand(x)
+            except TypeError:
+                return None
+        key.append(x._sig)
+        operands.append(x)
+    return tuple(key), operands
+
+
+def parse_trees(options: Any, leaves: Sequence, treedef: Any, static: tuple = ()) -> tuple[tuple, Sequence[ArrayImpl]]:
+    """As `parse`, for the leaves of arguments that are trees, beside static ones of any kind."""
+    operands, sigs = operands_of(leaves)
+    return (options, treedef, static, *sigs), operands
+
+
+def plain_key(x: Any) -> Any:
+    """What tells a plain value, or a tuple or list of them, from others. Raises KeyError for what may hold data."""
+    kind = type(x)
+    if kind in KEYS_OF_THEMSELVES:
+        return x if kind is int else (kind, x)
+    if kind is tuple or kind is list:
+        return (kind, *map(plain_key, x))
+    if kind is float and isinf(x) or issubclass(kind, type | np.dtype):  # a bound that is none, not one number of many
+        return kind, x
+    raise KeyError
