@@ -10,7 +10,7 @@ from minijax.dispatch.call import specified
 from minijax.dispatch.executable import Executable, compile_lowered
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import lower_program, lowering_logged
-from minijax.dispatch.operands import parse, parse_trees
+from minijax.dispatch.operands import parse
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
 from minijax.ir.body import argument_names, leaf_types
 from minijax.ir.trace import Tracer
@@ -201,7 +201,7 @@ class Compiled(Stage):
             if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
                 key, operands = (options, args[0]._sig), args
             else:
-                key, operands = parse(options, args, kwargs) or parse_trees(options, *tree.flatten((args, kwargs)))
+                key, operands = parse(options, args, kwargs)  # pyright: ignore
         except Exception:
             self._check(*tree.flatten((args, kwargs)))
             raise

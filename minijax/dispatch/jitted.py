@@ -12,7 +12,7 @@ from minijax.dispatch.call import JitOptions, call_params, jit_p, specified
 from minijax.dispatch.executable import Programs, executable_for
 from minijax.dispatch.explain import explain_miss
 from minijax.dispatch.laid_out import spread_over
-from minijax.dispatch.operands import parse, parse_trees
+from minijax.dispatch.operands import operands_of, parse, parse_static
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
 from minijax.ir.body import (
@@ -116,7 +116,7 @@ class Jitted:
 
     __slots__ = (
         *"fun name options resolved memory signature purpose".split(),
-        *"static recall __dict__ __weakref__".split(),
+        *"static has_static recall __dict__ __weakref__".split(),
     )
 
     def __init__(
@@ -136,6 +136,7 @@ class Jitted:
         self.signature = signature
         self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
         nums, names = resolved.static_nums, resolved.static_names
+        self.has_static = bool(nums or names)
         # None: some count from the end, which `flatten` knows.
         self.static = None if min(nums, default=0) < 0 else (*nums, *names)
         self.recall = self.memory.programs.get
@@ -167,8 +168,10 @@ class Jitted:
             elif not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
                 key = options, args[0]._sig, args[1]._sig
             else:
-                call = parse(options, args, kwargs, self.static)
-                key, operands = self._parse_trees(options, args, kwargs) if call is None else call
+                try:
+                    key, operands = (self._parse_static if self.has_static else parse)(options, args, kwargs)
+                except TypeError:
+                    key, operands = self._parse_refs(args, kwargs)
             run = self.recall(key)
             return run(operands) if run is not None else self._first_call(key, operands, args, kwargs)
         except Exception as error:
@@ -183,16 +186,24 @@ class Jitted:
             return self.fun(*args, **kwargs)
         return self._call_traced(*self.flatten(args, kwargs))
 
-    def _parse_trees(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
-        """A call's key and operands."""
+    def _parse_static(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
+        """The key and operands of a call with static arguments of any kind."""
+        if self.static is not None:
+            try:
+                return parse_static(options, args, kwargs, self.static)
+            except KeyError:
+                pass
         leaves, treedef, static = self.flatten(args, kwargs)
-        try:
-            return parse_trees(options, leaves, treedef, static)
-        except TypeError:
-            if any(isinstance(x, Ref) for x in leaves):
-                return _NO_KEY, ()
+        operands, sigs = operands_of(leaves)
+        return (options, treedef, static, *sigs), operands
+
+    def _parse_refs(self, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
+        """No key for a call with references; the error that is being handled for any other call with no values."""
+        leaves, treedef, static = self.flatten(args, kwargs)
+        if not any(isinstance(x, Ref) for x in leaves):
             self.traced(leaves, treedef, static)  # which complains of what is no value
             raise
+        return _NO_KEY, ()
 
     def _first_call(self, key: tuple, operands: Sequence, args: tuple, kwargs: dict) -> Any:
         leaves, treedef, static = self.flatten(args, kwargs)

@@ -1,13 +1,12 @@
 """From the arguments of a call to the arrays that a program takes, by a table over their types."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
 from math import isinf
 from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, errors
+from minijax.base import dtypes, errors, tree
 from minijax.ir.trace import Tracer, escaped_message
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl, array_types
@@ -45,8 +44,19 @@ class _Operands(dict):
 
 _OPERANDS = _Operands({ArrayImpl: _unchanged, np.ndarray: _of_numpy})
 _OPERANDS |= dict.fromkeys((bool, int, float, complex), transfer.scalar_operand)
-# The types of leaves that stand in place of arrays everywhere; all others may be trees.
-_LEAVES = dict(_OPERANDS)
+
+
+class _Leaves(dict):
+    """The types of leaves that stand in place of arrays everywhere; all others may be trees."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], ArrayImpl]:
+        if kind not in array_types:
+            raise KeyError(kind)
+        self[kind] = _unchanged
+        return _unchanged
+
+
+_LEAVES = _Leaves(_OPERANDS)
 _LEAVES |= {kind: transfer.scalar_operand for kind in np.sctypeDict.values() if issubclass(kind, np.number)}
 
 
@@ -60,60 +70,69 @@ def operands_of(leaves: Sequence) -> tuple[Sequence, list]:
     try:
         return leaves, [x._sig for x in leaves]
     except AttributeError:
-        operands = [x if type(x) is ArrayImpl else _OPERANDS[type(x)](x) for x in leaves]
+        operands = list(map(operand, leaves))
         return operands, [x._sig for x in operands]
 
 
-def parse(
-    options: Any, args: tuple, kwargs: dict, static: Sequence[int | str] | None = ()
-) -> tuple[tuple, Sequence[ArrayImpl]] | None:
-    """The key that a call's program is remembered by, and its operands: the dynamic arguments as arrays.
+def parse(options: Any, args: tuple, kwargs: dict) -> tuple[tuple, Sequence[ArrayImpl]]:
+    """The key that a call's program is remembered by, and its operands: the leaves as arrays.
 
-    None unless the `static` arguments, by position and by name, are known and plain values, and the others arrays or
-    numbers.
+    Raises TypeError for what is no value.
     """
-    if static is None:
-        return None
-    if not static and len(kwargs) < 2:
-        values = (*args, *kwargs.values()) if kwargs else args
+    if kwargs and len(kwargs) > 1 or args and type(args[0]) in _CONTAINERS:
+        return _parse_trees(options, args, kwargs)
+    values = (*args, *kwargs.values()) if kwargs else args
+    try:
         if values and type(values[-1]) is ArrayImpl:
-            try:
-                return (options, *kwargs, *[x._sig for x in values]), values
-            except AttributeError:
-                pass
-    arguments = enumerate(args)
-    if kwargs:
-        names = [name for name in kwargs if name not in static]
-        if len(names) > 1 and sorted(names) != names:
-            return None
-        arguments = chain(arguments, kwargs.items())
+            return (options, *kwargs, *[x._sig for x in values]), values
+    except AttributeError:
+        pass
+    try:
+        operands = [x if type(x) is ArrayImpl else _LEAVES[type(x)](x) for x in values]
+    except KeyError:
+        return _parse_trees(options, args, kwargs)
+    return (options, *kwargs, *[x._sig for x in operands]), operands
+
+
+_CONTAINERS = frozenset((list, dict, tuple))
+
+
+def _parse_trees(options: Any, args: tuple, kwargs: dict) -> tuple[tuple, Sequence[ArrayImpl]]:
+    leaves, treedef = tree.flatten((args, kwargs))
+    try:
+        return (options, treedef, *[x._sig for x in leaves]), leaves
+    except AttributeError:
+        operands, sigs = operands_of(leaves)
+        return (options, treedef, *sigs), operands
+
+
+def parse_static(
+    options: Any, args: tuple, kwargs: dict, static: Sequence[int | str]
+) -> tuple[tuple, Sequence[ArrayImpl]]:
+    """As `parse`, where `static` arguments, by position and by name, are plain values and the others are no trees.
+
+    Raises KeyError for other calls.
+    """
     key: list[Any] = [options, *kwargs]
     operands = []
-    for place, x in arguments:
-        kind = type(x)
-        if static and place in static:
-            try:
-                key.append(x if kind is int else plain_key(x))
-            except KeyError:
-                return None
-            continue
-        if kind is not ArrayImpl and kind not in array_types:
-            to_operand = _LEAVES.get(kind)
-            if to_operand is None:
-                return None
-            try:
-                x = to_operand(x)
-            except TypeError:
-                return None
-        key.append(x._sig)
-        operands.append(x)
+    for i, x in enumerate(args):
+        if i in static:
+            key.append(x if type(x) is int else plain_key(x))
+        else:
+            x = x if type(x) is ArrayImpl else _LEAVES[type(x)](x)
+            key.append(x._sig)
+            operands.append(x)
+    last = ""
+    for name, x in kwargs.items():
+        if name in static:
+            key.append(x if type(x) is int else plain_key(x))
+        elif type(x) is ArrayImpl and name > last:  # operands are in the order of their names
+            key.append(x._sig)
+            operands.append(x)
+            last = name
+        else:
+            raise KeyError
     return tuple(key), operands
-
-
-def parse_trees(options: Any, leaves: Sequence, treedef: Any, static: tuple = ()) -> tuple[tuple, Sequence[ArrayImpl]]:
-    """As `parse`, for the leaves of arguments that are trees, beside static ones of any kind."""
-    operands, sigs = operands_of(leaves)
-    return (options, treedef, static, *sigs), operands
 
 
 def plain_key(x: Any) -> Any:

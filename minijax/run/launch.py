@@ -67,14 +67,14 @@ def bind(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[Sequence]
 
 
 def bind_call(
-    loaded: Loaded, signatures: Sequence[Signature], places: Sequence[int], finish: Callable | None
+    loaded: Loaded, signatures: Sequence[Signature], places: Sequence[int], count: int, finish: Callable | None
 ) -> Callable[[Sequence], Any]:
-    """A function of arrays that runs a program of one device on those at `places`; `finish` gets the results.
+    """A function of `count` arrays that runs a program of one device on those at `places`; `finish` gets the results.
 
     Without `finish` there is one result, which is given.
     """
     execute, handlers = loaded.executable.execute_sharded, [result_handler(sig) for sig in signatures]
-    raws_of, wrap, sig = raws_at(places), _wrapper(signatures), signatures[0] if signatures else None
+    raws_of, wrap, sig = raws_at(places, count), _wrapper(signatures), signatures[0] if signatures else None
 
     # One array in and one out is most of what eager programs do: to call a function takes 1 % of such a call.
     def of_one(arrays):
@@ -109,14 +109,16 @@ def bind_call(
     return of_one if tuple(places) == (0,) else to_one
 
 
-def raws_at(places: Sequence[int]) -> Callable[[Sequence], list]:
-    """A function of arrays that gives the raw arrays of those at `places`."""
+def raws_at(places: Sequence[int], count: int) -> Callable[[Sequence], list]:
+    """A function of `count` arrays that gives the raw arrays of those at `places`."""
     if len(places) == 1:
         (i,) = places
         return lambda arrays: [arrays[i]._raw]
     if len(places) == 2:
         i, j = places
         return lambda arrays: [arrays[i]._raw, arrays[j]._raw]
+    if tuple(places) == (*range(count),):
+        return lambda arrays: [x._raw for x in arrays]
     return lambda arrays: [arrays[i]._raw for i in places]
 
 
