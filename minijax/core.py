@@ -17,7 +17,7 @@ _FACE = Face(
             "minijax.ir.effects": "Effect",
             "minijax.ir.jaxpr": "DebugInfo DropVar jaxprs_in_params",
             "minijax.ir.check": "check_jaxpr",
-            "minijax.dispatch.call": "CallPrimitive",
+            "minijax.interop.calls": "CallPrimitive",
             "minijax.interop.introspection": """
             Effects concrete_or_error find_top_trace gensym get_opaque_trace_state new_jaxpr_eqn no_effects
             primal_dtype_to_tangent_dtype valid_jaxtype
@@ -36,7 +36,7 @@ _FACE = Face(
             unsafe_get_axis_names_DO_NOT_USE=unsafe_get_axis_names
         """,
             "minijax.interop.rules": "no_axis_name",
-            "minijax.dispatch.call": "call",
+            "minijax.interop.calls": "call",
         },
     },
     removed={

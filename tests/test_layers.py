@@ -287,11 +287,11 @@ def spelled_elsewhere(trees: Sources) -> list[str]:
 
 
 def primitives_in_libraries(trees: Sources) -> list[str]:
-    """Names such as `sin_p` that a library gives to what it makes: operations stand below."""
+    """Names such as `sin_p` that a library gives to what it makes: operations stand below, but for jax.core's calls."""
     return [
         f"{module}:{node.lineno} makes {name.id}"
         for module, tree in trees.items()
-        if under(module, *(f"minijax.{library}" for library in LIBRARIES))
+        if under(module, *(f"minijax.{library}" for library in LIBRARIES if library != "interop"))
         for node in tree.body
         if isinstance(node, ast.Assign)
         for target in node.targets

@@ -12,7 +12,7 @@ from minijax.api.shapes import abstract, described
 from minijax.api.stages import JitWrapped
 from minijax.base import source, tree
 from minijax.base.mask import Mask
-from minijax.dispatch.call import JitOptions
+from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Resolved
 from minijax.dispatch.laid_out import shardings_of
 from minijax.ir import state

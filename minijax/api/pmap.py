@@ -8,7 +8,7 @@ from minijax.api.shard_map import mapped_over
 from minijax.api.stages import JitWrapped
 from minijax.base import tree
 from minijax.base.dims import canonical_axis
-from minijax.dispatch.call import JitOptions
+from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Resolved, Traced
 from minijax.higher.shard_map import shard_map_p
 from minijax.ir.body import function_name, signature_of

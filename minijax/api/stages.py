@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
 from minijax.base.thread import thread
-from minijax.dispatch.call import specified
 from minijax.dispatch.executable import Executable, compile_lowered
+from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import lower_program, lowering_logged
 from minijax.dispatch.operands import parse

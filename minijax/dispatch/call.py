@@ -1,373 +1,164 @@
-"""`jit`: the primitive that calls a jaxpr."""
+"""Families of operations that call one jaxpr, which is most that their rules need to know."""
 
-import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from minijax.base import cache, config
-from minijax.base.linear_util import WrappedFun, wrap_init
-from minijax.dispatch.operations import run_closed
-from minijax.dispatch.placement import ProgramOptions
+from minijax.base import cache
+from minijax.base.mask import Mask
+from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from minijax.ir.primitive import Axis, Primitive, cotangents, is_linear
-from minijax.ir.trace import eval_jaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from minijax.ir.primitive import Primitive
+from minijax.ir.trace import constants_to_inputs, eval_jaxpr
 from minijax.ir.types import Zero, typeof
-from minijax.partition.meshes import axes_of
-from minijax.partition.shardings import UNSPECIFIED
-from minijax.primitives.sharding import widened
-from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
+from minijax.primitives.zeros import nonzero_mask
+from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr
-from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
-from minijax.transforms.transpose import transpose_jaxpr
 
-_disable_jit = config.option("disable_jit")
-
-
-class JitOptions(NamedTuple):
-    """What `jit` was told besides the function; arguments of static ones are resolved by the caller."""
-
-    keep_unused: bool = False
-    inline: bool = False
-    device: Any = None
-    backend: str | None = None
-    compiler_options: tuple[tuple[str, Any], ...] = ()
-    in_shardings: Any = None
-    out_shardings: Any = None
+Places = Sequence[int | None]  # numbers of inputs or results; None for one that is new
 
 
-def call_params(
-    closed: ClosedJaxpr,
-    name: str,
-    donated: Sequence[bool] = (),
-    keep_unused: bool = False,
-    inline: bool = False,
-    compiler_options: tuple = (),
-    in_shardings: Sequence = (),
-    out_shardings: Sequence = (),
-) -> dict[str, Any]:
-    """The parameters of a `jit` equation, under jax's names; shardings that are missing are unspecified."""
-    n, m = len(closed.jaxpr.invars), len(closed.jaxpr.outvars)
-    return dict(
-        jaxpr=closed,
-        in_shardings=(*in_shardings, *(UNSPECIFIED,) * (n - len(in_shardings))),
-        out_shardings=(*out_shardings, *(UNSPECIFIED,) * (m - len(out_shardings))),
-        in_layouts=(None,) * n,
-        out_layouts=(None,) * m,
-        donated_invars=tuple(donated) or (False,) * n,
-        ctx_mesh=None,
-        name=name,
-        keep_unused=keep_unused,
-        inline=inline,
-        compiler_options_kvs=compiler_options,
-    )
+class Inlined(Primitive):
+    """Runs the jaxpr that is the parameter `body_name`; its text stands in place of the operation's."""
 
-
-class Jit(TakesRefs):
-    """Calls a jaxpr, compiled as one program."""
-
-    name = "jit"
     multiple_results = True
-    dce_inside = True
     unites = False
-    names_alike = "jaxpr"
-    inlinable = True
+    body_name = "jaxpr"
 
-    def label(self, params):
-        return f"jit({params['name']})"
+    def body(self, params: dict) -> ClosedJaxpr:
+        return params[self.body_name]
 
-    def typed(self, avals, params):
-        jaxpr = params["jaxpr"].jaxpr
-        return [v.aval for v in jaxpr.outvars], jaxpr.effects
+    def infer(self, *avals, **params):
+        return self.body(params).out_avals
 
-    def impl(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, in_shardings,
-             out_shardings, **params):  # fmt: skip
-        if _disable_jit.value:
-            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *operands)
-        how = (name, donated_invars, keep_unused, compiler_options_kvs, in_shardings, out_shardings)
-        return run_closed(jaxpr, operands, how, _program_options)
+    def effects(self, *avals, **params):
+        return self.body(params).effects
 
-    def lower(self, e, ins, outs, *operands, jaxpr, name, in_shardings, out_shardings, **params):
-        return e.call_jaxpr(jaxpr, name, operands, specified(in_shardings), specified(out_shardings))
+    def impl(self, *operands, **params):
+        body = self.body(params)
+        return eval_jaxpr(body.jaxpr, body.consts, *operands)
 
-    def shardings(self, params):
-        return [s for s in (*params["in_shardings"], *params["out_shardings"]) if s is not UNSPECIFIED]
+    def lower(self, e, ins, outs, *operands, **params):
+        body = self.body(params)
+        return jaxpr_body(e, body.jaxpr, e.constants(body), operands)
 
-    def _rebuilt(
-        self,
-        params: dict,
-        closed: ClosedJaxpr,
-        donated: Sequence[bool] = (),
-        in_shardings: Sequence = (),
-        out_shardings: Sequence = (),
-    ) -> dict:
-        return call_params(closed, params["name"], donated, params["keep_unused"], params["inline"],
-                           params["compiler_options_kvs"], in_shardings, out_shardings)  # fmt: skip
 
-    def discharge(self, operands, refs, **params):
-        closed, n = params["jaxpr"], len(params["jaxpr"].outvars)
-        made = self._rebuilt(
-            params, discharge_jaxpr(closed), params["donated_invars"], params["in_shardings"], params["out_shardings"]
-        )
-        return values_of(operands), made, lambda results: (results[:n], results[n:])
+class Call(Inlined):
+    """Computes what its body does: its rules are those of the body, called in the same way."""
+
+    dce_inside = True
+
+    def calling(
+        self, params: dict, closed: ClosedJaxpr, operands: Sequence, ins: Places, outs: Places
+    ) -> tuple[list, dict]:
+        """Operands and parameters of a call of `closed` instead.
+
+        Its inputs and results are like those of the present body that `ins` and `outs` number.
+        """
+        return list(operands), {**params, self.body_name: closed}
+
+    def parts(self, params: dict) -> tuple[dict, dict]:
+        """The parameters that the known and the staged part of a call start from."""
+        return params, params
 
     def jvp(self, primals, tangents, **params):
-        nonzeros = tuple(type(t) is not Zero for t in tangents)
-        closed, out_nonzeros = jvp_jaxpr(params["jaxpr"], nonzeros, (False,) * len(params["jaxpr"].outvars))
-        donated = params["donated_invars"]
-        operands = [*primals, *(t for t in tangents if type(t) is not Zero)]
-        flags = (*donated, *chosen(donated, nonzeros))
-        ins, outs = params["in_shardings"], params["out_shardings"]
-        results = self.bind_all(
-            operands,
-            self._rebuilt(params, closed, flags, (*ins, *chosen(ins, nonzeros)), (*outs, *chosen(outs, out_nonzeros))),
-        )
-        n = len(out_nonzeros)
+        body, nonzeros = self.body(params), nonzero_mask(tangents)
+        with self.surroundings(params):
+            pushed, out_nonzeros = jvp_jaxpr(body, nonzeros, (False,) * len(body.outvars))
+        every, n = range(len(primals)), len(out_nonzeros)
+        ins, outs = [*every, *nonzeros.marked(every)], [*range(n), *out_nonzeros.marked(range(n))]
+        results = self.bind_all(*self.calling(params, pushed, [*primals, *nonzeros.marked(tangents)], ins, outs))
         return split_tangents(results[:n], results[n:], out_nonzeros)
 
-    def linearize(self, nonzeros, primals, **params):
-        parts = _linear_calls(params["jaxpr"], tuple(nonzeros), *_how(params))
-        results = self.bind_all(primals, parts.primal)
-        values = [primals[i] if kind == "in" else results[i] for kind, i in parts.sources]
-        n = len(parts.out_nonzeros)
-        outs, residuals = values[:n], values[n:]
-        return (outs, parts.out_nonzeros, lambda *tangents: self.bind_all([*residuals, *tangents], parts.tangent))
-
-    def transpose(self, cts, *operands, **params):
-        linear = tuple(map(is_linear, operands))
-        nonzero = tuple(type(ct) is not Zero for ct in cts)
-        avals = tuple([ct.aval if type(ct) is Zero else typeof(ct) for ct in cts])
-        closed, found = transpose_jaxpr(params["jaxpr"], linear, nonzero, False, avals)
-        known = [x for x in operands if not is_linear(x)]
-        ins = params["in_shardings"]
-        results = self.bind_all(
-            [*known, *(ct for ct in cts if type(ct) is not Zero)],
-            self._rebuilt(
-                params,
-                closed,
-                (),
-                (*chosen(ins, [not lin for lin in linear]), *chosen(params["out_shardings"], nonzero)),
-                chosen(chosen(ins, linear), found),
-            ),
-        )
-        return cotangents(operands, results, found)
-
-    def batch(self, axis, operands, dims, **params):
-        batched, out_dims = _batched_call(params["jaxpr"], axis, tuple(dims), *_how(params))
-        return self.bind_all(operands, batched), list(out_dims)
-
-    def partial_eval(self, staging, operands, unknown_in, **params):
-        closed = params["jaxpr"]
-        parts = partial_eval_jaxpr(closed, tuple(unknown_in), (False,) * len(closed.outvars))
-        n = len(parts.out_unknown) - sum(parts.out_unknown)
-        known_out, wanted = [not unknown for unknown in parts.out_unknown], params["out_shardings"]
-        primal, sources = forwarded(parts.known, n, _held(chosen(wanted, known_out)))
-        known = [x for x, unknown in zip(operands, unknown_in, strict=True) if not unknown]
-        ins = params["in_shardings"]
-        results = self.bind_all(
-            known,
-            self._rebuilt(
-                params,
-                primal,
-                (),
-                chosen(ins, [not unknown for unknown in unknown_in]),
-                _of_results(chosen(wanted, known_out), sources),
-            ),
-        )
-        values = [known[i] if kind == "in" else results[i] for kind, i in sources]
-        outs, residuals = values[:n], values[n:]
-        k = parts.num_residuals
-        # (residuals, unknown operands) -> (unknown operands, residuals)
-        body = permute_jaxpr(parts.unknown, (*range(k, len(parts.unknown.invars)), *range(k)))
-        rest_in = [x for x, unknown in zip(operands, unknown_in, strict=True) if unknown]
-        unknown_outs = iter(
-            staging.process(
-                self,
-                [*rest_in, *residuals],
-                self._rebuilt(params, body, (), chosen(ins, unknown_in), chosen(wanted, parts.out_unknown)),
-            )
-        )
-        rest = iter(outs)
-        return [next(unknown_outs) if unknown else next(rest) for unknown in parts.out_unknown]
+    def discharge(self, operands: Sequence, refs: Sequence, **params: Any) -> tuple[list, dict, Callable]:
+        """See `TakesRefs`."""
+        body = self.body(params)
+        n = len(body.outvars)
+        call = self.calling(params, discharge_jaxpr(body), values_of(operands), range(len(operands)), range(n))
+        return *call, lambda results: (results[:n], results[n:])
 
     def names_axis(self, params):
-        return names_in(params["jaxpr"])
+        return names_in(self.body(params))
 
     def dce(self, used, eqn):
-        closed, used_inputs = prune_closed(eqn.params["jaxpr"], used)
-        params = eqn.params
-        if closed is params["jaxpr"]:
-            return list(used_inputs), eqn
-        donated = chosen(params["donated_invars"], used_inputs)
-        new = eqn.replace(
-            params=self._rebuilt(
-                params,
-                closed,
-                donated,
-                chosen(params["in_shardings"], used_inputs),
-                chosen(params["out_shardings"], used),
-            ),
-            effects=closed.effects,
-            invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
-            outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        )
-        return list(used_inputs), new
+        body, used = self.body(eqn.params), Mask(used)
+        closed, used_in = prune_closed(body, used)
+        if closed is body:
+            return list(used_in), eqn
+        ins, outs = used_in.marked(range(len(used_in))), used.marked(range(len(used)))
+        invars, params = self.calling(eqn.params, closed, used_in.marked(eqn.invars), ins, outs)
+        outvars = used.marked(eqn.outvars)
+        return list(used_in), eqn.replace(params=params, effects=closed.effects, invars=invars, outvars=outvars)
 
-    def partial_eval_custom(self, eqn, unknown_in, policy):
-        ins, outs = eqn.params["in_shardings"], eqn.params["out_shardings"]
-
-        def rebuilt(closed, staged, out_unknown):
-            mine = chosen(ins, [u is staged for u in unknown_in])
-            if staged:
-                mine = (*(UNSPECIFIED,) * (len(closed.in_avals) - len(mine)), *mine)
-            wanted = chosen(outs, out_unknown if staged else [not u for u in out_unknown])
-            return self._rebuilt(eqn.params, closed, (), mine, wanted)
-
-        return partial_eval_custom_call(eqn, eqn.params["jaxpr"], unknown_in, policy, rebuilt)
-
-    def show_params(self, eqn):
-        shown = [("jaxpr", eqn.params["jaxpr"])]
-        if any(eqn.params["donated_invars"]):
-            shown.append(("donated_invars", eqn.params["donated_invars"]))
-        if eqn.params["keep_unused"]:
-            shown.append(("keep_unused", True))
-        for name in ("in_shardings", "out_shardings"):
-            if specified(eqn.params[name]):
-                shown.append((name, eqn.params[name]))
-        return [("name", eqn.params["name"]), *sorted(shown, key=lambda item: item[0])]
+    def partial_eval_custom(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Policy | None) -> EqnParts:
+        unknown = Mask(unknown_in)
+        pe = partial_eval_jaxpr_custom(self.body(eqn.params), unknown, policy, (True,) * len(eqn.outvars))
+        known_ins, unknown_ins = unknown.partition(range(len(unknown)))
+        known_outs, unknown_outs = pe.out_unknown.partition(range(len(eqn.outvars)))
+        known_in = unknown.unmarked(eqn.invars)
+        known_out, unknown_out = pe.out_unknown.partition(eqn.outvars)
+        # Inside and outside of the call, a residual may be an input or a result.
+        outvars = pe.known.jaxpr.outvars
+        outside = dict(zip(pe.known.jaxpr.invars, known_in, strict=True))
+        outside = dict(zip(outvars, known_out, strict=False)) | outside
+        fresh = list(dict.fromkeys(v for v in outvars[len(known_out) :] if v not in outside))
+        saved = [Var(v.aval) for v in fresh]
+        outside |= dict(zip(fresh, saved, strict=True))
+        residuals = [outside[v] for v in outvars[len(known_out) :]]
+        residuals += [known_in[i] for i in pe.input_residuals]
+        closed = pe.known.replace(jaxpr=pe.known.jaxpr.replace(outvars=[*outvars[: len(known_out)], *fresh]))
+        known_params, staged_params = self.parts(eqn.params)
+        ins, known_params = self.calling(known_params, closed, known_in, known_ins, known_outs)
+        known = eqn.replace(params=known_params, invars=ins, outvars=[*known_out, *saved])
+        operands, places = [*residuals, *unknown.marked(eqn.invars)], [*(None for _ in residuals), *unknown_ins]
+        ins, staged_params = self.calling(staged_params, pe.staged, operands, places, unknown_outs)
+        return EqnParts([known], [eqn.replace(params=staged_params, invars=ins)], unknown_out, saved, False)
 
 
-def partial_eval_custom_call(
-    eqn: JaxprEqn,
-    jaxpr: ClosedJaxpr,
-    unknown_in: Sequence[bool],
-    policy: Policy | None,
-    rebuilt: Callable[[ClosedJaxpr, bool, Sequence[bool]], dict],
-) -> EqnParts:
-    """The parts of an equation that calls a jaxpr.
+class OpenCall(Call):
+    """A call of a jaxpr without constants, which are its leading operands."""
 
-    `rebuilt(jaxpr, staged, out_unknown)` gives the parameters of a part.
-    """
-    parts = partial_eval_jaxpr_custom(jaxpr, tuple(unknown_in), policy, (True,) * len(eqn.outvars))
-    known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
-    known_out = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if not u]
-    inputs = {v: i for i, v in enumerate(parts.known.jaxpr.invars)}
-    outvars = parts.known.jaxpr.outvars
-    found = dict(zip(outvars, known_out, strict=False))
-    fresh, residuals = [], []
-    for v in outvars[len(known_out) :]:
-        if v not in inputs and v not in found:
-            found[v] = Var(v.aval)
-            fresh.append(v)
-        residuals.append(known_in[inputs[v]] if v in inputs else found[v])
-    primal = parts.known.jaxpr.replace(outvars=[*outvars[: len(known_out)], *fresh])
-    staged_in = [*residuals, *(known_in[i] for i in parts.input_residuals)]
-    staged_in += [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
-    saved = [found[v] for v in fresh]
-    known_params = rebuilt(ClosedJaxpr(primal, parts.known.consts), False, parts.out_unknown)
-    known = eqn.replace(params=known_params, invars=known_in, outvars=[*known_out, *saved])
-    staged = eqn.replace(params=rebuilt(parts.staged, True, parts.out_unknown), invars=staged_in)
-    unknown = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if u]
-    return EqnParts([known], [staged], unknown, saved, False)
+    def body(self, params):
+        return closed_of(params["jaxpr"])
+
+    def calling(self, params, closed, operands, ins, outs):
+        jaxpr, consts = opened(closed)
+        return [*consts, *operands], {**params, "jaxpr": jaxpr}
 
 
-class CallPrimitive(Primitive):
-    """A call whose operations take its place: to bind it is to run the function."""
-
-    multiple_results = True
-    call_primitive = True
-    skip_canonicalization = True
-
-    def bind(self, *operands: Any, subfuns: Sequence[WrappedFun], **params: Any) -> list:
-        return call_impl(*subfuns, *operands)
-
-    def rebind(self, trace, operands, params):
-        with state.set_current_trace(trace):
-            return self._run(params["call_jaxpr"], *operands)
-
-    @staticmethod
-    def _run(program, *operands):
-        closed = program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program)
-        return eval_jaxpr(closed.jaxpr, closed.consts, *operands)
-
-    def get_bind_params(self, params):
-        return dict(subfuns=(wrap_init(functools.partial(self._run, params["call_jaxpr"])),))
+@cache.weak_cache
+def closed_of(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """The jaxpr, which has no constants, as a closed one; the same each time."""
+    return ClosedJaxpr(jaxpr, [])
 
 
-def call_impl(f: WrappedFun, *args: Any, **params: Any) -> list:
-    """What a call does: runs the function."""
-    return f.call_wrapped(*args)
+def opened(closed: ClosedJaxpr) -> tuple[Jaxpr, list]:
+    """The jaxpr with its constants as leading inputs, and those constants."""
+    return _opened(closed.jaxpr), closed.consts
 
 
-jit_p = Jit()
-call_p, closed_call_p = CallPrimitive("call"), CallPrimitive("closed_call")
-call = call_p.bind
+@cache.weak_cache
+def _opened(jaxpr: Jaxpr) -> Jaxpr:
+    return constants_to_inputs(jaxpr)
 
 
 def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[bool]) -> tuple[list, list]:
     """Results and their tangents, with `Zero` where there is none."""
-    rest = iter(tangents)
-    return list(results), [
-        next(rest) if nz else Zero(typeof(r).to_tangent_aval()) for r, nz in zip(results, nonzeros, strict=True)
-    ]
-
-
-def chosen(values: Sequence, mask: Sequence[bool]) -> tuple:
-    """The values where the mask is true."""
-    return tuple([v for v, take in zip(values, mask, strict=True) if take])
-
-
-def specified(shardings: Sequence) -> tuple:
-    """The shardings with None for those that are unspecified; () if all are."""
-    if all(s is UNSPECIFIED for s in shardings):
-        return ()
-    return tuple([None if s is UNSPECIFIED else s for s in shardings])
-
-
-def _program_options(name, donated, keep_unused, compiler_options, in_shardings, out_shardings):
-    return ProgramOptions(
-        name,
-        donated if any(donated) else (),
-        keep_unused,
-        None,
-        compiler_options,
-        specified(in_shardings),
-        specified(out_shardings),
-    )
-
-
-def _held(shardings: Sequence) -> tuple[bool, ...]:
-    """Which results the call itself must make, for it lays them out."""
-    return tuple([s is not UNSPECIFIED for s in shardings])
-
-
-def _of_results(shardings: Sequence, sources: Sequence) -> list:
-    """The shardings of the results that `forwarded` left."""
-    return [s for s, (kind, _) in zip(shardings, sources, strict=False) if kind == "out"]
-
-
-def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
-    """The shardings of batched values."""
-    names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
-    return [
-        s if s is UNSPECIFIED or d is None else widened(s, d, names, None) for s, d in zip(shardings, dims, strict=True)
-    ]
+    zeros = (Zero(typeof(r).to_tangent_aval()) for r, nz in zip(results, nonzeros, strict=True) if not nz)
+    return list(results), Mask(nonzeros).merge(zeros, tangents)
 
 
 @state.traced_cache
 def forwarded(primal: ClosedJaxpr, results: int, held: tuple[bool, ...]) -> tuple[ClosedJaxpr, tuple]:
-    """The jaxpr without outputs that are its inputs or repeat earlier ones, and where each one is to be
-    found.
+    """The jaxpr without outputs that are its inputs or repeat earlier ones, and where each one is: its kind and number.
 
     Of the first `results` outputs, which are the function's own, only those that are inputs go, and not
     the ones that are `held`.
     """
     inputs = {v: i for i, v in enumerate(primal.jaxpr.invars)}
-    kept: list[Any] = []
+    outvars: list[Any] = []
     at: dict[Any, int] = {}
     sources = []
     for n, v in enumerate(primal.jaxpr.outvars):
@@ -376,63 +167,17 @@ def forwarded(primal: ClosedJaxpr, results: int, held: tuple[bool, ...]) -> tupl
         elif n >= results and v in at:
             sources.append(("out", at[v]))
         else:
-            sources.append(("out", len(kept)))
+            sources.append(("out", len(outvars)))
             if type(v) is Var:
-                at.setdefault(v, len(kept))
-            kept.append(v)
-    return ClosedJaxpr(primal.jaxpr.replace(outvars=kept), primal.consts), tuple(sources)
-
-
-def _how(params: dict) -> tuple:
-    """The parameters of a call, besides its jaxpr, in the order of `call_params`."""
-    return (
-        params["name"],
-        params["donated_invars"],
-        params["keep_unused"],
-        params["inline"],
-        params["compiler_options_kvs"],
-        params["in_shardings"],
-        params["out_shardings"],
-    )
-
-
-@state.traced_cache
-def _batched_call(closed, axis, dims, *how) -> tuple[dict[str, Any], tuple]:
-    batched, out_dims = batch_jaxpr_axes(closed, axis, dims)
-    name, donated, keep_unused, inline, compiler_options, ins, outs = how
-    shardings = _widened(ins, axis, dims), _widened(outs, axis, out_dims)
-    return call_params(batched, name, donated, keep_unused, inline, compiler_options, *shardings), out_dims
-
-
-class _LinearCalls(NamedTuple):
-    """The parameters of the two equations that a call becomes, and where the values are to be found."""
-
-    primal: dict[str, Any]
-    sources: tuple
-    tangent: dict[str, Any]
-    out_nonzeros: tuple[bool, ...]
-
-
-@state.traced_cache
-def _linear_calls(closed, nonzeros, name, donated, keep_unused, inline, compiler_options, ins, wanted) -> _LinearCalls:
-    split = linearize_jaxpr(closed, nonzeros)
-    n = len(split.out_nonzeros)
-    primal, sources = forwarded(split.primal, n, _held(wanted))
-    how = keep_unused, inline, compiler_options
-    tangents = chosen(ins, nonzeros)
-    rest = (UNSPECIFIED,) * (len(split.tangent.invars) - len(tangents))
-    return _LinearCalls(
-        call_params(primal, name, donated, *how, ins, _of_results(wanted, sources)),
-        sources,
-        call_params(split.tangent, name, (), *how, (*rest, *tangents), chosen(wanted, split.out_nonzeros)),
-        split.out_nonzeros,
-    )
+                at.setdefault(v, len(outvars))
+            outvars.append(v)
+    return ClosedJaxpr(primal.jaxpr.replace(outvars=outvars), primal.consts), tuple(sources)
 
 
 @cache.weak_cache
 def names_in(closed: ClosedJaxpr) -> tuple:
     """The axis names that the equations of a jaxpr speak of."""
-    found: dict[Any, None] = {}
+    names: dict[Any, None] = {}
     for eqn in closed.jaxpr.eqns:
-        found.update(dict.fromkeys(eqn.primitive.names_axis(eqn.params)))
-    return tuple(found)
+        names.update(dict.fromkeys(eqn.primitive.names_axis(eqn.params)))
+    return tuple(names)

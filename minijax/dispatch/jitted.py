@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from minijax.base import cache, config, source, tree
 from minijax.base.thread import thread
-from minijax.dispatch.call import JitOptions, call_params, jit_p, specified
 from minijax.dispatch.executable import Programs, executable_for
 from minijax.dispatch.explain import explain_miss
+from minijax.dispatch.jit import JitOptions, call_params, jit_p, specified
 from minijax.dispatch.laid_out import spread_over
 from minijax.dispatch.operands import operands_of, parse, parse_static
 from minijax.dispatch.placement import ProgramOptions

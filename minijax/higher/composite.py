@@ -6,24 +6,18 @@ from typing import Any
 
 from minijax.base import source, tree
 from minijax.base.errors import UnexpectedTracerError
-from minijax.dispatch.call import names_in
+from minijax.dispatch.call import Inlined, names_in
 from minijax.ir.body import trace_body
-from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 
 
-class Composite(Primitive):
+class Composite(Inlined):
     """What `jaxpr` computes, as an operation of StableHLO called `name`."""
 
     name = "composite"
-    multiple_results = True
-
-    def infer(self, *avals, jaxpr, **params):
-        return jaxpr.out_avals
-
-    def effects(self, *avals, jaxpr, **params):
-        return jaxpr.effects
+    impl = None
+    unites = True
 
     def lower(self, e, ins, outs, *operands, name, jaxpr, attributes, version):
         found = {key: tree.tree_unflatten(treedef, leaves) for key, leaves, treedef in attributes}

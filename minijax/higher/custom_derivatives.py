@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base.mask import Mask
-from minijax.hlo.emitter import jaxpr_body
+from minijax.dispatch.call import Inlined
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from minijax.ir.primitive import Primitive
@@ -14,24 +14,10 @@ from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.partial_eval import partial_eval_into
 
 
-class CustomCall(Primitive):
+class CustomCall(Inlined):
     """What both kinds share: the function's jaxpr, which is all that evaluation and lowering need."""
 
-    multiple_results = True
-    unites = False
-
-    def infer(self, *avals, call_jaxpr, **params):
-        return call_jaxpr.out_avals
-
-    def effects(self, *avals, call_jaxpr, **params):
-        return call_jaxpr.effects
-
-    def impl(self, *operands, call_jaxpr, **params):
-        return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *operands)
-
-    def lower(self, e, ins, outs, *operands, call_jaxpr, **params):
-        consts = [e.constant_of(c, v.aval) for v, c in zip(call_jaxpr.constvars, call_jaxpr.consts, strict=True)]
-        return jaxpr_body(e, call_jaxpr.jaxpr, consts, operands)
+    body_name = "call_jaxpr"
 
     def bind(self, *operands, **params):
         return self.rebind(state.current_trace(), operands, params)

@@ -6,12 +6,9 @@ from typing import Any
 
 from minijax.base import tree
 from minijax.base.mask import Mask
-from minijax.dispatch.call import split_tangents
+from minijax.dispatch.call import Inlined, split_tangents
 from minijax.higher.remat_opt import no_reverse_mode
-from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import JaxprEqn
-from minijax.ir.primitive import Primitive
-from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.zeros import instantiate
@@ -21,24 +18,11 @@ from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 FlatRule = Callable[[int, Sequence[bool], Sequence], tuple[list, list[bool]]]
 
 
-class CustomVmapCall(Primitive):
+class CustomVmapCall(Inlined):
     """Calls a jaxpr whose batching is `rule`: what equations print of it, and the flat rule."""
 
     name = "custom_vmap_call"
-    multiple_results = True
-    unites = False
-
-    def infer(self, *avals, call, **params):
-        return call.out_avals
-
-    def effects(self, *avals, call, **params):
-        return call.effects
-
-    def impl(self, *operands, call, **params):
-        return eval_jaxpr(call.jaxpr, call.consts, *operands)
-
-    def lower(self, e, ins, outs, *operands, call, **params):
-        return jaxpr_body(e, call.jaxpr, e.constants(call), operands)
+    body_name = "call"
 
     def batch(self, axis, operands, dims, *, call, in_tree, out_tree, rule):
         flags = [d is not None for d in dims]

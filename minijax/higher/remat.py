@@ -4,58 +4,30 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from minijax.base import cache, tree
+from minijax.base import tree
 from minijax.base.mask import Mask
-from minijax.dispatch.call import names_in, partial_eval_custom_call, split_tangents
+from minijax.dispatch.call import OpenCall, closed_of
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.refs import is_ref
-from minijax.ir.trace import constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
 from minijax.primitives.convert import Copy
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
-from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
+from minijax.transforms.discharge import TakesRefs
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr
-from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
+from minijax.transforms.partial_eval_custom import partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
-@cache.weak_cache
-def closed_of(jaxpr: Jaxpr) -> ClosedJaxpr:
-    """The jaxpr, which has no constants, as a closed one; the same each time."""
-    return ClosedJaxpr(jaxpr, [])
-
-
-def opened(closed: ClosedJaxpr) -> tuple[Jaxpr, list]:
-    """The jaxpr with its constants as leading inputs, and those constants."""
-    return _opened(closed.jaxpr), closed.consts
-
-
-@cache.weak_cache
-def _opened(jaxpr: Jaxpr) -> Jaxpr:
-    return constants_to_inputs(jaxpr)
-
-
-class Remat(TakesRefs):
+class Remat(OpenCall, TakesRefs):
     """A jaxpr whose intermediate values are not kept for the backward pass but as `policy` says."""
 
     name = "remat2"
-    multiple_results = True
-    dce_inside = True
-    unites = False
-
-    def infer(self, *avals, jaxpr, **params):
-        return jaxpr.out_avals
-
-    def effects(self, *avals, jaxpr, **params):
-        return jaxpr.effects
-
-    def impl(self, *operands, jaxpr, **params):
-        return eval_jaxpr(jaxpr, [], *operands)
 
     def lower(self, e, ins, outs, *operands, jaxpr, prevent_cse, differentiated, policy):
         if differentiated and (prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)):
@@ -63,27 +35,13 @@ class Remat(TakesRefs):
         return jaxpr_body(e, jaxpr, [], operands)
 
     def _bind(self, closed: ClosedJaxpr, operands: Sequence, params: dict) -> list:
-        jaxpr, consts = opened(closed)
-        return self.bind_all([*consts, *operands], {**params, "jaxpr": jaxpr})
+        return self.bind_all(*self.calling(params, closed, operands, (), ()))
 
     def _on_values(self, operands, params):
         refs = [x for x in operands if is_ref(x)]
         if len(set(refs)) < len(refs):  # whose values could not tell what was written first
             return eval_jaxpr(params["jaxpr"], [], *operands)
         return super()._on_values(operands, params)
-
-    def discharge(self, operands, refs, *, jaxpr, **params):
-        n, (body, consts) = len(jaxpr.outvars), opened(discharge_jaxpr(closed_of(jaxpr)))
-        flat = [*consts, *values_of(operands)]
-        return flat, {**params, "jaxpr": body}, lambda results: (results[:n], results[n:])
-
-    def jvp(self, primals, tangents, **params):
-        nonzeros = nonzero_mask(tangents)
-        closed = closed_of(params["jaxpr"])
-        pushed, out_nonzeros = jvp_jaxpr(closed, nonzeros, (False,) * len(closed.outvars))
-        results = self._bind(pushed, [*primals, *nonzeros.marked(tangents)], params)
-        n = len(out_nonzeros)
-        return split_tangents(results[:n], results[n:], out_nonzeros)
 
     def linearize(self, nonzeros, primals, **params):
         closed = closed_of(params["jaxpr"])
@@ -112,33 +70,16 @@ class Remat(TakesRefs):
         known, rest = Mask(unknown_in).partition(operands)
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *known)
         n = len(results) - parts.num_residuals
-        jaxpr, consts = opened(parts.staged)
-        staged_in = [*consts, *results[n:], *(known[i] for i in parts.input_residuals), *rest]
-        unknown_outs = staging.process(self, staged_in, {**params, "jaxpr": jaxpr, "differentiated": True})
-        return parts.out_unknown.merge(results[:n], unknown_outs)
+        staged_in = [*results[n:], *(known[i] for i in parts.input_residuals), *rest]
+        call = self.calling(self.parts(params)[1], parts.staged, staged_in, (), ())
+        return parts.out_unknown.merge(results[:n], staging.process(self, *call))
 
     def batch(self, axis, operands, dims, **params):
         closed, out_batched = batch_jaxpr(closed_of(params["jaxpr"]), axis, tuple(dims))
         return self._bind(closed, operands, params), [0 if b else None for b in out_batched]
 
-    def partial_eval_custom(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> EqnParts:
-        def rebuilt(closed: ClosedJaxpr, staged: bool, out_unknown: Sequence[bool]) -> dict:
-            return {**eqn.params, "jaxpr": closed.jaxpr, "differentiated": staged or eqn.params["differentiated"]}
-
-        return partial_eval_custom_call(eqn, closed_of(eqn.params["jaxpr"]), unknown_in, policy, rebuilt)
-
-    def names_axis(self, params):
-        return names_in(closed_of(params["jaxpr"]))
-
-    def dce(self, used, eqn: JaxprEqn):
-        jaxpr, used_in = prune_jaxpr(eqn.params["jaxpr"], tuple(used))
-        new = eqn.replace(
-            params={**eqn.params, "jaxpr": jaxpr},
-            effects=jaxpr.effects,
-            invars=used_in.marked(eqn.invars),
-            outvars=Mask(used).marked(eqn.outvars),
-        )
-        return list(used_in), new
+    def parts(self, params):
+        return params, {**params, "differentiated": True}
 
 
 @state.traced_cache

@@ -4,11 +4,11 @@ residual is read: so `checkpoint` runs the rule only going back.
 
 from collections.abc import Callable
 
-from minijax.hlo.emitter import jaxpr_body
+from minijax.dispatch.call import Call, Inlined
 from minijax.ir.body import source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from minijax.ir.primitive import Primitive
-from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun, trace_to_jaxpr
+from minijax.ir.trace import constants_to_inputs, jaxpr_as_fun, trace_to_jaxpr
 from minijax.ir.types import typeof
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.batch import batch_jaxpr_axes
@@ -24,21 +24,13 @@ def no_reverse_mode(primitive: Primitive) -> ValueError:
     )
 
 
-class ClosedCall(Primitive):
+class ClosedCall(Call):
     """Calls a jaxpr, which is a function of its own in the text."""
 
     name = "closed_call"
-    multiple_results = True
-    unites = False
-
-    def infer(self, *avals, call_jaxpr):
-        return call_jaxpr.out_avals
-
-    def effects(self, *avals, call_jaxpr):
-        return call_jaxpr.effects
-
-    def impl(self, *operands, call_jaxpr):
-        return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *operands)
+    body_name = "call_jaxpr"
+    dce_inside = False
+    partial_eval_custom = None
 
     def lower(self, e, ins, outs, *operands, call_jaxpr):
         return e.call_jaxpr(call_jaxpr, self.name, operands)
@@ -50,41 +42,19 @@ class ClosedCall(Primitive):
         closed, out_dims = batch_jaxpr_axes(call_jaxpr, axis, tuple(dims))
         return self.bind(*operands, call_jaxpr=closed), list(out_dims)
 
-    def dce(self, used, eqn):
-        closed, used_inputs = prune_closed(eqn.params["call_jaxpr"], tuple(used))
-        return list(used_inputs), eqn.replace(
-            params=dict(call_jaxpr=closed),
-            effects=closed.effects,
-            invars=[v for v, u in zip(eqn.invars, used_inputs, strict=True) if u],
-            outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        )
-
 
 closed_call_p = ClosedCall()
 
 
-class RematOpt(Primitive):
+class RematOpt(Inlined):
     """Calls `fwd_jaxpr`: (captured values, arguments) -> (residuals, results).
 
     `fun_jaxpr_thunk()` gives the results alone, from the same operands.
     """
 
     name = "remat_opt"
-    multiple_results = True
+    body_name = "fwd_jaxpr"
     dce_inside = True
-    unites = False
-
-    def infer(self, *avals, fwd_jaxpr, **params):
-        return fwd_jaxpr.out_avals
-
-    def effects(self, *avals, fwd_jaxpr, **params):
-        return fwd_jaxpr.effects
-
-    def impl(self, *operands, fwd_jaxpr, **params):
-        return eval_jaxpr(fwd_jaxpr.jaxpr, fwd_jaxpr.consts, *operands)
-
-    def lower(self, e, ins, outs, *operands, fwd_jaxpr, **params):
-        return jaxpr_body(e, fwd_jaxpr.jaxpr, e.constants(fwd_jaxpr), operands)
 
     def jvp(self, primals, tangents, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_res):
         def pushed(closed: ClosedJaxpr) -> ClosedJaxpr:

@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 
 from minijax.base import cache, config
 from minijax.base.mask import Mask
-from minijax.dispatch.call import forwarded, names_in, split_tangents
+from minijax.dispatch.call import OpenCall, closed_of, forwarded, names_in, opened
 from minijax.dispatch.operations import one_equation, run_closed
 from minijax.dispatch.placement import ProgramOptions
-from minijax.higher.remat import closed_of, opened
 from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
-from minijax.ir.primitive import Axis, Primitive, cotangents, is_linear
+from minijax.ir.primitive import Axis, cotangents, is_linear
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
 from minijax.partition.meshes import P, axes_of
@@ -27,11 +26,9 @@ from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import squeeze
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
-from minijax.transforms.prune import prune_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
@@ -71,19 +68,13 @@ def varying_names(spec: P, mesh: Any) -> frozenset:
     return frozenset(named)
 
 
-class ShardMap(Primitive):
+class ShardMap(OpenCall):
     """Calls a jaxpr on parts: operands are cut as `in_specs` say, results joined as `out_specs` say."""
 
     name = "shard_map"
-    multiple_results = True
-    dce_inside = True
-    unites = False
 
     def infer(self, *avals, jaxpr, mesh, out_specs, **params):
         return [global_aval(a, s, mesh) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)]
-
-    def effects(self, *avals, jaxpr, **params):
-        return jaxpr.effects
 
     def surroundings(self, params):
         return inside(params["mesh"], params["check_vma"])
@@ -122,16 +113,9 @@ class ShardMap(Primitive):
     def _bound(self, *call):
         return self.bind_all(*self._called(*call))
 
-    def jvp(self, primals, tangents, **params):
-        nonzeros = nonzero_mask(tangents)
-        body, ins, outs = closed_of(params["jaxpr"]), params["in_specs"], params["out_specs"]
-        with self.surroundings(params):
-            closed, out_nonzeros = jvp_jaxpr(body, nonzeros, (False,) * len(outs))
-        operands = [*primals, *nonzeros.marked(tangents)]
-        in_specs, out_specs = [*ins, *nonzeros.marked(ins)], [*outs, *out_nonzeros.marked(outs)]
-        results = self._bound(params, closed, operands, in_specs, out_specs)
-        n = len(out_nonzeros)
-        return split_tangents(results[:n], results[n:], out_nonzeros)
+    def calling(self, params, closed, operands, ins, outs):
+        in_specs, out_specs = params["in_specs"], params["out_specs"]
+        return self._called(params, closed, operands, [in_specs[i] for i in ins], [out_specs[i] for i in outs])
 
     def linearize(self, nonzeros, primals, **params):
         nonzeros, ins, outs = Mask(nonzeros), params["in_specs"], params["out_specs"]
@@ -231,21 +215,6 @@ class ShardMap(Primitive):
     def names_axis(self, params):
         mine = params["mesh"].axis_names
         return tuple([n for n in names_in(closed_of(params["jaxpr"])) if n not in mine])
-
-    def dce(self, used, eqn):
-        jaxpr, used_in = prune_jaxpr(eqn.params["jaxpr"], tuple(used))
-        used_out = Mask(used)
-        specs = dict(
-            in_specs=tuple(used_in.marked(eqn.params["in_specs"])),
-            out_specs=tuple(used_out.marked(eqn.params["out_specs"])),
-        )
-        new = eqn.replace(
-            params={**eqn.params, "jaxpr": jaxpr, **specs},
-            effects=jaxpr.effects,
-            invars=used_in.marked(eqn.invars),
-            outvars=used_out.marked(eqn.outvars),
-        )
-        return list(used_in), new
 
 
 shard_map_p = ShardMap()

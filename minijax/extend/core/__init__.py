@@ -13,7 +13,7 @@ _FACE = Face(
         "minijax.base.errors": "InconclusiveDimensionOperation JaxprTypeError",
         "minijax.ir.primitive": "Primitive",
         "minijax.ir.check": "check_jaxpr",
-        "minijax.dispatch.call": "CallPrimitive call_impl",
+        "minijax.interop.calls": "CallPrimitive call_impl",
         "minijax.ir.trace": "jaxpr_as_fun",
         "minijax.interop.introspection": """
         Effects TraceTag array_types concrete_or_error find_top_trace gensym get_opaque_trace_state mapped_aval

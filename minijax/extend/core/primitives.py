@@ -18,7 +18,8 @@ _FACE = Face(
         tridiagonal_p tridiagonal_solve_p
     """,
         "minijax.composed.random": "random_bits_p random_fold_in_p random_gamma_p random_seed_p random_split_p",
-        "minijax.dispatch.call": "call_p closed_call_p jit_p",
+        "minijax.dispatch.jit": "jit_p",
+        "minijax.interop.calls": "call_p closed_call_p",
         "minijax.higher.remat": "name_p remat_p",
         "minijax.higher.custom_derivatives": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
         "minijax.primitives.random_bits": "threefry2x32_p",

@@ -1,0 +1,205 @@
+"""`jit`: the primitive that calls a jaxpr."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minijax.base import config
+from minijax.base.mask import Mask
+from minijax.dispatch.call import Call, forwarded
+from minijax.dispatch.operations import run_closed
+from minijax.dispatch.placement import ProgramOptions
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.primitive import Axis, cotangents, is_linear
+from minijax.ir.trace import eval_jaxpr
+from minijax.ir.types import Zero, typeof
+from minijax.partition.meshes import axes_of
+from minijax.partition.shardings import UNSPECIFIED
+from minijax.primitives.sharding import widened
+from minijax.primitives.zeros import nonzero_mask
+from minijax.transforms.batch import batch_jaxpr_axes
+from minijax.transforms.discharge import TakesRefs
+from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.transpose import transpose_jaxpr
+
+_disable_jit = config.option("disable_jit")
+
+
+class JitOptions(NamedTuple):
+    """What `jit` was told besides the function; arguments of static ones are resolved by the caller."""
+
+    keep_unused: bool = False
+    inline: bool = False
+    device: Any = None
+    backend: str | None = None
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+    in_shardings: Any = None
+    out_shardings: Any = None
+
+
+def call_params(
+    closed: ClosedJaxpr,
+    name: str,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    inline: bool = False,
+    compiler_options: tuple = (),
+    in_shardings: Sequence = (),
+    out_shardings: Sequence = (),
+) -> dict[str, Any]:
+    """The parameters of a `jit` equation, under jax's names; shardings that are missing are unspecified."""
+    n, m = len(closed.jaxpr.invars), len(closed.jaxpr.outvars)
+    return dict(
+        jaxpr=closed,
+        in_shardings=(*in_shardings, *(UNSPECIFIED,) * (n - len(in_shardings))),
+        out_shardings=(*out_shardings, *(UNSPECIFIED,) * (m - len(out_shardings))),
+        in_layouts=(None,) * n,
+        out_layouts=(None,) * m,
+        donated_invars=tuple(donated) or (False,) * n,
+        ctx_mesh=None,
+        name=name,
+        keep_unused=keep_unused,
+        inline=inline,
+        compiler_options_kvs=compiler_options,
+    )
+
+
+class Jit(Call, TakesRefs):
+    """Calls a jaxpr, compiled as one program."""
+
+    name = "jit"
+    names_alike = "jaxpr"
+    inlinable = True
+
+    def label(self, params):
+        return f"jit({params['name']})"
+
+    def typed(self, avals, params):
+        jaxpr = params["jaxpr"].jaxpr
+        return [v.aval for v in jaxpr.outvars], jaxpr.effects
+
+    def impl(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, in_shardings,
+             out_shardings, **params):  # fmt: skip
+        if _disable_jit.value:
+            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *operands)
+        how = (name, donated_invars, keep_unused, compiler_options_kvs, in_shardings, out_shardings)
+        return run_closed(jaxpr, operands, how, _program_options)
+
+    def lower(self, e, ins, outs, *operands, jaxpr, name, in_shardings, out_shardings, **params):
+        return e.call_jaxpr(jaxpr, name, operands, specified(in_shardings), specified(out_shardings))
+
+    def shardings(self, params):
+        return [s for s in (*params["in_shardings"], *params["out_shardings"]) if s is not UNSPECIFIED]
+
+    def calling(self, params, closed, operands, ins, outs):
+        in_shardings, out_shardings = (
+            [UNSPECIFIED if i is None else params[name][i] for i in places]
+            for name, places in (("in_shardings", ins), ("out_shardings", outs))
+        )
+        donated = [i is not None and params["donated_invars"][i] for i in ins]
+        kept = params["name"], donated, params["keep_unused"], params["inline"], params["compiler_options_kvs"]
+        return list(operands), call_params(closed, *kept, in_shardings, out_shardings)
+
+    def parts(self, params):
+        # What one part is given, the other reads again.
+        params = {**params, "donated_invars": (False,) * len(params["donated_invars"])}
+        return params, params
+
+    def linearize(self, nonzeros, primals, **params):
+        nonzeros, every = Mask(nonzeros), range(len(primals))
+        parts = linearize_jaxpr(params["jaxpr"], nonzeros)
+        out_nonzeros = parts.out_nonzeros
+        outs, residuals = self._run_known(parts.primal, primals, every, range(len(out_nonzeros)), params)
+        ins = [*(None for _ in residuals), *nonzeros.marked(every)]
+        tangent_params = self.parts(params)[1]
+
+        def push(*tangents):
+            operands, outs = [*residuals, *tangents], out_nonzeros.marked(range(len(out_nonzeros)))
+            return self.bind_all(*self.calling(tangent_params, parts.tangent, operands, ins, outs))
+
+        return outs, out_nonzeros, push
+
+    def _run_known(
+        self, closed: ClosedJaxpr, operands: Sequence, ins: Sequence[int], outs: Sequence[int], params: dict
+    ) -> tuple[list, list]:
+        """Runs a body, (operands) -> (results, residuals); its results, and the residuals."""
+        n = len(outs)
+        held = tuple([params["out_shardings"][i] is not UNSPECIFIED for i in outs])
+        closed, sources = forwarded(closed, n, held)
+        own = [i for i, (kind, _) in zip(outs, sources, strict=False) if kind == "out"]
+        results = self.bind_all(*self.calling(params, closed, operands, ins, own))
+        values = [operands[i] if kind == "in" else results[i] for kind, i in sources]
+        return values[:n], values[n:]
+
+    def transpose(self, cts, *operands, **params):
+        linear, nonzero = Mask(map(is_linear, operands)), nonzero_mask(cts)
+        avals = tuple([ct.aval if type(ct) is Zero else typeof(ct) for ct in cts])
+        closed, nonzero_in = transpose_jaxpr(params["jaxpr"], linear, nonzero, False, avals)
+        known, linear_ins = linear.partition(params["in_shardings"])
+        shardings = [*known, *nonzero.marked(params["out_shardings"])], nonzero_in.marked(linear_ins)
+        kept = params["name"], (), params["keep_unused"], params["inline"], params["compiler_options_kvs"]
+        values = [*linear.unmarked(operands), *nonzero.marked(cts)]
+        return cotangents(operands, self.bind_all(values, call_params(closed, *kept, *shardings)), nonzero_in)
+
+    def batch(self, axis, operands, dims, **params):
+        closed, out_dims = batch_jaxpr_axes(params["jaxpr"], axis, tuple(dims))
+        ins, outs = _widened(params["in_shardings"], axis, dims), _widened(params["out_shardings"], axis, out_dims)
+        params = {**params, "in_shardings": ins, "out_shardings": outs}
+        call = self.calling(params, closed, operands, range(len(ins)), range(len(outs)))
+        return self.bind_all(*call), list(out_dims)
+
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        closed, unknown = params["jaxpr"], Mask(unknown_in)
+        pe = partial_eval_jaxpr(closed, unknown, (False,) * len(closed.outvars))
+        known_params, unknown_params = self.parts(params)
+        known_ins, unknown_ins = unknown.partition(range(len(unknown)))
+        known_outs, unknown_outs = pe.out_unknown.partition(range(len(pe.out_unknown)))
+        known, rest = unknown.partition(operands)
+        outs, residuals = self._run_known(pe.known, known, known_ins, known_outs, known_params)
+        k = pe.num_residuals
+        # (residuals, unknown operands) -> (unknown operands, residuals)
+        body = permute_jaxpr(pe.unknown, (*range(k, len(pe.unknown.invars)), *range(k)))
+        ins = [*unknown_ins, *(None for _ in residuals)]
+        call = self.calling(unknown_params, body, [*rest, *residuals], ins, unknown_outs)
+        return pe.out_unknown.merge(outs, staging.process(self, *call))
+
+    def show_params(self, eqn):
+        shown = [("jaxpr", eqn.params["jaxpr"])]
+        if any(eqn.params["donated_invars"]):
+            shown.append(("donated_invars", eqn.params["donated_invars"]))
+        if eqn.params["keep_unused"]:
+            shown.append(("keep_unused", True))
+        for name in ("in_shardings", "out_shardings"):
+            if specified(eqn.params[name]):
+                shown.append((name, eqn.params[name]))
+        return [("name", eqn.params["name"]), *sorted(shown, key=lambda item: item[0])]
+
+
+jit_p = Jit()
+
+
+def specified(shardings: Sequence) -> tuple:
+    """The shardings with None for those that are unspecified; () if all are."""
+    if all(s is UNSPECIFIED for s in shardings):
+        return ()
+    return tuple([None if s is UNSPECIFIED else s for s in shardings])
+
+
+def _program_options(name, donated, keep_unused, compiler_options, in_shardings, out_shardings):
+    return ProgramOptions(
+        name,
+        donated if any(donated) else (),
+        keep_unused,
+        None,
+        compiler_options,
+        specified(in_shardings),
+        specified(out_shardings),
+    )
+
+
+def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
+    """The shardings of batched values."""
+    names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
+    return [
+        s if s is UNSPECIFIED or d is None else widened(s, d, names, None) for s, d in zip(shardings, dims, strict=True)
+    ]
