@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.ir.context import EMPTY
-from minijax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
 from minijax.ir.primitive import Folding
 from minijax.ir.types import AbstractValue, ShapedArray
 
@@ -215,7 +215,7 @@ def inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
     eqns: list[JaxprEqn] = []
     names: dict[Var, Atom] = {}
     _inline(closed.eqns, names, eqns, consts)
-    outvars = [names.get(v, v) if type(v) is Var else v for v in closed.outvars]
+    outvars = substituted(closed.outvars, names)
     jaxpr = closed.jaxpr.replace(eqns=eqns, outvars=outvars, constvars=list(consts))
     return ClosedJaxpr(jaxpr, list(consts.values()))
 
@@ -226,7 +226,7 @@ def _is_call(eqn: JaxprEqn) -> bool:
 
 def _inline(eqns: Sequence[JaxprEqn], names: dict, done: list, consts: dict) -> None:
     for eqn in eqns:
-        invars = [names.get(a, a) if type(a) is Var else a for a in eqn.invars]
+        invars = substituted(eqn.invars, names)
         if not _is_call(eqn):
             outvars = [names.setdefault(v, Var(v.aval)) for v in eqn.outvars]
             done.append(eqn.replace(invars=invars, outvars=outvars))
@@ -237,5 +237,4 @@ def _inline(eqns: Sequence[JaxprEqn], names: dict, done: list, consts: dict) -> 
             own[v] = Var(v.aval)
             consts[own[v]] = c
         _inline(inner.eqns, own, done, consts)
-        for v, a in zip(eqn.outvars, inner.outvars, strict=True):
-            names[v] = own.get(a, a) if type(a) is Var else a
+        names.update(zip(eqn.outvars, substituted(inner.outvars, own), strict=True))

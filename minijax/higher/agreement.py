@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import dtypes, tree
+from minijax.base.mask import Mask
 from minijax.ir.body import Body, source_of, trace_body
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
@@ -92,6 +93,17 @@ def _advice(path: str, aval: ShapedArray, out: ShapedArray) -> str:
         f". This might be fixed by applying `jax.lax.pcast(..., {missing}, to='varying')` to the initial "
         f"carry value corresponding to the input carry {path}"
     )
+
+
+def fixpoint(step: Callable, flags: Sequence[bool]) -> tuple[Any, Mask]:
+    """Grows a carry's flags until `step(flags) -> (result, flags)` adds none; that result, and the flags."""
+    flags = Mask(flags)
+    while True:
+        result, out = step(flags)
+        wider = flags | out
+        if wider == flags:
+            return result, flags
+        flags = wider
 
 
 # ---- branches ---------------------------------------------------------------------------------------

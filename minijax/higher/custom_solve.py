@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import source, tree
 from minijax.dispatch.call import names_in
-from minijax.higher.scan import fixpoint
+from minijax.higher.agreement import fixpoint
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.body import Body, Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo

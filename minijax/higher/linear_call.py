@@ -4,35 +4,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import source, tree
-from minijax.hlo.emitter import jaxpr_body
+from minijax.dispatch.call import Inlined
 from minijax.ir.body import Body, Flat, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
-from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.trace import eval_jaxpr
+from minijax.ir.primitive import is_linear
 from minijax.ir.types import Zero, typeof
 from minijax.primitives.zeros import instantiate
 
 
-class LinearCall(Primitive):
+class LinearCall(Inlined):
     """Calls `callee`, a jaxpr of (captured values, residuals, linear operands); `transpose_thunk()` is the
     jaxpr of its transpose, and what that captures.
     """
 
     name = "linear_call"
-    multiple_results = True
-    unites = False
-
-    def infer(self, *avals, callee, **params):
-        return callee.out_avals
-
-    def effects(self, *avals, callee, **params):
-        return callee.effects
-
-    def impl(self, *operands, callee, **params):
-        return eval_jaxpr(callee.jaxpr, callee.consts, *operands)
-
-    def lower(self, e, ins, outs, *operands, callee, **params):
-        return jaxpr_body(e, callee.jaxpr, e.constants(callee), operands)
+    body_name = "callee"
 
     def jvp(self, primals, tangents, **params):
         n = params["num_callee_consts"] + params["num_res"]
@@ -53,17 +39,10 @@ class LinearCall(Primitive):
             return callee, captured
 
         again.__qualname__ = "_linear_call_transpose_rule.<locals>.new_transpose_thunk"  # as jax prints it
-        found = self.bind(
-            *consts,
-            *residuals,
-            *map(instantiate, cts),
-            callee=back,
-            num_callee_consts=len(consts),
-            num_res=num_res,
-            transpose_thunk=again,
-        )
-        wanted = zip(operands[n:], found, strict=True)
-        return [None] * n + [ct if is_linear(x) else None for x, ct in wanted]
+        params = dict(callee=back, num_callee_consts=len(consts), num_res=num_res, transpose_thunk=again)
+        linear_cts = self.bind(*consts, *residuals, *map(instantiate, cts), **params)
+        pairs = zip(operands[n:], linear_cts, strict=True)
+        return [None] * n + [ct if is_linear(x) else None for x, ct in pairs]
 
 
 linear_call_p = LinearCall()
@@ -85,26 +64,26 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
     residual_avals = [typeof(x) for x in residuals]
     callee, consts, out_tree = _traced(fun, (residual_tree, linear_tree), [*residual_avals, *avals])
 
-    made = []
+    transposed: list[tuple] = []
 
     def thunk():
-        if made:
-            return made[0]
+        if transposed:
+            return transposed[0]
         cts = [a.to_ct_aval() for a in callee.out_avals]
-        back, captured, found = _traced(fun_transpose, (residual_tree, out_tree), [*residual_avals, *cts])
-        if found != linear_tree:
+        back, captured, back_tree = _traced(fun_transpose, (residual_tree, out_tree), [*residual_avals, *cts])
+        if back_tree != linear_tree:
             raise TypeError(
                 "linear_call: transpose output pytree structure must match that of linear inputs, got output "
-                f"structure {found} and input structure {linear_tree}."
+                f"structure {back_tree} and input structure {linear_tree}."
             )
-        for a, got in zip(avals, back.out_avals, strict=True):
-            if a.shape != got.shape:
+        for a, ct in zip(avals, back.out_avals, strict=True):
+            if a.shape != ct.shape:
                 raise ValueError(
                     f"linear_call: Expected cotangent type {a.to_ct_aval().str_short()} but got "
-                    f"{got.str_short()} from the transpose"
+                    f"{ct.str_short()} from the transpose"
                 )
-        made.append((back, captured))
-        return made[0]
+        transposed.append((back, captured))
+        return transposed[0]
 
     thunk.__qualname__ = "_memoize.<locals>.memoized"  # as jax prints it
     results = linear_call_p.bind(

@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import source, tree
 from minijax.dispatch.call import split_tangents
-from minijax.higher.scan import fixpoint
+from minijax.higher.agreement import fixpoint
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.body import as_inputs_if_live, trace_body
 from minijax.ir.jaxpr import ClosedJaxpr

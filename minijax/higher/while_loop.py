@@ -9,9 +9,8 @@ import numpy as np
 from minijax.base import config, source, tree
 from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
-from minijax.higher.agreement import trace_loop
+from minijax.higher.agreement import fixpoint, trace_loop
 from minijax.higher.cond import concrete, first_results
-from minijax.higher.scan import fixpoint
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
 from minijax.ir import context, effects, state

@@ -1,6 +1,6 @@
 """Programs: variables, literals, equations, jaxprs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, final
 
@@ -100,6 +100,10 @@ class JaxprEqn:
         own = (getattr(self, name) for name in JaxprEqn.__slots__)
         return JaxprEqn(*[mine if new is None else new for new, mine in zip(given, own, strict=True)])
 
+    def renamed(self, names: Mapping[Any, Atom]) -> "JaxprEqn":
+        """The equation with other variables, or literals, for its own."""
+        return self.replace(substituted(self.invars, names), substituted(self.outvars, names))
+
     @property
     def source_info(self) -> SourceInfo:
         """Where the operation was called, and under which names."""
@@ -113,6 +117,11 @@ class JaxprEqn:
         return _show.eqn_text(self)
 
     __repr__ = __str__
+
+
+def substituted(atoms: Sequence[Any], names: Mapping[Any, Atom]) -> list[Any]:
+    """The variables and literals, with others in place of those that `names` has."""
+    return [names.get(a, a) for a in atoms]
 
 
 NO_EFFECTS: frozenset = frozenset()

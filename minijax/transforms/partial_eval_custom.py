@@ -8,7 +8,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir import context, state
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
 from minijax.ir.types import Device, Host, MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS
 from minijax.primitives.device import ALWAYS_COPY, device_put_p
@@ -106,11 +106,11 @@ def partial_eval_jaxpr_custom(
     staged, residuals, input_residuals = _staged_part(jaxpr, staged_eqns, staged_outs, unknown_in, saveable)
     read = {a for e in known_eqns for a in e.invars if type(a) is Var}
     known_eqns, renamed = _rounded(known_eqns, [v for v in residuals if saveable[v] and v in read and not instantiate])
-    outs = [renamed.get(v, v) if type(v) is Var else v for v in out_unknown.unmarked(jaxpr.outvars)]
+    outs = substituted(out_unknown.unmarked(jaxpr.outvars), renamed)
     known = jaxpr.replace(
         invars=unknown_in.unmarked(jaxpr.invars),
         eqns=known_eqns,
-        outvars=[*outs, *(renamed.get(v, v) for v in residuals)],
+        outvars=[*outs, *substituted(residuals, renamed)],
         debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
     )
     known, _ = prune_jaxpr(known, (True,) * len(known.outvars), True)
@@ -200,7 +200,7 @@ def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[J
     result: list[JaxprEqn] = []
     for eqn in eqns:
         if renamed:
-            eqn = eqn.replace(invars=[renamed.get(v, v) if type(v) is Var else v for v in eqn.invars])
+            eqn = eqn.replace(invars=substituted(eqn.invars, renamed))
         result.append(eqn)
         for v in eqn.outvars:
             if v in floats:
