@@ -290,10 +290,6 @@ def default_float_dtype() -> DType:
     return float64 if config.state().enable_x64 else float32
 
 
-def default_complex_dtype() -> DType:
-    return complex128 if config.state().enable_x64 else complex64
-
-
 def dtype_from_user(dtype: Any) -> Any:
     """The dtype behind what a user may write for one: a dtype, a type, a name, or an object with `.dtype`."""
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
@@ -305,13 +301,11 @@ def dtype_from_user(dtype: Any) -> Any:
     return np.dtype(dtype)
 
 
-def check_user_dtype_supported(dtype: Any, fun_name: str | None = None) -> None:
-    """Reject what is no array dtype, and warn (or raise) when it asks for 64 bits while x64 is off."""
-    check_and_canonicalize_user_dtype(dtype, fun_name)
-
-
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:
-    """The dtype that a user's explicit request gets; speaks up when 64 bits are not available."""
+    """The dtype that a user's explicit request gets; warns, or raises, where 64 bits are not available.
+
+    Raises TypeError for what is no dtype of arrays.
+    """
     asked = dtype_from_user(dtype)
     if is_extended(asked):
         return asked

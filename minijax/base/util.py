@@ -1,7 +1,7 @@
 """Small helpers for sequences and functions."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -9,17 +9,6 @@ def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any
     """The firsts and the seconds of pairs, also when there are none."""
     firsts, seconds = zip(*pairs, strict=True) if (pairs := list(pairs)) else ((), ())
     return firsts, seconds
-
-
-def picked(items: Iterable[Any], flags: Iterable[Any], want: bool = True) -> list:
-    """The items whose flag is `want`."""
-    return [x for x, flag in zip(items, flags, strict=True) if bool(flag) is want]
-
-
-def merged(flags: Sequence[bool], yes: Iterable[Any], no: Iterable[Any]) -> list:
-    """The items of `yes` where the flags are true, and those of `no` where they are false."""
-    yes, no = iter(yes), iter(no)
-    return [next(yes) if flag else next(no) for flag in flags]
 
 
 def named(function: Callable, name: str, doc: str) -> Callable:

@@ -156,7 +156,7 @@ class _Source:
 
 # Weak, since an executable takes 200 KB or more; some dead ones are kept, for programs that make functions
 # anew again and again.
-_loaded = WeakValues(kept=64)
+_loaded = WeakValues(keep=64)
 
 
 def _load(source: _Source) -> "Loaded":

@@ -202,14 +202,6 @@ def scalar_operand(x: Any) -> ArrayImpl:
 _scalars = Keyed(4096)
 
 
-# ---- to the host ------------------------------------------------------------------------------------
-
-
-def to_host(x: ArrayImpl) -> np.ndarray:
-    """The value of an array, read-only, as a view of its memory where that is possible."""
-    return x._value
-
-
 # ---- dlpack -----------------------------------------------------------------------------------------
 
 

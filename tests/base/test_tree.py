@@ -18,7 +18,7 @@ import pytest
 import minijax.tree
 import minijax.tree_util as ours
 from minijax.base import native, tree as room
-from minijax.base.util import merged, picked, unzip2
+from minijax.base.util import unzip2
 
 Point = collections.namedtuple("Point", "x y")
 Pair = collections.namedtuple("Pair", "x y")
@@ -613,8 +613,5 @@ def test_static_makes_a_field_and_keeps_other_metadata():
     assert not minijax.tree.static(metadata={"static": False}).metadata["static"]
 
 
-def test_lists_come_apart_and_together_by_flags():
-    flags = [False, True, False]
+def test_pairs_come_apart():
     assert unzip2([]) == ((), ()) and unzip2(iter([(1, 2), (3, 4)])) == ((1, 3), (2, 4))
-    assert picked("abc", flags) == ["b"] and picked("abc", flags, False) == ["a", "c"]
-    assert merged(flags, ["b"], ["a", "c"]) == ["a", "b", "c"]
