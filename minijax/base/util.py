@@ -11,6 +11,35 @@ def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any
     return firsts, seconds
 
 
+class ByKey:
+    """Values that are equal if their types and keys are; the constructor sets the key, by `identify`."""
+
+    __slots__ = ("_key", "_hash")
+
+    def identify(self, *key: Any) -> None:
+        self._key, self._hash = key, hash(key)
+
+    def __eq__(self, other):
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or (self._hash == other._hash and self._key == other._key)
+
+    def __hash__(self):
+        return self._hash
+
+
+class Immutable:
+    """Values that are their own copies."""
+
+    __slots__ = ()
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
 def named(function: Callable, name: str, doc: str) -> Callable:
     """The function, which from now on has this name and docstring."""
     function.__name__ = function.__qualname__ = name

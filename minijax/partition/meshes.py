@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import enum
+import functools
 import math
 import threading
 import warnings
@@ -13,6 +14,7 @@ import numpy as np
 
 from minijax.base import config
 from minijax.base.thread import thread
+from minijax.base.util import ByKey, Immutable
 
 
 class AxisType(enum.Enum):
@@ -29,17 +31,13 @@ class AxisType(enum.Enum):
 # ---- partition specs --------------------------------------------------------------------------------
 
 
-class _Unconstrained:
+class _Unconstrained(Immutable):
     __slots__ = ()
 
     def __repr__(self):
         return "UNCONSTRAINED"
 
-    def __reduce__(self):
-        return "UNCONSTRAINED"
-
-    def __deepcopy__(self, memo):
-        return self
+    __reduce__ = __repr__  # pickled by its name
 
 
 UNCONSTRAINED = _Unconstrained()
@@ -67,29 +65,34 @@ def _axis_set(axes: Any, name: str) -> frozenset:
     return frozenset(axes)
 
 
-class PartitionSpec:
+class PartitionSpec(ByKey, Immutable):
     """For each array axis the mesh axis, or axes, that it is split over."""
 
-    __slots__ = ("_partitions", "unreduced", "reduced", "_hash", "__weakref__")
+    __slots__ = ("_partitions", "unreduced", "reduced", "__weakref__")
     UNCONSTRAINED = UNCONSTRAINED
 
     def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
         self._partitions = tuple([_canonical_partition(p) for p in partitions])
         self.unreduced, self.reduced = _axis_set(unreduced, "unreduced"), _axis_set(reduced, "reduced")
-        self._hash = hash((self._partitions, self.unreduced, self.reduced))
+        self.identify(self._partitions, self.unreduced, self.reduced)
         if self.unreduced & self.reduced:
             raise ValueError(
                 "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. "
                 f"Got unreduced: {self.unreduced} and reduced: {self.reduced}"
             )
         for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
-            if axes and any(axis in axes for entry in self._partitions for axis in axes_of(entry)):
+            if axes and not axes.isdisjoint(self.mesh_axes):
                 raise ValueError(
                     f"partitions cannot overlap with {name} axes passed to PartitionSpec. "
                     f"Got partitions: {self._partitions} and {name} axes: {axes}"
                 )
 
     partitions = property(lambda self: self._partitions)
+
+    @property
+    def mesh_axes(self) -> tuple:
+        """The mesh axes that the entries name, in order."""
+        return tuple([axis for entry in self._partitions for axis in axes_of(entry)])
 
     def __iter__(self):
         return iter(self._partitions)
@@ -99,18 +102,6 @@ class PartitionSpec:
 
     def __getitem__(self, index):
         return self._partitions[index]
-
-    def __eq__(self, other):
-        if type(other) is not PartitionSpec:
-            return False
-        return self is other or (
-            self._partitions == other._partitions
-            and self.unreduced == other.unreduced
-            and self.reduced == other.reduced
-        )
-
-    def __hash__(self):
-        return self._hash
 
     def __add__(self, other):
         if isinstance(other, PartitionSpec):
@@ -135,13 +126,7 @@ class PartitionSpec:
         return f"P({inner})"
 
     def __reduce__(self):
-        return _remake_spec, (self._partitions, self.unreduced, self.reduced)
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
+        return functools.partial(PartitionSpec, *self, unreduced=self.unreduced, reduced=self.reduced), ()
 
     def index(self, value):
         return self._partitions.index(_canonical_partition(value))
@@ -166,10 +151,6 @@ class PartitionSpec:
 
 
 P = PartitionSpec
-
-
-def _remake_spec(partitions, unreduced, reduced):
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
 def axes_of(partition: Any) -> tuple:
@@ -224,7 +205,7 @@ _context_mesh = config.make_user_context(None)
 _entered_meshes = config.make_user_context(())
 
 
-class _AxesOfMesh(contextlib.ContextDecorator):
+class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
     """What concrete and abstract meshes share: named axes with sizes and types."""
 
     axis_names: tuple
@@ -260,12 +241,6 @@ class _AxesOfMesh(contextlib.ContextDecorator):
     def _text(self) -> str:
         axes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
         return f"{axes}, axis_types={self.axis_types}"
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
     def __enter__(self):
         warnings.warn(
@@ -318,7 +293,7 @@ def entered_mesh() -> Any:
     return _entered_meshes.value[-1] if _entered_meshes.value else None
 
 
-class AbstractMesh(_AxesOfMesh):
+class AbstractMesh(ByKey, _AxesOfMesh):
     """A mesh without devices: names, sizes and types of axes."""
 
     def __init__(
@@ -339,8 +314,7 @@ class AbstractMesh(_AxesOfMesh):
         self.axis_types = _axis_types(axis_types, self.axis_names, "AbstractMesh")
         self.abstract_device = abstract_device
         self.size = math.prod(self.axis_sizes)
-        self._key = (self.axis_sizes, self.axis_names, self.axis_types, abstract_device)
-        self._hash = hash(self._key)
+        self.identify(self.axis_sizes, self.axis_names, self.axis_types, abstract_device)
 
     abstract_mesh = property(lambda self: self)
     empty = property(lambda self: self.size == 0 or not self.axis_names)
@@ -353,17 +327,11 @@ class AbstractMesh(_AxesOfMesh):
     def _no(self, name):
         raise ValueError(f"AbstractMesh does not implement {name}")
 
-    def __eq__(self, other):
-        return self is other or (type(other) is AbstractMesh and self._key == other._key)
-
-    def __hash__(self):
-        return self._hash
-
     def __repr__(self):
         return f"AbstractMesh({self._text()}{f', {self.abstract_device.text}' if self.abstract_device else ''})"
 
     def __reduce__(self):
-        return _remake_abstract_mesh, self._key
+        return functools.partial(AbstractMesh, *self._key[:3], abstract_device=self.abstract_device), ()
 
     def __enter__(self):
         raise RuntimeError("AbstractMesh is not a context manager: use `jax.sharding.use_abstract_mesh`")
@@ -382,10 +350,6 @@ class AbstractMesh(_AxesOfMesh):
         """This mesh with other types for some axes."""
         new = [name_to_type.get(n, k) for n, k in zip(self.axis_names, self.axis_types, strict=True)]
         return self.update(axis_types=tuple(new))
-
-
-def _remake_abstract_mesh(axis_sizes, axis_names, axis_types, abstract_device):
-    return AbstractMesh(axis_sizes, axis_names, axis_types, abstract_device=abstract_device)
 
 
 _meshes: dict[tuple, "Mesh"] = {}
@@ -409,11 +373,11 @@ class Mesh(_AxesOfMesh):
         axis_types = _axis_types(axis_types, axis_names, "Mesh")
         key = (devices.shape, tuple(devices.flat), axis_names, axis_types)
         with _meshes_lock:
-            found = _meshes.get(key)
-            if found is None:
-                found = _meshes[key] = object.__new__(cls)
-                found._set(devices.astype(object), axis_names, axis_types, hash(key))
-            return found
+            mesh = _meshes.get(key)
+            if mesh is None:
+                mesh = _meshes[key] = object.__new__(cls)
+                mesh._set(devices.astype(object), axis_names, axis_types, hash(key))
+            return mesh
 
     def _set(self, devices, axis_names, axis_types, hash_):
         self.devices = devices.copy()
