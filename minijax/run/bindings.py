@@ -32,13 +32,13 @@ def make_context() -> Any:
 
 
 def _context():
-    made = ir.Context()
+    context = ir.Context()
     registry = ir.DialectRegistry()
     extension.register_dialects(registry)
-    made.append_dialect_registry(registry)
+    context.append_dialect_registry(registry)
     for dialect in _dialects:
-        dialect.register_dialect(made)
-    return made
+        dialect.register_dialect(context)
+    return context
 
 
 @cache

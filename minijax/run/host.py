@@ -78,15 +78,6 @@ def _read_only(value):
     return value
 
 
-class WideType:
-    """The type of an unpacked value, with the fields that jaxlib reads."""
-
-    __slots__ = ("shape", "dtype", "weak_type")
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
-        self.shape, self.dtype, self.weak_type = shape, dtype, False
-
-
 @cache(maxsize=1024)
 def _unpacker(shape, dtype, device):
     packed, wide = ShapedArray(shape, dtype), ShapedArray(shape, _PACKED[dtype])
@@ -94,7 +85,7 @@ def _unpacker(shape, dtype, device):
     e.main([packed], [wide], lambda names: [e.convert(names[0], packed, wide)])
     program = device.client.compile_and_load(e.text("unpack", {}), [device], xc.CompileOptions())
     native = client.native_sharding(client.single_device_sharding(device), len(shape))
-    handler = _jax.array_result_handler(WideType(shape, wide.dtype), native, committed=True, _skip_checks=True)
+    handler = _jax.array_result_handler(wide, native, committed=True, _skip_checks=True)
     return program, handler
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from jaxlib import _jax, xla_client as xc
+from jaxlib import _jax
 
 from minijax.base import config, dtypes
 from minijax.base.cache import Keyed
@@ -15,10 +15,8 @@ from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import Sharding
 from minijax.run import client, guards, host, reshard
-from minijax.run.array import ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
+from minijax.run.array import DURING_CALL, ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
 
-_COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
-_SCALARS = frozenset((bool, int, float, complex))
 _WIDE = frozenset(map(np.dtype, ("int64", "float64", "complex128")))
 
 
@@ -41,19 +39,19 @@ def to_device(
     if kind is np.ndarray and device is sharding is committed is aval is None:
         return from_numpy(x)
     if kind is ArrayImpl or isinstance(x, ArrayImpl):
-        found = _from_array(x, device, sharding, committed, aval)
-        return copied(found) if copy and found._sig.device is x._sig.device else found
-    if kind is not np.ndarray and kind not in _SCALARS:
+        array = _from_array(x, device, sharding, committed, aval)
+        return copied(array) if copy and array._sig.device is x._sig.device else array
+    if kind is not np.ndarray and kind not in dtypes.PYTHON_SCALARS:
         x = _to_numpy(x)
         if type(x) is tuple:
             x, weak = x
             aval = aval or ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), weak)
         kind = type(x)
-    if kind not in _SCALARS:
+    if kind not in dtypes.PYTHON_SCALARS:
         dtypes.check_array_dtype(x.dtype)
     if aval is None:
         aval = types.typeof(x)
-        if kind in _SCALARS and sharding is None and not isinstance(device, Sharding | Format):
+        if kind in dtypes.PYTHON_SCALARS and sharding is None and not isinstance(device, Sharding | Format):
             return _from_scalar(x, aval, device, committed)
     sig = _target(aval, device, sharding, committed)
     guards.check("host-to-device", aval, sig.sharding)
@@ -78,8 +76,7 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
         return ArrayImpl(put_host(_as_dtype(x, sig.aval), sig), sig)
     value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
     return ArrayImpl(
-        _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, _COPY_DURING_CALL, True),
-        sig,
+        _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, DURING_CALL, True), sig
     )
 
 
@@ -94,7 +91,7 @@ def _from_scalar(x, aval, device, committed):
     if type(x) is int:
         dtypes.check_int_fits(x, aval.dtype)
     wide = aval.dtype in _WIDE  # and not as the switch is: another thread may have moved it
-    raw = _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, _COPY_DURING_CALL, wide)
+    raw = _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
     return ArrayImpl(raw, sig)
 
 
@@ -122,12 +119,10 @@ def _as_dtype(x, aval):
 
 def _to_numpy(x):
     """`x` as a NumPy value, or as (value, weak type) for arrays of other libraries that have one."""
-    if isinstance(x, np.generic):
+    if isinstance(x, np.generic | np.ndarray):
         return np.asarray(x)
-    if isinstance(x, np.ndarray):
-        return np.asarray(x)
-    if isinstance(x, bool | int | float | complex):
-        return next(kind(x) for kind in (bool, int, float, complex) if isinstance(x, kind))
+    if isinstance(x, dtypes.PYTHON_SCALARS):
+        return next(kind(x) for kind in dtypes.PYTHON_SCALARS if isinstance(x, kind))
     if types.offers_array(x):
         inner = x.__jax_array__()
         return (inner._value, inner.weak_type) if type(inner) is ArrayImpl else _to_numpy(inner)
@@ -165,14 +160,11 @@ def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
         return raw if same else raw._rewrap_with_aval_and_sharding(new, new.native)
     guards.check("device-to-device", new.aval, new.sharding)
     if old.device is None or new.device is None:
-        found = reshard.moved(raw, old, new)
-        return put_host(ArrayImpl(raw, old)._value, new) if found is None else found
+        moved = reshard.moved(raw, old, new)
+        return put_host(ArrayImpl(raw, old)._value, new) if moved is None else moved
     if old.device.client is not new.device.client:
         return put_host(ArrayImpl(raw, old)._value, new)
-    copied = _jax.batched_copy_array_to_devices_with_sharding(
-        [raw], [client.device_list((new.device,))], [new.native], [xc.ArrayCopySemantics.REUSE_INPUT]
-    )[0]
-    return copied._rewrap_with_aval_and_sharding(new, new.native)
+    return reshard.relocated(raw, new)
 
 
 # ---- scalars as operands ----------------------------------------------------------------------------

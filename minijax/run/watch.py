@@ -88,14 +88,14 @@ def explained(run: Callable, again: Callable) -> Callable:
         try:
             return run(*args)
         except InvalidResult as error:
-            found = error
+            invalid = error
         print(
-            f"Invalid {found.kind} value encountered in the output of a jax.jit function. "
+            f"Invalid {invalid.kind} value encountered in the output of a jax.jit function. "
             "Calling the de-optimized version."
         )
         again(*args)
         raise FloatingPointError(
-            f"{found}. Because jax_debug_nans or jax_debug_infs is set, the de-optimized function (without "
+            f"{invalid}. Because jax_debug_nans or jax_debug_infs is set, the de-optimized function (without "
             "`jit`) was called to find the operation. However, the de-optimized function did not produce "
             "invalid values during its execution: the compiler's optimizations made them, or a constant "
             "holds them."
