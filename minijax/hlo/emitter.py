@@ -50,12 +50,12 @@ class Emitter(Index, Linalg, Collective):
         """
         shardings = in_shardings, out_shardings
         key = closed, name, self.manual, shardings
-        found = self._called.get(key)
-        if found is None or self._depth + found[1] > MAX_CALL_DEPTH:
+        private = self._called.get(key)
+        if private is None or self._depth + private[1] > MAX_CALL_DEPTH:
             if self._depth >= MAX_CALL_DEPTH:
                 return self._body(closed, operands, shardings)
-            found = self._called[key] = self._write_private(closed, name, shardings)
-        callee, height = found
+            private = self._called[key] = self._write_private(closed, name, shardings)
+        callee, height = private
         self._height = max(self._height, height)
         ordered = ordered_in(closed.jaxpr)
         tokens = [token_type] * len(ordered)
@@ -105,10 +105,8 @@ class Emitter(Index, Linalg, Collective):
     def _constrained(self, names, avals, shardings):
         if not shardings:
             return names
-        return [
-            x if s is None else self.sharding_constraint(x, a, s)
-            for x, a, s in zip(names, avals, shardings, strict=True)
-        ]
+        rows = zip(names, avals, shardings, strict=True)
+        return [x if s is None else self.sharding_constraint(x, a, s) for x, a, s in rows]
 
     def _write_private(self, closed, name, shardings):
         ordered, callee = ordered_in(closed.jaxpr), self.unique_symbol(name)

@@ -18,10 +18,10 @@ _element_of: dict[Any, str] = {"tf32": "tf32"}  # a precision of products, not a
 
 def element(dtype: Any) -> str:
     """The element type of a dtype: `f32`, `ui8`, `f8E4M3FN`."""
-    found = _element_of.get(dtype)
-    if found is None:
-        found = _element_of[dtype] = _spell_element(np.dtype(dtype))
-    return found
+    text = _element_of.get(dtype)
+    if text is None:
+        text = _element_of[dtype] = _spell_element(np.dtype(dtype))
+    return text
 
 
 def _spell_element(dtype: np.dtype) -> str:
@@ -122,10 +122,10 @@ def constant(value: Any, aval: ShapedArray) -> tuple[str, str]:
         if value.ndim:
             return _constant(value, aval)
         key = (value.tobytes(), value.dtype, aval)
-    found = _scalars.get(key)
-    if found is None:
-        found = _scalars[key] = _constant(value, aval)
-    return found
+    spelled = _scalars.get(key)
+    if spelled is None:
+        spelled = _scalars[key] = _constant(value, aval)
+    return spelled
 
 
 def _constant(value, aval):

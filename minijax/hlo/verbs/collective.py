@@ -60,17 +60,14 @@ class Collective(Reduction):
         return self.op("recv", (token,), (token_type,), (out, token_type), _from_to(pairs, channel))
 
     def partition_id(self) -> Name:
-        left, _ = self.fresh()
-        self.line(f"{left} = stablehlo.partition_id : tensor<ui32>")
-        return left
+        return self.assign("stablehlo.partition_id : tensor<ui32>")
 
     # ---- shardings --------------------------------------------------------------------------------
 
     def sharding_constraint(self, x: Name, aval: ShapedArray, sharding: Any) -> Name:
-        n = self._n = self._n + 1
-        place = self.meshes.placed(sharding, aval)
-        self.line(f"%{n} = sdy.sharding_constraint {x} <{place}> : {type_of(aval)}")
-        return f"%{n}"
+        return self.assign(
+            f"sdy.sharding_constraint {x} <{self.meshes.sharding_text(sharding, aval)}> : {type_of(aval)}"
+        )
 
     def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_shardings: Sequence,
                            out_shardings: Sequence, mesh: Any, axes: Sequence,
@@ -84,14 +81,14 @@ class Collective(Reduction):
             self.manual = outer
             return results
         places = [
-            ", ".join([f"<{self.meshes.placed(s, a)}>" for s, a in zip(shardings, avals, strict=True)])
+            ", ".join([f"<{self.meshes.sharding_text(s, a)}>" for s, a in zip(shardings, avals, strict=True)])
             for shardings, avals in ((in_shardings, ins), (out_shardings, outs))
         ]
         names = self.block_args(len(operands))
-        left, results = self.fresh(len(outs)) if outs else ("", [])
+        left, results = self.fresh(len(outs))
         quoted = ", ".join([spell.string(str(a)) for a in axes])
         self.line(
-            f"{left}{' = ' if outs else ''}sdy.manual_computation({', '.join(operands)}) "
+            f"{left}sdy.manual_computation({', '.join(operands)}) "
             f"in_shardings=[{places[0]}] out_shardings=[{places[1]}] manual_axes={{{quoted}}} "
             f"({self._typed(names, body.args)}) {{"
         )

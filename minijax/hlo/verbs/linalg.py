@@ -45,7 +45,7 @@ class Linalg(Control):
         precision: tuple[str, str],
     ) -> Name:
         """`axes` are those of the attribute `chlo.ragged_dot`, by name; of lhs, rhs and group sizes."""
-        named = ", ".join([f"{name} = {int_list(tuple(found))}" for name, found in axes.items() if found])
+        named = ", ".join([f"{name} = {int_list(tuple(numbers))}" for name, numbers in axes.items() if numbers])
         how = ", ".join([f"#chlo<precision {p}>" for p in precision])
         attrs = f"precision_config = [{how}], ragged_dot_dimension_numbers = #chlo.ragged_dot<{named}>"
         return self.op("chlo.ragged_dot", operands, ins, (out,), attrs)[0]

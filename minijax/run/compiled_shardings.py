@@ -58,7 +58,7 @@ def _axes_along(mesh, tiles):
     return tuple([name for _, name in steps]) if np.array_equal(total, tiles) else None
 
 
-def is_placed(sig: Signature, sharding: Sharding) -> bool:
+def has_sharding(sig: Signature, sharding: Sharding) -> bool:
     """Whether each device holds the part of an array that `sharding` puts there."""
     return sig.sharding is sharding or (
         sig.sharding._device_assignment == sharding._device_assignment
