@@ -41,9 +41,9 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     return canonical_shape(shape if has_many else (shape,))
 
 
-def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
+def canonical_axis(axis: Any, ndim: int) -> int:
     """`axis` counted from the front. Raises ValueError if it is out of bounds."""
     i = operator.index(axis)
     if not -ndim <= i < ndim:
-        raise ValueError(f"{name} {i} is out of bounds for array of dimension {ndim}")
+        raise ValueError(f"axis {i} is out of bounds for array of dimension {ndim}")
     return i + ndim if i < 0 else i

@@ -43,7 +43,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
                 arg_attrs: Sequence[Mapping[str, str]] | None = None,
                 result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
-                num_replicas: int = 1, memory_kinds: Sequence[str] | None = None,
+                memory_kinds: Sequence[str] | None = None,
                 attributes: Mapping[str, str] | None = None, preamble: Sequence[str] = (), scope: str = "",
                 locate: Callable[[Any], tuple[str, int, int] | None] | None = None) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
@@ -93,7 +93,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
 
     e.function(head, len(ins), body, outs)
     name = spell.module_name(name)
-    sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": f"{num_replicas} : i32"}
+    sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
     return Module(name, e.text(name, {**sizes, **(attributes or {})}), e.callbacks, ordered, aliases, donors)
 
 

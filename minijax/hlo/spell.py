@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import dtypes
 from minijax.base.cache import BoundedDict
 from minijax.ir.types import AbstractToken, Aval, ShapedArray
 
-_ELEMENTS = {"bool": "i1", "bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64",
-             "complex64": "complex<f32>", "complex128": "complex<f64>"}  # fmt: skip
-_NUMBERED = re.compile(r"(u?)int(\d+)")
-_SMALL_FLOAT = re.compile(r"float\d_(e\w+)")
+_ELEMENTS = {"bool": "i1", "float0": "i1", "c64": "complex<f32>", "c128": "complex<f64>"}  # by their short names
 _element_of: dict[Any, str] = {"tf32": "tf32"}  # a precision of products, not a dtype
 
 
@@ -25,15 +23,13 @@ def element(dtype: Any) -> str:
 
 
 def _spell_element(dtype: np.dtype) -> str:
-    if dtype.kind == "V" and dtype.names is not None:
-        return "i1"  # float0
-    if dtype.name in _ELEMENTS:
-        return _ELEMENTS[dtype.name]
-    if match := _NUMBERED.fullmatch(dtype.name):
-        return f"{'ui' if match[1] else 'i'}{match[2]}"
-    if match := _SMALL_FLOAT.fullmatch(dtype.name):
-        return f"f{dtype.name[5]}{match[1].upper()}"
-    raise TypeError(f"no StableHLO element type for dtype {dtype}")
+    if dtype != dtypes.float0 and dtype.name not in dtypes.BY_NAME:
+        raise TypeError(f"no StableHLO element type for dtype {dtype}")
+    name = dtypes.short_name(dtype)
+    if name[0] == "u":
+        return f"ui{name[1:]}"
+    family, _, variant = name.partition("_")
+    return _ELEMENTS.get(name) or f"{family}{variant.upper()}"
 
 
 def suffix_of(aval: Aval) -> tuple[int, ...]:

@@ -44,16 +44,15 @@ _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 _UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
-def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None, replicas: int = 1) -> xc.CompileOptions:
+def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) -> xc.CompileOptions:
     """XLA's options for a program on these devices; `options` are jax's `compiler_options`."""
     compile_options = xc.CompileOptions()
     build = compile_options.executable_build_options
-    partitions = len(devices) // replicas
-    compile_options.num_replicas = build.num_replicas = replicas
-    compile_options.num_partitions = build.num_partitions = partitions
-    ids = np.array([device.id for device in devices]).reshape(replicas, partitions)
+    compile_options.num_replicas = build.num_replicas = 1
+    compile_options.num_partitions = build.num_partitions = len(devices)
+    ids = np.array([[device.id for device in devices]])
     compile_options.device_assignment = xc.DeviceAssignment.create(ids)
-    build.use_spmd_partitioning = partitions > 1 or replicas == 1
+    build.use_spmd_partitioning = True
     build.use_shardy_partitioner = config.state().use_shardy_partitioner
     for name, default in _BUILD_OPTIONS.items():
         value = config.option(name).value
@@ -118,9 +117,9 @@ def digest(text: str) -> bytes:
 
 
 @cache(maxsize=256)
-def _prepared_options(devices, options, key, replicas, state, unoptimized) -> tuple[Any, bytes]:
+def _prepared_options(devices, options, key, state, unoptimized) -> tuple[Any, bytes]:
     """The options of a compilation and their bytes; `key` tells equal values of different kinds apart."""
-    prepared = make_options(devices, dict(options), replicas)
+    prepared = make_options(devices, dict(options))
     return prepared, prepared.SerializeAsString()
 
 
@@ -129,10 +128,10 @@ class _Source(ByKey):
 
     __slots__ = ("text", "devices", "options", "name")
 
-    def __init__(self, text, devices, options=None, replicas=1, name=""):
+    def __init__(self, text, devices, options=None, name=""):
         items = tuple((options or {}).items())
         self.options, serialized = _prepared_options(
-            devices, items, key(items), replicas, config.state(), config.disable_most_optimizations.value
+            devices, items, key(items), config.state(), config.disable_most_optimizations.value
         )
         self.identify(digest(text), devices, serialized)
         self.text, self.devices, self.name = text, devices, name
@@ -162,7 +161,6 @@ def compile_text(
     device: Any = None,
     devices: Sequence[Any] | None = None,
     options: dict[str, Any] | None = None,
-    replicas: int = 1,
 ) -> "Loaded":
     """Compiles a module, or finds the executable of an equal one.
 
@@ -171,7 +169,7 @@ def compile_text(
     if devices is None:
         devices = (client.default_device() if device is None else device,)
     devices = tuple(devices)
-    source = _Source(text, devices, options, replicas, name)
+    source = _Source(text, devices, options, name)
     return _loaded.once(source, lambda: _load(source))
 
 

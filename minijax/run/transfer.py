@@ -20,40 +20,31 @@ from minijax.run.array import DURING_CALL, ArrayImpl, Format, Signature, copied,
 _WIDE = frozenset(map(np.dtype, ("int64", "float64", "complex128")))
 
 
-def to_device(
-    x: Any,
-    device: Any = None,
-    sharding: Any = None,
-    *,
-    committed: bool | None = None,
-    aval: ShapedArray | None = None,
-    copy: bool = False,
-) -> ArrayImpl:
-    """A value as an array on a device (or laid out by a sharding), by default on the default device.
+def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy: bool = False) -> ArrayImpl:
+    """A value as an array on a device, or where a sharding or format says; by default on the default device.
 
-    The array never shares memory with a NumPy value, nor with `copy` with another array. With `aval` the
-    value is cast to that type.
+    The array never shares memory with a NumPy value, nor with `copy` with another array.
     Raises TypeError for what is no array, OverflowError for an int that its type cannot hold.
     """
-    kind = type(x)
-    if kind is np.ndarray and device is sharding is committed is aval is None:
+    kind, aval = type(x), None
+    if kind is np.ndarray and device is committed is None:
         return from_numpy(x)
     if kind is ArrayImpl or isinstance(x, ArrayImpl):
-        array = _from_array(x, device, sharding, committed, aval)
+        array = _from_array(x, device, committed)
         return copied(array) if copy and array._sig.device is x._sig.device else array
     if kind is not np.ndarray and kind not in dtypes.PYTHON_SCALARS:
         x = _to_numpy(x)
         if type(x) is tuple:
             x, weak = x
-            aval = aval or ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), weak)
+            aval = ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), weak)
         kind = type(x)
     if kind not in dtypes.PYTHON_SCALARS:
         dtypes.check_array_dtype(x.dtype)
     if aval is None:
         aval = types.typeof(x)
-        if kind in dtypes.PYTHON_SCALARS and sharding is None and not isinstance(device, Sharding | Format):
+        if kind in dtypes.PYTHON_SCALARS and not isinstance(device, Sharding | Format):
             return _from_scalar(x, aval, device, committed)
-    sig = _target(aval, device, sharding, committed)
+    sig = _target(aval, device, committed)
     guards.check("host-to-device", aval, sig.sharding)
     return ArrayImpl(put_host(_as_dtype(x, aval), sig), sig)
 
@@ -68,10 +59,10 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
     if sig is None:
         dtypes.check_array_dtype(x.dtype)
         if guards.is_guarded():
-            sig = _target(types.typeof(x), None, None, None)
+            sig = _target(types.typeof(x), None, None)
             guards.check("host-to-device", sig.aval, sig.sharding)
         else:
-            sig = _of_numpy.once(key, lambda: _target(types.typeof(x), None, None, None))
+            sig = _of_numpy.once(key, _target, types.typeof(x), None, None)
     if sig.device is None:
         return ArrayImpl(put_host(_as_dtype(x, sig.aval), sig), sig)
     value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
@@ -82,11 +73,11 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
 
 def no_numbers(x: np.ndarray) -> ArrayImpl:
     """An array of float0 for a program to take, where it stands for bytes that nothing reads."""
-    return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, None, False))
+    return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, False))
 
 
 def _from_scalar(x, aval, device, committed):
-    sig = _target(aval, device, None, committed)
+    sig = _target(aval, device, committed)
     guards.check("host-to-device", aval, sig.sharding)
     if type(x) is int:
         dtypes.check_int_fits(x, aval.dtype)
@@ -95,16 +86,16 @@ def _from_scalar(x, aval, device, committed):
     return ArrayImpl(raw, sig)
 
 
-def _target(aval, device, sharding, committed):
-    if isinstance(device, Sharding | Format):
-        device, sharding = None, device
-    if isinstance(sharding, Format):
-        sharding = sharding.sharding
-    chosen = committed if committed is not None else not (device is None and sharding is None)
-    if sharding is None:
-        return single_signature(aval, client.default_device() if device is None else device, chosen)
-    sharding.shard_shape(aval.shape)
-    return signature(aval, sharding, chosen)
+def _target(aval, device, committed):
+    """The signature of a value of this type on a device, or where a sharding or format says."""
+    if isinstance(device, Format):
+        device = device.sharding
+    if committed is None:
+        committed = device is not None
+    if isinstance(device, Sharding):
+        device.shard_shape(aval.shape)
+        return signature(aval, device, committed)
+    return single_signature(aval, client.default_device() if device is None else device, committed)
 
 
 def _as_dtype(x, aval):
@@ -114,7 +105,7 @@ def _as_dtype(x, aval):
     if value.dtype != aval.dtype:
         with np.errstate(all="ignore"):
             value = value.astype(aval.dtype)
-    return value if value.shape == aval.shape else np.broadcast_to(value, aval.shape)
+    return value
 
 
 def _to_numpy(x):
@@ -139,17 +130,13 @@ def _to_numpy(x):
     raise TypeError(f"Value of type {type(x)} has a dtype but offers neither __array__ nor __dlpack__")
 
 
-def _from_array(x, device, sharding, committed, aval):
+def _from_array(x, device, committed):
     x._check_alive()
-    aval = x._sig.aval if aval is None else aval
-    if device is None and sharding is None:
-        if committed is None and aval is x._sig.aval:
-            return x._sig.wrap(x._raw, x._sig)
-        sharding, committed = x._sig.sharding, x._sig.committed if committed is None else committed
-    sig = _target(aval, device, sharding, committed)
-    if aval.dtype != x._sig.aval.dtype or aval.shape != x._sig.aval.shape:
-        return ArrayImpl(put_host(_as_dtype(x._value, aval), sig), sig)
-    return sig.wrap(copy_raw(x._raw, x._sig, sig), sig)
+    old = x._sig
+    if device is None and committed is None:
+        return old.wrap(x._raw, old)
+    new = _target(old.aval, old.sharding if device is None else device, committed)
+    return new.wrap(copy_raw(x._raw, old, new), new)
 
 
 def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:

@@ -19,24 +19,24 @@ class Collective(Reduction):
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
     meshes: Meshes
 
-    def all_reduce(self, x: Name, aval: ShapedArray, groups: Any, reducer: Build | str, **how: Any) -> Name:
-        attrs = f"{_collective(groups, **how)}, use_global_device_ids"
+    def all_reduce(self, x: Name, aval: ShapedArray, groups: Any, reducer: Build | str) -> Name:
+        attrs = f"{_collective(groups)}, use_global_device_ids"
         return self.op("all_reduce", (x,), (aval,), (aval,), attrs, (self._reducer(reducer, (aval,)),))[0]
 
-    def all_gather(self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, **how: Any) -> Name:
-        attrs = f"all_gather_dim = {dim} : i64, {_collective(groups, **how)}, use_global_device_ids"
+    def all_gather(self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any) -> Name:
+        attrs = f"all_gather_dim = {dim} : i64, {_collective(groups)}, use_global_device_ids"
         return self.op("all_gather", (x,), (aval,), (out,), attrs)[0]
 
     def reduce_scatter(
-        self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, reducer: Build | str, **how: Any
+        self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, reducer: Build | str
     ) -> Name:
-        attrs = f"{_collective(groups, **how)}, scatter_dimension = {dim} : i64, use_global_device_ids"
+        attrs = f"{_collective(groups)}, scatter_dimension = {dim} : i64, use_global_device_ids"
         return self.op("reduce_scatter", (x,), (aval,), (out,), attrs, (self._reducer(reducer, (aval,)),))[0]
 
     def all_to_all(self, x: Name, aval: ShapedArray, out: ShapedArray, split_dim: int, concat_dim: int,
-                   split_count: int, groups: Any, **how: Any) -> Name:  # fmt: skip
+                   split_count: int, groups: Any) -> Name:  # fmt: skip
         attrs = (
-            f"concat_dimension = {concat_dim} : i64, {_collective(groups, **how)}, "
+            f"concat_dimension = {concat_dim} : i64, {_collective(groups)}, "
             f"split_count = {split_count} : i64, split_dimension = {split_dim} : i64"
         )
         return self.op("all_to_all", (x,), (aval,), (out,), attrs)[0]
@@ -48,16 +48,16 @@ class Collective(Reduction):
         call = f"stablehlo.custom_call @ragged_all_to_all({', '.join(operands)}) {spell.dictionary(attrs)}"
         return self.results(call, ins, outs)
 
-    def collective_permute(self, x: Name, aval: ShapedArray, pairs: Pairs, channel: int = 1) -> Name:
-        return self.op("collective_permute", (x,), (aval,), (aval,), _from_to(pairs, channel))[0]
+    def collective_permute(self, x: Name, aval: ShapedArray, pairs: Pairs) -> Name:
+        return self.op("collective_permute", (x,), (aval,), (aval,), _from_to(pairs))[0]
 
-    def send(self, x: Name, token: Name, aval: ShapedArray, pairs: Pairs, channel: int = 1) -> Name:
+    def send(self, x: Name, token: Name, aval: ShapedArray, pairs: Pairs) -> Name:
         """Sends a value to the other members of its pairs; a token."""
-        return self.op("send", (x, token), (aval, token_type), (token_type,), _from_to(pairs, channel))[0]
+        return self.op("send", (x, token), (aval, token_type), (token_type,), _from_to(pairs))[0]
 
-    def recv(self, token: Name, out: ShapedArray, pairs: Pairs, channel: int = 1) -> list[Name]:
+    def recv(self, token: Name, out: ShapedArray, pairs: Pairs) -> list[Name]:
         """What is sent to this member, and a token."""
-        return self.op("recv", (token,), (token_type,), (out, token_type), _from_to(pairs, channel))
+        return self.op("recv", (token,), (token_type,), (out, token_type), _from_to(pairs))
 
     def partition_id(self) -> Name:
         return self.assign("stablehlo.partition_id : tensor<ui32>")
@@ -99,13 +99,12 @@ class Collective(Reduction):
         return results
 
 
-def _channel(channel: int) -> str:
-    return f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>"
+_CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
 
-def _from_to(pairs: Pairs, channel: int) -> str:
-    return f"{_channel(channel)}, source_target_pairs = {int_pairs(pairs)}"
+def _from_to(pairs: Pairs) -> str:
+    return f"{_CHANNEL}, source_target_pairs = {int_pairs(pairs)}"
 
 
-def _collective(groups: Any, channel: int = 1) -> str:
-    return f"{_channel(channel)}, replica_groups = {spell.int_matrix(groups)}"
+def _collective(groups: Any) -> str:
+    return f"{_CHANNEL}, replica_groups = {spell.int_matrix(groups)}"

@@ -80,8 +80,8 @@ class Linalg(Control):
         """`kind` is FFT, IFFT, RFFT or IRFFT."""
         return self.map_to("fft", x, aval, out, f", type = {kind}, length = {int_list(tuple(lengths))}")
 
-    def cholesky(self, x: Name, aval: ShapedArray, lower: bool = True) -> Name:
-        return self.unary("cholesky", x, aval, f", lower = {attribute(lower)}")
+    def cholesky(self, x: Name, aval: ShapedArray) -> Name:
+        return self.unary("cholesky", x, aval, ", lower = true")
 
     def triangular_solve(self, a: Name, b: Name, a_aval: ShapedArray, b_aval: ShapedArray, *, left_side: bool,
                          lower: bool, transpose: str = "NO_TRANSPOSE",
