@@ -247,23 +247,23 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
         subtrees = treedef.flatten_up_to(full_tree)
     except ValueError as error:
         _raise_explained("broadcast_prefix prefix_tree", prefix_tree, (full_tree,), is_leaf, error)
-    spread = []
+    broadcast = []
     for leaf, subtree in zip(leaves, subtrees, strict=True):
-        spread += [leaf] * flatten(subtree)[1].num_leaves
-    return spread
+        broadcast += [leaf] * flatten(subtree)[1].num_leaves
+    return broadcast
 
 
 def broadcast_leaves(leaves: Sequence[Any], prefix: PyTreeDef, full: PyTreeDef) -> list[Any]:
     """As `broadcast_prefix`, on structures; no code of the user's node types runs."""
     if prefix == full:
         return list(leaves)
-    spread: list[Any] = []
+    broadcast: list[Any] = []
     source = iter(leaves)
 
     def walk(prefix, full):
         node = prefix.node_data()
         if node is None:
-            spread.extend([next(source)] * full.num_leaves)
+            broadcast.extend([next(source)] * full.num_leaves)
             return
         ours, theirs = prefix.children(), full.children()
         if node != full.node_data() or len(ours) != len(theirs):
@@ -272,7 +272,7 @@ def broadcast_leaves(leaves: Sequence[Any], prefix: PyTreeDef, full: PyTreeDef) 
             walk(child, counterpart)
 
     walk(prefix, full)
-    return spread
+    return broadcast
 
 
 def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
@@ -282,10 +282,10 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
         return broadcast_leaves(axes, axes_treedef, treedef)
     except ValueError:
         full = treedef.unflatten([_PLACEHOLDER] * treedef.num_leaves)
-        found = [str(make(name)) for make in prefix_errors(axis_tree, full, _is_none)]
+        reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, full, _is_none)]
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value, "
-            f"got specification {axis_tree} for value tree {treedef}.\n" + "\n".join(found)
+            f"got specification {axis_tree} for value tree {treedef}.\n" + "\n".join(reasons)
         ) from None
 
 
@@ -368,8 +368,8 @@ def _count_mismatch(path: KeyPath, node: Any, keys: tuple, other_keys: tuple) ->
 
 def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> Iterator[tuple[KeyPath, str, str, str]]:
     """For each place where two trees differ: the key path, what either has there, and the reason."""
-    for found in mismatches(tree1, tree2, is_leaf):
-        yield found.path, found.one, found.two, found.reason
+    for mismatch in mismatches(tree1, tree2, is_leaf):
+        yield mismatch.path, mismatch.one, mismatch.two, mismatch.reason
 
 
 def equality_errors_pytreedef(tree1: PyTreeDef, tree2: PyTreeDef) -> Iterator[tuple[KeyPath, str, str, str]]:
@@ -379,8 +379,8 @@ def equality_errors_pytreedef(tree1: PyTreeDef, tree2: PyTreeDef) -> Iterator[tu
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Callable[[str], ValueError]]:
     """For each place where a tree is no prefix of another, a function from the tree's name to the error."""
-    found = mismatches(prefix_tree, full_tree, is_leaf, prefix=True)
-    return [functools.partial(_prefix_error, mismatch) for mismatch in found]
+    different = mismatches(prefix_tree, full_tree, is_leaf, prefix=True)
+    return [functools.partial(_prefix_error, mismatch) for mismatch in different]
 
 
 def _prefix_error(mismatch: Mismatch, name: str) -> ValueError:
@@ -513,16 +513,16 @@ def _dataclass_fields(
 
 
 def _check_dataclass_fields(nodetype: type, named: set[str], drop_fields: Sequence[str]) -> None:
-    wanted = {field.name for field in dataclasses.fields(nodetype) if field.init} - set(drop_fields)
-    if named == wanted:
+    required = {field.name for field in dataclasses.fields(nodetype) if field.init} - set(drop_fields)
+    if named == required:
         return
     text = (
         f"register_dataclass: data_fields and meta_fields of {nodetype} must include all dataclass fields "
         "with ``init=True`` and only them."
     )
-    if missing := wanted - named:
+    if missing := required - named:
         text += f" Missing fields: {missing}. Add them to drop_fields to suppress this error."
-    if unexpected := named - wanted:
+    if unexpected := named - required:
         text += f" Unexpected fields: {unexpected}."
     raise ValueError(text)
 
@@ -533,14 +533,6 @@ def static(**kwargs: Any) -> Any:
 
 
 # Node types that are always registered; a bare registry takes these two for leaves.
-
-
-def _flatten_ordered_dict(node):
-    return list(node.values()), tuple(node)
-
-
-def _flatten_ordered_dict_with_keys(node):
-    return [(DictKey(key), child) for key, child in node.items()], tuple(node)
 
 
 def _flatten_defaultdict(node):
@@ -560,9 +552,9 @@ def _unflatten_defaultdict(metadata, children):
 
 register_pytree_node(
     OrderedDict,
-    _flatten_ordered_dict,
+    lambda node: (list(node.values()), tuple(node)),
     lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
-    _flatten_ordered_dict_with_keys,
+    lambda node: ([(DictKey(key), child) for key, child in node.items()], tuple(node)),
 )
 register_pytree_node(defaultdict, _flatten_defaultdict, _unflatten_defaultdict, _flatten_defaultdict_with_keys)
 

@@ -12,7 +12,10 @@ def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any
 
 
 class ByKey:
-    """Values that are equal if their types and keys are; the constructor sets the key, by `identify`."""
+    """Values that are equal if their types and keys are; the constructor sets the key, by `identify`.
+
+    Those that can be pickled say how they are made again: a hash is good in one process only.
+    """
 
     __slots__ = ("_key", "_hash")
 

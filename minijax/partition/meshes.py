@@ -105,9 +105,7 @@ class PartitionSpec(ByKey, Immutable):
 
     def __add__(self, other):
         if isinstance(other, PartitionSpec):
-            return PartitionSpec(
-                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced
-            )
+            return self.update((*self, *other), self.unreduced | other.unreduced, self.reduced | other.reduced)
         if isinstance(other, tuple):
             return self.update(partitions=(*self, *other))
         raise NotImplementedError(f"PartitionSpec + {type(other).__name__}: only specs and tuples can be added")

@@ -331,6 +331,9 @@ class GSPMDSharding(ByKey, Sharding):
             place = (0,) * ndim if grid is None else np.argwhere(grid == k)[0][:ndim].tolist()
             yield device, tuple(zip(place, counts, strict=True))
 
+    def __reduce__(self):
+        return GSPMDSharding, self._key
+
     def __repr__(self):
         return f"GSPMDSharding({self.tiles}{self._memory_text})"
 

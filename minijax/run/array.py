@@ -160,6 +160,14 @@ class Format:
 _DLPACK_CPU = 1
 
 
+def _conversion(convert: Callable) -> Callable:
+    def method(self):
+        return convert(self._scalar())
+
+    method.__name__ = f"__{convert.__name__}__"
+    return method
+
+
 class ArrayImpl(Array):
     """The one concrete kind of `Array`."""
 
@@ -351,25 +359,12 @@ class ArrayImpl(Array):
             raise TypeError(f"{errors.SCALARS_ONLY}{self.ndim}")
         return self._value.item()
 
-    def __int__(self):
-        return int(self._scalar())
-
-    def __float__(self):
-        return float(self._scalar())
-
-    def __complex__(self):
-        return complex(self._scalar())
+    __int__, __float__, __complex__, __oct__, __hex__ = map(_conversion, (int, float, complex, oct, hex))
 
     def __index__(self):
         if self._sig.shape or self._sig.dtype.kind not in "iu" and "int" not in self._sig.dtype.name:
             raise TypeError(errors.NO_INDEX)
         return int(self._scalar())
-
-    def __oct__(self):
-        return oct(self._scalar())
-
-    def __hex__(self):
-        return hex(self._scalar())
 
     def __format__(self, format_spec):
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)

@@ -155,20 +155,13 @@ def _load(source: _Source) -> "Loaded":
 
 
 def compile_text(
-    text: str,
-    *,
-    name: str = "",
-    device: Any = None,
-    devices: Sequence[Any] | None = None,
-    options: dict[str, Any] | None = None,
+    text: str, *, name: str = "", devices: Sequence[Any] | None = None, options: dict[str, Any] | None = None
 ) -> "Loaded":
     """Compiles a module, or finds the executable of an equal one.
 
     Raises JaxRuntimeError if XLA rejects the program or an option.
     """
-    if devices is None:
-        devices = (client.default_device() if device is None else device,)
-    devices = tuple(devices)
+    devices = (client.default_device(),) if devices is None else tuple(devices)
     source = _Source(text, devices, options, name)
     return _loaded.once(source, lambda: _load(source))
 

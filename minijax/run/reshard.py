@@ -72,7 +72,7 @@ def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list]
 
     e.main([aval], outs, body)
     alone = client.single_device_sharding(device)
-    loaded = compile_text(e.text("jit__cut", {}), name="jit__cut", device=device)
+    loaded = compile_text(e.text("jit__cut", {}), name="jit__cut", devices=[device])
     return launcher(loaded, [signature(out, alone, True) for out in outs])
 
 

@@ -59,7 +59,7 @@ def test_options_and_devices_take_part_in_the_key():
     assert compiled(text, options={"xla_llvm_disable_expensive_passes": True})[1] == 1
     assert compiled(text, options={"xla_llvm_disable_expensive_passes": True})[1] == 0
     if client.device_count() > 1:
-        program, compiles = compiled(text, device=client.devices()[1])
+        program, compiles = compiled(text, devices=client.devices()[1:2])
         assert compiles == 1 and program.devices == (client.devices()[1],)
 
 

@@ -55,12 +55,7 @@ class Shape(Writer):
         """Axis i of `x` becomes axis `dims[i]` of the result."""
         if suffix := suffix_of(aval):
             dims = (*dims, *range(out.ndim, out.ndim + len(suffix)))
-        n = self._n = self._n + 1
-        self.lines.append(
-            f"{self._in}%{n} = stablehlo.broadcast_in_dim {x}, dims = {int_list(tuple(dims))} : "
-            f"({aval._hlo or type_of(aval)}) -> {out._hlo or type_of(out)}"
-        )
-        return f"%{n}"
+        return self.map_to("broadcast_in_dim", x, aval, out, f", dims = {int_list(tuple(dims))}")
 
     def broadcast_to(self, x: Name, aval: ShapedArray, shape: tuple[int, ...]) -> Name:
         """As NumPy broadcasts: the axes of `x` are the last ones, those of size 1 grow."""
