@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
-from minijax.base.thread import entering_manual
+from minijax.base.thread import entering_manual, thread
 from minijax.higher.shard_map import inside, local_aval, shard_map_p, varying_names
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
@@ -140,7 +140,7 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
         )
     if axis_names and set(axis_names) != set(chosen.axis_names):
         raise NotImplementedError("shard_map: maps over some of the mesh axes only are not there yet")
-    outer = meshes.manual_mesh()
+    outer = thread.mesh
     if outer is not None:
         manual = outer.abstract_mesh.update_axis_types(dict.fromkeys(outer.axis_names, AxisType.Manual))
         raise ValueError(f"The context mesh {manual} should match the mesh passed to shard_map {chosen}")

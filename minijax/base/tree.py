@@ -5,7 +5,6 @@ import functools
 import operator
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from types import NoneType
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from minijax.base.native import (
@@ -346,7 +345,7 @@ def _level(tree: Any, is_leaf: IsLeaf | None) -> tuple[Iterable[Any], Any] | Non
         return None
     level = registry.flatten_one_level_with_keys(tree)
     # The metadata of a namedtuple is its type; jaxlib's keys for it all bear the first field's name.
-    if level is not None and level[1] is type(tree) and type(tree) not in node_types:
+    if level is not None and level[1] is type(tree) and type(tree) not in _registered_types:
         return [(GetAttrKey(name), child) for name, child in zip(tree._fields, tree, strict=True)], level[1]
     return level
 
@@ -402,22 +401,7 @@ def _raise_explained(name: str, tree: Any, fulls: Iterable[Any], is_leaf: IsLeaf
 # Registration of node types.
 
 
-class NodeType(NamedTuple):
-    """How values of a type are taken apart and put together."""
-
-    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
-    from_iter: Callable[[Any, Iterable[Any]], Any]
-
-
-node_types: dict[type, NodeType] = {
-    tuple: NodeType(lambda node: (node, None), lambda _, children: tuple(children)),
-    list: NodeType(lambda node: (node, None), lambda _, children: list(children)),
-    dict: NodeType(
-        lambda node: (tuple(node[key] for key in sorted(node)), tuple(sorted(node))),
-        lambda keys, children: dict(zip(keys, children, strict=True)),
-    ),
-    NoneType: NodeType(lambda _: ((), None), lambda _, __: None),
-}
+_registered_types: set[type] = set()
 
 
 def register_pytree_node(
@@ -428,7 +412,7 @@ def register_pytree_node(
 ) -> None:
     """Makes a type a node: flatten to (children, metadata), unflatten from (metadata, children)."""
     registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
-    node_types[nodetype] = NodeType(flatten_func, unflatten_func)
+    _registered_types.add(nodetype)
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
@@ -481,14 +465,7 @@ def register_dataclass(
     if dataclasses.is_dataclass(nodetype):
         _check_dataclass_fields(nodetype, {*data, *meta}, drop_fields)
     registry.register_dataclass_node(nodetype, data, meta)
-
-    def to_iter(node):
-        return tuple(getattr(node, name) for name in data), tuple(getattr(node, name) for name in meta)
-
-    def from_iter(metadata, children):
-        return nodetype(**dict(zip((*data, *meta), (*children, *metadata), strict=True)))
-
-    node_types[nodetype] = NodeType(to_iter, from_iter)
+    _registered_types.add(nodetype)
     return nodetype
 
 

@@ -42,7 +42,7 @@ class _Operands(dict):
 
 
 _OPERANDS = _Operands({ArrayImpl: _unchanged, np.ndarray: _of_numpy})
-_OPERANDS |= dict.fromkeys((bool, int, float, complex), transfer.scalar_operand)
+_OPERANDS |= dict.fromkeys(dtypes.PYTHON_SCALARS, transfer.scalar_operand)
 # The types of leaves that stand in place of arrays everywhere; all others may be trees.
 _LEAVES = dict(_OPERANDS)
 _LEAVES |= {kind: transfer.scalar_operand for kind in np.sctypeDict.values() if issubclass(kind, np.number)}

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import config
-from minijax.base.thread import thread
 from minijax.base.util import ByKey, Immutable
 
 
@@ -257,11 +256,6 @@ class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
 def context_mesh() -> "Mesh | None":
     """The mesh that `set_mesh` made this thread's, or None."""
     return _context_mesh.value
-
-
-def manual_mesh() -> "Mesh | None":
-    """The mesh of the `shard_map` whose function is being traced, or None."""
-    return thread.mesh
 
 
 def empty_mesh() -> "Mesh":

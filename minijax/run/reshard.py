@@ -10,10 +10,9 @@ from minijax.hlo.emitter import Emitter
 from minijax.hlo.module import lower_jaxpr
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
-from minijax.partition.shardings import Sharding
 from minijax.run import client
 from minijax.run.array import Signature, copied_raw, place_of, signature
-from minijax.run.compile import Loaded, compile_text
+from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
 
@@ -78,17 +77,13 @@ def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list]
 
 @cache(maxsize=1024)
 def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
-    launch = launcher(_identity(old.aval, old.sharding, new.sharding), [new])
-    return lambda raw: launch([raw])[0]
-
-
-def _identity(aval: Any, before: Sharding, after: Sharding) -> Loaded:
-    v, devices = Var(aval), after._device_assignment
+    v, devices = Var(old.aval), new.sharding._device_assignment
     module = lower_jaxpr(
         ClosedJaxpr(Jaxpr([], [v], [v], [])),
         name="jit__identity",
-        in_shardings=[before],
-        out_shardings=[after],
+        in_shardings=[old.sharding],
+        out_shardings=[new.sharding],
         num_partitions=len(devices),
     )
-    return compile_text(module.text, name=module.name, devices=devices)
+    launch = launcher(compile_text(module.text, name=module.name, devices=devices), [new])
+    return lambda raw: launch([raw])[0]

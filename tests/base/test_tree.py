@@ -589,15 +589,6 @@ def test_transposing_an_empty_outer_tree_gives_empty_trees():
     assert ours.tree_transpose(*treedefs, []) == ([], [])
 
 
-def test_the_table_of_node_types_takes_values_apart_and_puts_them_together():
-    for value in ((1, 2), [1, 2], {"b": 1, "a": 2}, None, Layer(1, 2, "c"), Keyed(1, 2), Chosen(1, 2, 3)):
-        entry = room.node_types[type(value)]
-        children, metadata = entry.to_iter(value)
-        assert list(children) == list(ours.flatten_one_level(value)[0])
-        rebuilt = entry.from_iter(metadata, children)
-        assert rebuilt == value or repr(rebuilt) == repr(value)
-
-
 def test_a_partial_calls_its_function_and_keeps_inner_partials_whole():
     inner = functools.partial(operator.sub, 10)
     outer = ours.Partial(inner, 3)
