@@ -376,14 +376,6 @@ def _key_of_complex(value):
     return complex, _pack_double(value.real), _pack_double(value.imag)
 
 
-def _key_of_slice(value):
-    return slice, key(value.start), key(value.stop), key(value.step)
-
-
-def _key_of_dict(value):
-    return dict, tuple([(key(name), key(item)) for name, item in value.items()])
-
-
 def _key_of_tuple(value):
     for item in value:
         if type(item) not in _PLAIN:
@@ -397,8 +389,8 @@ _key_makers: dict[type, Callable[[Any], Hashable]] = {
     complex: _key_of_complex,
     tuple: _key_of_tuple,
     list: lambda value: (list, *map(key, value)),
-    dict: _key_of_dict,
-    slice: _key_of_slice,
+    dict: lambda value: (dict, tuple([(key(name), key(item)) for name, item in value.items()])),
+    slice: lambda value: (slice, key(value.start), key(value.stop), key(value.step)),
     set: lambda value: (set, frozenset(map(key, value))),
     frozenset: lambda value: (frozenset, frozenset(map(key, value))),
 }

@@ -10,19 +10,11 @@ def canonical_dim(size: Any) -> int:
     try:
         return operator.index(size)
     except TypeError:
-        raise TypeError(
-            "Shapes must be 1D sequences of concrete values of integer type, got a dimension of size "
-            f"{size!r}.{_hint(size)}"
-        ) from None
-
-
-def _hint(size) -> str:
-    if hasattr(size, "_origin_msg"):
-        return (
-            "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
-            f"{size._origin_msg()}"
-        )
-    return ""
+        text = f"Shapes must be 1D sequences of concrete values of integer type, got a dimension of size {size!r}."
+        if hasattr(size, "_origin_msg"):
+            text += "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
+            text += size._origin_msg()
+        raise TypeError(text) from None
 
 
 def canonical_shape(shape: Sequence) -> tuple[int, ...]:

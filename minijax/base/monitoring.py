@@ -103,20 +103,12 @@ _tracing = logging.getLogger("jax._src.interpreters.partial_eval")
 
 def log_program(name: str, avals: Any, mapping: Any) -> None:
     """Says that a program is being compiled."""
-    level = logging.WARNING if config.log_compiles.value else logging.DEBUG
-    if _programs.isEnabledFor(level):
-        _programs.log(
-            level,
-            "Compiling %s with global shapes and types (%s). Argument mapping: (%s).",
-            name,
-            _listed(avals),
-            _listed(mapping),
-        )
+    text = "Compiling %s with global shapes and types %s. Argument mapping: %s."
+    _programs.log(_level(), text, name, tuple(avals), tuple(mapping))
 
 
-def _listed(items: Any) -> str:
-    words = list(map(repr, items))
-    return words[0] + "," if len(words) == 1 else ", ".join(words)
+def _level() -> int:
+    return logging.WARNING if config.log_compiles.value else logging.DEBUG
 
 
 def log_cache_miss(message: str) -> None:
@@ -146,9 +138,7 @@ class timed:
             record_event_duration_secs(event, ended - self._started, fun_name=self._name)
         if _spans:
             record_event_time_span(event, self._started, ended, fun_name=self._name)
-        level = logging.WARNING if config.log_compiles.value else logging.DEBUG
-        if _dispatch.isEnabledFor(level):
-            _dispatch.log(level, text, self._name, ended - self._started)
+        _dispatch.log(_level(), text, self._name, ended - self._started)
 
 
 TRACING = "/jax/core/compile/jaxpr_trace_duration", "Finished tracing %s for jit in %.9f sec"

@@ -367,15 +367,13 @@ class Mesh(_AxesOfMesh):
         with _meshes_lock:
             mesh = _meshes.get(key)
             if mesh is None:
-                mesh = _meshes[key] = object.__new__(cls)
-                mesh._set(devices.astype(object), axis_names, axis_types, hash(key))
+                mesh = object.__new__(cls)
+                mesh.devices = devices.astype(object)
+                mesh.devices.flags.writeable = False
+                mesh.axis_names, mesh.axis_types, mesh._hash = axis_names, axis_types, hash(key)
+                mesh._flat_devices_tuple = () if mesh.empty else tuple(mesh.devices.flat)
+                _meshes[key] = mesh
             return mesh
-
-    def _set(self, devices, axis_names, axis_types, hash_):
-        self.devices = devices.copy()
-        self.devices.flags.writeable = False
-        self.axis_names, self.axis_types, self._hash = axis_names, axis_types, hash_
-        self._flat_devices_tuple = () if self.empty else tuple(self.devices.flat)
 
     def __reduce__(self):
         return Mesh, (self.devices, self.axis_names, self.axis_types)

@@ -171,14 +171,6 @@ def is_compiled(text: str, devices: tuple) -> bool:
     return _Source(text, devices) in _loaded
 
 
-def load_serialized(data: bytes, devices: Sequence[Any], name: str = "", text: str = "") -> "Loaded":
-    """The program that `Loaded.serialize` wrote; `text`, if known, tells which libraries it calls."""
-    ensure_custom_calls(text)
-    devices = tuple(devices)
-    executable = devices[0].client.deserialize_executable(data, client.device_list(devices), make_options(devices))
-    return Loaded(executable, devices, name)
-
-
 class Loaded:
     """A program that XLA has compiled and loaded, the devices that it runs on, and its name."""
 
@@ -207,10 +199,6 @@ class Loaded:
     def memory_analysis(self) -> Any:
         """The sizes of arguments, outputs, temporaries and code."""
         return self.executable.get_compiled_memory_stats()
-
-    def serialize(self) -> bytes:
-        """The executable as bytes, for `load_serialized`."""
-        return self.devices[0].client.serialize_executable(self.executable)
 
 
 def _short_type(kind: Any) -> str:

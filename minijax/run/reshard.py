@@ -19,7 +19,11 @@ from minijax.run.launch import launcher
 def moved(raw: Any, old: Signature, new: Signature) -> Any:
     """A raw array of the same value, laid out as `new` says; None where only the host can do it."""
     devices, targets = old.sharding._device_assignment, new.sharding._device_assignment
-    if devices[0].client is not targets[0].client or not new.sharding.is_fully_addressable:
+    if devices[0].client is not targets[0].client:
+        return None
+    if old.device is not None and new.device is not None:
+        return relocated(raw, new)
+    if not new.sharding.is_fully_addressable:
         return None
     if old.sharding._in_default_memory and new.sharding._in_default_memory:
         if old.device is not None:

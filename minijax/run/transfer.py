@@ -146,12 +146,8 @@ def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
         same = old is new or old.device is None
         return raw if same else raw._rewrap_with_aval_and_sharding(new, new.native)
     guards.check("device-to-device", new.aval, new.sharding)
-    if old.device is None or new.device is None:
-        moved = reshard.moved(raw, old, new)
-        return put_host(ArrayImpl(raw, old)._value, new) if moved is None else moved
-    if old.device.client is not new.device.client:
-        return put_host(ArrayImpl(raw, old)._value, new)
-    return reshard.relocated(raw, new)
+    moved = reshard.moved(raw, old, new)
+    return put_host(ArrayImpl(raw, old)._value, new) if moved is None else moved
 
 
 # ---- scalars as operands ----------------------------------------------------------------------------
@@ -199,18 +195,9 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
-# Type codes of dlpack that NumPy does not read.
-_ML_CODES = {
-    4: "bfloat16",
-    7: "float8_e3m4",
-    8: "float8_e4m3",
-    9: "float8_e4m3b11fnuz",
-    10: "float8_e4m3fn",
-    11: "float8_e4m3fnuz",
-    12: "float8_e5m2",
-    13: "float8_e5m2fnuz",
-    14: "float8_e8m0fnu",
-}
+# Type codes of dlpack that NumPy does not read: 4 is bfloat16, and those of 8-bit floats begin at 7.
+_ML_FLOATS = "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu".split()
+_ML_CODES = {4: "bfloat16", **{code: f"float8_{name}" for code, name in enumerate(_ML_FLOATS, 7)}}
 _CPU_DEVICE = 1
 _ALIGNMENT = 64
 

@@ -68,15 +68,13 @@ def named(run: Callable, name: str) -> Callable:
         try:
             return run(*args)
         except InvalidResult as error:
-            raise FloatingPointError(_message(name, error.kind)) from None
+            if name == "shard_map":
+                text = f"Invalid value ({error.kind}) encountered in sharded computation."
+            else:
+                text = f"invalid value ({error.kind}) encountered in {name}"
+            raise FloatingPointError(text) from None
 
     return call
-
-
-def _message(name: str, kind: str) -> str:
-    if name == "shard_map":
-        return f"Invalid value ({kind}) encountered in sharded computation."
-    return f"invalid value ({kind}) encountered in {name}"
 
 
 def explained(run: Callable, again: Callable) -> Callable:

@@ -180,8 +180,6 @@ def test_views_of_a_program():
     assert program.as_text().startswith("HloModule jit_viewed")
     assert program.cost_analysis()["flops"] == 4
     assert program.memory_analysis().argument_size_in_bytes == 16
-    loaded = compile.load_serialized(program.serialize(), program.devices)
-    assert run(loaded, np.ones(4, np.float32)).tolist() == [2] * 4
 
 
 def test_lapack_is_registered_when_a_program_names_it():
