@@ -62,7 +62,7 @@ class BoundedDict:
             return self._items.pop(name, default)
 
     def names(self) -> list[Hashable]:
-        """What has a value, the oldest first."""
+        """The names that have a value, the oldest first."""
         with self.lock:
             return list(self._items)
 
@@ -247,7 +247,7 @@ class _Pending:
         self._running: dict[Hashable, _Running] = {}
 
     def once(self, name: Hashable, find: Callable[[], Any], compute: Callable[[], Any], options: Any = None) -> Any:
-        """What `find` finds, or what `compute` gives and stores, under the options of the key if it has any."""
+        """The result of `find`, or if that is `_MISS` of `compute`, which stores it; under `options` if given."""
         if options is not None:
             compute = functools.partial(config.run_as_of, options, compute)
         mine = _Running()
@@ -276,7 +276,7 @@ class _Pending:
                 self._running.pop(name, None)
 
     def _again(self, other, compute):
-        """Computes what is being computed already, by this thread or by one that waits for it."""
+        """Calls `compute` although `other` computes the same: it is of this thread, or of one that waits for it."""
         other.depth += 1
         try:
             if other.depth > _MAX_DEPTH:

@@ -12,7 +12,7 @@ from minijax.base import config, errors
 
 
 class SupportsDType(Protocol):
-    """What has a dtype."""
+    """An object with a dtype."""
 
     @property
     def dtype(self) -> np.dtype: ...
@@ -287,7 +287,7 @@ def default_float_dtype() -> DType:
 
 
 def dtype_from_user(dtype: Any) -> Any:
-    """The dtype behind what a user may write for one: a dtype, a type, a name, or an object with `.dtype`."""
+    """The dtype that an argument names: a dtype, a type, a name, or an object with `.dtype`."""
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
         return dtype
     if hasattr(dtype, "shape") and not isinstance(dtype, type):
@@ -325,10 +325,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
 
 
 def requested_dtype(dtype: Any, fun_name: str, default: Any = None) -> Any:
-    """What `check_and_canonicalize_user_dtype` makes of an argument `dtype`, or of `default` if it is None.
-
-    None if both are.
-    """
+    """The dtype of arrays for an argument `dtype`, or for `default` if that is None; None if both are."""
     dtype = default if dtype is None else dtype
     return None if dtype is None else check_and_canonicalize_user_dtype(dtype, fun_name)
 

@@ -127,7 +127,7 @@ _local = _Local()
 
 @contextmanager
 def warnings_raised() -> Iterator[None]:
-    """Makes `warn` raise in this thread for a while, for who may do the same again aloud."""
+    """Context manager under which `warn` raises, for callers who may run the same again and let it warn."""
     saved, _local.raises = _local.raises, True
     try:
         yield

@@ -187,7 +187,7 @@ def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
 
 
 def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
-    """Remembers `call(fun, *args)` by what `fun` wraps; auxiliary results are handed out again.
+    """Caches `call(fun, *args)` by the function and transformations of `fun`, with its auxiliary results.
 
     Its `cache_clear()` forgets all, its `evict_function(f)` the results of functions around `f`.
     """

@@ -303,7 +303,7 @@ _PLACEHOLDER = _Placeholder()
 
 
 class Mismatch(NamedTuple):
-    """The place where two trees part, what each has there, and in which way that differs."""
+    """The key path at which two trees differ, the kind of difference, a text of each side, and a reason."""
 
     path: KeyPath
     kind: str
@@ -366,7 +366,7 @@ def _count_mismatch(path: KeyPath, node: Any, keys: tuple, other_keys: tuple) ->
 
 
 def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> Iterator[tuple[KeyPath, str, str, str]]:
-    """For each place where two trees differ: the key path, what either has there, and the reason."""
+    """For each place where two trees differ: the key path, a text of each side, and the reason."""
     for mismatch in mismatches(tree1, tree2, is_leaf):
         yield mismatch.path, mismatch.one, mismatch.two, mismatch.reason
 

@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any
 
 from minijax.hlo.shardy import Meshes
-from minijax.hlo.spell import physical
 from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
 from minijax.hlo.verbs.linalg import Linalg
@@ -35,8 +34,6 @@ class Emitter(Index, Linalg, Collective):
         self.manual: Any = None  # inside `manual_computation`: its mesh, and the axes that are manual so far
         self._called: dict[Any, tuple[str, int]] = {}  # (jaxpr, name) -> symbol, height of calls below
         self._depth = self._height = 0
-
-    physical = staticmethod(physical)
 
     # ---- nested jaxprs ----------------------------------------------------------------------------
 
@@ -166,7 +163,7 @@ _COMPUTE_TYPES = {"device_host": "host", "tpu_sparsecore": "sparse"}
 
 
 def frontend_attributes(context: EqnContext) -> dict[str, str]:
-    """What the surroundings of an equation tell XLA: its metadata and where it is to be computed."""
+    """The frontend attributes of an equation's operations: XLA metadata, and where they are computed."""
     attrs = {name: str(value) for name, value in dict(context.xla_metadata or ()).items()}
     if context.compute_type in _COMPUTE_TYPES:
         attrs["_xla_compute_type"] = _COMPUTE_TYPES[context.compute_type]

@@ -13,7 +13,7 @@ from minijax.ir.types import Aval, token_type
 
 
 class Module(NamedTuple):
-    """The text of a program and what its executable needs to know besides."""
+    """The text of a program, and the callbacks, effects and donations of its executable."""
 
     name: str
     text: str
@@ -100,7 +100,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
 def donations(
     donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence, out_shardings: Sequence, whole: bool
 ) -> tuple[dict[int, int], tuple[int, ...]]:
-    """Which donated argument gives its buffer to which result, and which ones to whatever XLA likes.
+    """The donated arguments that alias a result, with the result, and those whose buffer XLA may give to any.
 
     What counts is each device's part. A result that XLA lays out may take any buffer, others one of their
     size. `whole`: there is one device.

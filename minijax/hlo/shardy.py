@@ -30,7 +30,7 @@ class Meshes:
         return symbol
 
     def sharding_text(self, sharding: Any, aval: Aval) -> str:
-        """`@mesh, [{"x"}, {}]`: how a value of this type lies; replicated for what is on no mesh."""
+        """`@mesh, [{"x"}, {}]`: the sharding of a value of this type; replicated if it is over no mesh."""
         ndim, closed = aval.ndim, [()] * len(suffix_of(aval))
         if isinstance(sharding, NamedSharding):
             entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)]

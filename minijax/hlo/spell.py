@@ -107,7 +107,7 @@ _scalars = BoundedDict(1 << 14)
 
 
 def constant(value: Any, aval: ShapedArray) -> tuple[str, str]:
-    """What a constant is called in MLIR's manner (`c`, `cst`), and its text with the type."""
+    """The stem of a constant's name as MLIR prints it (`c`, `cst`), and its text with the type."""
     cls = type(value)
     if cls is int or cls is bool or (cls is float and value):
         key = (value, aval)
@@ -255,7 +255,7 @@ def with_attribute(line: str, text: str) -> str:
 
 
 def accuracy_attribute(mode: str, **tolerance: float) -> str:
-    """How exact an operation is to be, as what stands after its operand; tolerances of 0 are left out."""
+    """The attribute `result_accuracy`, which stands after the operand; tolerances of 0 are left out."""
     parts = [f"{name} = {v if name == 'ulps' else f'{float(v):.17e}'}" for name, v in tolerance.items() if v]
     parts.append(f"mode = #stablehlo.result_accuracy_mode<{mode}>")
     return f" {{result_accuracy = #stablehlo.result_accuracy<{', '.join(parts)}>}}"

@@ -15,7 +15,7 @@ Build = Callable[..., Names]  # names of block arguments -> names of the block's
 
 
 class Region(NamedTuple):
-    """A block of an operation: the types of its arguments and results, and what writes its body."""
+    """A block of an operation: the types of its arguments and results, and a function that writes its body."""
 
     args: Avals
     outs: Avals
@@ -37,7 +37,7 @@ class _Function:
 
 
 class Writer:
-    """What the verbs of an Emitter stand on."""
+    """The base of the verbs: names, functions, regions, and the general forms of operations."""
 
     def __init__(self, platform: str = "cpu", *, locate: Callable | None = None):
         self.platform = platform

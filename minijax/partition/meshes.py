@@ -203,7 +203,7 @@ _entered_meshes = config.make_user_context(())
 
 
 class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
-    """What concrete and abstract meshes share: named axes with sizes and types."""
+    """The base of concrete and abstract meshes: named axes with sizes and types."""
 
     axis_names: tuple
     axis_sizes: tuple[int, ...]

@@ -130,7 +130,7 @@ class Sharding:
         return {d: index for d, index in self.devices_indices_map(global_shape).items() if d in mine}
 
     def is_equivalent_to(self, other: "Sharding", ndim: int) -> bool:
-        """Whether arrays of rank `ndim` lie alike under both."""
+        """Whether both give each device the same part of arrays of rank `ndim`."""
         return self is other or (
             self.memory_kind == other.memory_kind and list(self._positions(ndim)) == list(other._positions(ndim))
         )
@@ -343,7 +343,7 @@ empty_abstract_mesh = AbstractMesh((), ())
 
 @cache.cache(maxsize=1024)
 def unsharded(ndim: int) -> NamedSharding:
-    """What the type of an array that no mesh is known for reports as its sharding."""
+    """The sharding that the type of an array reports if no mesh is known for it."""
     return NamedSharding(empty_abstract_mesh, PartitionSpec(*[None] * ndim))
 
 

@@ -20,7 +20,7 @@ collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launc
 
 
 class Signature:
-    """What a compiled program must know of an argument; equal ones are one object."""
+    """The type, sharding, commitment and layout of an array, as programs are keyed by; equal ones are one object."""
 
     # `shape`, `dtype` and `weak_type` are what jaxlib reads when it is handed a signature as an aval; those
     # of an extended dtype are the physical ones. `wrap` makes an array of a raw one and this signature.
@@ -427,8 +427,7 @@ class ArrayImpl(Array):
         return copied(self)
 
     def __deepcopy__(self, memo):
-        self._check_alive()
-        return copied(self)
+        return self.__copy__()
 
 
 class _Typed:

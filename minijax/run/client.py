@@ -283,7 +283,7 @@ def device_list(devices: tuple[Device, ...]) -> Any:
 
 
 def native_sharding(sharding: Sharding, ndim: int) -> Any:
-    """The one native sharding that arrays of rank `ndim` so laid out have."""
+    """jaxlib's object for a sharding of arrays of rank `ndim`; equal ones are one object."""
     native = _natives.get((sharding, ndim))
     if native is None:
         native = native_layout(sharding._device_assignment, hlo_sharding(sharding, ndim), sharding.memory_kind)

@@ -105,14 +105,14 @@ _LOCATION_ALIAS = re.compile(r"^#loc\w*\s*=.*$\n?", re.MULTILINE)
 
 
 def strip_locations(text: str) -> str:
-    """A program's text without the source positions, which say nothing about what it computes."""
+    """A program's text without source positions: equal for programs that compute the same."""
     if "loc(" in text:
         text = _STRINGS_AND_LOCATIONS.sub(lambda m: m.group(1) or "", _LOCATION_ALIAS.sub("", text))
     return text.strip()
 
 
 def digest(text: str) -> bytes:
-    """The hash of what a program computes."""
+    """The hash of a program's text without source positions."""
     return hashlib.sha256(strip_locations(text).encode()).digest()
 
 

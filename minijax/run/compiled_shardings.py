@@ -22,7 +22,7 @@ def chosen_shardings(loaded: Loaded, ins: int, outs: int) -> tuple[list, list]:
 
 
 def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
-    """The sharding over the axes of `mesh` that lies as `hlo` says; of axes of size 1 nothing is known."""
+    """The sharding over `mesh` that places parts as the HLO sharding does; axes of size 1 are not named."""
     if hlo.is_replicated() or not hlo.is_tiled():
         return NamedSharding(mesh, PartitionSpec(*[None] * ndim if mesh.explicit_axes else ()))
     dims = list(hlo.tile_assignment_dimensions())

@@ -37,7 +37,7 @@ _GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
 
 
 def discover() -> dict[str, tuple[int, Callable[[], Any]]]:
-    """The platforms whose plugins are installed: priority, and what makes a client."""
+    """For each platform whose plugin is installed: its priority, and a function that makes a client."""
     platforms: dict[str, tuple[int, Callable[[], Any]]] = {}
     cuda = find_cuda()
     if cuda is not None:

@@ -51,7 +51,7 @@ def _distributed(raw, old, new):
 
 @cache(maxsize=1024)
 def _distribution(old: Signature, new: Signature) -> tuple[Callable | None, list[int], list]:
-    """What cuts the array up, which piece goes to each device, and the devices."""
+    """A program that cuts the array into pieces (None: it stays whole), the piece of each device, the devices."""
     parts = new.sharding.devices_indices_map(new.shape)
     places = list(map(place_of, parts.values()))
     distinct = tuple(dict.fromkeys(places))

@@ -53,7 +53,7 @@ _of_numpy = Keyed(4096)
 
 
 def from_numpy(x: np.ndarray) -> ArrayImpl:
-    """As `to_device(x)`, for what is a NumPy array."""
+    """As `to_device(x)`, for a NumPy array."""
     key = config.state(), x.shape, x.dtype
     sig = _of_numpy.get(key)
     if sig is None:
@@ -156,7 +156,7 @@ _bits = struct.Struct("<d").pack
 
 
 def scalar_operand(x: Any) -> ArrayImpl:
-    """A Python or NumPy number as an uncommitted array, remembered; not for users, who could delete it."""
+    """A Python or NumPy number as an uncommitted array; cached, so not for users, who could delete it."""
     kind = type(x)
     if kind is float:
         key = _bits(x)

@@ -9,7 +9,7 @@ from minijax.base import config, dtypes
 
 
 class InvalidResult(FloatingPointError):
-    """A program gave a NaN or an infinity; who ran it says which operation did."""
+    """Raised for a program whose result has a NaN or an infinity; its caller finds the operation."""
 
     def __init__(self, name: str, kind: str):
         super().__init__(f"invalid value ({kind}) encountered in {name}")
@@ -23,12 +23,12 @@ def is_checking() -> bool:
 
 
 def is_on() -> bool:
-    """Whether programs run as they are would not do."""
+    """Whether launches of programs have to be wrapped by `watched`."""
     return is_checking() or config.state().no_execution
 
 
 def watched(run: Callable[[Sequence], Any], name: str) -> Callable[[Sequence], Any]:
-    """`run`, the launch of a program, as this thread's modes want it: refused, or its results checked."""
+    """`run`, the launch of a program, so wrapped that it is refused or its results checked, as the options say."""
     options = config.state()
     if options.no_execution:
 
@@ -60,7 +60,7 @@ def check_values(name: str, arrays: Sequence) -> None:
 
 
 def named(run: Callable, name: str) -> Callable:
-    """`run`, whose complaints of invalid results name the operation that it is."""
+    """`run`, so wrapped that the error for an invalid result names the operation `name`."""
     if not is_checking():
         return run
 

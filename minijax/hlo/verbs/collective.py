@@ -1,4 +1,4 @@
-"""Verbs of what several devices do together, and of how values lie on them."""
+"""Verbs of collectives, point-to-point communication, and shardings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -56,7 +56,7 @@ class Collective(Reduction):
         return self.op("send", (x, token), (aval, token_type), (token_type,), _from_to(pairs))[0]
 
     def recv(self, token: Name, out: ShapedArray, pairs: Pairs) -> list[Name]:
-        """What is sent to this member, and a token."""
+        """The value sent to this member, and a token."""
         return self.op("recv", (token,), (token_type,), (out, token_type), _from_to(pairs))
 
     def partition_id(self) -> Name:

@@ -11,7 +11,7 @@ from minijax.ir.types import Name, ShapedArray
 
 
 class Control(Writer):
-    """Loops, branches, functions that are written once, and calls of what XLA knows by name."""
+    """Loops, branches, shared functions, and custom calls."""
 
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
     _called: dict[Any, tuple[str, int]]  # (jaxpr, name) -> symbol, height of calls below
@@ -52,12 +52,12 @@ class Control(Writer):
         return self.results(text, ins, outs)
 
     def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
-        """Calls a private function, written by `build` at the first call with `key` and such types."""
+        """Calls a private function, which `build` writes at the first call with this key and these types."""
         self._height = max(self._height, 1)
         return self.call(self.shared(name, key, ins, outs, build), operands, ins, outs)
 
     def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build, visibility: str = "private ") -> str:
-        """The symbol of a function, written by `build` the first time with `key` and such types."""
+        """The symbol of a function, which `build` writes the first time with this key and these types."""
         key = (key, *ins, *outs), name, self.manual
         if key not in self._called:
             callee = self.unique_symbol(name)
@@ -74,7 +74,7 @@ class Control(Writer):
                     aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
                     frontend: Mapping[str, str] | None = None,
                     sharding_rule: str | None = None) -> list[Name]:  # fmt: skip
-        """Calls what is registered with XLA as `target`.
+        """Calls the function that is registered with XLA as `target`.
 
         `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on.
         """

@@ -12,7 +12,7 @@ from minijax.ir.types import Name, ShapedArray
 
 
 class Linalg(Control):
-    """Products and what stands on them; the routines of LAPACK and of the libraries for GPUs are called."""
+    """Products, convolutions, transforms, and calls of LAPACK and of the libraries for GPUs."""
 
     def dot_general(
         self,
