@@ -61,14 +61,14 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     names_memory = memory_kinds is not None
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
-    tokens = [token_type] * len(ordered)
-    ins = [*tokens, *jaxpr.in_avals, *[v.aval for v in hoisted]]
+    tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
+    ins = [*tokens, *jaxpr.in_avals, *hoisted_avals]
     outs = [*tokens, *jaxpr.out_avals]
     in_attrs = [{"jax.token": "true"}] * len(ordered) + [
         _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
     ]
-    avals, laid = [v.aval for v in hoisted], in_shardings[len(jaxpr.invars) :]
-    in_attrs += _with_shardings(e, None, avals, laid, names_memory) or [{}] * len(hoisted)
+    hoisted_shardings = in_shardings[len(jaxpr.invars) :]
+    in_attrs += _with_shardings(e, None, hoisted_avals, hoisted_shardings, names_memory) or [{}] * len(hoisted)
     out_attrs = [{"jax.token": "true"}] * len(ordered) + [
         _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
     ]

@@ -424,8 +424,7 @@ class Mesh(_AxesOfMesh):
     def __repr__(self):
         if self.empty:
             return "Mesh(axis_sizes=(), axis_names=())"
-        sizes, names, kinds = self.axis_sizes, self.axis_names, self.axis_types
-        return f"Mesh(axis_sizes={sizes}, axis_names={names}, axis_types={kinds})"
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={self.axis_types})"
 
     def __str__(self):
         return "Mesh()" if self.empty else f"Mesh({self._text()})"

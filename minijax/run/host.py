@@ -4,10 +4,10 @@ import ctypes
 import math
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from jaxlib import _jax, xla_client as xc
 
+from minijax.base import dtypes
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
 from minijax.ir.types import ShapedArray
@@ -15,10 +15,10 @@ from minijax.run import client, guards
 
 # dtypes of less than a byte, and those that they are converted to.
 _PACKED = {
-    np.dtype(getattr(ml_dtypes, name)): np.dtype(wide)
+    dtypes.BY_NAME[name]: dtypes.BY_NAME[wide]
     for wide, names in (("int8", "int1 int2 int4"), ("uint8", "uint1 uint2 uint4"), ("float32", "float4_e2m1fn"))
     for name in names.split()
-    if hasattr(ml_dtypes, name)
+    if name in dtypes.BY_NAME
 }
 _BUILT_IN = 1  # what `dtype.isbuiltin` is for NumPy's own dtypes, which alone the buffer protocol knows
 

@@ -5,7 +5,6 @@ import math
 import struct
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from jaxlib import _jax
 
@@ -17,7 +16,7 @@ from minijax.partition.shardings import Sharding
 from minijax.run import client, guards, host, reshard
 from minijax.run.array import DURING_CALL, ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
 
-_WIDE = frozenset(map(np.dtype, ("int64", "float64", "complex128")))
+_WIDE = frozenset((dtypes.int64, dtypes.float64, dtypes.complex128))
 
 
 def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy: bool = False) -> ArrayImpl:
@@ -211,10 +210,10 @@ def _numpy_of_dlpack(x) -> np.ndarray:
 
 def _numpy_of_capsule(capsule) -> np.ndarray:
     tensor = _DLTensor.from_address(host._capsule_pointer(capsule, b"dltensor"))
-    name = _ML_CODES.get(tensor.code)
-    if name is None or not hasattr(ml_dtypes, name):
+    dtype = dtypes.BY_NAME.get(_ML_CODES.get(tensor.code, ""))
+    if dtype is None:
         raise TypeError(f"from_dlpack: dlpack type code {tensor.code} with {tensor.bits} bits is not supported")
-    dtype, shape = np.dtype(getattr(ml_dtypes, name)), tuple(tensor.shape[: tensor.ndim])
+    shape = tuple(tensor.shape[: tensor.ndim])
     if not math.prod(shape):
         return np.empty(shape, dtype)
     strides = [s * dtype.itemsize for s in tensor.strides[: tensor.ndim]] if tensor.strides else None

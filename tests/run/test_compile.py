@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jaxlib import xla_client
 
-from minijax.base import cache
+from minijax.base import cache, dtypes
 from minijax.ir.types import ShapedArray
 from minijax.run import bindings, client, compile, launch, transfer
 from minijax.run.array import signature
@@ -150,7 +150,7 @@ def test_several_outputs_none_and_types_without_numpy_kin():
       return %a, %b, %c : {VECTOR}, tensor<4xbf16>, tensor<2x0xi32> }}"""
     program = compile.compile_text(text)
     x = transfer.to_device(np.arange(4, dtype=np.float32))
-    bf16 = np.dtype(transfer.ml_dtypes.bfloat16)
+    bf16 = dtypes.bfloat16
     avals = [x.aval, ShapedArray((4,), bf16, True), ShapedArray((2, 0), np.int32)]
     sigs = [signature(aval, x.sharding, flag) for aval, flag in zip(avals, (False, True, False), strict=True)]
     outputs = launch.bind(program, sigs)([x._raw])
