@@ -5,8 +5,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
-from minijax.base.thread import entering_manual
-from minijax.higher.shard_map import inside, local_aval, named_in, shard_map_p, varying_names
+from minijax.base.thread import entering_manual, thread
+from minijax.higher.shard_map import inside, local_aval, shard_map_p, varying_names
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import close_over, constants_to_inputs
@@ -140,7 +140,7 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
         )
     if axis_names and set(axis_names) != set(chosen.axis_names):
         raise NotImplementedError("shard_map: maps over some of the mesh axes only are not there yet")
-    outer = meshes.manual_mesh()
+    outer = thread.mesh
     if outer is not None:
         manual = outer.abstract_mesh.update_axis_types(dict.fromkeys(outer.axis_names, AxisType.Manual))
         raise ValueError(f"The context mesh {manual} should match the mesh passed to shard_map {chosen}")
@@ -201,7 +201,7 @@ def _specs(what: str, told: _Mapped, treedef: Any, given: Any) -> tuple:
                 f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` instances, but: "
                 f"{what} is {spec} of type {type(spec).__name__}"
             )
-        for axis in named_in(spec):
+        for axis in spec.mesh_axes:
             if axis not in told.mesh.axis_names:
                 raise ValueError(
                     f"shard_map {what} argument must refer to an axis marked as manual "
@@ -254,7 +254,7 @@ def _checked_result(told: _Mapped, x: Any, spec: P) -> Any:
         )
     if not told.check_vma:
         return x
-    named, varies = frozenset(named_in(spec)), varying_axes(aval)
+    named, varies = frozenset(spec.mesh_axes), varying_axes(aval)
     if not varies <= named:
         _not_replicated(told, spec, named, varies)
     missing = tuple([n for n in told.mesh.axis_names if n in varying_names(spec, told.mesh) - varies])

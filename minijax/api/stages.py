@@ -20,7 +20,7 @@ from minijax.primitives.sharding import concrete_sharding
 from minijax.run import client
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import hlo_text, module_cost
-from minijax.run.spread import is_placed
+from minijax.run.compiled_shardings import has_sharding
 
 
 class ArgInfo(NamedTuple):
@@ -237,7 +237,7 @@ class Compiled(Stage):
             f"Argument {i} of {self._lowered._traced.fun_name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {wanted}"
             for i, wanted in zip(self._executable.used, self._executable.in_shardings, strict=True)
-            if arrays[i].committed and not is_placed(arrays[i]._sig, wanted)
+            if arrays[i].committed and not has_sharding(arrays[i]._sig, wanted)
         ]
         if wrong:
             raise ValueError(

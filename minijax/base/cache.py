@@ -1,11 +1,12 @@
 """The caches: bounded, locked on a miss, registered so that `clear_caches` empties them all."""
 
 import functools
+import operator
 import struct
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -33,18 +34,22 @@ class BoundedDict:
     def __setitem__(self, name: Hashable, value: Any) -> None:
         with self.lock:
             if len(self._items) >= self._maxsize:
-                for old in list(self._items)[: (self._maxsize + 1) // 2]:
-                    del self._items[old]
+                _drop_older_half(self._items)
             self._items[name] = value
 
-    def once(self, name: Hashable, compute: Callable[[], Any]) -> Any:
-        """The value of that name, computed if there is none; in one thread, if several miss together."""
+    def once(self, name: Any, compute: Callable[..., Any], *args: Any) -> Any:
+        """The value of that name, `compute(*args)` if there is none; in one thread, if several miss together."""
 
-        def computed():
-            self[name] = found = compute()
-            return found
+        def compute_and_store():
+            self[name] = value = compute(*args)
+            return value
 
-        return self._pending.once(name, lambda: self._items.get(name, _MISS), computed)
+        return self._pending.once(name, lambda: self._items.get(name, _MISS), compute_and_store, self._options_of(name))
+
+    @staticmethod
+    def _options_of(name: Any) -> Any:
+        """The state of the options under which the value of that name is computed; None: the thread's."""
+        return None
 
     def __contains__(self, name: Hashable) -> bool:
         return name in self._items
@@ -57,7 +62,7 @@ class BoundedDict:
             return self._items.pop(name, default)
 
     def names(self) -> list[Hashable]:
-        """What has a value, the oldest first."""
+        """The names that have a value, the oldest first."""
         with self.lock:
             return list(self._items)
 
@@ -70,18 +75,15 @@ class Keyed(BoundedDict):
     """A cache whose keys begin with a state of the options, under which what is missing is computed."""
 
     __slots__ = ()
-
-    def once(self, name: tuple, compute: Callable[..., Any], *args: Any) -> Any:
-        """The value of that key, `compute(*args)` if there is none; in one thread, if several miss together."""
-
-        def computed():
-            self[name] = value = compute(*args)
-            return value
-
-        return self._pending.once(name, lambda: self._items.get(name, _MISS), computed, name[0])
+    _options_of = staticmethod(operator.itemgetter(0))
 
 
 _MISS = object()
+
+
+def _drop_older_half(items: MutableMapping) -> None:
+    for name in list(items)[: (len(items) + 1) // 2]:
+        del items[name]
 
 
 def cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
@@ -92,12 +94,12 @@ def cache(function: Callable | None = None, *, maxsize: int = 4096) -> Any:
     if function is None:
         return functools.partial(cache, maxsize=maxsize)
     items = BoundedDict(maxsize)
-    found_of = items._items.get
+    lookup = items._items.get
 
     def cached(*args, **kwargs):
         name = (args, tuple(sorted(kwargs.items()))) if kwargs else args
-        found = found_of(name, _MISS)
-        return found if found is not _MISS else items.once(name, lambda: function(*args, **kwargs))
+        value = lookup(name, _MISS)
+        return value if value is not _MISS else items.once(name, lambda: function(*args, **kwargs))
 
     return _finish(cached, function, items)
 
@@ -120,18 +122,18 @@ def weak_cache(
         surroundings = under and under()
         if surroundings:
             name = (surroundings, name)
-        items = by_owner.of(owner)
-        found = items.get(name, _MISS)
-        if found is not _MISS:
-            return found if type(found) is not _WithoutOwner else found.completed(owner)
+        results = by_owner.of(owner)
+        result = results.get(name, _MISS)
+        if result is not _MISS:
+            return result if type(result) is not _WithoutOwner else result.completed(owner)
 
         def find():
-            found = items.get(name, _MISS)
-            return found if type(found) is not _WithoutOwner else found.completed(owner)
+            result = results.get(name, _MISS)
+            return result if type(result) is not _WithoutOwner else result.completed(owner)
 
         def compute():
             result = function(owner, *args, **kwargs)
-            by_owner.store(items, name, _without(owner, result))
+            by_owner.store(results, name, _without(owner, result))
             return result
 
         return pending.once((owner, name), find, compute, surroundings and surroundings[0])
@@ -163,23 +165,23 @@ def _without(owner, result):
 class WeakValues:
     """A registered mapping whose values live as long as something else holds them, the last ones anyway."""
 
-    def __init__(self, kept: int):
+    def __init__(self, keep: int):
         self._items: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
         self._last: OrderedDict = OrderedDict()
-        self._kept = kept
+        self._keep = keep
         self._lock = threading.RLock()
         self._pending = _Pending()
         _registry.add(self)
 
     def once(self, name: Hashable, compute: Callable[[], Any]) -> Any:
         """The value of that name, computed if there is none; in one thread, if several miss together."""
-        found = self._pending.once(name, lambda: self._items.get(name, _MISS), compute)
+        value = self._pending.once(name, lambda: self._items.get(name, _MISS), compute)
         with self._lock:
-            self._items[name] = self._last[name] = found
+            self._items[name] = self._last[name] = value
             self._last.move_to_end(name)
-            if len(self._last) > self._kept:
+            if len(self._last) > self._keep:
                 self._last.popitem(last=False)
-        return found
+        return value
 
     def __contains__(self, name: Hashable) -> bool:
         return name in self._items
@@ -245,15 +247,15 @@ class _Pending:
         self._running: dict[Hashable, _Running] = {}
 
     def once(self, name: Hashable, find: Callable[[], Any], compute: Callable[[], Any], options: Any = None) -> Any:
-        """What `find` finds, or what `compute` gives and stores, under the options of the key if it has any."""
+        """The result of `find`, or if that is `_MISS` of `compute`, which stores it; under `options` if given."""
         if options is not None:
             compute = functools.partial(config.run_as_of, options, compute)
         mine = _Running()
         with mine.lock:
             while True:
-                found = find()
-                if found is not _MISS:
-                    return found
+                value = find()
+                if value is not _MISS:
+                    return value
                 other = self._running.setdefault(name, mine)
                 if other is mine:
                     break
@@ -263,8 +265,8 @@ class _Pending:
                     self._running.pop(name, None)
             try:
                 self._drop_stale()
-                found = find()
-                return compute() if found is _MISS else found
+                value = find()
+                return compute() if value is _MISS else value
             finally:
                 self._running.pop(name, None)
 
@@ -274,7 +276,7 @@ class _Pending:
                 self._running.pop(name, None)
 
     def _again(self, other, compute):
-        """Computes what is being computed already, by this thread or by one that waits for it."""
+        """Calls `compute` although `other` computes the same: it is of this thread, or of one that waits for it."""
         other.depth += 1
         try:
             if other.depth > _MAX_DEPTH:
@@ -297,35 +299,25 @@ class _WeakOwners:
         _registry.add(self)
 
     def of(self, owner: Any) -> dict:
+        """The results for an owner, by name."""
         try:
-            found = self._owners.get(owner)
-        except TypeError:
-            return self._of_strong(owner)
-        if found is not None:
-            return found
+            results = self._owners.get(owner)
+        except TypeError:  # it takes no weak reference
+            results = self._strong.get(owner)
+            return results if results is not None else self._strong.once(owner, dict)
+        if results is not None:
+            return results
         with self._lock:
+            # Results may hold their owner alive, so its death alone would not bound the cache.
             if len(self._owners) >= self._maxsize:
-                self._drop_oldest()
+                _drop_older_half(self._owners)
             return self._owners.setdefault(owner, {})
 
-    def _drop_oldest(self) -> None:
-        # Results may hold their owner alive, so its death alone would not bound the cache.
-        for owner in list(self._owners)[: (self._maxsize + 1) // 2]:
-            del self._owners[owner]
-
-    def _of_strong(self, owner) -> dict:
+    def store(self, results: dict, name: Hashable, value: Any) -> None:
         with self._lock:
-            found = self._strong.get(owner)
-            if found is None:
-                found = self._strong[owner] = {}
-            return found
-
-    def store(self, items: dict, name: Hashable, value: Any) -> None:
-        with self._lock:
-            if len(items) >= self._maxsize:
-                for old in list(items)[: (self._maxsize + 1) // 2]:
-                    del items[old]
-            items[name] = value
+            if len(results) >= self._maxsize:
+                _drop_older_half(results)
+            results[name] = value
 
     def __len__(self) -> int:
         with self._lock:
@@ -384,14 +376,6 @@ def _key_of_complex(value):
     return complex, _pack_double(value.real), _pack_double(value.imag)
 
 
-def _key_of_slice(value):
-    return slice, key(value.start), key(value.stop), key(value.step)
-
-
-def _key_of_dict(value):
-    return dict, tuple([(key(name), key(item)) for name, item in value.items()])
-
-
 def _key_of_tuple(value):
     for item in value:
         if type(item) not in _PLAIN:
@@ -405,8 +389,8 @@ _key_makers: dict[type, Callable[[Any], Hashable]] = {
     complex: _key_of_complex,
     tuple: _key_of_tuple,
     list: lambda value: (list, *map(key, value)),
-    dict: _key_of_dict,
-    slice: _key_of_slice,
+    dict: lambda value: (dict, tuple([(key(name), key(item)) for name, item in value.items()])),
+    slice: lambda value: (slice, key(value.start), key(value.stop), key(value.step)),
     set: lambda value: (set, frozenset(map(key, value))),
     frozenset: lambda value: (frozenset, frozenset(map(key, value))),
 }

@@ -1,5 +1,6 @@
 """Options: global values, thread-local overrides, and the interned state that stands in cache keys."""
 
+import contextlib
 import enum
 import functools
 import itertools
@@ -109,24 +110,21 @@ def make_ready() -> State:
 
 
 def _refresh() -> State:
-    now, found = epoch[0], None
-    for options in (_traced, [*_traced, *_keyed]):
-        found = _interned(options, found)
-    _thread.current = (found, now)
-    return found  # pyright: ignore[reportReturnType]
+    now = epoch[0]
+    whole = _interned([*_traced, *_keyed], _interned(_traced, None))
+    _thread.current = (whole, now)
+    return whole
 
 
 def _interned(options: list["Option"], traced: State | None) -> State:
     overrides = _thread.overrides
     key = traced, *[overrides.get(option, option.default) for option in options]
-    found = _states.get(key)
-    if found is None:
+    interned = _states.get(key)
+    if interned is None:
+        names = [option.attribute for option in options]
         with _lock:
-            found = _states.get(key)
-            if found is None:
-                names = [option.attribute for option in options]
-                found = _states[key] = State(dict(zip(names, key[1:], strict=True)), traced)
-    return found
+            interned = _states.setdefault(key, State(dict(zip(names, key[1:], strict=True)), traced))
+    return interned
 
 
 def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
@@ -287,7 +285,7 @@ class Flag(Option):
         raise TypeError(f"{self.name} is a global flag, set it with config.update")
 
 
-class Override:
+class Override(contextlib.ContextDecorator):
     """Context manager and decorator: options with other values in this thread; may be nested in itself."""
 
     __slots__ = ("_changes",)
@@ -312,14 +310,6 @@ class Override:
         index = next(i for i in reversed(range(len(saved))) if saved[i][0] is self)
         for (option, _), value in zip(self._changes, saved.pop(index)[1], strict=True):
             option.override(value)
-
-    def __call__(self, function: Callable) -> Callable:
-        @functools.wraps(function)
-        def wrapper(*args, **kwargs):
-            with Override(self._changes):
-                return function(*args, **kwargs)
-
-        return wrapper
 
 
 class UserContext(Option):
@@ -366,7 +356,7 @@ class Config:
 
     @property
     def x64_enabled(self) -> bool:
-        return enable_x64.value
+        return option("enable_x64").value
 
     @property
     def values(self) -> dict[str, Any]:
@@ -617,55 +607,25 @@ def option(name: str) -> Option:
 
 
 def __getattr__(name: str) -> Option:
-    return option(name)
+    """Options are attributes of this module; each is looked up at its first use."""
+    return globals().setdefault(name, option(name))
 
 
-allow_f16_reductions = option("allow_f16_reductions")
-array_garbage_collection_guard = option("array_garbage_collection_guard")
-auto_pcast = option("auto_pcast")
-check_tracer_leaks = option("check_tracer_leaks")
-check_vma = option("check_vma")
-debug_infs = option("debug_infs")
-debug_key_reuse = option("debug_key_reuse")
-debug_nans = option("debug_nans")
-default_device = option("default_device")
-default_matmul_precision = option("default_matmul_precision")
-default_prng_impl = option("default_prng_impl")
-enable_checks = option("enable_checks")
-enable_custom_prng = option("enable_custom_prng")
-enable_x64 = option("enable_x64")
-explain_cache_misses = option("explain_cache_misses")
-explicit_x64_dtypes = option("explicit_x64_dtypes")
-jax2tf_associative_scan_reductions = option("jax2tf_associative_scan_reductions")
-legacy_prng_key = option("legacy_prng_key")
-log_compiles = option("log_compiles")
-no_execution = option("no_execution")
-no_tracing = option("no_tracing")
-num_cpu_devices = option("num_cpu_devices")
-numpy_dtype_promotion = option("numpy_dtype_promotion")
-numpy_rank_promotion = option("numpy_rank_promotion")
-remove_size_one_mesh_axis_from_type = option("remove_size_one_mesh_axis_from_type")
-softmax_custom_jvp = option("softmax_custom_jvp")
-thread_guard = option("thread_guard")
-threefry_partitionable = option("threefry_partitionable")
-transfer_guard_device_to_device = option("transfer_guard_device_to_device")
-transfer_guard_device_to_host = option("transfer_guard_device_to_host")
-transfer_guard_host_to_device = option("transfer_guard_host_to_device")
-checking_leaks = functools.partial(check_tracer_leaks, True)
+checking_leaks = functools.partial(option("check_tracer_leaks"), True)
+_key_reuse = option("debug_key_reuse")
 
-
-if debug_key_reuse.default:
+if _key_reuse.default:
     warnings.warn("JAX_DEBUG_KEY_REUSE: how random keys are used is not checked yet", stacklevel=1)
 
 
-@debug_key_reuse.on_change
+@_key_reuse.on_change
 def _forbid_key_reuse_checks(value: Any, thread_only: bool) -> None:
     if value:
         raise NotImplementedError("jax_debug_key_reuse: checking how random keys are used is not there yet")
 
 
 _all_transfers = option("transfer_guard")
-_transfers = (transfer_guard_host_to_device, transfer_guard_device_to_device, transfer_guard_device_to_host)
+_transfers = [option(f"transfer_guard_{way}") for way in ("host_to_device", "device_to_device", "device_to_host")]
 
 
 @_all_transfers.on_change

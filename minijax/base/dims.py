@@ -10,19 +10,11 @@ def canonical_dim(size: Any) -> int:
     try:
         return operator.index(size)
     except TypeError:
-        raise TypeError(
-            "Shapes must be 1D sequences of concrete values of integer type, got a dimension of size "
-            f"{size!r}.{_hint(size)}"
-        ) from None
-
-
-def _hint(size) -> str:
-    if hasattr(size, "_origin_msg"):
-        return (
-            "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
-            f"{size._origin_msg()}"
-        )
-    return ""
+        text = f"Shapes must be 1D sequences of concrete values of integer type, got a dimension of size {size!r}."
+        if hasattr(size, "_origin_msg"):
+            text += "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
+            text += size._origin_msg()
+        raise TypeError(text) from None
 
 
 def canonical_shape(shape: Sequence) -> tuple[int, ...]:
@@ -41,9 +33,9 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     return canonical_shape(shape if has_many else (shape,))
 
 
-def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
+def canonical_axis(axis: Any, ndim: int) -> int:
     """`axis` counted from the front. Raises ValueError if it is out of bounds."""
     i = operator.index(axis)
     if not -ndim <= i < ndim:
-        raise ValueError(f"{name} {i} is out of bounds for array of dimension {ndim}")
+        raise ValueError(f"axis {i} is out of bounds for array of dimension {ndim}")
     return i + ndim if i < 0 else i

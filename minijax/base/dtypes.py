@@ -12,7 +12,7 @@ from minijax.base import config, errors
 
 
 class SupportsDType(Protocol):
-    """What has a dtype."""
+    """An object with a dtype."""
 
     @property
     def dtype(self) -> np.dtype: ...
@@ -124,12 +124,10 @@ def check_array_dtype(dtype: np.dtype) -> None:
 PYTHON_SCALARS = (bool, int, float, complex)
 python_scalar_dtypes: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 _narrowed = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
-_ml_kinds = {BY_NAME[name].type: np.floating for name in ML_FLOATS if name in BY_NAME}
-_ml_kinds |= {
-    BY_NAME[name].type: np.unsignedinteger if name[0] == "u" else np.signedinteger
-    for name in ML_INTS
-    if name in BY_NAME
-}
+_ml_ints = [BY_NAME[name] for name in ML_INTS if name in BY_NAME]
+_ml_floats = [BY_NAME[name] for name in ML_FLOATS if name in BY_NAME]
+_ml_kinds: dict[type, type] = {dtype.type: np.floating for dtype in _ml_floats}
+_ml_kinds |= {d.type: np.unsignedinteger if d.name[0] == "u" else np.signedinteger for d in _ml_ints}
 _known = frozenset(BY_NAME.values())
 ml_scalar_types: frozenset[type] = frozenset(_ml_kinds)
 _singletons: dict[Any, Any] = {dtype: dtype for dtype in (*BY_NAME.values(), float0)}
@@ -144,8 +142,8 @@ def canonical(dtype: Any) -> Any:
     """The one object for this dtype, of the width it has; extended dtypes are their own."""
     if is_extended(dtype):
         return dtype
-    found = np.dtype(dtype)
-    return _singletons.get(found, found)
+    dtype = np.dtype(dtype)
+    return _singletons.get(dtype, dtype)
 
 
 # ---- kinds -------------------------------------------------------------------------------------------
@@ -167,8 +165,8 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     try:
         return _subtypes[arg1, arg2]
     except KeyError:
-        found = _subtypes[arg1, arg2] = _is_subtype(arg1, arg2)
-        return found
+        answer = _subtypes[arg1, arg2] = _is_subtype(arg1, arg2)
+        return answer
     except TypeError:
         return _is_subtype(arg1, arg2)
 
@@ -176,10 +174,8 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 def _is_subtype(arg1: Any, arg2: Any) -> bool:
     if isinstance(arg2, ExtendedDType):
         return arg1 == arg2
-    kind, wanted = _scalar_class(arg1), _scalar_class(arg2)
-    if kind is wanted or wanted is np.generic:
-        return True
-    return issubclass(_ml_kinds.get(kind, kind), wanted)
+    kind, parent = _scalar_class(arg1), _scalar_class(arg2)
+    return kind is parent or parent is np.generic or issubclass(_ml_kinds.get(kind, kind), parent)
 
 
 def is_inexact(dtype: Any) -> bool:
@@ -259,18 +255,18 @@ _narrow: dict[Any, Any] = {}
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """The dtype that arrays get for this one: 64-bit types are halved unless jax_enable_x64 is set."""
     memo = _wide if config.state().enable_x64 else _narrow
-    found = memo.get(dtype)
-    if found is not None:
-        return found
+    canonicalized = memo.get(dtype)
+    if canonicalized is not None:
+        return canonicalized
     if is_extended(dtype):
         if allow_extended_dtype:
             return dtype
         raise ValueError(f"canonicalize_dtype: {dtype} is an extended dtype, allow_extended_dtype is False")
-    found = canonical(dtype)
+    canonicalized = canonical(dtype)
     if memo is _narrow:
-        found = _narrowed.get(found, found)
-    memo[dtype] = found
-    return found
+        canonicalized = _narrowed.get(canonicalized, canonicalized)
+    memo[dtype] = canonicalized
+    return canonicalized
 
 
 def scalar_dtype(kind: type) -> DType:
@@ -290,12 +286,8 @@ def default_float_dtype() -> DType:
     return float64 if config.state().enable_x64 else float32
 
 
-def default_complex_dtype() -> DType:
-    return complex128 if config.state().enable_x64 else complex64
-
-
 def dtype_from_user(dtype: Any) -> Any:
-    """The dtype behind what a user may write for one: a dtype, a type, a name, or an object with `.dtype`."""
+    """The dtype that an argument names: a dtype, a type, a name, or an object with `.dtype`."""
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
         return dtype
     if hasattr(dtype, "shape") and not isinstance(dtype, type):
@@ -305,13 +297,11 @@ def dtype_from_user(dtype: Any) -> Any:
     return np.dtype(dtype)
 
 
-def check_user_dtype_supported(dtype: Any, fun_name: str | None = None) -> None:
-    """Reject what is no array dtype, and warn (or raise) when it asks for 64 bits while x64 is off."""
-    check_and_canonicalize_user_dtype(dtype, fun_name)
-
-
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:
-    """The dtype that a user's explicit request gets; speaks up when 64 bits are not available."""
+    """The dtype that a user's explicit request gets; warns, or raises, where 64 bits are not available.
+
+    Raises TypeError for what is no dtype of arrays.
+    """
     asked = dtype_from_user(dtype)
     if is_extended(asked):
         return asked
@@ -335,10 +325,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
 
 
 def requested_dtype(dtype: Any, fun_name: str, default: Any = None) -> Any:
-    """What `check_and_canonicalize_user_dtype` makes of an argument `dtype`, or of `default` if it is None.
-
-    None if both are.
-    """
+    """The dtype of arrays for an argument `dtype`, or for `default` if that is None; None if both are."""
     dtype = default if dtype is None else dtype
     return None if dtype is None else check_and_canonicalize_user_dtype(dtype, fun_name)
 
@@ -350,14 +337,14 @@ def _lattice(x64: bool) -> dict[Any, frozenset]:
     """For each node (a dtype, or a Python scalar type for the weak ones) all nodes it promotes to."""
     edges: dict[Any, list[Any]] = {node: [] for node in (*BY_NAME.values(), int, float, complex)}
     edges[bool_] = [int]
-    edges[int] = [uint8, int8] + [BY_NAME[name] for name in ML_INTS if name in BY_NAME]
+    edges[int] = [uint8, int8, *_ml_ints]
     for narrow, wide in ((8, 16), (16, 32), (32, 64)):
         edges[BY_NAME[f"int{narrow}"]] = [BY_NAME[f"int{wide}"]]
         edges[BY_NAME[f"uint{narrow}"]] = [BY_NAME[f"int{wide}"], BY_NAME[f"uint{wide}"]]
     edges[int64] = edges[uint64] = [float]
     if not x64:
         edges[uint32] = [int32, uint64]
-    edges[float] = [float16, complex] + [BY_NAME[name] for name in ML_FLOATS if name in BY_NAME]
+    edges[float] = [float16, complex, *_ml_floats]
     edges[float16] = edges[bfloat16] = [float32]
     edges[float32], edges[float64] = [float64, complex64], [complex128]
     edges[complex], edges[complex64] = [complex64], [complex128]
@@ -421,10 +408,10 @@ def promote(*operands: Typed) -> Typed:
     """The dtype and weakness of a result computed from operands of these dtypes and weaknesses."""
     state = config.state()
     memo = _promoted[state.numpy_dtype_promotion is STRICT_MODE][state.enable_x64]
-    found = memo.get(operands)
-    if found is None:
-        found = memo[operands] = _promote(operands, state)
-    return found
+    result = memo.get(operands)
+    if result is None:
+        result = memo[operands] = _promote(operands, state)
+    return result
 
 
 def _promote(operands: tuple[Typed, ...], state: config.State) -> Typed:
@@ -490,15 +477,11 @@ def _typed_dtype(x: Any) -> Typed:
 
 def _array_dtype(dtype: Any, x: Any) -> Any:
     if not is_extended(dtype) and dtype not in _known and dtype != float0:
-        raise _no_array_type(x, dtype)
+        raise TypeError(
+            f"Value {x!r} with dtype {dtype} is not a valid JAX array type. "
+            "Only arrays of numeric types are supported by JAX."
+        )
     return canonicalize_dtype(dtype, allow_extended_dtype=True)
-
-
-def _no_array_type(x: Any, dtype: DType) -> TypeError:
-    return TypeError(
-        f"Value {x!r} with dtype {dtype} is not a valid JAX array type. "
-        "Only arrays of numeric types are supported by JAX."
-    )
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:

@@ -104,6 +104,20 @@ class InconclusiveDimensionOperation(Exception):
     """Raised where the answer to a question about symbolic dimensions depends on their values."""
 
 
+# What arrays and tracers say alike.
+AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+AMBIGUOUS_EMPTY = (
+    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+)
+IMMUTABLE = (
+    "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use "
+    "x = x.at[idx].set(y) or another .at[] method: "
+    "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
+)
+NO_INDEX = "Only integer scalar arrays can be converted to a scalar index."
+SCALARS_ONLY = "Only scalar arrays can be converted to Python scalars; got arr.ndim="
+
+
 class _Local(threading.local):
     raises = False
 
@@ -113,7 +127,7 @@ _local = _Local()
 
 @contextmanager
 def warnings_raised() -> Iterator[None]:
-    """Makes `warn` raise in this thread for a while, for who may do the same again aloud."""
+    """Context manager under which `warn` raises, for callers who may run the same again and let it warn."""
     saved, _local.raises = _local.raises, True
     try:
         yield

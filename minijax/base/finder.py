@@ -23,13 +23,13 @@ class AliasFinder(importlib.abc.MetaPathFinder):
         if not is_under(fullname, ALIAS):
             return None
         real = PACKAGE + fullname.removeprefix(ALIAS)
-        found = importlib.util.find_spec(real)
-        if found is None:
+        spec = importlib.util.find_spec(real)
+        if spec is None:
             return None
-        spec = importlib.machinery.ModuleSpec(fullname, AliasLoader(real), origin=found.origin)
-        spec.submodule_search_locations = found.submodule_search_locations
-        spec.has_location = found.has_location
-        return spec
+        alias = importlib.machinery.ModuleSpec(fullname, AliasLoader(real), origin=spec.origin)
+        alias.submodule_search_locations = spec.submodule_search_locations
+        alias.has_location = spec.has_location
+        return alias
 
     def find_distributions(
         self, context: importlib.metadata.DistributionFinder.Context | None = None

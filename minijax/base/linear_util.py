@@ -16,41 +16,41 @@ class StoreException(Exception):
 class Store:
     """Receives the auxiliary result of one run; an equal one may come `again`."""
 
-    __slots__ = ("_found", "_again")
+    __slots__ = ("_result", "_again")
 
     def __init__(self, again: bool = False):
-        self._found: list = []
+        self._result: list = []  # none or one
         self._again = again
 
     def store(self, val: Any) -> None:
-        if self._found and not (self._again and self._found[0] == val):
-            raise StoreException(f"there is an auxiliary result already, {self._found[0]!r}: now came {val!r}")
-        self._found[:] = [val]
+        if self._result and not (self._again and self._result[0] == val):
+            raise StoreException(f"there is an auxiliary result already, {self._result[0]!r}: now came {val!r}")
+        self._result[:] = [val]
 
     @property
     def val(self) -> Any:
-        if not self._found:
+        if not self._result:
             raise StoreException("the function has not run, so it has no auxiliary result")
-        return self._found[0]
+        return self._result[0]
 
 
 class Layer:
-    """A transformation, `gen(function, [store,] *given, *arguments)`; `drive` runs a generator."""
+    """A transformation, `gen(function, [store,] *static_args, *arguments)`; `drive` runs a generator."""
 
-    __slots__ = ("gen", "given", "store", "drive")
+    __slots__ = ("gen", "static_args", "store", "drive")
 
-    def __init__(self, gen: Callable, given: tuple, store: Store | None, drive: Callable | None):
-        self.gen, self.given, self.store, self.drive = gen, given, store, drive
+    def __init__(self, gen: Callable, static_args: tuple, store: Store | None, drive: Callable | None):
+        self.gen, self.static_args, self.store, self.drive = gen, static_args, store, drive
 
     def __eq__(self, other):
-        return type(other) is Layer and (self.gen, self.given) == (other.gen, other.given)
+        return type(other) is Layer and (self.gen, self.static_args) == (other.gen, other.static_args)
 
     def __hash__(self):
-        return hash((self.gen, self.given))
+        return hash((self.gen, self.static_args))
 
     def around(self, function: Callable) -> Callable:
         first = [function] if self.store is None else [function, self.store]
-        return functools.partial(*filter(None, (self.drive, self.gen)), *first, *self.given)
+        return functools.partial(*filter(None, (self.drive, self.gen)), *first, *self.static_args)
 
 
 class WrappedFun:
@@ -84,7 +84,7 @@ class WrappedFun:
 
     @property
     def transforms(self) -> tuple:
-        return tuple((layer.gen, layer.given) for layer in self.layers)
+        return tuple((layer.gen, layer.static_args) for layer in self.layers)
 
     @property
     def stores(self) -> tuple:
@@ -118,12 +118,12 @@ class WrappedFun:
         return WrappedFun(*self._key(), debug_info)
 
     def __repr__(self):
-        around = "".join(f"{layer.gen.__name__}{layer.given} of " for layer in self.layers)
+        around = "".join(f"{layer.gen.__name__}{layer.static_args} of " for layer in self.layers)
         return f"<WrappedFun {around}{self.__name__}>"
 
 
 def wrap_init(f: Callable, params: dict | None = None, *, debug_info: Any = None) -> WrappedFun:
-    """A function without transformations; `params` are keyword arguments that it is always given."""
+    """A function without transformations; `params` are keyword arguments that it always gets."""
     return WrappedFun(f, params=tuple(sorted((params or {}).items())), debug_info=debug_info)
 
 
@@ -142,9 +142,9 @@ def _drive_with_aux(gen: Callable, f: Callable, store: Store, *args: Any, **kwar
 
 
 def _with_aux(
-    fun: WrappedFun, gen: Callable, given: tuple, store: Store, drive: Callable | None = None
+    fun: WrappedFun, gen: Callable, static_args: tuple, store: Store, drive: Callable | None = None
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    return fun.wrap(gen, given, store, drive), lambda: store.val
+    return fun.wrap(gen, static_args, store, drive), lambda: store.val
 
 
 @curry
@@ -175,35 +175,35 @@ def transformation_with_aux2(
 
 def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
     """Whether the first of two auxiliary results is there, and the one that is."""
-    found = []
+    results = []
     for is_first, aux in ((True, aux1), (False, aux2)):
         try:
-            found.append((is_first, aux()))
+            results.append((is_first, aux()))
         except StoreException:
             continue
-    if len(found) != 1:
-        raise StoreException(f"{len(found)} of two functions have an auxiliary result; one should")
-    return found[0]
+    if len(results) != 1:
+        raise StoreException(f"{len(results)} of two functions have an auxiliary result; one should")
+    return results[0]
 
 
 def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
-    """Remembers `call(fun, *args)` by what `fun` wraps; auxiliary results are handed out again.
+    """Caches `call(fun, *args)` by the function and transformations of `fun`, with its auxiliary results.
 
-    Its `cache_clear()` forgets all, its `evict_function(f)` what was found for functions around `f`.
+    Its `cache_clear()` forgets all, its `evict_function(f)` the results of functions around `f`.
     """
     results_of = weak_cache(lambda f: BoundedDict(1024))
 
     @functools.wraps(call)
     def cached(fun: WrappedFun, *args: Any) -> Any:
-        found = results_of(fun.f)
+        results = results_of(fun.f)
         key = fun.layers, fun.params, fun.in_type, args, config.state().traced
-        hit = found.get(key)
+        hit = results.get(key)
         if hit is not None:
             result, stores = hit
             fun.populate_stores(stores)
             return result
         result = call(fun, *args)
-        found[key] = result, fun.stores
+        results[key] = result, fun.stores
         return result
 
     cached.cache_clear = results_of.cache_clear

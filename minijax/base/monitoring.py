@@ -1,4 +1,4 @@
-"""What the library tells of itself: events for listeners, and the log of what is traced and compiled."""
+"""Monitoring: events for listeners, and the log of tracing and compiling."""
 
 import logging
 import time
@@ -16,29 +16,29 @@ _scalars: list[Callable[..., None]] = []
 _KINDS = (_events, _durations, _spans, _scalars)
 
 
-def _tell(listeners: list, event: str, *values: Any, **kwargs: Any) -> None:
+def _notify(listeners: list, event: str, *values: Any, **kwargs: Any) -> None:
     for listener in listeners:
         listener(event, *values, **kwargs)
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Tells the listeners to events."""
-    _tell(_events, event, **kwargs)
+    """Reports an event to the listeners."""
+    _notify(_events, event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Tells the listeners to durations how many seconds something took."""
-    _tell(_durations, event, duration, **kwargs)
+    """Reports to the listeners how many seconds something took."""
+    _notify(_durations, event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
-    """Tells the listeners to time spans from when to when something went on."""
-    _tell(_spans, event, start_time, end_time, **kwargs)
+    """Reports to the listeners when something began and ended."""
+    _notify(_spans, event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Tells the listeners to scalars a number."""
-    _tell(_scalars, event, value, **kwargs)
+    """Reports a number to the listeners."""
+    _notify(_scalars, event, value, **kwargs)
 
 
 def register_event_listener(callback: Callable[..., None]) -> None:
@@ -103,20 +103,12 @@ _tracing = logging.getLogger("jax._src.interpreters.partial_eval")
 
 def log_program(name: str, avals: Any, mapping: Any) -> None:
     """Says that a program is being compiled."""
-    level = logging.WARNING if config.log_compiles.value else logging.DEBUG
-    if _programs.isEnabledFor(level):
-        _programs.log(
-            level,
-            "Compiling %s with global shapes and types (%s). Argument mapping: (%s).",
-            name,
-            _listed(avals),
-            _listed(mapping),
-        )
+    text = "Compiling %s with global shapes and types %s. Argument mapping: %s."
+    _programs.log(_level(), text, name, tuple(avals), tuple(mapping))
 
 
-def _listed(items: Any) -> str:
-    words = list(map(repr, items))
-    return words[0] + "," if len(words) == 1 else ", ".join(words)
+def _level() -> int:
+    return logging.WARNING if config.log_compiles.value else logging.DEBUG
 
 
 def log_cache_miss(message: str) -> None:
@@ -146,9 +138,7 @@ class timed:
             record_event_duration_secs(event, ended - self._started, fun_name=self._name)
         if _spans:
             record_event_time_span(event, self._started, ended, fun_name=self._name)
-        level = logging.WARNING if config.log_compiles.value else logging.DEBUG
-        if _dispatch.isEnabledFor(level):
-            _dispatch.log(level, text, self._name, ended - self._started)
+        _dispatch.log(_level(), text, self._name, ended - self._started)
 
 
 TRACING = "/jax/core/compile/jaxpr_trace_duration", "Finished tracing %s for jit in %.9f sec"

@@ -5,7 +5,7 @@ import itertools
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from minijax.base import config
@@ -70,16 +70,18 @@ _filtering = config.option("traceback_filtering")
 
 def filtered(traceback: types.TracebackType | None) -> types.TracebackType | None:
     """A traceback without the library's frames; None if there are no others."""
-    kept = []
-    at = traceback
-    while at is not None:
-        if is_user_file(at.tb_frame.f_code.co_filename):
-            kept.append(at)
-        at = at.tb_next
     result = None
-    for at in reversed(kept):
-        result = types.TracebackType(result, at.tb_frame, at.tb_lasti, at.tb_lineno)
+    for entry in reversed(list(_entries(traceback, of_user=True))):
+        result = types.TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return result
+
+
+def _entries(traceback: types.TracebackType | None, of_user: bool) -> Iterator[types.TracebackType]:
+    """The entries of a traceback whose frames are of the user's program, or those whose frames are not."""
+    while traceback is not None:
+        if is_user_file(traceback.tb_frame.f_code.co_filename) is of_user:
+            yield traceback
+        traceback = traceback.tb_next
 
 
 class UnfilteredStackTrace(Exception):
@@ -92,7 +94,8 @@ def hide_frames(error: BaseException) -> None:
     if mode == "off":
         return
     if mode == "tracebackhide":
-        _mark_frames(error.__traceback__)
+        for entry in _entries(error.__traceback__, of_user=False):  # for tools that leave out marked frames
+            entry.tb_frame.f_locals["__tracebackhide__"] = True
         return
     short = filtered(error.__traceback__)
     if mode == "remove_frames":
@@ -114,14 +117,6 @@ def _mode() -> str:
     version = getattr(shell, "version_info", (0,))
     is_hiding = tuple(version[:2]) > (7, 16) and shell.get_ipython() is not None
     return "tracebackhide" if is_hiding else "quiet_remove_frames"
-
-
-def _mark_frames(traceback: types.TracebackType | None) -> None:
-    """Marks the library's frames for tools that leave out marked ones."""
-    while traceback is not None:
-        if not is_user_file(traceback.tb_frame.f_code.co_filename):
-            traceback.tb_frame.f_locals["__tracebackhide__"] = True
-        traceback = traceback.tb_next
 
 
 def boundary(function: Callable) -> Callable:

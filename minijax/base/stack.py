@@ -31,10 +31,10 @@ class room:
 
     def __enter__(self) -> None:
         with _lock:
-            wanted, now = _stack_size() // _BYTES_PER_CALL, sys.getrecursionlimit()
-            if now < wanted:
-                _limits.update(before=now, raised=wanted)
-                sys.setrecursionlimit(wanted)
+            limit, now = _stack_size() // _BYTES_PER_CALL, sys.getrecursionlimit()
+            if now < limit:
+                _limits.update(before=now, raised=limit)
+                sys.setrecursionlimit(limit)
             _rooms.add(self)
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: object) -> None:

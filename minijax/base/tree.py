@@ -5,7 +5,6 @@ import functools
 import operator
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from types import NoneType
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from minijax.base.native import (
@@ -152,9 +151,6 @@ def tree_leaves_with_path(
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-generate_key_paths = tree_leaves_with_path
-
-
 def tree_map_with_path(
     f: Callable[..., Any],
     tree: Any,
@@ -250,23 +246,23 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
         subtrees = treedef.flatten_up_to(full_tree)
     except ValueError as error:
         _raise_explained("broadcast_prefix prefix_tree", prefix_tree, (full_tree,), is_leaf, error)
-    spread = []
+    broadcast = []
     for leaf, subtree in zip(leaves, subtrees, strict=True):
-        spread += [leaf] * flatten(subtree)[1].num_leaves
-    return spread
+        broadcast += [leaf] * flatten(subtree)[1].num_leaves
+    return broadcast
 
 
 def broadcast_leaves(leaves: Sequence[Any], prefix: PyTreeDef, full: PyTreeDef) -> list[Any]:
     """As `broadcast_prefix`, on structures; no code of the user's node types runs."""
     if prefix == full:
         return list(leaves)
-    spread: list[Any] = []
+    broadcast: list[Any] = []
     source = iter(leaves)
 
     def walk(prefix, full):
         node = prefix.node_data()
         if node is None:
-            spread.extend([next(source)] * full.num_leaves)
+            broadcast.extend([next(source)] * full.num_leaves)
             return
         ours, theirs = prefix.children(), full.children()
         if node != full.node_data() or len(ours) != len(theirs):
@@ -275,7 +271,7 @@ def broadcast_leaves(leaves: Sequence[Any], prefix: PyTreeDef, full: PyTreeDef) 
             walk(child, counterpart)
 
     walk(prefix, full)
-    return spread
+    return broadcast
 
 
 def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
@@ -285,10 +281,10 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
         return broadcast_leaves(axes, axes_treedef, treedef)
     except ValueError:
         full = treedef.unflatten([_PLACEHOLDER] * treedef.num_leaves)
-        found = [str(make(name)) for make in prefix_errors(axis_tree, full, _is_none)]
+        reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, full, _is_none)]
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value, "
-            f"got specification {axis_tree} for value tree {treedef}.\n" + "\n".join(found)
+            f"got specification {axis_tree} for value tree {treedef}.\n" + "\n".join(reasons)
         ) from None
 
 
@@ -307,7 +303,7 @@ _PLACEHOLDER = _Placeholder()
 
 
 class Mismatch(NamedTuple):
-    """The place where two trees part, what each has there, and in which way that differs."""
+    """The key path at which two trees differ, the kind of difference, a text of each side, and a reason."""
 
     path: KeyPath
     kind: str
@@ -349,7 +345,7 @@ def _level(tree: Any, is_leaf: IsLeaf | None) -> tuple[Iterable[Any], Any] | Non
         return None
     level = registry.flatten_one_level_with_keys(tree)
     # The metadata of a namedtuple is its type; jaxlib's keys for it all bear the first field's name.
-    if level is not None and level[1] is type(tree) and type(tree) not in node_types:
+    if level is not None and level[1] is type(tree) and type(tree) not in _registered_types:
         return [(GetAttrKey(name), child) for name, child in zip(tree._fields, tree, strict=True)], level[1]
     return level
 
@@ -370,9 +366,9 @@ def _count_mismatch(path: KeyPath, node: Any, keys: tuple, other_keys: tuple) ->
 
 
 def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> Iterator[tuple[KeyPath, str, str, str]]:
-    """For each place where two trees differ: the key path, what either has there, and the reason."""
-    for found in mismatches(tree1, tree2, is_leaf):
-        yield found.path, found.one, found.two, found.reason
+    """For each place where two trees differ: the key path, a text of each side, and the reason."""
+    for mismatch in mismatches(tree1, tree2, is_leaf):
+        yield mismatch.path, mismatch.one, mismatch.two, mismatch.reason
 
 
 def equality_errors_pytreedef(tree1: PyTreeDef, tree2: PyTreeDef) -> Iterator[tuple[KeyPath, str, str, str]]:
@@ -382,8 +378,8 @@ def equality_errors_pytreedef(tree1: PyTreeDef, tree2: PyTreeDef) -> Iterator[tu
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Callable[[str], ValueError]]:
     """For each place where a tree is no prefix of another, a function from the tree's name to the error."""
-    found = mismatches(prefix_tree, full_tree, is_leaf, prefix=True)
-    return [functools.partial(_prefix_error, mismatch) for mismatch in found]
+    different = mismatches(prefix_tree, full_tree, is_leaf, prefix=True)
+    return [functools.partial(_prefix_error, mismatch) for mismatch in different]
 
 
 def _prefix_error(mismatch: Mismatch, name: str) -> ValueError:
@@ -405,22 +401,7 @@ def _raise_explained(name: str, tree: Any, fulls: Iterable[Any], is_leaf: IsLeaf
 # Registration of node types.
 
 
-class NodeType(NamedTuple):
-    """How values of a type are taken apart and put together."""
-
-    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
-    from_iter: Callable[[Any, Iterable[Any]], Any]
-
-
-node_types: dict[type, NodeType] = {
-    tuple: NodeType(lambda node: (node, None), lambda _, children: tuple(children)),
-    list: NodeType(lambda node: (node, None), lambda _, children: list(children)),
-    dict: NodeType(
-        lambda node: (tuple(node[key] for key in sorted(node)), tuple(sorted(node))),
-        lambda keys, children: dict(zip(keys, children, strict=True)),
-    ),
-    NoneType: NodeType(lambda _: ((), None), lambda _, __: None),
-}
+_registered_types: set[type] = set()
 
 
 def register_pytree_node(
@@ -431,7 +412,7 @@ def register_pytree_node(
 ) -> None:
     """Makes a type a node: flatten to (children, metadata), unflatten from (metadata, children)."""
     registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
-    node_types[nodetype] = NodeType(flatten_func, unflatten_func)
+    _registered_types.add(nodetype)
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
@@ -484,14 +465,7 @@ def register_dataclass(
     if dataclasses.is_dataclass(nodetype):
         _check_dataclass_fields(nodetype, {*data, *meta}, drop_fields)
     registry.register_dataclass_node(nodetype, data, meta)
-
-    def to_iter(node):
-        return tuple(getattr(node, name) for name in data), tuple(getattr(node, name) for name in meta)
-
-    def from_iter(metadata, children):
-        return nodetype(**dict(zip((*data, *meta), (*children, *metadata), strict=True)))
-
-    node_types[nodetype] = NodeType(to_iter, from_iter)
+    _registered_types.add(nodetype)
     return nodetype
 
 
@@ -516,16 +490,16 @@ def _dataclass_fields(
 
 
 def _check_dataclass_fields(nodetype: type, named: set[str], drop_fields: Sequence[str]) -> None:
-    wanted = {field.name for field in dataclasses.fields(nodetype) if field.init} - set(drop_fields)
-    if named == wanted:
+    required = {field.name for field in dataclasses.fields(nodetype) if field.init} - set(drop_fields)
+    if named == required:
         return
     text = (
         f"register_dataclass: data_fields and meta_fields of {nodetype} must include all dataclass fields "
         "with ``init=True`` and only them."
     )
-    if missing := wanted - named:
+    if missing := required - named:
         text += f" Missing fields: {missing}. Add them to drop_fields to suppress this error."
-    if unexpected := named - wanted:
+    if unexpected := named - required:
         text += f" Unexpected fields: {unexpected}."
     raise ValueError(text)
 
@@ -536,14 +510,6 @@ def static(**kwargs: Any) -> Any:
 
 
 # Node types that are always registered; a bare registry takes these two for leaves.
-
-
-def _flatten_ordered_dict(node):
-    return list(node.values()), tuple(node)
-
-
-def _flatten_ordered_dict_with_keys(node):
-    return [(DictKey(key), child) for key, child in node.items()], tuple(node)
 
 
 def _flatten_defaultdict(node):
@@ -563,9 +529,9 @@ def _unflatten_defaultdict(metadata, children):
 
 register_pytree_node(
     OrderedDict,
-    _flatten_ordered_dict,
+    lambda node: (list(node.values()), tuple(node)),
     lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
-    _flatten_ordered_dict_with_keys,
+    lambda node: ([(DictKey(key), child) for key, child in node.items()], tuple(node)),
 )
 register_pytree_node(defaultdict, _flatten_defaultdict, _unflatten_defaultdict, _flatten_defaultdict_with_keys)
 

@@ -1,7 +1,7 @@
 """Small helpers for sequences and functions."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -11,15 +11,36 @@ def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any
     return firsts, seconds
 
 
-def picked(items: Iterable[Any], flags: Iterable[Any], want: bool = True) -> list:
-    """The items whose flag is `want`."""
-    return [x for x, flag in zip(items, flags, strict=True) if bool(flag) is want]
+class ByKey:
+    """Values that are equal if their types and keys are; the constructor sets the key, by `identify`.
+
+    Those that can be pickled say how they are made again: a hash is good in one process only.
+    """
+
+    __slots__ = ("_key", "_hash")
+
+    def identify(self, *key: Any) -> None:
+        self._key, self._hash = key, hash(key)
+
+    def __eq__(self, other):
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or (self._hash == other._hash and self._key == other._key)
+
+    def __hash__(self):
+        return self._hash
 
 
-def merged(flags: Sequence[bool], yes: Iterable[Any], no: Iterable[Any]) -> list:
-    """The items of `yes` where the flags are true, and those of `no` where they are false."""
-    yes, no = iter(yes), iter(no)
-    return [next(yes) if flag else next(no) for flag in flags]
+class Immutable:
+    """Values that are their own copies."""
+
+    __slots__ = ()
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
 
 def named(function: Callable, name: str, doc: str) -> Callable:

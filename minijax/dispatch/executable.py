@@ -12,8 +12,9 @@ from minijax.dispatch.placement import Placement, ProgramOptions, choose_placeme
 from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run import client, compile, guards, launch, spread, transfer, watch
+from minijax.run import client, compile, guards, launch, transfer, watch
 from minijax.run.array import ArrayImpl, copied, signature
+from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
 
 
 class Programs(cache.Keyed):
@@ -78,7 +79,7 @@ class Executable:
         """Whether an array lies as the program expects its input `n`."""
         if self.device is not None:
             return x._sig.device is self.device
-        return spread.is_placed(x._sig, self.in_shardings[n])
+        return has_sharding(x._sig, self.in_shardings[n])
 
     def takes(self, operands: Sequence[ArrayImpl]) -> bool:
         """Whether operands with these signatures are run as they lie."""
@@ -143,7 +144,7 @@ def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
 def _settled_shardings(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, list]:
     """Those of the arguments that are read and of the results: as asked for, or as XLA chose."""
     placement, ins, outs = lowered.placement, lowered.closed.in_avals, lowered.closed.out_avals
-    chosen_ins, chosen_outs = spread.chosen_shardings(loaded, len(ins), len(outs))
+    chosen_ins, chosen_outs = chosen_shardings(loaded, len(ins), len(outs))
     in_shardings = [placement.in_shardings[i] for i in lowered.used]
     out_shardings = _settled(placement.out_shardings, chosen_outs, outs, placement)
     if kinds := placement.memory_kinds(outs):
@@ -155,7 +156,7 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
     if len(placement.devices) == 1:
         return [placement.replicated() if s is None else s for s in shardings]
     return [
-        s if isinstance(s, NamedSharding | GSPMDSharding) else spread.named_sharding(placement.mesh, hlo, aval.ndim)
+        s if isinstance(s, NamedSharding | GSPMDSharding) else named_sharding(placement.mesh, hlo, aval.ndim)
         for s, hlo, aval in zip(shardings, chosen, avals, strict=False)
     ]
 

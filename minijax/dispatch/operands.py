@@ -43,7 +43,7 @@ class _Operands(dict):
 
 
 _OPERANDS = _Operands({ArrayImpl: _unchanged, np.ndarray: _of_numpy})
-_OPERANDS |= dict.fromkeys((bool, int, float, complex), transfer.scalar_operand)
+_OPERANDS |= dict.fromkeys(dtypes.PYTHON_SCALARS, transfer.scalar_operand)
 
 
 class _Leaves(dict):

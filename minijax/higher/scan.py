@@ -420,7 +420,7 @@ def _length(slices: Sequence, length: int | None) -> int:
         length = int(length)
     for x in slices:
         if not typeof(x).shape:
-            kind = ValueError if type(x) in (bool, int, float, complex) else IndexError
+            kind = ValueError if type(x) in dtypes.PYTHON_SCALARS else IndexError
             raise kind(f"scan got value with no leading axis to scan over: {x}.")
     sizes = list(dict.fromkeys(typeof(x).shape[0] for x in slices))
     if length is not None and any(n != length for n in sizes):

@@ -55,14 +55,9 @@ def global_aval(aval: ShapedArray, spec: P, mesh: Any) -> ShapedArray:
     return whole.varying_over(frozenset())
 
 
-def named_in(spec: P) -> tuple:
-    """The mesh axes that a spec names."""
-    return tuple([axis for entry in spec for axis in axes_of(entry)])
-
-
 def varying_names(spec: P, mesh: Any) -> frozenset:
     """The mesh axes over which the parts of a value that lies so vary."""
-    named = named_in(spec)
+    named = spec.mesh_axes
     if config.remove_size_one_mesh_axis_from_type.value:
         named = [axis for axis in named if mesh.shape[axis] > 1]
     return frozenset(named)
@@ -306,7 +301,7 @@ def _promote_scalar_residuals(
 @state.traced_cache
 def _summed(closed: ClosedJaxpr, specs: tuple, mesh: Any) -> ClosedJaxpr:
     """A transposed body whose results are summed over the mesh axes that their specs do not name."""
-    rest = [tuple([n for n in mesh.axis_names if n not in named_in(s)]) for s in specs]
+    rest = [tuple([n for n in mesh.axis_names if n not in s.mesh_axes]) for s in specs]
     if not any(rest):
         return closed
 
@@ -322,7 +317,7 @@ def _summed(closed: ClosedJaxpr, specs: tuple, mesh: Any) -> ClosedJaxpr:
 
 def _shared(ct: Any, spec: P, mesh: Any) -> Any:
     """The part of a cotangent that one of the devices that hold the same result answers for."""
-    copies = prod(size for name, size in mesh.shape_tuple if name not in named_in(spec))
+    copies = prod(size for name, size in mesh.shape_tuple if name not in spec.mesh_axes)
     return ct if copies == 1 else div(ct, scalar_like(ct, copies))
 
 

@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any
 
 from minijax.hlo.shardy import Meshes
-from minijax.hlo.spell import physical
 from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
 from minijax.hlo.verbs.linalg import Linalg
@@ -36,8 +35,6 @@ class Emitter(Index, Linalg, Collective):
         self._called: dict[Any, tuple[str, int]] = {}  # (jaxpr, name) -> symbol, height of calls below
         self._depth = self._height = 0
 
-    physical = staticmethod(physical)
-
     # ---- nested jaxprs ----------------------------------------------------------------------------
 
     def call_jaxpr(
@@ -50,12 +47,12 @@ class Emitter(Index, Linalg, Collective):
         """
         shardings = in_shardings, out_shardings
         key = closed, name, self.manual, shardings
-        found = self._called.get(key)
-        if found is None or self._depth + found[1] > MAX_CALL_DEPTH:
+        private = self._called.get(key)
+        if private is None or self._depth + private[1] > MAX_CALL_DEPTH:
             if self._depth >= MAX_CALL_DEPTH:
                 return self._body(closed, operands, shardings)
-            found = self._called[key] = self._write_private(closed, name, shardings)
-        callee, height = found
+            private = self._called[key] = self._write_private(closed, name, shardings)
+        callee, height = private
         self._height = max(self._height, height)
         ordered = ordered_in(closed.jaxpr)
         tokens = [token_type] * len(ordered)
@@ -105,10 +102,8 @@ class Emitter(Index, Linalg, Collective):
     def _constrained(self, names, avals, shardings):
         if not shardings:
             return names
-        return [
-            x if s is None else self.sharding_constraint(x, a, s)
-            for x, a, s in zip(names, avals, shardings, strict=True)
-        ]
+        rows = zip(names, avals, shardings, strict=True)
+        return [x if s is None else self.sharding_constraint(x, a, s) for x, a, s in rows]
 
     def _write_private(self, closed, name, shardings):
         ordered, callee = ordered_in(closed.jaxpr), self.unique_symbol(name)
@@ -168,7 +163,7 @@ _COMPUTE_TYPES = {"device_host": "host", "tpu_sparsecore": "sparse"}
 
 
 def frontend_attributes(context: EqnContext) -> dict[str, str]:
-    """What the surroundings of an equation tell XLA: its metadata and where it is to be computed."""
+    """The frontend attributes of an equation's operations: XLA metadata, and where they are computed."""
     attrs = {name: str(value) for name, value in dict(context.xla_metadata or ()).items()}
     if context.compute_type in _COMPUTE_TYPES:
         attrs["_xla_compute_type"] = _COMPUTE_TYPES[context.compute_type]

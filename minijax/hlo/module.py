@@ -13,7 +13,7 @@ from minijax.ir.types import Aval, token_type
 
 
 class Module(NamedTuple):
-    """The text of a program and what its executable needs to know besides."""
+    """The text of a program, and the callbacks, effects and donations of its executable."""
 
     name: str
     text: str
@@ -26,8 +26,8 @@ class Module(NamedTuple):
 def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[Aval]) -> dict[int, int]:
     """Gives each result the first donated argument of its shape and dtype that is still free."""
     free: dict[tuple, list[int]] = {}
-    for i, (aval, given) in enumerate(zip(ins, donated, strict=False)):
-        if given:
+    for i, (aval, is_donated) in enumerate(zip(ins, donated, strict=False)):
+        if is_donated:
             free.setdefault((aval.shape, aval.dtype, aval.memory_space), []).append(i)
     aliases = {}
     for out, aval in enumerate(outs):
@@ -43,7 +43,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
                 arg_attrs: Sequence[Mapping[str, str]] | None = None,
                 result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
-                num_replicas: int = 1, memory_kinds: Sequence[str] | None = None,
+                memory_kinds: Sequence[str] | None = None,
                 attributes: Mapping[str, str] | None = None, preamble: Sequence[str] = (), scope: str = "",
                 locate: Callable[[Any], tuple[str, int, int] | None] | None = None) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
@@ -61,14 +61,14 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     names_memory = memory_kinds is not None
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
-    tokens = [token_type] * len(ordered)
-    ins = [*tokens, *jaxpr.in_avals, *[v.aval for v in hoisted]]
+    tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
+    ins = [*tokens, *jaxpr.in_avals, *hoisted_avals]
     outs = [*tokens, *jaxpr.out_avals]
     in_attrs = [{"jax.token": "true"}] * len(ordered) + [
         _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
     ]
-    avals, laid = [v.aval for v in hoisted], in_shardings[len(jaxpr.invars) :]
-    in_attrs += _with_shardings(e, None, avals, laid, names_memory) or [{}] * len(hoisted)
+    hoisted_shardings = in_shardings[len(jaxpr.invars) :]
+    in_attrs += _with_shardings(e, None, hoisted_avals, hoisted_shardings, names_memory) or [{}] * len(hoisted)
     out_attrs = [{"jax.token": "true"}] * len(ordered) + [
         _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
     ]
@@ -93,39 +93,40 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
 
     e.function(head, len(ins), body, outs)
     name = spell.module_name(name)
-    sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": f"{num_replicas} : i32"}
+    sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
     return Module(name, e.text(name, {**sizes, **(attributes or {})}), e.callbacks, ordered, aliases, donors)
 
 
 def donations(
     donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence, out_shardings: Sequence, whole: bool
 ) -> tuple[dict[int, int], tuple[int, ...]]:
-    """Which donated argument gives its buffer to which result, and which ones to whatever XLA likes.
+    """The donated arguments that alias a result, with the result, and those whose buffer XLA may give to any.
 
     What counts is each device's part. A result that XLA lays out may take any buffer, others one of their
     size. `whole`: there is one device.
     """
     if not any(donated):
         return {}, ()
-    wanted: Sequence[int] = [i for i, s in enumerate(out_shardings) if s is not None]
+    # The results whose layouts are known before XLA chooses.
+    fixed: Sequence[int] = [i for i, s in enumerate(out_shardings) if s is not None]
     if whole or not in_shardings:
-        wanted = range(len(jaxpr.outvars))
+        fixed = range(len(jaxpr.outvars))
         in_shardings = in_shardings or (None,) * len(donated)
-        out_shardings = out_shardings or (None,) * len(wanted)
-    outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in wanted]
+        out_shardings = out_shardings or (None,) * len(fixed)
+    outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in fixed]
     ins = [on_one_device(a, s) for a, s in zip(jaxpr.in_avals, in_shardings, strict=False)]
     aliases = match_donated(donated, ins, outs)
     taken = set(aliases.values())
     sizes = Counter((out.size, out.memory_space) for n, out in enumerate(outs) if n not in taken)
     donors = []
-    for i, given in enumerate(donated):
-        if given and i not in aliases:
+    for i, is_donated in enumerate(donated):
+        if is_donated and i not in aliases:
             size = ins[i].size, ins[i].memory_space
             fits = sizes[size] > 0
             sizes[size] -= fits
-            if fits or len(wanted) < len(jaxpr.outvars):
+            if fits or len(fixed) < len(jaxpr.outvars):
                 donors.append(i)
-    return {i: wanted[n] for i, n in aliases.items()}, tuple(donors)
+    return {i: fixed[n] for i, n in aliases.items()}, tuple(donors)
 
 
 def on_one_device(aval: Aval, sharding: Any) -> Aval:
@@ -139,26 +140,24 @@ def _annotated(e, results, avals, shardings, memory_kinds):
     """Results that are asked for in some memory, brought there."""
     if memory_kinds is None:
         return results
-    return [
-        x if s is None else e.annotate_placement(x, aval, kind)
-        for x, aval, s, kind in zip(results, avals, shardings, memory_kinds, strict=True)
-    ]
+    rows = zip(results, avals, shardings, memory_kinds, strict=True)
+    return [x if s is None else e.annotate_placement(x, aval, kind) for x, aval, s, kind in rows]
 
 
 def _with_shardings(e, attrs, avals, shardings, names_memory=False):
     if not any(s is not None for s in shardings):
         return attrs
     attrs = [dict(a) for a in attrs] if attrs else [{} for _ in avals]
-    for found, aval, sharding in zip(attrs, avals, shardings, strict=False):
+    for own, aval, sharding in zip(attrs, avals, shardings, strict=False):
         if sharding is not None:
-            found["sdy.sharding"] = e.meshes.attribute(sharding, aval)
+            own["sdy.sharding"] = e.meshes.attribute(sharding, aval)
             if names_memory:
-                found["mhlo.memory_kind"] = spell.string(sharding.memory_kind)
+                own["mhlo.memory_kind"] = spell.string(sharding.memory_kind)
     return attrs
 
 
-def _arg_attrs(i, given, aliases, donors, shift):
-    attrs = dict(given[i]) if given else {}
+def _arg_attrs(i, arg_attrs, aliases, donors, shift):
+    attrs = dict(arg_attrs[i]) if arg_attrs else {}
     if i in aliases:
         attrs["tf.aliasing_output"] = f"{aliases[i] + shift} : i32"
     if i in donors:
@@ -166,8 +165,8 @@ def _arg_attrs(i, given, aliases, donors, shift):
     return attrs
 
 
-def _result_attrs(i, given, names, memory_kinds):
-    attrs = dict(given[i]) if given else {}
+def _result_attrs(i, result_attrs, names, memory_kinds):
+    attrs = dict(result_attrs[i]) if result_attrs else {}
     if memory_kinds is not None:
         attrs["mhlo.memory_kind"] = spell.string(memory_kinds[i])
     if names is not None:

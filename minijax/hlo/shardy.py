@@ -20,23 +20,23 @@ class Meshes:
 
     def symbol(self, axes: Axes, order: tuple[int, ...] | None = None) -> str:
         """The symbol of the mesh with these names and sizes; `order`: of its devices, if not 0, 1, 2, …"""
-        found = self._symbols.get((axes, order))
-        if found is None:
-            found = self._symbols[axes, order] = self._unique_symbol("mesh" if axes else "empty_mesh")
+        symbol = self._symbols.get((axes, order))
+        if symbol is None:
+            symbol = self._symbols[axes, order] = self._unique_symbol("mesh" if axes else "empty_mesh")
             short = ", ".join([f"{string(str(name))}={size}" for name, size in axes])
             long = ", ".join([f"{{name = {string(str(name))}, size = {size} : i64}}" for name, size in axes])
             ids = "" if order is None else f", device_ids=[{', '.join(map(str, order))}]"
-            self._preamble.append(f"sdy.mesh {found} = <[{short}]{ids}> {{stablehlo.mesh = {{axes = [{long}]}}}}")
-        return found
+            self._preamble.append(f"sdy.mesh {symbol} = <[{short}]{ids}> {{stablehlo.mesh = {{axes = [{long}]}}}}")
+        return symbol
 
-    def placed(self, sharding: Any, aval: Aval) -> str:
-        """`@mesh, [{"x"}, {}]`: how a value of this type lies; replicated for what is on no mesh."""
+    def sharding_text(self, sharding: Any, aval: Aval) -> str:
+        """`@mesh, [{"x"}, {}]`: the sharding of a value of this type; replicated if it is over no mesh."""
         ndim, closed = aval.ndim, [()] * len(suffix_of(aval))
         if isinstance(sharding, NamedSharding):
             entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)]
-            symbol = self.symbol(tuple((n, s) for n, s in sharding.mesh.shape_tuple))
+            symbol = self.symbol(sharding.mesh.shape_tuple)
             unreduced = sorted(sharding.spec.unreduced, key=sharding.mesh.axis_names.index)
-            return f"{symbol}, {_dims([*entries, *closed])}{_kept('unreduced', unreduced)}"
+            return f"{symbol}, {_dims([*entries, *closed])}{_axis_set('unreduced', unreduced)}"
         if isinstance(sharding, GSPMDSharding) and not sharding.tiles.is_replicated():
             grid = sharding.grid
             order = tuple(grid.ravel().tolist())
@@ -48,7 +48,7 @@ class Meshes:
 
     def attribute(self, sharding: Any, aval: Aval) -> str:
         """The attribute that an argument or result bears."""
-        return f"#sdy.sharding<{self.placed(sharding, aval)}>"
+        return f"#sdy.sharding<{self.sharding_text(sharding, aval)}>"
 
 
 def batched_rule(ins: Sequence[Aval], outs: Sequence[Aval], batch: int) -> str:
@@ -73,5 +73,5 @@ def _dims(entries: Sequence) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def _kept(name: str, axes: Sequence) -> str:
+def _axis_set(name: str, axes: Sequence) -> str:
     return f", {name}={{{', '.join([string(str(a)) for a in axes])}}}" if axes else ""

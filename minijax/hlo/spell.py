@@ -6,34 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import dtypes
 from minijax.base.cache import BoundedDict
 from minijax.ir.types import AbstractToken, Aval, ShapedArray
 
-_ELEMENTS = {"bool": "i1", "bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64",
-             "complex64": "complex<f32>", "complex128": "complex<f64>"}  # fmt: skip
-_NUMBERED = re.compile(r"(u?)int(\d+)")
-_SMALL_FLOAT = re.compile(r"float\d_(e\w+)")
+_ELEMENTS = {"bool": "i1", "float0": "i1", "c64": "complex<f32>", "c128": "complex<f64>"}  # by their short names
 _element_of: dict[Any, str] = {"tf32": "tf32"}  # a precision of products, not a dtype
 
 
 def element(dtype: Any) -> str:
     """The element type of a dtype: `f32`, `ui8`, `f8E4M3FN`."""
-    found = _element_of.get(dtype)
-    if found is None:
-        found = _element_of[dtype] = _spell_element(np.dtype(dtype))
-    return found
+    text = _element_of.get(dtype)
+    if text is None:
+        text = _element_of[dtype] = _spell_element(np.dtype(dtype))
+    return text
 
 
 def _spell_element(dtype: np.dtype) -> str:
-    if dtype.kind == "V" and dtype.names is not None:
-        return "i1"  # float0
-    if dtype.name in _ELEMENTS:
-        return _ELEMENTS[dtype.name]
-    if match := _NUMBERED.fullmatch(dtype.name):
-        return f"{'ui' if match[1] else 'i'}{match[2]}"
-    if match := _SMALL_FLOAT.fullmatch(dtype.name):
-        return f"f{dtype.name[5]}{match[1].upper()}"
-    raise TypeError(f"no StableHLO element type for dtype {dtype}")
+    if dtype != dtypes.float0 and dtype.name not in dtypes.BY_NAME:
+        raise TypeError(f"no StableHLO element type for dtype {dtype}")
+    name = dtypes.short_name(dtype)
+    if name[0] == "u":
+        return f"ui{name[1:]}"
+    family, _, variant = name.partition("_")
+    return _ELEMENTS.get(name) or f"{family}{variant.upper()}"
 
 
 def suffix_of(aval: Aval) -> tuple[int, ...]:
@@ -111,7 +107,7 @@ _scalars = BoundedDict(1 << 14)
 
 
 def constant(value: Any, aval: ShapedArray) -> tuple[str, str]:
-    """What a constant is called in MLIR's manner (`c`, `cst`), and its text with the type."""
+    """The stem of a constant's name as MLIR prints it (`c`, `cst`), and its text with the type."""
     cls = type(value)
     if cls is int or cls is bool or (cls is float and value):
         key = (value, aval)
@@ -122,10 +118,10 @@ def constant(value: Any, aval: ShapedArray) -> tuple[str, str]:
         if value.ndim:
             return _constant(value, aval)
         key = (value.tobytes(), value.dtype, aval)
-    found = _scalars.get(key)
-    if found is None:
-        found = _scalars[key] = _constant(value, aval)
-    return found
+    spelled = _scalars.get(key)
+    if spelled is None:
+        spelled = _scalars[key] = _constant(value, aval)
+    return spelled
 
 
 def _constant(value, aval):
@@ -259,7 +255,7 @@ def with_attribute(line: str, text: str) -> str:
 
 
 def accuracy_attribute(mode: str, **tolerance: float) -> str:
-    """How exact an operation is to be, as what stands after its operand; tolerances of 0 are left out."""
+    """The attribute `result_accuracy`, which stands after the operand; tolerances of 0 are left out."""
     parts = [f"{name} = {v if name == 'ulps' else f'{float(v):.17e}'}" for name, v in tolerance.items() if v]
     parts.append(f"mode = #stablehlo.result_accuracy_mode<{mode}>")
     return f" {{result_accuracy = #stablehlo.result_accuracy<{', '.join(parts)}>}}"

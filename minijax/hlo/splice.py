@@ -15,7 +15,7 @@ def splice(e: Writer, text: str, operands: Sequence[str]) -> list[str]:
     functions = _functions(text)
     body = functions.pop("@rule")
     symbols = {name: e.unique_symbol(name[1:].strip('"')) for name in functions}
-    prefix = f"%r{e.fresh()[0][1:]}_"
+    prefix = f"%r{e.fresh()[1][0][1:]}_"
     arguments = {f"%arg{i}": x for i, x in enumerate(operands)}
 
     def local(match: re.Match) -> str:

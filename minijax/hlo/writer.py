@@ -3,17 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.spell import constant, results_of, symbol, type_of, types_of
 from minijax.ir.types import Aval, Name, ShapedArray
 
 Names = Sequence[Name]
 Avals = Sequence[Aval]
+FLAG = ShapedArray((), dtypes.bool_)
 Build = Callable[..., Names]  # names of block arguments -> names of the block's results
 
 
 class Region(NamedTuple):
-    """A block of an operation: the types of its arguments and results, and what writes its body."""
+    """A block of an operation: the types of its arguments and results, and a function that writes its body."""
 
     args: Avals
     outs: Avals
@@ -35,7 +37,7 @@ class _Function:
 
 
 class Writer:
-    """What the verbs of an Emitter stand on."""
+    """The base of the verbs: names, functions, regions, and the general forms of operations."""
 
     def __init__(self, platform: str = "cpu", *, locate: Callable | None = None):
         self.platform = platform
@@ -60,11 +62,13 @@ class Writer:
         self._function.values, self._function.indent = self._n, self._in
 
     def fresh(self, count: int = 1) -> tuple[str, list[str]]:
-        """A new value: what stands left of `=`, and the names of its results."""
+        """The beginning of the line of an operation, `%0 = `, and the names of its results."""
+        if not count:
+            return "", []
         n = self._n = self._n + 1
         if count == 1:
-            return f"%{n}", [f"%{n}"]
-        return f"%{n}:{count}", [f"%{n}#{i}" for i in range(count)]
+            return f"%{n} = ", [f"%{n}"]
+        return f"%{n}:{count} = ", [f"%{n}#{i}" for i in range(count)]
 
     def _stemmed(self, stem: str) -> Name:
         """`%cst`, `%cst_0`, ...: names of constants and loop variables, as MLIR makes them."""
@@ -168,6 +172,13 @@ class Writer:
 
     # ---- the general forms ------------------------------------------------------------------------
 
+    # Those that write most of a program append the lines themselves, which saves a call for each.
+    def assign(self, text: str) -> Name:
+        """An operation written as `text`, with its types, that has one result."""
+        n = self._n = self._n + 1
+        self.lines.append(f"{self._in}%{n} = {text}")
+        return f"%{n}"
+
     def unary(self, name: str, x: Name, aval: ShapedArray, attrs: str = "") -> Name:
         """An elementwise operation whose operand and result have one type."""
         n = self._n = self._n + 1
@@ -191,18 +202,15 @@ class Writer:
 
     def chlo(self, name: str, operands: Names, ins: Avals, out: ShapedArray) -> Name:
         """An elementwise operation of the `chlo` dialect, such as `erf`."""
-        n = self._n = self._n + 1
-        self.lines.append(f"{self._in}%{n} = chlo.{name} {', '.join(operands)} : {types_of(ins)} -> {type_of(out)}")
-        return f"%{n}"
+        return self.assign(f"chlo.{name} {', '.join(operands)} : {types_of(ins)} -> {type_of(out)}")
 
     def op(
         self, name: str, operands: Names, ins: Avals, outs: Avals, attrs: str = "", regions: Sequence[Region] = ()
     ) -> list[Name]:
         """Any operation in the generic form; a name without a dialect is StableHLO's."""
         full = name if "." in name else f"stablehlo.{name}"
-        left, results = self.fresh(len(outs)) if outs else ("", [])
-        equals = f"{left} = " if outs else ""
-        head = f'{self._in}{equals}"{full}"({", ".join(operands)})' + (f" <{{{attrs}}}>" if attrs else "")
+        left, results = self.fresh(len(outs))
+        head = f'{self._in}{left}"{full}"({", ".join(operands)})' + (f" <{{{attrs}}}>" if attrs else "")
         tail = f" : ({types_of(ins)}) -> {results_of(outs)}"
         if not regions:
             self.lines.append(head + tail)
@@ -223,8 +231,8 @@ class Writer:
 
     def results(self, text: str, ins: Avals, outs: Avals) -> list[Name]:
         """As `result`, for any number of results."""
-        left, names = self.fresh(len(outs)) if outs else ("", [])
-        self.line(f"{left}{' = ' if outs else ''}{text} : ({types_of(ins)}) -> {results_of(outs)}")
+        left, names = self.fresh(len(outs))
+        self.line(f"{left}{text} : ({types_of(ins)}) -> {results_of(outs)}")
         return names
 
     # ---- constants --------------------------------------------------------------------------------

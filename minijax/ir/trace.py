@@ -321,15 +321,12 @@ class JaxprTrace(Trace):
         return "an argument"
 
 
-_PYTHON_SCALARS = (bool, int, float, complex)
-
-
 def as_literal(x: Any, aval: Aval) -> Literal | None:
     """`x` as a literal if it is a scalar whose value costs nothing to read.
 
     Raises OverflowError for an int that its type cannot hold.
     """
-    if type(x) in _PYTHON_SCALARS:
+    if type(x) in dtypes.PYTHON_SCALARS:
         if type(x) is int and x.bit_length() > 31:
             dtypes.check_int_fits(x, aval.dtype)
         return Literal(x, aval)

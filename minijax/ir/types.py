@@ -346,7 +346,7 @@ def _scalar_typeof(kind):
     return scalar
 
 
-for _kind in (bool, int, float, complex):
+for _kind in dtypes.PYTHON_SCALARS:
     register_value_type(_kind, _scalar_typeof(_kind))
 
 

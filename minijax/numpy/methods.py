@@ -276,11 +276,6 @@ def _shared() -> dict[str, Any]:
 
 # ---- tracers ----------------------------------------------------------------------------------------
 
-_AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-_AMBIGUOUS_EMPTY = (
-    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
-)
-
 
 def _length(self):
     if not self.aval.shape:
@@ -290,7 +285,7 @@ def _length(self):
 
 def _truth(self):
     if self.aval.size != 1:
-        raise ValueError(_AMBIGUOUS if self.aval.size else _AMBIGUOUS_EMPTY)
+        raise ValueError(errors.AMBIGUOUS if self.aval.size else errors.AMBIGUOUS_EMPTY)
     if self.is_concrete():
         return bool(self.concrete_value())
     raise errors.TracerBoolConversionError(self)
@@ -301,7 +296,7 @@ def _to_scalar(kind: type, reads: bool) -> Callable:
 
     def method(self):
         if self.aval.shape:
-            raise TypeError(f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.aval.ndim}")
+            raise TypeError(f"{errors.SCALARS_ONLY}{self.aval.ndim}")
         if reads and self.is_concrete():
             return kind(self.concrete_value())
         raise errors.ConcretizationTypeError(
@@ -315,7 +310,7 @@ def _to_scalar(kind: type, reads: bool) -> Callable:
 
 def _index(self):
     if self.aval.shape or not dtypes.issubdtype(self.aval.dtype, np.integer):
-        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        raise TypeError(errors.NO_INDEX)
     if self.is_concrete():
         return int(self.concrete_value())
     raise errors.TracerIntegerConversionError(self)
@@ -332,11 +327,7 @@ def _no_array(self, *args, **kwargs):
 
 
 def _no_items(self, index, value):
-    raise TypeError(
-        "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use "
-        "x = x.at[idx].set(y) or another .at[] method: "
-        "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
-    )
+    raise TypeError(errors.IMMUTABLE)
 
 
 def _needs_value(what: str) -> Callable:

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import enum
+import functools
 import math
 import threading
 import warnings
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import config
-from minijax.base.thread import thread
+from minijax.base.util import ByKey, Immutable
 
 
 class AxisType(enum.Enum):
@@ -29,17 +30,13 @@ class AxisType(enum.Enum):
 # ---- partition specs --------------------------------------------------------------------------------
 
 
-class _Unconstrained:
+class _Unconstrained(Immutable):
     __slots__ = ()
 
     def __repr__(self):
         return "UNCONSTRAINED"
 
-    def __reduce__(self):
-        return "UNCONSTRAINED"
-
-    def __deepcopy__(self, memo):
-        return self
+    __reduce__ = __repr__  # pickled by its name
 
 
 UNCONSTRAINED = _Unconstrained()
@@ -67,29 +64,34 @@ def _axis_set(axes: Any, name: str) -> frozenset:
     return frozenset(axes)
 
 
-class PartitionSpec:
+class PartitionSpec(ByKey, Immutable):
     """For each array axis the mesh axis, or axes, that it is split over."""
 
-    __slots__ = ("_partitions", "unreduced", "reduced", "_hash", "__weakref__")
+    __slots__ = ("_partitions", "unreduced", "reduced", "__weakref__")
     UNCONSTRAINED = UNCONSTRAINED
 
     def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
         self._partitions = tuple([_canonical_partition(p) for p in partitions])
         self.unreduced, self.reduced = _axis_set(unreduced, "unreduced"), _axis_set(reduced, "reduced")
-        self._hash = hash((self._partitions, self.unreduced, self.reduced))
+        self.identify(self._partitions, self.unreduced, self.reduced)
         if self.unreduced & self.reduced:
             raise ValueError(
                 "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. "
                 f"Got unreduced: {self.unreduced} and reduced: {self.reduced}"
             )
         for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
-            if axes and any(axis in axes for entry in self._partitions for axis in axes_of(entry)):
+            if axes and not axes.isdisjoint(self.mesh_axes):
                 raise ValueError(
                     f"partitions cannot overlap with {name} axes passed to PartitionSpec. "
                     f"Got partitions: {self._partitions} and {name} axes: {axes}"
                 )
 
     partitions = property(lambda self: self._partitions)
+
+    @property
+    def mesh_axes(self) -> tuple:
+        """The mesh axes that the entries name, in order."""
+        return tuple([axis for entry in self._partitions for axis in axes_of(entry)])
 
     def __iter__(self):
         return iter(self._partitions)
@@ -100,23 +102,9 @@ class PartitionSpec:
     def __getitem__(self, index):
         return self._partitions[index]
 
-    def __eq__(self, other):
-        if type(other) is not PartitionSpec:
-            return False
-        return self is other or (
-            self._partitions == other._partitions
-            and self.unreduced == other.unreduced
-            and self.reduced == other.reduced
-        )
-
-    def __hash__(self):
-        return self._hash
-
     def __add__(self, other):
         if isinstance(other, PartitionSpec):
-            return PartitionSpec(
-                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced
-            )
+            return self.update((*self, *other), self.unreduced | other.unreduced, self.reduced | other.reduced)
         if isinstance(other, tuple):
             return self.update(partitions=(*self, *other))
         raise NotImplementedError(f"PartitionSpec + {type(other).__name__}: only specs and tuples can be added")
@@ -135,13 +123,7 @@ class PartitionSpec:
         return f"P({inner})"
 
     def __reduce__(self):
-        return _remake_spec, (self._partitions, self.unreduced, self.reduced)
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
+        return functools.partial(PartitionSpec, *self, unreduced=self.unreduced, reduced=self.reduced), ()
 
     def index(self, value):
         return self._partitions.index(_canonical_partition(value))
@@ -166,10 +148,6 @@ class PartitionSpec:
 
 
 P = PartitionSpec
-
-
-def _remake_spec(partitions, unreduced, reduced):
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
 def axes_of(partition: Any) -> tuple:
@@ -224,8 +202,8 @@ _context_mesh = config.make_user_context(None)
 _entered_meshes = config.make_user_context(())
 
 
-class _AxesOfMesh(contextlib.ContextDecorator):
-    """What concrete and abstract meshes share: named axes with sizes and types."""
+class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
+    """The base of concrete and abstract meshes: named axes with sizes and types."""
 
     axis_names: tuple
     axis_sizes: tuple[int, ...]
@@ -261,12 +239,6 @@ class _AxesOfMesh(contextlib.ContextDecorator):
         axes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
         return f"{axes}, axis_types={self.axis_types}"
 
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
     def __enter__(self):
         warnings.warn(
             "`with mesh:` context manager has been deprecated. Please use `with jax.set_mesh(mesh):` instead.",
@@ -284,11 +256,6 @@ class _AxesOfMesh(contextlib.ContextDecorator):
 def context_mesh() -> "Mesh | None":
     """The mesh that `set_mesh` made this thread's, or None."""
     return _context_mesh.value
-
-
-def manual_mesh() -> "Mesh | None":
-    """The mesh of the `shard_map` whose function is being traced, or None."""
-    return thread.mesh
 
 
 def empty_mesh() -> "Mesh":
@@ -318,7 +285,7 @@ def entered_mesh() -> Any:
     return _entered_meshes.value[-1] if _entered_meshes.value else None
 
 
-class AbstractMesh(_AxesOfMesh):
+class AbstractMesh(ByKey, _AxesOfMesh):
     """A mesh without devices: names, sizes and types of axes."""
 
     def __init__(
@@ -339,8 +306,7 @@ class AbstractMesh(_AxesOfMesh):
         self.axis_types = _axis_types(axis_types, self.axis_names, "AbstractMesh")
         self.abstract_device = abstract_device
         self.size = math.prod(self.axis_sizes)
-        self._key = (self.axis_sizes, self.axis_names, self.axis_types, abstract_device)
-        self._hash = hash(self._key)
+        self.identify(self.axis_sizes, self.axis_names, self.axis_types, abstract_device)
 
     abstract_mesh = property(lambda self: self)
     empty = property(lambda self: self.size == 0 or not self.axis_names)
@@ -353,17 +319,11 @@ class AbstractMesh(_AxesOfMesh):
     def _no(self, name):
         raise ValueError(f"AbstractMesh does not implement {name}")
 
-    def __eq__(self, other):
-        return self is other or (type(other) is AbstractMesh and self._key == other._key)
-
-    def __hash__(self):
-        return self._hash
-
     def __repr__(self):
         return f"AbstractMesh({self._text()}{f', {self.abstract_device.text}' if self.abstract_device else ''})"
 
     def __reduce__(self):
-        return _remake_abstract_mesh, self._key
+        return functools.partial(AbstractMesh, *self._key[:3], abstract_device=self.abstract_device), ()
 
     def __enter__(self):
         raise RuntimeError("AbstractMesh is not a context manager: use `jax.sharding.use_abstract_mesh`")
@@ -382,10 +342,6 @@ class AbstractMesh(_AxesOfMesh):
         """This mesh with other types for some axes."""
         new = [name_to_type.get(n, k) for n, k in zip(self.axis_names, self.axis_types, strict=True)]
         return self.update(axis_types=tuple(new))
-
-
-def _remake_abstract_mesh(axis_sizes, axis_names, axis_types, abstract_device):
-    return AbstractMesh(axis_sizes, axis_names, axis_types, abstract_device=abstract_device)
 
 
 _meshes: dict[tuple, "Mesh"] = {}
@@ -409,17 +365,15 @@ class Mesh(_AxesOfMesh):
         axis_types = _axis_types(axis_types, axis_names, "Mesh")
         key = (devices.shape, tuple(devices.flat), axis_names, axis_types)
         with _meshes_lock:
-            found = _meshes.get(key)
-            if found is None:
-                found = _meshes[key] = object.__new__(cls)
-                found._set(devices.astype(object), axis_names, axis_types, hash(key))
-            return found
-
-    def _set(self, devices, axis_names, axis_types, hash_):
-        self.devices = devices.copy()
-        self.devices.flags.writeable = False
-        self.axis_names, self.axis_types, self._hash = axis_names, axis_types, hash_
-        self._flat_devices_tuple = () if self.empty else tuple(self.devices.flat)
+            mesh = _meshes.get(key)
+            if mesh is None:
+                mesh = object.__new__(cls)
+                mesh.devices = devices.astype(object)
+                mesh.devices.flags.writeable = False
+                mesh.axis_names, mesh.axis_types, mesh._hash = axis_names, axis_types, hash(key)
+                mesh._flat_devices_tuple = () if mesh.empty else tuple(mesh.devices.flat)
+                _meshes[key] = mesh
+            return mesh
 
     def __reduce__(self):
         return Mesh, (self.devices, self.axis_names, self.axis_types)
@@ -470,8 +424,7 @@ class Mesh(_AxesOfMesh):
     def __repr__(self):
         if self.empty:
             return "Mesh(axis_sizes=(), axis_names=())"
-        sizes, names, kinds = self.axis_sizes, self.axis_names, self.axis_types
-        return f"Mesh(axis_sizes={sizes}, axis_names={names}, axis_types={kinds})"
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={self.axis_types})"
 
     def __str__(self):
         return "Mesh()" if self.empty else f"Mesh({self._text()})"

@@ -3,6 +3,7 @@
 Devices are whatever objects the client hands out; here only their attributes are read.
 """
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache
+from minijax.base.util import ByKey
 from minijax.ir import types
 from minijax.ir.types import MemorySpace
 from minijax.partition.meshes import (
@@ -77,7 +79,8 @@ class Sharding:
     def _device_assignment(self) -> tuple:
         raise NotImplementedError(f"{type(self).__name__} has no devices")
 
-    memory_kind: Any = None
+    _memory_kind: str | None = None
+    memory_kind = property(lambda self: self._memory_kind)
     _memory_space = property(lambda self: MemorySpace.Host if self.memory_kind == "pinned_host" else MemorySpace.Device)
 
     _in_default_memory = property(lambda self: self.memory_kind in (None, "device"))
@@ -127,24 +130,26 @@ class Sharding:
         return {d: index for d, index in self.devices_indices_map(global_shape).items() if d in mine}
 
     def is_equivalent_to(self, other: "Sharding", ndim: int) -> bool:
-        """Whether arrays of rank `ndim` lie alike under both."""
-        return self is other or (self.memory_kind == other.memory_kind and self._where(ndim) == other._where(ndim))
+        """Whether both give each device the same part of arrays of rank `ndim`."""
+        return self is other or (
+            self.memory_kind == other.memory_kind and list(self._positions(ndim)) == list(other._positions(ndim))
+        )
 
-    def _where(self, ndim):
-        return [(device, position) for device, position in self._positions(ndim)]
+    @property
+    def _memory_text(self) -> str:
+        return "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
 
 
-class SingleDeviceSharding(Sharding):
+class SingleDeviceSharding(ByKey, Sharding):
     """The whole array on one device."""
 
-    __slots__ = ("_device", "_memory_kind", "_hash")
+    __slots__ = ("_device", "_memory_kind")
 
     def __init__(self, device: Any, *, memory_kind: str | None = None):
         self._device = device
         self._memory_kind = _check_memory_kind(device, memory_kind)
-        self._hash = hash((device, self._memory_kind))
+        self.identify(device, self._memory_kind)
 
-    memory_kind = property(lambda self: self._memory_kind)
     _device_assignment = property(lambda self: (self._device,))
     is_fully_replicated = True
 
@@ -158,33 +163,20 @@ class SingleDeviceSharding(Sharding):
         """This sharding in another kind of memory."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
-    def __eq__(self, other):
-        if type(other) is not SingleDeviceSharding:
-            return NotImplemented
-        return self is other or (self._device == other._device and self._memory_kind == other._memory_kind)
-
-    def __hash__(self):
-        return self._hash
-
     def __reduce__(self):
-        return _remake_single, (self._device, self._memory_kind)
+        return functools.partial(SingleDeviceSharding, self._device, memory_kind=self._memory_kind), ()
 
     def __repr__(self):
-        kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
-        return f"SingleDeviceSharding(device={self._device!r}{kind})"
-
-
-def _remake_single(device, memory_kind):
-    return SingleDeviceSharding(device, memory_kind=memory_kind)
+        return f"SingleDeviceSharding(device={self._device!r}{self._memory_text})"
 
 
 _ABSTRACT_KINDS = ("device", "pinned_host", "unpinned_host")
 
 
-class NamedSharding(Sharding):
+class NamedSharding(ByKey, Sharding):
     """Array axes split over the named axes of a mesh."""
 
-    __slots__ = ("mesh", "spec", "_memory_kind", "_logical_device_ids", "_hash")
+    __slots__ = ("mesh", "spec", "_memory_kind", "_logical_device_ids")
 
     def __init__(
         self,
@@ -207,10 +199,9 @@ class NamedSharding(Sharding):
                 raise ValueError(
                     f"Got invalid memory kind: {memory_kind}. Valid ones are: {', '.join(_ABSTRACT_KINDS)}"
                 )
-        self._hash = hash((mesh, spec, self._memory_kind, _logical_device_ids))
+        self.identify(mesh, spec, self._memory_kind, _logical_device_ids)
 
     _is_concrete = property(lambda self: type(self.mesh) is Mesh and not self.mesh.empty)
-    memory_kind = property(lambda self: self._memory_kind)
 
     def _concrete(self, name: str) -> Mesh:
         if type(self.mesh) is not Mesh:
@@ -232,21 +223,24 @@ class NamedSharding(Sharding):
     @property
     def is_fully_replicated(self) -> bool:
         sizes = self.mesh.shape
-        return all(sizes[a] == 1 for entry in self.spec for a in axes_of(entry)) and not self.spec.unreduced
+        return all(sizes[axis] == 1 for axis in self.spec.mesh_axes) and not self.spec.unreduced
 
     @property
     def replicated_axes(self) -> frozenset:
-        used = {a for entry in self.spec for a in axes_of(entry)}
-        return frozenset(self.mesh.axis_names) - used - self.spec.unreduced
+        return frozenset(self.mesh.axis_names).difference(self.spec.mesh_axes, self.spec.unreduced)
 
     def tiling(self, ndim: int) -> tuple[int, ...]:
         sizes = self.mesh.shape
         counts = [math.prod(sizes[a] for a in axes_of(entry)) for entry in self.spec.padded(ndim)]
         return tuple(counts[:ndim])
 
+    def axis_numbers(self, ndim: int) -> list[list[int]]:
+        """For each array axis, the numbers of the mesh axes that it is split over."""
+        return [[self.mesh.axis_names.index(a) for a in axes_of(entry)] for entry in self.spec.padded(ndim)]
+
     def _positions(self, ndim):
         mesh = self.mesh
-        entries = [[mesh.axis_names.index(a) for a in axes_of(e)] for e in self.spec.padded(ndim)][:ndim]
+        entries = self.axis_numbers(ndim)[:ndim]
         devices = self._device_assignment if type(mesh) is Mesh else range(mesh.size)
         for device, place in zip(devices, np.ndindex(*mesh.axis_sizes), strict=True):
             parts = []
@@ -278,35 +272,17 @@ class NamedSharding(Sharding):
         """This sharding in another kind of memory."""
         return self.update(memory_kind=kind)
 
-    def __eq__(self, other):
-        if type(other) is not NamedSharding:
-            return NotImplemented
-        return self is other or (
-            self._hash == other._hash
-            and self.mesh == other.mesh
-            and self.spec == other.spec
-            and self._memory_kind == other._memory_kind
-            and self._logical_device_ids == other._logical_device_ids
-        )
-
-    def __hash__(self):
-        return self._hash
-
     def __reduce__(self):
-        return _remake_named, (self.mesh, self.spec, self._memory_kind, self._logical_device_ids)
+        fields = dict(memory_kind=self._memory_kind, _logical_device_ids=self._logical_device_ids)
+        return functools.partial(NamedSharding, self.mesh, self.spec, **fields), ()
 
     def __repr__(self):
-        kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
-        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
-
-
-def _remake_named(mesh, spec, memory_kind, ids):
-    return NamedSharding(mesh, spec, memory_kind=memory_kind, _logical_device_ids=ids)
+        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{self._memory_text})"
 
 
 def _check_spec(mesh: Any, spec: PartitionSpec) -> None:
     names, used = set(mesh.axis_names), set()
-    for axis in [axis for entry in spec for axis in axes_of(entry)]:
+    for axis in spec.mesh_axes:
         if axis not in names:
             raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}.")
         if axis in used:
@@ -323,7 +299,7 @@ def _check_spec(mesh: Any, spec: PartitionSpec) -> None:
             )
 
 
-class GSPMDSharding(Sharding):
+class GSPMDSharding(ByKey, Sharding):
     """A layout that the compiler chose and no spec of the mesh can express; jaxlib describes its `tiles`."""
 
     __slots__ = ("_devices", "tiles", "_memory_kind")
@@ -331,8 +307,8 @@ class GSPMDSharding(Sharding):
     def __init__(self, devices: tuple, tiles: Any, memory_kind: str | None = None):
         self._devices, self.tiles = devices, tiles
         self._memory_kind = _check_memory_kind(devices[0], memory_kind)
+        self.identify(devices, tiles, self._memory_kind)
 
-    memory_kind = property(lambda self: self._memory_kind)
     _device_assignment = property(lambda self: self._devices)
     is_fully_replicated = property(lambda self: self.tiles.is_replicated())
 
@@ -355,17 +331,11 @@ class GSPMDSharding(Sharding):
             place = (0,) * ndim if grid is None else np.argwhere(grid == k)[0][:ndim].tolist()
             yield device, tuple(zip(place, counts, strict=True))
 
-    def __eq__(self, other):
-        if type(other) is not GSPMDSharding:
-            return NotImplemented
-        return (self._devices, self.tiles, self._memory_kind) == (other._devices, other.tiles, other._memory_kind)
-
-    def __hash__(self):
-        return hash((self._devices, self.tiles, self._memory_kind))
+    def __reduce__(self):
+        return GSPMDSharding, self._key
 
     def __repr__(self):
-        kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
-        return f"GSPMDSharding({self.tiles}{kind})"
+        return f"GSPMDSharding({self.tiles}{self._memory_text})"
 
 
 empty_abstract_mesh = AbstractMesh((), ())
@@ -373,7 +343,7 @@ empty_abstract_mesh = AbstractMesh((), ())
 
 @cache.cache(maxsize=1024)
 def unsharded(ndim: int) -> NamedSharding:
-    """What the type of an array that no mesh is known for reports as its sharding."""
+    """The sharding that the type of an array reports if no mesh is known for it."""
     return NamedSharding(empty_abstract_mesh, PartitionSpec(*[None] * ndim))
 
 

@@ -430,7 +430,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 def _psum_traced(x, axis_name, groups):
     def one(leaf):
-        if isinstance(leaf, (bool, int, float, complex)):
+        if isinstance(leaf, dtypes.PYTHON_SCALARS):
             return _multiple(leaf, _group_size(axis_name, groups))
         return _reduce_all(psum_p, leaf, axis_name, groups)
 
@@ -450,7 +450,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     size = _group_size(axis_name, _check_groups(axis_name, axis_index_groups))
 
     def mean(total):
-        if isinstance(total, (bool, int, float, complex)):
+        if isinstance(total, dtypes.PYTHON_SCALARS):
             return total / size
         dtype = dtypes.to_inexact_dtype(typeof(total).dtype)
         if isinstance(total, (np.ndarray, np.generic)):

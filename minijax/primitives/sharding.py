@@ -46,7 +46,7 @@ def widened(sharding: Sharding, dim: int, names: tuple, free: Any, function: str
     """
     if not isinstance(sharding, NamedSharding):
         return sharding
-    if function and any(n in axes_of(e) for e in sharding.spec for n in names):
+    if function and any(n in sharding.spec.mesh_axes for n in names):
         raise ValueError(f"vmap spmd_axis_name {names} cannot appear in {function} spec, but got spec {sharding.spec}")
     entries = list(sharding.spec.padded(dim))
     entries.insert(dim, free if not names else names[0] if len(names) == 1 else names)
@@ -128,14 +128,13 @@ def named_sharding(function: str, sharding: Any) -> NamedSharding:
 def check_explicit(function: str, sharding: NamedSharding) -> bool:
     """Whether a sharding names axes. Raises ValueError if one is not Explicit."""
     kinds = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
-    named = [axis for entry in sharding.spec for axis in axes_of(entry)]
-    for axis in named:
+    for axis in sharding.spec.mesh_axes:
         if kinds[axis] is not AxisType.Explicit:
             raise ValueError(
                 f"PartitionSpec passed to {function} cannot contain axis names that are of type Auto or "
                 f"Manual. Got PartitionSpec: {sharding.spec} with axis name: {axis} of type: {kinds[axis]!s}."
             )
-    return bool(named)
+    return bool(sharding.spec.mesh_axes)
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, tree
+from minijax.base.dtypes import PYTHON_SCALARS
 from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, copy_p
@@ -12,8 +13,6 @@ from minijax.primitives.moving import held
 from minijax.primitives.structural import concatenate
 from minijax.run import transfer
 from minijax.run.array import Array
-
-_SCALARS = (bool, int, float, complex)
 
 
 def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
@@ -27,7 +26,7 @@ def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
     if isinstance(x, Array):
         x = copy_p.bind(x) if copy else x
         return x if dtype is None else convert(x, dtype)
-    if isinstance(x, (*_SCALARS, np.generic)) and not isinstance(x, np.character):
+    if isinstance(x, (*PYTHON_SCALARS, np.generic)) and not isinstance(x, np.character):
         return _of_scalar(x, dtype)
     if isinstance(x, np.ndarray):
         return _of_numpy(x, dtype)
@@ -63,14 +62,14 @@ def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
 
 
 def _of_list(x: Any, dtype: Any) -> Any:
-    if x and type(x) is list and len(kinds := set(map(type, x))) == 1 and (kind := kinds.pop()) in _SCALARS:
+    if x and type(x) is list and len(kinds := set(map(type, x))) == 1 and (kind := kinds.pop()) in PYTHON_SCALARS:
         dtype = dtypes.scalar_dtype(kind) if dtype is None else dtype
         return _of_numpy(np.array(x, dtype), dtype)
     leaves = tree.tree_leaves(x, is_leaf=lambda y: y is None) if not isinstance(x, range) else list(x)
     if any(y is None for y in leaves):
         raise ValueError("None is not a valid value for jnp.array")
     leaves = list(map(unwrapped, leaves))
-    if all(type(y) in _SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves) and leaves:
+    if all(type(y) in PYTHON_SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves) and leaves:
         dtype = dtypes.result_type(*leaves) if dtype is None else dtype
     if isinstance(x, list | tuple) and any(isinstance(y, Array) for y in leaves):
         return _stacked(x, dtype)

@@ -1,5 +1,6 @@
 """`Array`: our own class around a raw jaxlib array, which never leaves this room."""
 
+import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxlib import _jax
 
+from minijax.base import errors
 from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
@@ -18,7 +20,7 @@ collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launc
 
 
 class Signature:
-    """What a compiled program must know of an argument; equal ones are one object."""
+    """The type, sharding, commitment and layout of an array, as programs are keyed by; equal ones are one object."""
 
     # `shape`, `dtype` and `weak_type` are what jaxlib reads when it is handed a signature as an aval; those
     # of an extended dtype are the physical ones. `wrap` makes an array of a raw one and this signature.
@@ -38,8 +40,8 @@ _MAX_SIGNATURES = 1 << 17
 def signature(aval: ShapedArray, sharding: Any, committed: bool, layout: Any = None) -> Signature:
     """The interned signature with these fields."""
     key = (aval, sharding, committed, layout)
-    found = _signatures.get(key)
-    return found if found is not None else _new_signature(key)
+    sig = _signatures.get(key)
+    return sig if sig is not None else _new_signature(key)
 
 
 def _new_signature(key):
@@ -47,17 +49,17 @@ def _new_signature(key):
     if aval.memory_space is not sharding._memory_space:
         aval = aval.in_space(sharding._memory_space)
         return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
-    new = Signature()
-    new.aval, new.sharding, new.committed, new.layout = key
+    sig = Signature()
+    sig.aval, sig.sharding, sig.committed, sig.layout = key
     real = physical(aval)
-    new.shape, new.dtype, new.weak_type = real.shape, real.dtype, aval.weak_type
-    new.wrap = _wrapper(aval) if real is aval else extended_arrays[aval.dtype.type]
-    new.native = client.native_sharding(sharding, real.ndim)
+    sig.shape, sig.dtype, sig.weak_type = real.shape, real.dtype, aval.weak_type
+    sig.wrap = _wrapper(aval) if real is aval else extended_arrays[aval.dtype.type]
+    sig.native = client.native_sharding(sharding, real.ndim)
     devices = sharding._device_assignment
-    new.device = devices[0] if len(devices) == 1 else None
+    sig.device = devices[0] if len(devices) == 1 else None
     if len(_signatures) >= _MAX_SIGNATURES:
         _signatures.clear()
-    return _signatures.setdefault(key, new)
+    return _signatures.setdefault(key, sig)
 
 
 def _wrapper(aval):
@@ -74,7 +76,7 @@ def single_signature(aval: ShapedArray, device: Any, committed: bool) -> Signatu
 # ---- the public class -------------------------------------------------------------------------------
 
 _registered: dict[type, Any] = {}
-_array_like: dict[type, Any] = {}  # what was found for each class that was asked about
+_array_like: dict[type, Any] = {}  # for each class that was asked about: whether its instances are, or a test
 
 
 class ArrayMeta(type):
@@ -86,15 +88,11 @@ class ArrayMeta(type):
             return cls is Array or cls is ArrayImpl
         if cls is not Array:
             return type.__instancecheck__(cls, x)
-        known = _array_like.get(kind)
-        if known is None:
-            known = _array_like[kind] = _lookup_array_like(kind)
-        return known if type(known) is bool else known(x)
-
-
-def _lookup_array_like(kind):
-    registered = (_registered[base] for base in kind.__mro__ if base in _registered)
-    return next(registered, Array in kind.__mro__)
+        test = _array_like.get(kind)
+        if test is None:
+            registered = (_registered[base] for base in kind.__mro__ if base in _registered)
+            test = _array_like[kind] = next(registered, Array in kind.__mro__)
+        return test if type(test) is bool else test(x)
 
 
 def register_array_like(cls: type, test: Callable[[Any], bool] | bool = True) -> None:
@@ -133,56 +131,41 @@ class Shard(NamedTuple):
         return f"Shard({fields})"
 
 
+def place_of(index: tuple[slice, ...]) -> tuple:
+    """The index of a shard as a key: slices have no hash before Python 3.12."""
+    return tuple([(part.start, part.stop) for part in index])
+
+
+@dataclasses.dataclass(unsafe_hash=True, slots=True)
 class Layout:
     """The order of axes in memory, and how they are tiled."""
 
-    __slots__ = ("major_to_minor", "tiling", "sub_byte_element_size_in_bits")
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None = None
+    sub_byte_element_size_in_bits: int = 0
 
-    def __init__(self, major_to_minor, tiling=None, sub_byte_element_size_in_bits=0):
-        self.major_to_minor = tuple(major_to_minor)
-        self.tiling = None if tiling is None else tuple(map(tuple, tiling))
-        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
-
-    def _key(self):
-        return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
-
-    def __eq__(self, other):
-        return isinstance(other, Layout) and self._key() == other._key()
-
-    def __hash__(self):
-        return hash(self._key())
-
-    def __repr__(self):
-        return (
-            f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
-            f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
-        )
+    def __post_init__(self):
+        self.major_to_minor = tuple(self.major_to_minor)
+        self.tiling = None if self.tiling is None else tuple(map(tuple, self.tiling))
 
 
+@dataclasses.dataclass(unsafe_hash=True, slots=True)
 class Format:
     """A layout and a sharding."""
 
-    __slots__ = ("layout", "sharding")
-
-    def __init__(self, layout=None, sharding=None):
-        self.layout, self.sharding = layout, sharding
-
-    def __eq__(self, other):
-        return isinstance(other, Format) and (self.layout, self.sharding) == (other.layout, other.sharding)
-
-    def __hash__(self):
-        return hash((self.layout, self.sharding))
-
-    def __repr__(self):
-        return f"Format(layout={self.layout}, sharding={self.sharding})"
+    layout: Any = None
+    sharding: Any = None
 
 
-_SCALARS_ONLY = "Only scalar arrays can be converted to Python scalars; got arr.ndim="
-_AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-_AMBIGUOUS_EMPTY = (
-    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
-)
 _DLPACK_CPU = 1
+
+
+def _conversion(convert: Callable) -> Callable:
+    def method(self):
+        return convert(self._scalar())
+
+    method.__name__ = f"__{convert.__name__}__"
+    return method
 
 
 class ArrayImpl(Array):
@@ -286,7 +269,7 @@ class ArrayImpl(Array):
         mine = sharding._addressable_device_assignment
         seen: dict[tuple, int] = {}
         for device, index in sharding.devices_indices_map(shape).items():
-            place = tuple([(part.start, part.stop) for part in index])
+            place = place_of(index)
             seen[place] = replica = seen.get(place, -1) + 1
             if device in mine:
                 yield Shard(device, index, replica, self._shard(mine.index(device)))
@@ -368,33 +351,20 @@ class ArrayImpl(Array):
 
     def __bool__(self):
         if self.size != 1:
-            raise ValueError(_AMBIGUOUS_EMPTY if self.size == 0 else _AMBIGUOUS)
+            raise ValueError(errors.AMBIGUOUS if self.size else errors.AMBIGUOUS_EMPTY)
         return bool(self._value)
 
     def _scalar(self):
         if self._sig.shape:
-            raise TypeError(f"{_SCALARS_ONLY}{self.ndim}")
+            raise TypeError(f"{errors.SCALARS_ONLY}{self.ndim}")
         return self._value.item()
 
-    def __int__(self):
-        return int(self._scalar())
-
-    def __float__(self):
-        return float(self._scalar())
-
-    def __complex__(self):
-        return complex(self._scalar())
+    __int__, __float__, __complex__, __oct__, __hex__ = map(_conversion, (int, float, complex, oct, hex))
 
     def __index__(self):
         if self._sig.shape or self._sig.dtype.kind not in "iu" and "int" not in self._sig.dtype.name:
-            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+            raise TypeError(errors.NO_INDEX)
         return int(self._scalar())
-
-    def __oct__(self):
-        return oct(self._scalar())
-
-    def __hex__(self):
-        return hex(self._scalar())
 
     def __format__(self, format_spec):
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
@@ -437,11 +407,7 @@ class ArrayImpl(Array):
         return memoryview(self._value)
 
     def __setitem__(self, index, value):
-        raise TypeError(
-            "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, "
-            "use x = x.at[idx].set(y) or another .at[] method: "
-            "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
-        )
+        raise TypeError(errors.IMMUTABLE)
 
     # -- copies
 
@@ -461,8 +427,7 @@ class ArrayImpl(Array):
         return copied(self)
 
     def __deepcopy__(self, memo):
-        self._check_alive()
-        return copied(self)
+        return self.__copy__()
 
 
 class _Typed:
@@ -477,14 +442,13 @@ class _Typed:
 
 def copied(x: ArrayImpl) -> ArrayImpl:
     """The same values in memory of their own."""
-    sig = x._sig
-    raw = _jax.batched_copy_array_to_devices_with_sharding(
-        [x._raw],
-        [client.device_list(sig.sharding._device_assignment)],
-        [sig.native],
-        [_jax.ArrayCopySemantics.ALWAYS_COPY],
-    )[0]
-    return sig.wrap(raw, sig)
+    return x._sig.wrap(copied_raw(x._raw, x._sig, _jax.ArrayCopySemantics.ALWAYS_COPY), x._sig)
+
+
+def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:
+    """The same shards on the devices, and in the memory, of `sig`; `semantics` say when memory is shared."""
+    devices = client.device_list(sig.sharding._device_assignment)
+    return _jax.batched_copy_array_to_devices_with_sharding([raw], [devices], [sig.native], [semantics])[0]
 
 
 def _reconstruct_array(make, args, state, aval_state):
@@ -498,9 +462,7 @@ def _reconstruct_array(make, args, state, aval_state):
 def put_host(value: np.ndarray, sig: Signature) -> Any:
     """The raw array of a host value, whose dtype must be the signature's; never aliases `value`."""
     if sig.device is not None:
-        return _jax.batched_device_put(
-            sig, sig.native, [value], [sig.device], sig.committed, False, _COPY_DURING_CALL, True
-        )
+        return _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, DURING_CALL, True)
     parts = sig.sharding.addressable_devices_indices_map(sig.shape)
     # jaxlib takes several buffers only without a copy of its own, so each gets memory that nobody else has.
     values = [np.array(value[index], order="C", copy=True) for index in parts.values()]
@@ -514,7 +476,7 @@ def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
     return sig.wrap(raw, sig)
 
 
-_COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL  # then NumPy may write into its memory again
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

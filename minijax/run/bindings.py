@@ -10,18 +10,10 @@ ir = defer("jaxlib.mlir.ir")
 passmanager = defer("jaxlib.mlir.passmanager")
 extension = defer("jaxlib.mlir._mlir_libs._jax_mlir_ext")
 _dialects = [defer(f"jaxlib.mlir._mlir_libs.{name}") for name in ("_stablehlo", "_chlo", "_sdy")]
-arith = defer("jaxlib.mlir.dialects.arith")
-builtin = defer("jaxlib.mlir.dialects.builtin")
-chlo = defer("jaxlib.mlir.dialects.chlo")
-func = defer("jaxlib.mlir.dialects.func")
-math = defer("jaxlib.mlir.dialects.math")
-memref = defer("jaxlib.mlir.dialects.memref")
-mpmd = defer("jaxlib.mlir.dialects.mpmd")
-scf = defer("jaxlib.mlir.dialects.scf")
-sdy = defer("jaxlib.mlir.dialects.sdy")
-sparse_tensor = defer("jaxlib.mlir.dialects.sparse_tensor")
-stablehlo = defer("jaxlib.mlir.dialects.stablehlo")
-vector = defer("jaxlib.mlir.dialects.vector")
+
+# The modules that build the operations of a dialect, by its name.
+for _name in "arith builtin chlo func math memref mpmd scf sdy sparse_tensor stablehlo vector".split():
+    globals()[_name] = defer(f"jaxlib.mlir.dialects.{_name}")
 
 
 def make_context() -> Any:
@@ -32,13 +24,13 @@ def make_context() -> Any:
 
 
 def _context():
-    made = ir.Context()
+    context = ir.Context()
     registry = ir.DialectRegistry()
     extension.register_dialects(registry)
-    made.append_dialect_registry(registry)
+    context.append_dialect_registry(registry)
     for dialect in _dialects:
-        dialect.register_dialect(made)
-    return made
+        dialect.register_dialect(context)
+    return context
 
 
 @cache

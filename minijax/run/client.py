@@ -1,5 +1,6 @@
 """Finding, creating and asking the XLA clients; devices, and the native form of shardings."""
 
+import math
 import os
 import threading
 import warnings
@@ -9,7 +10,8 @@ from typing import Any
 from jaxlib import _hlo, _jax, utils, xla_client as xc
 
 from minijax.base import cache, config
-from minijax.partition.shardings import GSPMDSharding, Sharding, SingleDeviceSharding, axes_of
+from minijax.base.mask import Mask
+from minijax.partition.shardings import GSPMDSharding, Sharding, SingleDeviceSharding
 from minijax.run import plugins
 
 Device = xc.Device
@@ -55,11 +57,11 @@ def _start() -> None:
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
         utils.absl_set_min_log_level(1)
-    for name, found in plugins.discover().items():
-        _factories.setdefault(name, found)
-    wanted = config.platforms.value
-    if wanted:
-        _clients.update(_start_wanted(wanted))
+    for name, plugin in plugins.discover().items():
+        _factories.setdefault(name, plugin)
+    requested = config.platforms.value
+    if requested:
+        _clients.update(_start_requested(requested))
         _default.append(next(iter(_clients.values())))
         return
     names = sorted(_factories, key=lambda name: -_factories[name][0])
@@ -70,14 +72,13 @@ def _start() -> None:
             _failures[name] = str(error)
     if not _clients:
         raise RuntimeError(f"No backend could be initialized: {_failures}")
-    chosen = _clients.get(config.platform_name.value) or next(iter(_clients.values()))
-    _default.append(chosen)
+    _default.append(_clients.get(config.platform_name.value) or next(iter(_clients.values())))
 
 
-def _start_wanted(wanted: str) -> dict[str, Any]:
+def _start_requested(platforms: str) -> dict[str, Any]:
     started = {}
     hint = "(set JAX_PLATFORMS='' to automatically choose an available backend)"
-    for name in _concrete_names(wanted):
+    for name in _concrete_names(platforms):
         if name not in _factories:
             raise RuntimeError(
                 f"Unable to initialize backend '{name}': Backend '{name}' is not in the list of known "
@@ -91,9 +92,9 @@ def _start_wanted(wanted: str) -> dict[str, Any]:
     return started
 
 
-def _concrete_names(wanted: str) -> list[str]:
+def _concrete_names(platforms: str) -> list[str]:
     names = []
-    for name in filter(None, wanted.split(",")):
+    for name in filter(None, platforms.split(",")):
         kinds = [kind for kind in _aliases.get(name, (name,)) if kind in _factories]
         names.extend(kinds or _aliases.get(name, (name,))[:1])
     return names
@@ -268,37 +269,35 @@ _single: dict[tuple, SingleDeviceSharding] = {}
 
 def single_device_sharding(device: Device, memory_kind: str | None = None) -> SingleDeviceSharding:
     """The one sharding object for a device and memory kind."""
-    found = _single.get((device, memory_kind))
-    if found is None:
-        made = SingleDeviceSharding(device, memory_kind=memory_kind)
-        found = _single.setdefault((device, made.memory_kind), made)
-        _single[device, memory_kind] = found
-    return found
+    sharding = _single.get((device, memory_kind))
+    if sharding is None:
+        sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
+        sharding = _single[device, memory_kind] = _single.setdefault((device, sharding.memory_kind), sharding)
+    return sharding
 
 
 def device_list(devices: tuple[Device, ...]) -> Any:
     """The one native list of these devices."""
-    found = _device_lists.get(devices)
-    return found if found is not None else _device_lists.setdefault(devices, _jax.DeviceList(devices))
+    native = _device_lists.get(devices)
+    return native if native is not None else _device_lists.setdefault(devices, _jax.DeviceList(devices))
 
 
 def native_sharding(sharding: Sharding, ndim: int) -> Any:
-    """The one native sharding that arrays of rank `ndim` so laid out have."""
-    found = _natives.get((sharding, ndim))
-    if found is None:
-        found = native_layout(sharding._device_assignment, hlo_sharding(sharding, ndim), sharding.memory_kind)
-        found = _natives.setdefault((sharding, ndim), found)
-    return found
+    """jaxlib's object for a sharding of arrays of rank `ndim`; equal ones are one object."""
+    native = _natives.get((sharding, ndim))
+    if native is None:
+        native = native_layout(sharding._device_assignment, hlo_sharding(sharding, ndim), sharding.memory_kind)
+        native = _natives.setdefault((sharding, ndim), native)
+    return native
 
 
 def native_layout(devices: tuple[Device, ...], hlo: Any, memory_kind: str | None) -> Any:
     """The one native sharding of these devices and HLO sharding; jaxlib compares by identity."""
     key = (devices, hlo, memory_kind)
-    found = _natives.get(key)
-    if found is None:
-        made = _jax.GSPMDSharding(device_list(devices), hlo, memory_kind=memory_kind)
-        found = _natives.setdefault(key, made)
-    return found
+    native = _natives.get(key)
+    if native is None:
+        native = _natives.setdefault(key, _jax.GSPMDSharding(device_list(devices), hlo, memory_kind=memory_kind))
+    return native
 
 
 def hlo_sharding(sharding: Sharding, ndim: int) -> Any:
@@ -307,22 +306,17 @@ def hlo_sharding(sharding: Sharding, ndim: int) -> Any:
         return _hlo.HloSharding.replicate()
     if isinstance(sharding, GSPMDSharding):
         return sharding.tiles
-    mesh, unreduced = sharding.mesh, sharding.spec.unreduced
-    names, sizes = mesh.axis_names, mesh.axis_sizes
-    entries = [[names.index(axis) for axis in axes_of(entry)] for entry in sharding.spec.padded(ndim)]
-    used = [i for entry in entries for i in entry]
+    names, sizes = sharding.mesh.axis_names, sharding.mesh.axis_sizes
+    used = [i for axes in sharding.axis_numbers(ndim) for i in axes]
     tiles = list(sharding.tiling(ndim))
-    rest = [i for i in range(len(names)) if i not in used]
-    kept = [i for i in rest if names[i] not in unreduced]
-    summed = [i for i in rest if names[i] in unreduced]
-    if all(count == 1 for count in tiles) and not summed:
+    unused = [i for i in range(len(names)) if i not in used]
+    replicated, unreduced = Mask(names[i] in sharding.spec.unreduced for i in unused).partition(unused)
+    if all(count == 1 for count in tiles) and not unreduced:
         return _hlo.HloSharding.replicate()
     kinds = []
-    for kind, axes in ((_hlo.OpSharding_Type.REPLICATED, kept), (_hlo.OpSharding_Type.UNREDUCED, summed)):
-        count = 1
-        for i in axes:
-            count *= sizes[i]
+    for kind, axes in ((_hlo.OpSharding_Type.REPLICATED, replicated), (_hlo.OpSharding_Type.UNREDUCED, unreduced)):
+        count = math.prod([sizes[i] for i in axes])
         if count > 1:
             tiles.append(count)
             kinds.append(kind)
-    return _hlo.HloSharding.iota_tile(tiles, list(sizes), [*used, *kept, *summed], kinds)
+    return _hlo.HloSharding.iota_tile(tiles, list(sizes), [*used, *replicated, *unreduced], kinds)

@@ -11,6 +11,7 @@ from jaxlib import _jax, xla_client as xc
 from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
+from minijax.base.util import ByKey
 from minijax.run import bindings, client
 from minijax.run.array import Signature
 
@@ -32,29 +33,31 @@ def compile_count() -> int:
 
 # ---- options ----------------------------------------------------------------------------------------
 
-# Options of jax's that are not fields of XLA's debug options.
-_BUILD_OPTIONS = (
-    "exec_time_optimization_effort",
-    "memory_fitting_effort",
-    "optimization_level",
-    "memory_fitting_level",
-)
+# Options of jax's that are not fields of XLA's debug options, and what XLA takes where they are not set.
+_BUILD_OPTIONS = {
+    "exec_time_optimization_effort": 0.0,
+    "memory_fitting_effort": 0.0,
+    "optimization_level": "UNKNOWN",
+    "memory_fitting_level": "O2",
+}
 _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 _UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
-def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None, replicas: int = 1) -> xc.CompileOptions:
+def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) -> xc.CompileOptions:
     """XLA's options for a program on these devices; `options` are jax's `compiler_options`."""
-    made = xc.CompileOptions()
-    build = made.executable_build_options
-    partitions = len(devices) // replicas
-    made.num_replicas = build.num_replicas = replicas
-    made.num_partitions = build.num_partitions = partitions
-    ids = np.array([device.id for device in devices]).reshape(replicas, partitions)
-    made.device_assignment = xc.DeviceAssignment.create(ids)
-    build.use_spmd_partitioning = partitions > 1 or replicas == 1
+    compile_options = xc.CompileOptions()
+    build = compile_options.executable_build_options
+    compile_options.num_replicas = build.num_replicas = 1
+    compile_options.num_partitions = build.num_partitions = len(devices)
+    ids = np.array([[device.id for device in devices]])
+    compile_options.device_assignment = xc.DeviceAssignment.create(ids)
+    build.use_spmd_partitioning = True
     build.use_shardy_partitioner = config.state().use_shardy_partitioner
-    _set_effort(build)
+    for name, default in _BUILD_OPTIONS.items():
+        value = config.option(name).value
+        if value is not None and value != default:
+            setattr(build, name, _LEVELS.get(value, value))
     overrides = dict(_UNOPTIMIZED) if config.disable_most_optimizations.value else {}
     for name, value in (options or {}).items():
         if name in _BUILD_OPTIONS:
@@ -63,45 +66,31 @@ def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None, 
             hash(value)
             overrides[name] = value
     if overrides:
-        made.env_option_overrides = list(overrides.items())
-    return made
-
-
-def _set_effort(build):
-    if effort := config.exec_time_optimization_effort.value:
-        build.exec_time_optimization_effort = effort
-    if effort := config.memory_fitting_effort.value:
-        build.memory_fitting_effort = effort
-    if level := _LEVELS.get(str(config.optimization_level.value), 0):
-        build.optimization_level = level
-    if (level := config.memory_fitting_level.value) != "O2" and str(level) in _LEVELS:
-        build.memory_fitting_level = _LEVELS[str(level)]
+        compile_options.env_option_overrides = list(overrides.items())
+    return compile_options
 
 
 # ---- custom calls -----------------------------------------------------------------------------------
 
-_LAPACK_TARGET = re.compile(r"@(?:lapack_\w+|tridiagonal_solve_perturbed_ffi)\b")
-_SPARSE_TARGET = "@cpu_csr_sparse_dense_ffi"
+# By name: a library, and the targets that are its.
+_LIBRARIES = {
+    "lapack": (lapack, re.compile(r"@(?:lapack_\w+|tridiagonal_solve_perturbed_ffi)\b")),
+    "sparse": (sparse, re.compile("@cpu_csr_sparse_dense_ffi")),
+}
 _registered: set[str] = set()
 _register_lock = threading.Lock()
 
 
 def ensure_custom_calls(text: str) -> None:
     """Registers the CPU libraries that a program calls; without it a call ends the process."""
-    if "lapack" not in _registered and _LAPACK_TARGET.search(text):
-        with _register_lock:
-            _register(lapack)
-            lapack.initialize()
-            _registered.add("lapack")
-    if "sparse" not in _registered and _SPARSE_TARGET in text:
-        with _register_lock:
-            _register(sparse)
-            _registered.add("sparse")
-
-
-def _register(library):
-    for name, capsule in library.registrations().items():
-        xc.register_custom_call_target(name, capsule, platform="cpu", api_version=1)
+    for name, (library, targets) in _LIBRARIES.items():
+        if name not in _registered and targets.search(text):
+            with _register_lock:
+                for target, capsule in library.registrations().items():
+                    xc.register_custom_call_target(target, capsule, platform="cpu", api_version=1)
+                if name == "lapack":
+                    lapack.initialize()
+                _registered.add(name)
 
 
 # ---- compiling --------------------------------------------------------------------------------------
@@ -116,47 +105,41 @@ _LOCATION_ALIAS = re.compile(r"^#loc\w*\s*=.*$\n?", re.MULTILINE)
 
 
 def strip_locations(text: str) -> str:
-    """A program's text without the source positions, which say nothing about what it computes."""
+    """A program's text without source positions: equal for programs that compute the same."""
     if "loc(" in text:
         text = _STRINGS_AND_LOCATIONS.sub(lambda m: m.group(1) or "", _LOCATION_ALIAS.sub("", text))
     return text.strip()
 
 
 def digest(text: str) -> bytes:
-    """The hash of what a program computes."""
+    """The hash of a program's text without source positions."""
     return hashlib.sha256(strip_locations(text).encode()).digest()
 
 
 @cache(maxsize=256)
-def _prepared_options(devices, options, key, replicas, state, unoptimized) -> tuple[Any, bytes]:
+def _prepared_options(devices, options, key, state, unoptimized) -> tuple[Any, bytes]:
     """The options of a compilation and their bytes; `key` tells equal values of different kinds apart."""
-    made = make_options(devices, dict(options), replicas)
-    return made, made.SerializeAsString()
+    prepared = make_options(devices, dict(options))
+    return prepared, prepared.SerializeAsString()
 
 
-class _Source:
+class _Source(ByKey):
     """A program to compile: equal if the text without locations, the devices and the options are."""
 
-    __slots__ = ("key", "text", "devices", "options", "name")
+    __slots__ = ("text", "devices", "options", "name")
 
-    def __init__(self, text, devices, options=None, replicas=1, name=""):
-        given = tuple((options or {}).items())
+    def __init__(self, text, devices, options=None, name=""):
+        items = tuple((options or {}).items())
         self.options, serialized = _prepared_options(
-            devices, given, key(given), replicas, config.state(), config.disable_most_optimizations.value
+            devices, items, key(items), config.state(), config.disable_most_optimizations.value
         )
-        self.key = (digest(text), devices, serialized)
+        self.identify(digest(text), devices, serialized)
         self.text, self.devices, self.name = text, devices, name
-
-    def __eq__(self, other):
-        return self.key == other.key
-
-    def __hash__(self):
-        return hash(self.key)
 
 
 # Weak, since an executable takes 200 KB or more; some dead ones are kept, for programs that make functions
 # anew again and again.
-_loaded = WeakValues(kept=64)
+_loaded = WeakValues(keep=64)
 
 
 def _load(source: _Source) -> "Loaded":
@@ -172,36 +155,20 @@ def _load(source: _Source) -> "Loaded":
 
 
 def compile_text(
-    text: str,
-    *,
-    name: str = "",
-    device: Any = None,
-    devices: Sequence[Any] | None = None,
-    options: dict[str, Any] | None = None,
-    replicas: int = 1,
+    text: str, *, name: str = "", devices: Sequence[Any] | None = None, options: dict[str, Any] | None = None
 ) -> "Loaded":
     """Compiles a module, or finds the executable of an equal one.
 
     Raises JaxRuntimeError if XLA rejects the program or an option.
     """
-    if devices is None:
-        devices = (client.default_device() if device is None else device,)
-    devices = tuple(devices)
-    source = _Source(text, devices, options, replicas, name)
+    devices = (client.default_device(),) if devices is None else tuple(devices)
+    source = _Source(text, devices, options, name)
     return _loaded.once(source, lambda: _load(source))
 
 
 def is_compiled(text: str, devices: tuple) -> bool:
     """Whether the executable of an equal module is at hand."""
     return _Source(text, devices) in _loaded
-
-
-def load_serialized(data: bytes, devices: Sequence[Any], name: str = "", text: str = "") -> "Loaded":
-    """The program that `Loaded.serialize` wrote; `text`, if known, tells which libraries it calls."""
-    ensure_custom_calls(text)
-    devices = tuple(devices)
-    executable = devices[0].client.deserialize_executable(data, client.device_list(devices), make_options(devices))
-    return Loaded(executable, devices, name)
 
 
 class Loaded:
@@ -232,10 +199,6 @@ class Loaded:
     def memory_analysis(self) -> Any:
         """The sizes of arguments, outputs, temporaries and code."""
         return self.executable.get_compiled_memory_stats()
-
-    def serialize(self) -> bytes:
-        """The executable as bytes, for `load_serialized`."""
-        return self.devices[0].client.serialize_executable(self.executable)
 
 
 def _short_type(kind: Any) -> str:

@@ -1,4 +1,4 @@
-"""Transfer guards: what becomes of transfers between the host and devices, asked for or not."""
+"""Transfer guards: transfers between host and devices are allowed, logged or refused."""
 
 import logging
 import threading

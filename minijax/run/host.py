@@ -4,10 +4,10 @@ import ctypes
 import math
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from jaxlib import _jax, xla_client as xc
 
+from minijax.base import dtypes
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
 from minijax.ir.types import ShapedArray
@@ -15,10 +15,10 @@ from minijax.run import client, guards
 
 # dtypes of less than a byte, and those that they are converted to.
 _PACKED = {
-    np.dtype(getattr(ml_dtypes, name)): np.dtype(wide)
+    dtypes.BY_NAME[name]: dtypes.BY_NAME[wide]
     for wide, names in (("int8", "int1 int2 int4"), ("uint8", "uint1 uint2 uint4"), ("float32", "float4_e2m1fn"))
     for name in names.split()
-    if hasattr(ml_dtypes, name)
+    if name in dtypes.BY_NAME
 }
 _BUILT_IN = 1  # what `dtype.isbuiltin` is for NumPy's own dtypes, which alone the buffer protocol knows
 
@@ -78,15 +78,6 @@ def _read_only(value):
     return value
 
 
-class WideType:
-    """The type of an unpacked value, with the fields that jaxlib reads."""
-
-    __slots__ = ("shape", "dtype", "weak_type")
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
-        self.shape, self.dtype, self.weak_type = shape, dtype, False
-
-
 @cache(maxsize=1024)
 def _unpacker(shape, dtype, device):
     packed, wide = ShapedArray(shape, dtype), ShapedArray(shape, _PACKED[dtype])
@@ -94,7 +85,7 @@ def _unpacker(shape, dtype, device):
     e.main([packed], [wide], lambda names: [e.convert(names[0], packed, wide)])
     program = device.client.compile_and_load(e.text("unpack", {}), [device], xc.CompileOptions())
     native = client.native_sharding(client.single_device_sharding(device), len(shape))
-    handler = _jax.array_result_handler(WideType(shape, wide.dtype), native, committed=True, _skip_checks=True)
+    handler = _jax.array_result_handler(wide, native, committed=True, _skip_checks=True)
     return program, handler
 
 

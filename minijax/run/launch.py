@@ -16,7 +16,7 @@ _last: list[Any] = [None]
 
 
 def result_handler(sig: Signature) -> Any:
-    """What makes jaxlib wrap an output as a raw array of this signature."""
+    """jaxlib's handler that wraps an output buffer as a raw array of this signature."""
     return _jax.array_result_handler(sig, sig.native, committed=sig.committed, _skip_checks=True)
 
 

@@ -37,11 +37,11 @@ _GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
 
 
 def discover() -> dict[str, tuple[int, Callable[[], Any]]]:
-    """The platforms whose plugins are installed: priority, and what makes a client."""
-    found: dict[str, tuple[int, Callable[[], Any]]] = {}
+    """For each platform whose plugin is installed: its priority, and a function that makes a client."""
+    platforms: dict[str, tuple[int, Callable[[], Any]]] = {}
     cuda = find_cuda()
     if cuda is not None:
-        found["cuda"] = _GPU_PRIORITY, functools.partial(_make_cuda_client, *cuda)
+        platforms["cuda"] = _GPU_PRIORITY, functools.partial(_make_cuda_client, *cuda)
     elif os.path.exists("/dev/nvidiactl") and "cpu" not in (config.platforms.value or ""):
         _logger.warning(
             "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. "
@@ -49,8 +49,8 @@ def discover() -> dict[str, tuple[int, Callable[[], Any]]]:
         )
     library = find_tpu()
     if library is not None:
-        found["tpu"] = _TPU_PRIORITY, functools.partial(_make_tpu_client, library)
-    return found
+        platforms["tpu"] = _TPU_PRIORITY, functools.partial(_make_tpu_client, library)
+    return platforms
 
 
 def _folders(package: str) -> Iterator[pathlib.Path]:

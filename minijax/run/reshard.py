@@ -3,38 +3,42 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxlib import _jax, xla_client as xc
+from jaxlib import _jax
 
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
 from minijax.hlo.module import lower_jaxpr
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
-from minijax.partition.shardings import Sharding
 from minijax.run import client
-from minijax.run.array import Signature, signature
-from minijax.run.compile import Loaded, compile_text
+from minijax.run.array import Signature, copied_raw, place_of, signature
+from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
 
 def moved(raw: Any, old: Signature, new: Signature) -> Any:
     """A raw array of the same value, laid out as `new` says; None where only the host can do it."""
-    devices, wanted = old.sharding._device_assignment, new.sharding._device_assignment
-    if devices[0].client is not wanted[0].client or not new.sharding.is_fully_addressable:
+    devices, targets = old.sharding._device_assignment, new.sharding._device_assignment
+    if devices[0].client is not targets[0].client:
+        return None
+    if old.device is not None and new.device is not None:
+        return relocated(raw, new)
+    if not new.sharding.is_fully_addressable:
         return None
     if old.sharding._in_default_memory and new.sharding._in_default_memory:
         if old.device is not None:
             return _distributed(raw, old, new)
-        if devices == wanted:
+        if devices == targets:
             return _resharder(old, new)(raw)
-    if len(devices) == len(wanted) and client.hlo_sharding(old.sharding, len(old.shape)) == client.hlo_sharding(
-        new.sharding, len(new.shape)
-    ):
-        copied = _jax.batched_copy_array_to_devices_with_sharding(
-            [raw], [client.device_list(wanted)], [new.native], [xc.ArrayCopySemantics.REUSE_INPUT]
-        )[0]
-        return copied._rewrap_with_aval_and_sharding(new, new.native)
-    return None
+    tiles, new_tiles = (client.hlo_sharding(sig.sharding, len(sig.shape)) for sig in (old, new))
+    if len(devices) != len(targets) or tiles != new_tiles:
+        return None
+    return relocated(raw, new)
+
+
+def relocated(raw: Any, sig: Signature) -> Any:
+    """The same shards on the devices, and in the memory, of `sig`; those that lie there already are not copied."""
+    return copied_raw(raw, sig, _jax.ArrayCopySemantics.REUSE_INPUT)._rewrap_with_aval_and_sharding(sig, sig.native)
 
 
 def _distributed(raw, old, new):
@@ -47,9 +51,9 @@ def _distributed(raw, old, new):
 
 @cache(maxsize=1024)
 def _distribution(old: Signature, new: Signature) -> tuple[Callable | None, list[int], list]:
-    """What cuts the array up, which piece goes to each device, and the devices."""
+    """A program that cuts the array into pieces (None: it stays whole), the piece of each device, the devices."""
     parts = new.sharding.devices_indices_map(new.shape)
-    places = [tuple([(i.start, i.stop) for i in index]) for index in parts.values()]
+    places = list(map(place_of, parts.values()))
     distinct = tuple(dict.fromkeys(places))
     cut = None
     if len(distinct) > 1:
@@ -71,23 +75,19 @@ def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list]
 
     e.main([aval], outs, body)
     alone = client.single_device_sharding(device)
-    loaded = compile_text(e.text("jit__cut", {}), name="jit__cut", device=device)
+    loaded = compile_text(e.text("jit__cut", {}), name="jit__cut", devices=[device])
     return launcher(loaded, [signature(out, alone, True) for out in outs])
 
 
 @cache(maxsize=1024)
 def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
-    launch = launcher(_identity(old.aval, old.sharding, new.sharding), [new])
-    return lambda raw: launch([raw])[0]
-
-
-def _identity(aval: Any, before: Sharding, after: Sharding) -> Loaded:
-    v, devices = Var(aval), after._device_assignment
-    made = lower_jaxpr(
+    v, devices = Var(old.aval), new.sharding._device_assignment
+    module = lower_jaxpr(
         ClosedJaxpr(Jaxpr([], [v], [v], [])),
         name="jit__identity",
-        in_shardings=[before],
-        out_shardings=[after],
+        in_shardings=[old.sharding],
+        out_shardings=[new.sharding],
         num_partitions=len(devices),
     )
-    return compile_text(made.text, name=made.name, devices=devices)
+    launch = launcher(compile_text(module.text, name=module.name, devices=devices), [new])
+    return lambda raw: launch([raw])[0]

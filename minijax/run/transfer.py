@@ -5,9 +5,8 @@ import math
 import struct
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-from jaxlib import _jax, xla_client as xc
+from jaxlib import _jax
 
 from minijax.base import config, dtypes
 from minijax.base.cache import Keyed
@@ -15,47 +14,36 @@ from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import Sharding
 from minijax.run import client, guards, host, reshard
-from minijax.run.array import ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
+from minijax.run.array import DURING_CALL, ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
 
-_COPY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
-_SCALARS = frozenset((bool, int, float, complex))
-_WIDE = frozenset(map(np.dtype, ("int64", "float64", "complex128")))
+_WIDE = frozenset((dtypes.int64, dtypes.float64, dtypes.complex128))
 
 
-def to_device(
-    x: Any,
-    device: Any = None,
-    sharding: Any = None,
-    *,
-    committed: bool | None = None,
-    aval: ShapedArray | None = None,
-    copy: bool = False,
-) -> ArrayImpl:
-    """A value as an array on a device (or laid out by a sharding), by default on the default device.
+def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy: bool = False) -> ArrayImpl:
+    """A value as an array on a device, or where a sharding or format says; by default on the default device.
 
-    The array never shares memory with a NumPy value, nor with `copy` with another array. With `aval` the
-    value is cast to that type.
+    The array never shares memory with a NumPy value, nor with `copy` with another array.
     Raises TypeError for what is no array, OverflowError for an int that its type cannot hold.
     """
-    kind = type(x)
-    if kind is np.ndarray and device is sharding is committed is aval is None:
+    kind, aval = type(x), None
+    if kind is np.ndarray and device is committed is None:
         return from_numpy(x)
     if kind is ArrayImpl or isinstance(x, ArrayImpl):
-        found = _from_array(x, device, sharding, committed, aval)
-        return copied(found) if copy and found._sig.device is x._sig.device else found
-    if kind is not np.ndarray and kind not in _SCALARS:
+        array = _from_array(x, device, committed)
+        return copied(array) if copy and array._sig.device is x._sig.device else array
+    if kind is not np.ndarray and kind not in dtypes.PYTHON_SCALARS:
         x = _to_numpy(x)
         if type(x) is tuple:
             x, weak = x
-            aval = aval or ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), weak)
+            aval = ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), weak)
         kind = type(x)
-    if kind not in _SCALARS:
+    if kind not in dtypes.PYTHON_SCALARS:
         dtypes.check_array_dtype(x.dtype)
     if aval is None:
         aval = types.typeof(x)
-        if kind in _SCALARS and sharding is None and not isinstance(device, Sharding | Format):
+        if kind in dtypes.PYTHON_SCALARS and not isinstance(device, Sharding | Format):
             return _from_scalar(x, aval, device, committed)
-    sig = _target(aval, device, sharding, committed)
+    sig = _target(aval, device, committed)
     guards.check("host-to-device", aval, sig.sharding)
     return ArrayImpl(put_host(_as_dtype(x, aval), sig), sig)
 
@@ -64,50 +52,49 @@ _of_numpy = Keyed(4096)
 
 
 def from_numpy(x: np.ndarray) -> ArrayImpl:
-    """As `to_device(x)`, for what is a NumPy array."""
+    """As `to_device(x)`, for a NumPy array."""
     key = config.state(), x.shape, x.dtype
     sig = _of_numpy.get(key)
     if sig is None:
         dtypes.check_array_dtype(x.dtype)
         if guards.is_guarded():
-            sig = _target(types.typeof(x), None, None, None)
+            sig = _target(types.typeof(x), None, None)
             guards.check("host-to-device", sig.aval, sig.sharding)
         else:
-            sig = _of_numpy.once(key, lambda: _target(types.typeof(x), None, None, None))
+            sig = _of_numpy.once(key, _target, types.typeof(x), None, None)
     if sig.device is None:
         return ArrayImpl(put_host(_as_dtype(x, sig.aval), sig), sig)
     value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
     return ArrayImpl(
-        _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, _COPY_DURING_CALL, True),
-        sig,
+        _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, DURING_CALL, True), sig
     )
 
 
 def no_numbers(x: np.ndarray) -> ArrayImpl:
     """An array of float0 for a program to take, where it stands for bytes that nothing reads."""
-    return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, None, False))
+    return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, False))
 
 
 def _from_scalar(x, aval, device, committed):
-    sig = _target(aval, device, None, committed)
+    sig = _target(aval, device, committed)
     guards.check("host-to-device", aval, sig.sharding)
     if type(x) is int:
         dtypes.check_int_fits(x, aval.dtype)
     wide = aval.dtype in _WIDE  # and not as the switch is: another thread may have moved it
-    raw = _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, _COPY_DURING_CALL, wide)
+    raw = _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
     return ArrayImpl(raw, sig)
 
 
-def _target(aval, device, sharding, committed):
-    if isinstance(device, Sharding | Format):
-        device, sharding = None, device
-    if isinstance(sharding, Format):
-        sharding = sharding.sharding
-    chosen = committed if committed is not None else not (device is None and sharding is None)
-    if sharding is None:
-        return single_signature(aval, client.default_device() if device is None else device, chosen)
-    sharding.shard_shape(aval.shape)
-    return signature(aval, sharding, chosen)
+def _target(aval, device, committed):
+    """The signature of a value of this type on a device, or where a sharding or format says."""
+    if isinstance(device, Format):
+        device = device.sharding
+    if committed is None:
+        committed = device is not None
+    if isinstance(device, Sharding):
+        device.shard_shape(aval.shape)
+        return signature(aval, device, committed)
+    return single_signature(aval, client.default_device() if device is None else device, committed)
 
 
 def _as_dtype(x, aval):
@@ -117,17 +104,15 @@ def _as_dtype(x, aval):
     if value.dtype != aval.dtype:
         with np.errstate(all="ignore"):
             value = value.astype(aval.dtype)
-    return value if value.shape == aval.shape else np.broadcast_to(value, aval.shape)
+    return value
 
 
 def _to_numpy(x):
     """`x` as a NumPy value, or as (value, weak type) for arrays of other libraries that have one."""
-    if isinstance(x, np.generic):
+    if isinstance(x, np.generic | np.ndarray):
         return np.asarray(x)
-    if isinstance(x, np.ndarray):
-        return np.asarray(x)
-    if isinstance(x, bool | int | float | complex):
-        return next(kind(x) for kind in (bool, int, float, complex) if isinstance(x, kind))
+    if isinstance(x, dtypes.PYTHON_SCALARS):
+        return next(kind(x) for kind in dtypes.PYTHON_SCALARS if isinstance(x, kind))
     if types.offers_array(x):
         inner = x.__jax_array__()
         return (inner._value, inner.weak_type) if type(inner) is ArrayImpl else _to_numpy(inner)
@@ -144,17 +129,13 @@ def _to_numpy(x):
     raise TypeError(f"Value of type {type(x)} has a dtype but offers neither __array__ nor __dlpack__")
 
 
-def _from_array(x, device, sharding, committed, aval):
+def _from_array(x, device, committed):
     x._check_alive()
-    aval = x._sig.aval if aval is None else aval
-    if device is None and sharding is None:
-        if committed is None and aval is x._sig.aval:
-            return x._sig.wrap(x._raw, x._sig)
-        sharding, committed = x._sig.sharding, x._sig.committed if committed is None else committed
-    sig = _target(aval, device, sharding, committed)
-    if aval.dtype != x._sig.aval.dtype or aval.shape != x._sig.aval.shape:
-        return ArrayImpl(put_host(_as_dtype(x._value, aval), sig), sig)
-    return sig.wrap(copy_raw(x._raw, x._sig, sig), sig)
+    old = x._sig
+    if device is None and committed is None:
+        return old.wrap(x._raw, old)
+    new = _target(old.aval, old.sharding if device is None else device, committed)
+    return new.wrap(copy_raw(x._raw, old, new), new)
 
 
 def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
@@ -164,15 +145,8 @@ def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
         same = old is new or old.device is None
         return raw if same else raw._rewrap_with_aval_and_sharding(new, new.native)
     guards.check("device-to-device", new.aval, new.sharding)
-    if old.device is None or new.device is None:
-        found = reshard.moved(raw, old, new)
-        return put_host(ArrayImpl(raw, old)._value, new) if found is None else found
-    if old.device.client is not new.device.client:
-        return put_host(ArrayImpl(raw, old)._value, new)
-    copied = _jax.batched_copy_array_to_devices_with_sharding(
-        [raw], [client.device_list((new.device,))], [new.native], [xc.ArrayCopySemantics.REUSE_INPUT]
-    )[0]
-    return copied._rewrap_with_aval_and_sharding(new, new.native)
+    moved = reshard.moved(raw, old, new)
+    return put_host(ArrayImpl(raw, old)._value, new) if moved is None else moved
 
 
 # ---- scalars as operands ----------------------------------------------------------------------------
@@ -181,7 +155,7 @@ _bits = struct.Struct("<d").pack
 
 
 def scalar_operand(x: Any) -> ArrayImpl:
-    """A Python or NumPy number as an uncommitted array, remembered; not for users, who could delete it."""
+    """A Python or NumPy number as an uncommitted array; cached, so not for users, who could delete it."""
     kind = type(x)
     if kind is float:
         key = _bits(x)
@@ -202,14 +176,6 @@ def scalar_operand(x: Any) -> ArrayImpl:
 _scalars = Keyed(4096)
 
 
-# ---- to the host ------------------------------------------------------------------------------------
-
-
-def to_host(x: ArrayImpl) -> np.ndarray:
-    """The value of an array, read-only, as a view of its memory where that is possible."""
-    return x._value
-
-
 # ---- dlpack -----------------------------------------------------------------------------------------
 
 
@@ -228,18 +194,9 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
-# Type codes of dlpack that NumPy does not read.
-_ML_CODES = {
-    4: "bfloat16",
-    7: "float8_e3m4",
-    8: "float8_e4m3",
-    9: "float8_e4m3b11fnuz",
-    10: "float8_e4m3fn",
-    11: "float8_e4m3fnuz",
-    12: "float8_e5m2",
-    13: "float8_e5m2fnuz",
-    14: "float8_e8m0fnu",
-}
+# Type codes of dlpack that NumPy does not read: 4 is bfloat16, and those of 8-bit floats begin at 7.
+_ML_FLOATS = "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu".split()
+_ML_CODES = {4: "bfloat16", **{code: f"float8_{name}" for code, name in enumerate(_ML_FLOATS, 7)}}
 _CPU_DEVICE = 1
 _ALIGNMENT = 64
 
@@ -253,10 +210,10 @@ def _numpy_of_dlpack(x) -> np.ndarray:
 
 def _numpy_of_capsule(capsule) -> np.ndarray:
     tensor = _DLTensor.from_address(host._capsule_pointer(capsule, b"dltensor"))
-    name = _ML_CODES.get(tensor.code)
-    if name is None or not hasattr(ml_dtypes, name):
+    dtype = dtypes.BY_NAME.get(_ML_CODES.get(tensor.code, ""))
+    if dtype is None:
         raise TypeError(f"from_dlpack: dlpack type code {tensor.code} with {tensor.bits} bits is not supported")
-    dtype, shape = np.dtype(getattr(ml_dtypes, name)), tuple(tensor.shape[: tensor.ndim])
+    shape = tuple(tensor.shape[: tensor.ndim])
     if not math.prod(shape):
         return np.empty(shape, dtype)
     strides = [s * dtype.itemsize for s in tensor.strides[: tensor.ndim]] if tensor.strides else None

@@ -9,7 +9,7 @@ from minijax.base import config, dtypes
 
 
 class InvalidResult(FloatingPointError):
-    """A program gave a NaN or an infinity; who ran it says which operation did."""
+    """Raised for a program whose result has a NaN or an infinity; its caller finds the operation."""
 
     def __init__(self, name: str, kind: str):
         super().__init__(f"invalid value ({kind}) encountered in {name}")
@@ -23,12 +23,12 @@ def is_checking() -> bool:
 
 
 def is_on() -> bool:
-    """Whether programs run as they are would not do."""
+    """Whether launches of programs have to be wrapped by `watched`."""
     return is_checking() or config.state().no_execution
 
 
 def watched(run: Callable[[Sequence], Any], name: str) -> Callable[[Sequence], Any]:
-    """`run`, the launch of a program, as this thread's modes want it: refused, or its results checked."""
+    """`run`, the launch of a program, so wrapped that it is refused or its results checked, as the options say."""
     options = config.state()
     if options.no_execution:
 
@@ -60,7 +60,7 @@ def check_values(name: str, arrays: Sequence) -> None:
 
 
 def named(run: Callable, name: str) -> Callable:
-    """`run`, whose complaints of invalid results name the operation that it is."""
+    """`run`, so wrapped that the error for an invalid result names the operation `name`."""
     if not is_checking():
         return run
 
@@ -68,15 +68,13 @@ def named(run: Callable, name: str) -> Callable:
         try:
             return run(*args)
         except InvalidResult as error:
-            raise FloatingPointError(_message(name, error.kind)) from None
+            if name == "shard_map":
+                text = f"Invalid value ({error.kind}) encountered in sharded computation."
+            else:
+                text = f"invalid value ({error.kind}) encountered in {name}"
+            raise FloatingPointError(text) from None
 
     return call
-
-
-def _message(name: str, kind: str) -> str:
-    if name == "shard_map":
-        return f"Invalid value ({kind}) encountered in sharded computation."
-    return f"invalid value ({kind}) encountered in {name}"
 
 
 def explained(run: Callable, again: Callable) -> Callable:
@@ -88,14 +86,14 @@ def explained(run: Callable, again: Callable) -> Callable:
         try:
             return run(*args)
         except InvalidResult as error:
-            found = error
+            invalid = error
         print(
-            f"Invalid {found.kind} value encountered in the output of a jax.jit function. "
+            f"Invalid {invalid.kind} value encountered in the output of a jax.jit function. "
             "Calling the de-optimized version."
         )
         again(*args)
         raise FloatingPointError(
-            f"{found}. Because jax_debug_nans or jax_debug_infs is set, the de-optimized function (without "
+            f"{invalid}. Because jax_debug_nans or jax_debug_infs is set, the de-optimized function (without "
             "`jit`) was called to find the operation. However, the de-optimized function did not produce "
             "invalid values during its execution: the compiler's optimizations made them, or a constant "
             "holds them."

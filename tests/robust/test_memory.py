@@ -279,7 +279,7 @@ def test_programs_of_dropped_functions_are_freed():
     assert executables() >= 100
     del f, functions
     # The last ones are kept for functions that are made anew again and again.
-    assert executables() <= before + compile._loaded._kept
+    assert executables() <= before + compile._loaded._keep
     minijax.clear_caches()
     assert executables() <= before
 
@@ -287,7 +287,7 @@ def test_programs_of_dropped_functions_are_freed():
 def test_a_program_in_use_is_found_however_many_came_after_it():
     f = _program(1001)
     f(X)
-    for i in range(compile._loaded._kept + 10):
+    for i in range(compile._loaded._keep + 10):
         _program(2000 + i)(X)
     before = compile_count()
     assert _program(1001)(X).tolist() == f(X).tolist()

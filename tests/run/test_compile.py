@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jaxlib import xla_client
 
-from minijax.base import cache
+from minijax.base import cache, dtypes
 from minijax.ir.types import ShapedArray
 from minijax.run import bindings, client, compile, launch, transfer
 from minijax.run.array import signature
@@ -59,7 +59,7 @@ def test_options_and_devices_take_part_in_the_key():
     assert compiled(text, options={"xla_llvm_disable_expensive_passes": True})[1] == 1
     assert compiled(text, options={"xla_llvm_disable_expensive_passes": True})[1] == 0
     if client.device_count() > 1:
-        program, compiles = compiled(text, device=client.devices()[1])
+        program, compiles = compiled(text, devices=client.devices()[1:2])
         assert compiles == 1 and program.devices == (client.devices()[1],)
 
 
@@ -150,7 +150,7 @@ def test_several_outputs_none_and_types_without_numpy_kin():
       return %a, %b, %c : {VECTOR}, tensor<4xbf16>, tensor<2x0xi32> }}"""
     program = compile.compile_text(text)
     x = transfer.to_device(np.arange(4, dtype=np.float32))
-    bf16 = np.dtype(transfer.ml_dtypes.bfloat16)
+    bf16 = dtypes.bfloat16
     avals = [x.aval, ShapedArray((4,), bf16, True), ShapedArray((2, 0), np.int32)]
     sigs = [signature(aval, x.sharding, flag) for aval, flag in zip(avals, (False, True, False), strict=True)]
     outputs = launch.bind(program, sigs)([x._raw])
@@ -180,8 +180,6 @@ def test_views_of_a_program():
     assert program.as_text().startswith("HloModule jit_viewed")
     assert program.cost_analysis()["flops"] == 4
     assert program.memory_analysis().argument_size_in_bytes == 16
-    loaded = compile.load_serialized(program.serialize(), program.devices)
-    assert run(loaded, np.ones(4, np.float32)).tolist() == [2] * 4
 
 
 def test_lapack_is_registered_when_a_program_names_it():

@@ -1,4 +1,4 @@
-"""Verbs of what several devices do together, and of how values lie on them."""
+"""Verbs of collectives, point-to-point communication, and shardings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,24 +19,24 @@ class Collective(Reduction):
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
     meshes: Meshes
 
-    def all_reduce(self, x: Name, aval: ShapedArray, groups: Any, reducer: Build | str, **how: Any) -> Name:
-        attrs = f"{_collective(groups, **how)}, use_global_device_ids"
+    def all_reduce(self, x: Name, aval: ShapedArray, groups: Any, reducer: Build | str) -> Name:
+        attrs = f"{_collective(groups)}, use_global_device_ids"
         return self.op("all_reduce", (x,), (aval,), (aval,), attrs, (self._reducer(reducer, (aval,)),))[0]
 
-    def all_gather(self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, **how: Any) -> Name:
-        attrs = f"all_gather_dim = {dim} : i64, {_collective(groups, **how)}, use_global_device_ids"
+    def all_gather(self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any) -> Name:
+        attrs = f"all_gather_dim = {dim} : i64, {_collective(groups)}, use_global_device_ids"
         return self.op("all_gather", (x,), (aval,), (out,), attrs)[0]
 
     def reduce_scatter(
-        self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, reducer: Build | str, **how: Any
+        self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, reducer: Build | str
     ) -> Name:
-        attrs = f"{_collective(groups, **how)}, scatter_dimension = {dim} : i64, use_global_device_ids"
+        attrs = f"{_collective(groups)}, scatter_dimension = {dim} : i64, use_global_device_ids"
         return self.op("reduce_scatter", (x,), (aval,), (out,), attrs, (self._reducer(reducer, (aval,)),))[0]
 
     def all_to_all(self, x: Name, aval: ShapedArray, out: ShapedArray, split_dim: int, concat_dim: int,
-                   split_count: int, groups: Any, **how: Any) -> Name:  # fmt: skip
+                   split_count: int, groups: Any) -> Name:  # fmt: skip
         attrs = (
-            f"concat_dimension = {concat_dim} : i64, {_collective(groups, **how)}, "
+            f"concat_dimension = {concat_dim} : i64, {_collective(groups)}, "
             f"split_count = {split_count} : i64, split_dimension = {split_dim} : i64"
         )
         return self.op("all_to_all", (x,), (aval,), (out,), attrs)[0]
@@ -48,29 +48,26 @@ class Collective(Reduction):
         call = f"stablehlo.custom_call @ragged_all_to_all({', '.join(operands)}) {spell.dictionary(attrs)}"
         return self.results(call, ins, outs)
 
-    def collective_permute(self, x: Name, aval: ShapedArray, pairs: Pairs, channel: int = 1) -> Name:
-        return self.op("collective_permute", (x,), (aval,), (aval,), _from_to(pairs, channel))[0]
+    def collective_permute(self, x: Name, aval: ShapedArray, pairs: Pairs) -> Name:
+        return self.op("collective_permute", (x,), (aval,), (aval,), _from_to(pairs))[0]
 
-    def send(self, x: Name, token: Name, aval: ShapedArray, pairs: Pairs, channel: int = 1) -> Name:
+    def send(self, x: Name, token: Name, aval: ShapedArray, pairs: Pairs) -> Name:
         """Sends a value to the other members of its pairs; a token."""
-        return self.op("send", (x, token), (aval, token_type), (token_type,), _from_to(pairs, channel))[0]
+        return self.op("send", (x, token), (aval, token_type), (token_type,), _from_to(pairs))[0]
 
-    def recv(self, token: Name, out: ShapedArray, pairs: Pairs, channel: int = 1) -> list[Name]:
-        """What is sent to this member, and a token."""
-        return self.op("recv", (token,), (token_type,), (out, token_type), _from_to(pairs, channel))
+    def recv(self, token: Name, out: ShapedArray, pairs: Pairs) -> list[Name]:
+        """The value sent to this member, and a token."""
+        return self.op("recv", (token,), (token_type,), (out, token_type), _from_to(pairs))
 
     def partition_id(self) -> Name:
-        left, _ = self.fresh()
-        self.line(f"{left} = stablehlo.partition_id : tensor<ui32>")
-        return left
+        return self.assign("stablehlo.partition_id : tensor<ui32>")
 
     # ---- shardings --------------------------------------------------------------------------------
 
     def sharding_constraint(self, x: Name, aval: ShapedArray, sharding: Any) -> Name:
-        n = self._n = self._n + 1
-        place = self.meshes.placed(sharding, aval)
-        self.line(f"%{n} = sdy.sharding_constraint {x} <{place}> : {type_of(aval)}")
-        return f"%{n}"
+        return self.assign(
+            f"sdy.sharding_constraint {x} <{self.meshes.sharding_text(sharding, aval)}> : {type_of(aval)}"
+        )
 
     def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_shardings: Sequence,
                            out_shardings: Sequence, mesh: Any, axes: Sequence,
@@ -84,14 +81,14 @@ class Collective(Reduction):
             self.manual = outer
             return results
         places = [
-            ", ".join([f"<{self.meshes.placed(s, a)}>" for s, a in zip(shardings, avals, strict=True)])
+            ", ".join([f"<{self.meshes.sharding_text(s, a)}>" for s, a in zip(shardings, avals, strict=True)])
             for shardings, avals in ((in_shardings, ins), (out_shardings, outs))
         ]
         names = self.block_args(len(operands))
-        left, results = self.fresh(len(outs)) if outs else ("", [])
+        left, results = self.fresh(len(outs))
         quoted = ", ".join([spell.string(str(a)) for a in axes])
         self.line(
-            f"{left}{' = ' if outs else ''}sdy.manual_computation({', '.join(operands)}) "
+            f"{left}sdy.manual_computation({', '.join(operands)}) "
             f"in_shardings=[{places[0]}] out_shardings=[{places[1]}] manual_axes={{{quoted}}} "
             f"({self._typed(names, body.args)}) {{"
         )
@@ -102,13 +99,12 @@ class Collective(Reduction):
         return results
 
 
-def _channel(channel: int) -> str:
-    return f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>"
+_CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
 
-def _from_to(pairs: Pairs, channel: int) -> str:
-    return f"{_channel(channel)}, source_target_pairs = {int_pairs(pairs)}"
+def _from_to(pairs: Pairs) -> str:
+    return f"{_CHANNEL}, source_target_pairs = {int_pairs(pairs)}"
 
 
-def _collective(groups: Any, channel: int = 1) -> str:
-    return f"{_channel(channel)}, replica_groups = {spell.int_matrix(groups)}"
+def _collective(groups: Any) -> str:
+    return f"{_CHANNEL}, replica_groups = {spell.int_matrix(groups)}"

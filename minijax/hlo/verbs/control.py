@@ -3,19 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.spell import attribute, types_of
-from minijax.hlo.writer import Avals, Build, Names, Region, Writer
+from minijax.hlo.writer import FLAG, Avals, Build, Names, Region, Writer
 from minijax.ir.types import Name, ShapedArray
-
-_BOOL = np.dtype(bool)
-_INT32 = np.dtype(np.int32)
 
 
 class Control(Writer):
-    """Loops, branches, functions that are written once, and calls of what XLA knows by name."""
+    """Loops, branches, shared functions, and custom calls."""
 
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
     _called: dict[Any, tuple[str, int]]  # (jaxpr, name) -> symbol, height of calls below
@@ -26,19 +22,18 @@ class Control(Writer):
         names = [self._stemmed("iterArg") for _ in inits]
         state = ", ".join([f"{n} = {x}" for n, x in zip(names, inits, strict=True)])
         left, results = self.fresh(len(inits))
-        equals = f"{left} = " if inits else ""
         types = f" : {types_of(avals)}" if inits else ""
-        self.lines.append(f"{self._in}{equals}stablehlo.while({state}){types} cond {{")
-        self._inside(cond, names, (ShapedArray((), _BOOL),))
+        self.lines.append(f"{self._in}{left}stablehlo.while({state}){types} cond {{")
+        self._inside(cond, names, (FLAG,))
         self.lines.append(f"{self._in}}} do {{")
         self._inside(body, names, avals)
         self.lines.append(f"{self._in}}}")
-        return results if inits else []
+        return results
 
     def case_(self, index: Name, branches: Sequence[Build], outs: Avals) -> list[Name]:
         """Runs the branch that an int32 index names; branches take no arguments and may capture."""
         regions = [Region((), outs, branch) for branch in branches]
-        return self.op("case", (index,), (ShapedArray((), _INT32),), outs, "", regions)
+        return self.op("case", (index,), (ShapedArray((), dtypes.int32),), outs, "", regions)
 
     def call(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
         """Calls the function with symbol `callee`."""
@@ -57,12 +52,12 @@ class Control(Writer):
         return self.results(text, ins, outs)
 
     def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
-        """Calls a private function, written by `build` at the first call with `key` and such types."""
+        """Calls a private function, which `build` writes at the first call with this key and these types."""
         self._height = max(self._height, 1)
         return self.call(self.shared(name, key, ins, outs, build), operands, ins, outs)
 
     def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build, visibility: str = "private ") -> str:
-        """The symbol of a function, written by `build` the first time with `key` and such types."""
+        """The symbol of a function, which `build` writes the first time with this key and these types."""
         key = (key, *ins, *outs), name, self.manual
         if key not in self._called:
             callee = self.unique_symbol(name)
@@ -79,7 +74,7 @@ class Control(Writer):
                     aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
                     frontend: Mapping[str, str] | None = None,
                     sharding_rule: str | None = None) -> list[Name]:  # fmt: skip
-        """Calls what is registered with XLA as `target`.
+        """Calls the function that is registered with XLA as `target`.
 
         `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on.
         """
@@ -117,31 +112,27 @@ class Control(Writer):
 
     def top_k_comparator(self, direction: str, dtype: Any) -> str:
         """The symbol of a function of (x, y, place of x, place of y): does x go before y, by GT or LT."""
-        unit, index, flag = (ShapedArray((), d) for d in (dtype, _INT32, _BOOL))
+        unit, index = ShapedArray((), dtype), ShapedArray((), dtypes.int32)
 
         def before(x, y, *places):
-            return [self.result(f"stablehlo.compare {direction}, {x}, {y}", (unit, unit), flag)]
+            return [self.result(f"stablehlo.compare {direction}, {x}, {y}", (unit, unit), FLAG)]
 
         name = f"top_k_{direction.lower()}_{spell.element(dtype)}_comparator"
-        return self.shared(name, None, (unit, unit, index, index), (flag,), before, "")
+        return self.shared(name, None, (unit, unit, index, index), (FLAG,), before, "")
 
     def optimization_barrier(self, operands: Names, avals: Avals) -> list[Name]:
         if not operands:
             return []
         left, results = self.fresh(len(operands))
-        self.line(f"{left} = stablehlo.optimization_barrier {', '.join(operands)} : {types_of(avals)}")
+        self.line(f"{left}stablehlo.optimization_barrier {', '.join(operands)} : {types_of(avals)}")
         return results
 
     def create_token(self) -> Name:
-        left, _ = self.fresh()
-        self.line(f"{left} = stablehlo.create_token : !stablehlo.token")
-        return left
+        return self.assign("stablehlo.create_token : !stablehlo.token")
 
     def after_all(self, tokens: Names) -> Name:
         """A token that waits for others."""
-        left, _ = self.fresh()
-        self.line(f"{left} = stablehlo.after_all {', '.join(tokens)} : !stablehlo.token")
-        return left
+        return self.assign(f"stablehlo.after_all {', '.join(tokens)} : !stablehlo.token")
 
 
 def _alias(operand: int, result: int, results: int) -> str:

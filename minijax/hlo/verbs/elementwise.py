@@ -1,14 +1,12 @@
 """Verbs of elementwise operations whose operands and results differ in type."""
 
-import numpy as np
-
+from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.spell import physical, suffix_of, type_of
 from minijax.hlo.verbs.reduction import Reduction
 from minijax.hlo.verbs.shape import Shape
+from minijax.hlo.writer import FLAG
 from minijax.ir.types import Name, ShapedArray
-
-_BOOL = np.dtype(bool)
 
 
 class Elementwise(Reduction, Shape):
@@ -30,35 +28,23 @@ class Elementwise(Reduction, Shape):
     def compare(self, direction: str, x: Name, y: Name, aval: ShapedArray, kind: str | None = None) -> Name:
         """`direction` is EQ, NE, LT, ...; `kind` FLOAT, TOTALORDER, SIGNED, UNSIGNED, or by dtype."""
         real = physical(aval)
-        out = ShapedArray(real.shape, _BOOL)
+        out = ShapedArray(real.shape, dtypes.bool_)
         kind = kind or spell.comparison_of(real.dtype)
-        text = real._hlo or type_of(real)
-        n = self._n = self._n + 1
-        self.lines.append(
-            f"{self._in}%{n} = stablehlo.compare {direction}, {x}, {y}, {kind} : "
-            f"({text}, {text}) -> {out._hlo or type_of(out)}"
-        )
+        flags = self.result(f"stablehlo.compare {direction}, {x}, {y}, {kind}", (real, real), out)
         if real is aval:
-            return f"%{n}"
+            return flags
         both, axes = direction == "EQ", range(aval.ndim, real.ndim)
-        unit, whole = ShapedArray((), _BOOL), ShapedArray(aval.shape, _BOOL)
-        start = self.constant(both, unit)
-        return self.reduce([f"%{n}"], [start], [out], [whole], tuple(axes), "and" if both else "or")[0]
+        whole = ShapedArray(aval.shape, dtypes.bool_)
+        start = self.constant(both, FLAG)
+        return self.reduce([flags], [start], [out], [whole], tuple(axes), "and" if both else "or")[0]
 
     def select(self, pred: Name, on_true: Name, on_false: Name, pred_aval: ShapedArray, aval: ShapedArray) -> Name:
         """`pred` has the shape of the cases, or none."""
         if suffix_of(aval):
-            wide = ShapedArray(physical(aval).shape, _BOOL)
+            wide = ShapedArray(physical(aval).shape, dtypes.bool_)
             pred = self.broadcast_in_dim(pred, pred_aval, wide, tuple(range(pred_aval.ndim)))
             pred_aval = wide
-        n = self._n = self._n + 1
-        self.lines.append(
-            f"{self._in}%{n} = stablehlo.select {pred}, {on_true}, {on_false} : "
-            f"{pred_aval._hlo or type_of(pred_aval)}, {aval._hlo or type_of(aval)}"
-        )
-        return f"%{n}"
+        return self.assign(f"stablehlo.select {pred}, {on_true}, {on_false} : {type_of(pred_aval)}, {type_of(aval)}")
 
     def clamp(self, low: Name, x: Name, high: Name, aval: ShapedArray) -> Name:
-        n = self._n = self._n + 1
-        self.lines.append(f"{self._in}%{n} = stablehlo.clamp {low}, {x}, {high} : {type_of(aval)}")
-        return f"%{n}"
+        return self.assign(f"stablehlo.clamp {low}, {x}, {high} : {type_of(aval)}")

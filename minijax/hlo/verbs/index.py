@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from minijax.base import dtypes
 from minijax.hlo.spell import attribute, int_array, int_list, physical, suffix_of
 from minijax.hlo.verbs.elementwise import Elementwise
-from minijax.hlo.writer import Avals, Build, Names
+from minijax.hlo.writer import FLAG, Avals, Build, Names
 from minijax.ir.types import Name, ShapedArray
-
-_BOOL = np.dtype(bool)
-_INT32 = np.dtype(np.int32)
 
 
 class Index(Elementwise):
@@ -31,21 +27,18 @@ class Index(Elementwise):
         nothing = (0,) * len(suffix_of(aval))
         edges = [(*e, *nothing) for e in (low, high, interior)]
         real, real_out = physical(aval), physical(out)
-        zero, unit = ShapedArray((), real.dtype), ShapedArray((), _BOOL)
-        inside = self.full(True, ShapedArray(aval.shape, _BOOL))
-        mask_out = ShapedArray(out.shape, _BOOL)
-        mask = self.pad(
-            inside, self.constant(False, unit), ShapedArray(aval.shape, _BOOL), mask_out, low, high, interior
-        )
-        padded = self.pad(x, self.constant(0, zero), real, real_out, *edges)
+        flags, out_flags = ShapedArray(aval.shape, dtypes.bool_), ShapedArray(out.shape, dtypes.bool_)
+        inside = self.full(True, flags)
+        mask = self.pad(inside, self.constant(False, FLAG), flags, out_flags, low, high, interior)
+        padded = self.pad(x, self.constant(0, ShapedArray((), real.dtype)), real, real_out, *edges)
         filler = self.broadcast_in_dim(value, ShapedArray((), aval.dtype), out, ())
-        return self.select(mask, padded, filler, mask_out, out)
+        return self.select(mask, padded, filler, out_flags, out)
 
     def _with_suffix_starts(self, starts, index_avals, aval):
         suffix = suffix_of(aval)
         if not suffix:
             return starts, index_avals
-        index = index_avals[0] if index_avals else ShapedArray((), _INT32)
+        index = index_avals[0] if index_avals else ShapedArray((), dtypes.int32)
         zeros = [self.constant(0, index) for _ in suffix]
         return (*starts, *zeros), (*index_avals, *([index] * len(suffix)))
 

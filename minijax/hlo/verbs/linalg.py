@@ -12,7 +12,7 @@ from minijax.ir.types import Name, ShapedArray
 
 
 class Linalg(Control):
-    """Products and what stands on them; the routines of LAPACK and of the libraries for GPUs are called."""
+    """Products, convolutions, transforms, and calls of LAPACK and of the libraries for GPUs."""
 
     def dot_general(
         self,
@@ -45,7 +45,7 @@ class Linalg(Control):
         precision: tuple[str, str],
     ) -> Name:
         """`axes` are those of the attribute `chlo.ragged_dot`, by name; of lhs, rhs and group sizes."""
-        named = ", ".join([f"{name} = {int_list(tuple(found))}" for name, found in axes.items() if found])
+        named = ", ".join([f"{name} = {int_list(tuple(numbers))}" for name, numbers in axes.items() if numbers])
         how = ", ".join([f"#chlo<precision {p}>" for p in precision])
         attrs = f"precision_config = [{how}], ragged_dot_dimension_numbers = #chlo.ragged_dot<{named}>"
         return self.op("chlo.ragged_dot", operands, ins, (out,), attrs)[0]
@@ -80,8 +80,8 @@ class Linalg(Control):
         """`kind` is FFT, IFFT, RFFT or IRFFT."""
         return self.map_to("fft", x, aval, out, f", type = {kind}, length = {int_list(tuple(lengths))}")
 
-    def cholesky(self, x: Name, aval: ShapedArray, lower: bool = True) -> Name:
-        return self.unary("cholesky", x, aval, f", lower = {attribute(lower)}")
+    def cholesky(self, x: Name, aval: ShapedArray) -> Name:
+        return self.unary("cholesky", x, aval, ", lower = true")
 
     def triangular_solve(self, a: Name, b: Name, a_aval: ShapedArray, b_aval: ShapedArray, *, left_side: bool,
                          lower: bool, transpose: str = "NO_TRANSPOSE",

@@ -2,13 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from minijax.hlo.spell import attribute, int_array, int_list, int_pairs, physical, results_of, type_of
-from minijax.hlo.writer import Avals, Build, Names, Region, Writer
+from minijax.hlo.writer import FLAG, Avals, Build, Names, Region, Writer
 from minijax.ir.types import Name, ShapedArray
-
-_BOOL = np.dtype(bool)
 
 
 class Reduction(Writer):
@@ -54,12 +50,12 @@ class Reduction(Writer):
                            select: Build, scatter: Build | str, *, window_dimensions: Sequence[int],
                            window_strides: Sequence[int],
                            padding: Sequence[tuple[int, int]]) -> Name:  # fmt: skip
-        unit, flag = ShapedArray((), aval.dtype), ShapedArray((), _BOOL)
+        unit = ShapedArray((), aval.dtype)
         attrs = (
             f"padding = {int_pairs(padding)}, window_dimensions = {int_array(window_dimensions)}, "
             f"window_strides = {int_array(window_strides)}"
         )
-        regions = (Region((unit, unit), (flag,), select), self._reducer(scatter, (aval,)))
+        regions = (Region((unit, unit), (FLAG,), select), self._reducer(scatter, (aval,)))
         ins = (aval, source_aval, unit)
         return self.op("select_and_scatter", (x, source, init), ins, (aval,), attrs, regions)[0]
 
@@ -67,7 +63,7 @@ class Reduction(Writer):
         """`comparator(x0, y0, x1, y1, ...)` names whether element x goes before y."""
         both = [ShapedArray((), a.dtype) for a in avals for _ in range(2)]
         attrs = f"dimension = {dim} : i64, is_stable = {attribute(stable)}"
-        regions = (Region(both, (ShapedArray((), _BOOL),), comparator),)
+        regions = (Region(both, (FLAG,), comparator),)
         return self.op("sort", operands, avals, avals, attrs, regions)
 
     def top_k(self, x: Name, aval: ShapedArray, outs: Avals, k: int) -> list[Name]:

@@ -10,7 +10,6 @@ from minijax.hlo.spell import int_list, physical, results_of, suffix_of, type_of
 from minijax.hlo.writer import Avals, Names, Writer
 from minijax.ir.types import Name, ShapedArray
 
-_INT64 = np.dtype(np.int64)
 _TWO_BITS = frozenset((dtypes.int2, dtypes.uint2))
 
 
@@ -31,9 +30,7 @@ class Shape(Writer):
         return self.full(0, aval)
 
     def iota(self, dim: int, aval: ShapedArray) -> Name:
-        n = self._n = self._n + 1
-        self.lines.append(f"{self._in}%{n} = stablehlo.iota dim = {dim} : {type_of(aval)}")
-        return f"%{n}"
+        return self.assign(f"stablehlo.iota dim = {dim} : {type_of(aval)}")
 
     def rng_bit_generator(
         self, key: Name, key_aval: ShapedArray, out: ShapedArray, algorithm: str = "DEFAULT"
@@ -48,7 +45,7 @@ class Shape(Writer):
 
     def rng_uniform(self, low: Name, high: Name, aval: ShapedArray, out: ShapedArray) -> Name:
         """Numbers of XLA's stateful generator, from `low` up to `high`, which are scalars."""
-        sizes = ShapedArray((out.ndim,), _INT64)
+        sizes = ShapedArray((out.ndim,), dtypes.int64)
         dims = self.constant(np.array(out.shape, np.int64), sizes)
         return self.result(f"stablehlo.rng {low}, {high}, {dims}, distribution = UNIFORM", (aval, aval, sizes), out)
 
@@ -58,12 +55,7 @@ class Shape(Writer):
         """Axis i of `x` becomes axis `dims[i]` of the result."""
         if suffix := suffix_of(aval):
             dims = (*dims, *range(out.ndim, out.ndim + len(suffix)))
-        n = self._n = self._n + 1
-        self.lines.append(
-            f"{self._in}%{n} = stablehlo.broadcast_in_dim {x}, dims = {int_list(tuple(dims))} : "
-            f"({aval._hlo or type_of(aval)}) -> {out._hlo or type_of(out)}"
-        )
-        return f"%{n}"
+        return self.map_to("broadcast_in_dim", x, aval, out, f", dims = {int_list(tuple(dims))}")
 
     def broadcast_to(self, x: Name, aval: ShapedArray, shape: tuple[int, ...]) -> Name:
         """As NumPy broadcasts: the axes of `x` are the last ones, those of size 1 grow."""

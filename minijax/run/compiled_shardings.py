@@ -13,16 +13,16 @@ from minijax.run.compile import Loaded
 
 def chosen_shardings(loaded: Loaded, ins: int, outs: int) -> tuple[list, list]:
     """The HLO shardings of arguments and results, as the compiler has settled them."""
+
+    def parsed(protos, count):
+        return list(map(_hlo.HloSharding.from_proto, protos or ())) or [_hlo.HloSharding.replicate()] * count
+
     executable = loaded.executable
-    found = []
-    for protos, count in ((executable.get_parameter_shardings(), ins), (executable.get_output_shardings(), outs)):
-        chosen = [_hlo.HloSharding.from_proto(p) for p in protos or ()]
-        found.append(chosen or [_hlo.HloSharding.replicate()] * count)
-    return found[0], found[1]
+    return parsed(executable.get_parameter_shardings(), ins), parsed(executable.get_output_shardings(), outs)
 
 
 def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
-    """The sharding over the axes of `mesh` that lies as `hlo` says; of axes of size 1 nothing is known."""
+    """The sharding over `mesh` that places parts as the HLO sharding does; axes of size 1 are not named."""
     if hlo.is_replicated() or not hlo.is_tiled():
         return NamedSharding(mesh, PartitionSpec(*[None] * ndim if mesh.explicit_axes else ()))
     dims = list(hlo.tile_assignment_dimensions())
@@ -45,26 +45,23 @@ def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
 
 
 def _axes_along(mesh, tiles):
-    """The mesh axes whose coordinates, read as digits, number the tiles; None if there are none such."""
-    total, found = np.zeros_like(tiles), []
+    """The mesh axes whose coordinates, read as digits, give each device's tile; None if no axes do."""
+    total, steps = np.zeros_like(tiles), []
     origin = (0,) * tiles.ndim
     for k, (name, size) in enumerate(mesh.shape_tuple):
         if size > 1:
             step = int(tiles[tuple([int(i == k) for i in range(tiles.ndim)])] - tiles[origin])
             if step:
-                found.append((step, name))
+                steps.append((step, name))
                 total = total + step * np.indices(mesh.axis_sizes, sparse=True)[k]
-    found.sort(key=lambda pair: -pair[0])
-    return tuple([name for _, name in found]) if np.array_equal(total, tiles) else None
+    steps.sort(key=lambda pair: -pair[0])
+    return tuple([name for _, name in steps]) if np.array_equal(total, tiles) else None
 
 
-def is_placed(sig: Signature, sharding: Sharding) -> bool:
-    """Whether an array lies as a program wants it, device by device."""
-    if sig.sharding is sharding:
-        return True
-    mine, wanted = sig.sharding, sharding
-    return (
-        mine._device_assignment == wanted._device_assignment
-        and mine.memory_kind == wanted.memory_kind
-        and sig.native is signature(sig.aval, wanted, sig.committed).native
+def has_sharding(sig: Signature, sharding: Sharding) -> bool:
+    """Whether each device holds the part of an array that `sharding` puts there."""
+    return sig.sharding is sharding or (
+        sig.sharding._device_assignment == sharding._device_assignment
+        and sig.sharding.memory_kind == sharding.memory_kind
+        and sig.native is signature(sig.aval, sharding, sig.committed).native
     )
