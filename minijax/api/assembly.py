@@ -111,9 +111,8 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
             )
         if shape is not None and tuple(shape) != np.shape(x):
             raise ValueError(
-                "When calling `make_array_from_process_local_data` on a single process, global_shape "
-                f"should be None or equal to local_data.shape. Got global_shape={shape} and "
-                f"local_data.shape={np.shape(x)}."
+                "When calling `make_array_from_process_local_data` on a single process, global_shape should be None "
+                f"or equal to local_data.shape. Got global_shape={shape} and local_data.shape={np.shape(x)}."
             )
         s.shard_shape(np.shape(x))
     return device_put(local_data, treedef.unflatten(wanted))

@@ -180,8 +180,7 @@ class VJP:
         cts, ct_tree = tree.flatten(args[0])
         if ct_tree != self.out_tree:
             raise ValueError(
-                "unexpected tree structure of the argument to the VJP function of "
-                f"{function_name(self.fun)}: the "
+                f"unexpected tree structure of the argument to the VJP function of {function_name(self.fun)}: the "
                 f"cotangents have tree {ct_tree}, the result has {self.out_tree}"
             )
         for ct, a in zip(cts, self.out_avals, strict=True):
@@ -442,9 +441,8 @@ def _check_forward_input(x: Any) -> None:
     if not dtypes.issubdtype(typeof(x).dtype, np.floating):
         raise TypeError(
             "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got "
-            f"{typeof(x).dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
-            "differentiation of "
-            f"non-holomorphic functions involving complex inputs or integer inputs, use jax.jvp directly."
+            f"{typeof(x).dtype.name}. For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+            "non-holomorphic functions involving complex inputs or integer inputs, use jax.jvp directly."
         )
 
 

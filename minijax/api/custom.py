@@ -79,9 +79,8 @@ class _Custom:
             return _resolve_kwargs(self.signature, args, kwargs)
         except TypeError as error:
             raise TypeError(
-                f"The input arguments to the {type(self).__name__}-decorated function "
-                f"{function_name(self.fun)} could "
-                f"not be resolved to positional-only arguments. Binding failed with the error:\n{error}"
+                f"The input arguments to the {type(self).__name__}-decorated function {function_name(self.fun)} "
+                f"could not be resolved to positional-only arguments. Binding failed with the error:\n{error}"
             ) from error
 
     def _split(self, args: tuple) -> tuple[tuple, tuple]:
@@ -239,9 +238,8 @@ class custom_vjp(_Custom):  # noqa: N801
         if any(isinstance(x, Tracer) for x in tree.tree_leaves(fixed)):
             raise errors.UnexpectedTracerError(
                 "Found a JAX Tracer object passed as an argument to a custom_vjp function "
-                f"({function_name(self.fun)}) in a position indicated by nondiff_argnums as "
-                "non-differentiable. Such arguments may be functions and other values that hold no tracers; "
-                "arrays belong among the others."
+                f"({function_name(self.fun)}) in a position indicated by nondiff_argnums as non-differentiable. Such "
+                "arguments may be functions and other values that hold no tracers; arrays belong among the others."
             )
         leaves, in_tree = tree.flatten(dynamic)
         fun = self._flat(fixed, in_tree)
@@ -263,8 +261,7 @@ class custom_vjp(_Custom):  # noqa: N801
             pair = self.fwd(*self._merge(fixed, fun.in_tree.unflatten(leaves)))
             if not isinstance(pair, list | tuple) or len(pair) != 2:
                 raise TypeError(
-                    f"{title} must produce a pair (list or tuple of length two) where the first element "
-                    "represents "
+                    f"{title} must produce a pair (list or tuple of length two) where the first element represents "
                     f"the primal output and the second element represents residuals, but got {pair!r}."
                 )
             results, out_tree = tree.flatten(pair[0])

@@ -229,13 +229,12 @@ def _check_arguments(told: _Mapped, avals: Sequence, specs: Sequence) -> None:
                 count *= sizes[name]
             if aval.shape[axis] % count:
                 raise ValueError(
-                    f"{told.told} was given argument arrays with axis sizes that are not evenly "
-                    f"divisible by the corresponding mesh axis sizes:\n\nThe mesh given has shape "
-                    f"{told.mesh.axis_sizes} with corresponding axis names "
-                    f"{told.mesh.axis_names}.\n\nthe passed args[{i}] of shape {aval.str_short()}, "
-                    f"{whose}corresponds to in_specs of value {spec}, which maps array axis {axis} "
-                    f"(of size {aval.shape[axis]}) to mesh axis {entry!r} (of size {count}), but "
-                    f"{count} does not evenly divide {aval.shape[axis]}"
+                    f"{told.told} was given argument arrays with axis sizes that are not evenly divisible by the "
+                    f"corresponding mesh axis sizes:\n\nThe mesh given has shape {told.mesh.axis_sizes} with "
+                    f"corresponding axis names {told.mesh.axis_names}.\n\nthe passed args[{i}] of shape "
+                    f"{aval.str_short()}, {whose}corresponds to in_specs of value {spec}, which maps array axis "
+                    f"{axis} (of size {aval.shape[axis]}) to mesh axis {entry!r} (of size {count}), but {count} does "
+                    f"not evenly divide {aval.shape[axis]}"
                 )
 
 
@@ -245,12 +244,11 @@ def _checked_result(told: _Mapped, x: Any, spec: P) -> Any:
     aval = typeof(x)
     if len(spec) > aval.ndim:
         raise ValueError(
-            f"{told.told} was given an out_specs entry which is too long to be compatible with the "
-            f"corresponding output value from the function:\n\nout_specs is {spec} which has "
-            f"length {len(spec)}, "
-            f"but {told.name}(*args) has shape {aval.str_short()}, which has rank {aval.ndim} "
-            f"(and {aval.ndim} < {len(spec)})\n\nEntries in out_specs must be of length no greater than the "
-            "number of axes in the corresponding output value."
+            f"{told.told} was given an out_specs entry which is too long to be compatible with the corresponding "
+            f"output value from the function:\n\nout_specs is {spec} which has length {len(spec)}, but "
+            f"{told.name}(*args) has shape {aval.str_short()}, which has rank {aval.ndim} (and {aval.ndim} < "
+            f"{len(spec)})\n\nEntries in out_specs must be of length no greater than the number of axes in the "
+            "corresponding output value."
         )
     if not told.check_vma:
         return x
@@ -266,15 +264,11 @@ def _not_replicated(told: _Mapped, spec: P, named: frozenset, varies: frozenset)
         return "{" + ", ".join(sorted(map(str, axes))) + "}"
 
     raise ValueError(
-        f"{told.told} was given out_specs which require replication which can't be statically "
-        f"inferred given the "
+        f"{told.told} was given out_specs which require replication which can't be statically inferred given the "
         f"mesh:\n\nThe mesh given has shape {told.mesh.axis_sizes} with corresponding axis names "
-        f"{told.mesh.axis_names}.\n\nout_specs is {spec} which implies that the corresponding "
-        f"output value is "
-        f"only varying across mesh axes {text(named)} and not {text(varies - named)}, but it was "
-        f"inferred to be "
-        f"possibly varying over {text(varies)}\n\nCheck if these output values are meant to be "
-        f"replicated over "
-        "those mesh axes. If not, consider revising the corresponding out_specs entries. If so, consider "
-        "disabling the check by passing the check_vma=False argument to `jax.shard_map`."
+        f"{told.mesh.axis_names}.\n\nout_specs is {spec} which implies that the corresponding output value is only "
+        f"varying across mesh axes {text(named)} and not {text(varies - named)}, but it was inferred to be possibly "
+        f"varying over {text(varies)}\n\nCheck if these output values are meant to be replicated over those mesh "
+        "axes. If not, consider revising the corresponding out_specs entries. If so, consider disabling the check by "
+        "passing the check_vma=False argument to `jax.shard_map`."
     )

@@ -186,8 +186,7 @@ def _canonical(axis: int, x: Any) -> int:
         return dims.canonical_axis(axis, ndim)
     except ValueError:
         raise ValueError(
-            f"vmap was requested to map its argument along axis {axis}, which implies that its rank should "
-            "be at "
+            f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at "
             f"least {axis + 1 if axis >= 0 else -axis}, but is only {ndim} (its shape is {typeof(x).shape})"
         ) from None
 

@@ -199,8 +199,7 @@ def _one_type(x: Any, values: Any) -> Sequence:
     if dtype != aval.dtype:
         errors.warn(
             f"scatter inputs have incompatible types: cannot safely cast value from dtype={of_values.dtype} to "
-            f"dtype={aval.dtype} with "
-            f"jax_numpy_dtype_promotion={dtypes.config.state().numpy_dtype_promotion}. In "
+            f"dtype={aval.dtype} with jax_numpy_dtype_promotion={dtypes.config.state().numpy_dtype_promotion}. In "
             "future JAX releases this will result in an error.",
             FutureWarning,
         )
@@ -213,8 +212,7 @@ def _broadcast_values(values: Any, shape: tuple) -> Any:
         raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}")
     if any(n not in (1, m) for n, m in zip(have, shape[len(shape) - len(have) :], strict=True)):
         raise ValueError(
-            "Incompatible types for broadcasting: at[] was given values of "
-            f"type={typeof(values).str_short()} and "
+            f"Incompatible types for broadcasting: at[] was given values of type={typeof(values).str_short()} and "
             f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}"
         )
     return moving.broadcast_to_shape(values, shape)
