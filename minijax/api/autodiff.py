@@ -68,6 +68,21 @@ class _Differentiable(Flat):
         self.count = len(leaves)
         return [*leaves, *aux]
 
+    def unflattened(self, leaves: Sequence) -> tuple:
+        """The result in its tree, and what comes after it, if there is any."""
+        out = self.out_tree.unflatten(leaves[: self.count])
+        return (out, self.aux_tree.unflatten(leaves[self.count :])) if self.has_aux else (out,)
+
+    def linearized(self, xs: Sequence, purpose: str) -> tuple[list, list[bool], Jaxpr, list]:
+        """The results at `xs`, which of the differentiable ones move, and how: a linear program and its constants."""
+        leaves, nonzeros, jaxpr, consts = linearize_flat(self, xs, None, DebugInfo(purpose, source_of(self.fun)))
+        nonzeros = nonzeros[: self.count]
+        used = [i < sum(nonzeros) for i in range(len(jaxpr.outvars))]
+        if not all(used):
+            closed, _ = prune_closed(ClosedJaxpr(jaxpr, consts), used, True)
+            jaxpr, consts = closed.jaxpr, closed.consts
+        return leaves, nonzeros, jaxpr, consts
+
 
 @source.boundary
 def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple[Any, ...]:
@@ -94,10 +109,9 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         _check_tangent(x, t)
     flat = _Differentiable(fun, in_tree, has_aux)
     ts = [Zero(typeof(t)) if typeof(t).dtype == dtypes.float0 else t for t in ts]
-    outs, out_ts = jvp_flat(flat, xs, ts)
-    n = flat.count
-    out = flat.out_tree.unflatten(outs[:n]), flat.out_tree.unflatten([instantiate(t) for t in out_ts[:n]])
-    return (*out, flat.aux_tree.unflatten(outs[n:])) if has_aux else out
+    leaves, out_ts = jvp_flat(flat, xs, ts)
+    out, *aux = flat.unflattened(leaves)
+    return (out, flat.out_tree.unflatten(map(instantiate, out_ts[: flat.count])), *aux)
 
 
 def _check_tangent(x: Any, t: Any) -> None:
@@ -121,11 +135,8 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     _check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     flat = _Differentiable(fun, in_tree, has_aux)
-    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, DebugInfo("linearize", source_of(fun)))
-    n = flat.count
-    if has_aux:
-        jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
-    out_tree, avals, in_avals = flat.out_tree, [typeof(x) for x in outs[:n]], [typeof(x) for x in xs]
+    leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "linearize")
+    out_tree, avals, in_avals = flat.out_tree, [typeof(x) for x in leaves[: flat.count]], [typeof(x) for x in xs]
     nonzeros = Mask(nonzeros)
 
     def push(consts, *tangents):
@@ -144,18 +155,8 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
         zeros = (instantiate(Zero(a.to_tangent_aval())) for a in nonzeros.unmarked(avals))
         return out_tree.unflatten(nonzeros.merge(zeros, eval_jaxpr(jaxpr, consts, *ts)))
 
-    out, push = out_tree.unflatten(outs[:n]), tree.Partial(push, consts)
-    return (out, push, flat.aux_tree.unflatten(outs[n:])) if has_aux else (out, push)
-
-
-def _without_aux(jaxpr: Jaxpr, consts: list, nonzeros: list[bool], n: int) -> tuple[Jaxpr, list, list[bool]]:
-    """The linear program of the results that are not auxiliary."""
-    kept = sum(nonzeros[:n])
-    used = [i < kept for i in range(len(jaxpr.outvars))]
-    if all(used):
-        return jaxpr, consts, nonzeros[:n]
-    closed, _ = prune_closed(ClosedJaxpr(jaxpr, consts), used, True)
-    return closed.jaxpr, closed.consts, nonzeros[:n]
+    out, *aux = flat.unflattened(leaves)
+    return (out, tree.Partial(push, consts), *aux)
 
 
 class VJP:
@@ -222,20 +223,16 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
     for x in xs:
         _check_value("vjp", x)
     flat = _Differentiable(fun, in_tree, has_aux)
-    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, DebugInfo("vjp", source_of(fun)))
-    n = flat.count
-    if has_aux:
-        jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
+    leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "vjp")
     # Arguments first among what is saved, as jax has them.
     places = {id(x): i for i, x in enumerate(xs)}
     order = sorted(range(len(consts)), key=lambda i: places.get(id(consts[i]), len(xs)))
     if order != list(range(len(consts))):
         jaxpr = jaxpr.replace(constvars=[jaxpr.constvars[i] for i in order])
         consts = [consts[i] for i in order]
-    out_avals = [typeof(x) for x in outs[:n]]
-    pullback = VJP(fun, in_tree, flat.out_tree, out_avals, nonzeros, jaxpr, consts)
-    out = flat.out_tree.unflatten(outs[:n])
-    return (out, pullback, flat.aux_tree.unflatten(outs[n:])) if has_aux else (out, pullback)
+    out_avals = [typeof(x) for x in leaves[: flat.count]]
+    out, *aux = flat.unflattened(leaves)
+    return (out, VJP(fun, in_tree, flat.out_tree, out_avals, nonzeros, jaxpr, consts), *aux)
 
 
 def grad(
@@ -263,9 +260,11 @@ def grad(
 
 def _named(function: Callable, fun: Callable, doc: str) -> Callable:
     """`function` as users call it: under the name of the `fun` that it was made of."""
-    made = functools.update_wrapper(source.boundary(function), fun, assigned=("__name__", "__qualname__", "__module__"))
-    made.__doc__ = doc
-    return made
+    wrapper = functools.update_wrapper(
+        source.boundary(function), fun, assigned=("__name__", "__qualname__", "__module__")
+    )
+    wrapper.__doc__ = doc
+    return wrapper
 
 
 def value_and_grad(
@@ -347,8 +346,7 @@ def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
     _check_value(name, x)
     dtype = typeof(x).dtype
     if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype.name}.")
+        _check_complex(name, "input", dtype)
     elif dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_:
         if not allow_int:
             raise TypeError(
@@ -358,6 +356,24 @@ def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
             )
     elif not dtypes.issubdtype(dtype, np.inexact):
         raise TypeError(f"{name} requires numerical-valued inputs, but got {dtype.name}.")
+
+
+def _check_complex(name: str, which: str, dtype: np.dtype) -> None:
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(f"{name} with holomorphic=True requires {which}s with complex dtype, but got {dtype.name}.")
+
+
+def _check_real(name: str, which: str, dtype: np.dtype, advice: str) -> None:
+    if not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(
+            f"{name} requires real-valued {which}s ({which} dtype that is a sub-dtype of np.floating), but got "
+            f"{dtype.name}. For {advice} directly."
+        )
+
+
+_HOLOMORPHIC = (
+    "holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions involving"
+)
 
 
 def _check_scalar(x: Any) -> None:
@@ -371,19 +387,11 @@ def _check_scalar(x: Any) -> None:
 def _check_output(name: str, x: Any, holomorphic: bool) -> None:
     dtype = typeof(x).dtype
     if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but got {dtype.name}.")
-    elif dtypes.issubdtype(dtype, np.complexfloating):
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
-            f"{dtype.name}. For holomorphic differentiation, pass holomorphic=True. For differentiation of "
-            f"non-holomorphic functions involving complex outputs, use jax.vjp directly."
-        )
-    elif not dtypes.issubdtype(dtype, np.floating):
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
-            f"{dtype.name}. For differentiation of functions with integer outputs, use jax.vjp directly."
-        )
+        _check_complex(name, "output", dtype)
+    elif dtypes.is_complex(dtype):
+        _check_real(name, "output", dtype, f"{_HOLOMORPHIC} complex outputs, use jax.vjp")
+    else:
+        _check_real(name, "output", dtype, "differentiation of functions with integer outputs, use jax.vjp")
 
 
 def jacfwd(
@@ -430,20 +438,15 @@ def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
                 _check_input(name, x, holomorphic, allow_int)
 
         partial = _of_chosen(fun, positions, args, kwargs)
-        jac, aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
-        return (jac, aux) if has_aux else jac
+        jac, *aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
+        return (jac, *aux) if has_aux else jac
 
     return _named(jacobian_of, fun, f"Jacobian of {function_name(fun)} with respect to argument(s) {argnums}.")
 
 
 def _check_forward_input(x: Any) -> None:
     _check_value("jacfwd", x)
-    if not dtypes.issubdtype(typeof(x).dtype, np.floating):
-        raise TypeError(
-            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got "
-            f"{typeof(x).dtype.name}. For holomorphic differentiation, pass holomorphic=True. For differentiation of "
-            "non-holomorphic functions involving complex inputs or integer inputs, use jax.jvp directly."
-        )
+    _check_real("jacfwd", "input", typeof(x).dtype, f"{_HOLOMORPHIC} complex inputs or integer inputs, use jax.jvp")
 
 
 def _basis(value: Any) -> Any:
@@ -465,32 +468,25 @@ def _basis(value: Any) -> Any:
 
 def _forward_columns(fun, chosen, has_aux, holomorphic, single):
     def push(tangents):
-        out = jvp(fun, chosen, tangents, has_aux)
-        return out[:2] + ((out[2],) if has_aux else ())
+        return jvp(fun, chosen, tangents, has_aux)
 
-    outs = vmap(push, out_axes=(None, -1, None) if has_aux else (None, -1))(_basis(chosen))
-    value, columns = outs[0], outs[1]
-    aux = outs[2] if has_aux else None
-    tree.tree_map(lambda y: _check_output("jacfwd", y, holomorphic) if holomorphic else None, value)
+    out_axes = (None, -1, None) if has_aux else (None, -1)
+    value, columns, *aux = vmap(push, out_axes=out_axes)(_basis(chosen))
+    if holomorphic:
+        tree.tree_map(lambda y: _check_output("jacfwd", y, True), value)
     jac = tree.tree_map(lambda y, rows: _unraveled(chosen, rows, -1, y), value, columns)
-    return (
-        tree.tree_map(lambda j: j[0], jac, is_leaf=lambda j: isinstance(j, tuple) and len(j) == len(chosen))
-        if single
-        else jac
-    ), aux
+    if single:
+        jac = tree.tree_map(lambda j: j[0], jac, is_leaf=lambda j: isinstance(j, tuple) and len(j) == len(chosen))
+    return (jac, *aux)
 
 
 def _reverse_rows(fun, chosen, has_aux, holomorphic, single):
     value, pullback, *aux = _vjp(fun, chosen, has_aux)
     tree.tree_map(lambda y: _check_output("jacrev", y, holomorphic), value)
     rows = vmap(pullback)(_basis(value))
-    if single:
-        rows = rows[0]
-    out_tree = tree.tree_structure(value)
-    wanted = chosen[0] if single else chosen
-    jac = tree.tree_map(lambda x, row: _unraveled(value, row, 0, x), wanted, rows)
-    in_tree = tree.tree_structure(rows)
-    return tree.tree_transpose(in_tree, out_tree, jac), (aux[0] if aux else None)
+    primals, rows = (chosen[0], rows[0]) if single else (chosen, rows)
+    jac = tree.tree_map(lambda x, row: _unraveled(value, row, 0, x), primals, rows)
+    return (tree.tree_transpose(tree.tree_structure(rows), tree.tree_structure(value), jac), *aux)
 
 
 def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
