@@ -8,13 +8,10 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.higher.custom_derivatives import bind_custom_jvp
-from minijax.hlo.emitter import jaxpr_body
-from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.primitive import Linear1, Primitive
-from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import elementwise as ops, moving
-from minijax.primitives.families import NUMBER, check_kinds, is_complex, scalar_like
+from minijax.primitives.families import NUMBER, check_kinds, emit, is_complex, scalar_like
 from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p
 from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim
 from minijax.primitives.window import start_of_window
@@ -28,12 +25,8 @@ def logaddexp(x: Any, y: Any) -> Any:
     return bind_custom_jvp(_logaddexp_flat, _logaddexp_jvp, (x, y), False)[0]
 
 
-def _logaddexp(x: Any, y: Any) -> Any:
-    return log_of_sum(x, y, ops.exp, ops.log1p, pi, scalar_like)
-
-
 def _logaddexp_flat(x: Any, y: Any) -> list:
-    return [_logaddexp(x, y)]
+    return [log_of_sum(x, y, ops.exp, ops.log1p, pi, scalar_like)]
 
 
 _logaddexp_flat.__name__ = "logaddexp"  # as jaxprs print it
@@ -50,8 +43,8 @@ def log_of_sum(x: Any, y: Any, exp: Callable, log1p: Callable, half_turn: float,
     """
     larger = ops.max(x, y)
     if is_complex(x):
-        spread = ops.sub(ops.add(x, y), ops.mul(larger, scalar(larger, 2)))
-        out = ops.add(larger, log1p(exp(spread)))
+        gap = ops.sub(ops.add(x, y), ops.mul(larger, scalar(larger, 2)))
+        out = ops.add(larger, log1p(exp(gap)))
         return ops.complex(ops.real(out), _wrapped(ops.imag(out), half_turn, scalar))
     gap = ops.sub(x, y)
     undefined, total = ops.ne(gap, gap), ops.add(x, y)
@@ -178,9 +171,7 @@ class CumLogSumExp(Cumulative):
 
     def reducer(self, e, dtype):
         unit = ShapedArray((), dtype)
-        info = DebugInfo("cumlogsumexp", "logaddexp")
-        jaxpr, _ = trace_to_jaxpr(lambda x, y: [_logaddexp(x, y)], [unit, unit], info)
-        return lambda x, y: jaxpr_body(e, jaxpr, [], [x, y])
+        return lambda x, y: emit(e, _logaddexp_flat, [unit, unit], [x, y])
 
 
 def scanned(combine: Callable, x: Any, axis: int, reverse: bool) -> Any:

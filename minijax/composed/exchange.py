@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.composed.cumulative import cumsum
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.collective import Named, _varied, all_to_all, axis_size
@@ -48,13 +48,13 @@ class RaggedAllToAll(Named):
     def jvp(self, primals, tangents, **params):
         out = self.bind(*primals, **params)
         if all(map(is_zero, tangents[:2])):
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         return [out], [self.bind(*map(instantiate, tangents[:2]), *primals[2:], **params)]
 
     def transpose(self, cts, operand, output, starts, sent, there, received, *, axis_name, axis_index_groups):
         (ct,) = cts
         if is_zero(ct):
-            return [Zero(x.aval.to_ct_aval()) if is_linear(x) else None for x in (operand, output)] + [None] * 4
+            return cotangents((operand, output, starts, sent, there, received), (), (False, False))
         # What was received from a member lies where that member said, and goes where it came from.
         zeros = zeros_like_aval(operand.aval if is_linear(operand) else typeof(operand))
         here, back = (

@@ -13,7 +13,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import Precision, batch_matmul, dot_general
 from minijax.primitives.elementwise import add, bitwise_or, conj, div, ge, select
-from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.families import full_of, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.gather_scatter import gather
 from minijax.primitives.structural import concatenate, diagonal_mask, iota
@@ -25,7 +25,7 @@ def _masked(x: Any, offset: int, upper: bool) -> Any:
     mask = diagonal_mask(*shape[-2:], offset, ge, dtypes.default_int_dtype())
     if len(shape) > 2:
         mask = moving.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-    zeros = moving.full(shape, scalar_like(x, 0), typeof(x).weak_type)
+    zeros = full_of(x, 0)
     return select(mask, zeros, x) if upper else select(mask, x, zeros)
 
 

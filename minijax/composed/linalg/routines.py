@@ -28,8 +28,7 @@ class Linalg(Primitive):
 
     def infer(self, *avals, **params):
         batch, weak = self.check(avals), all(a.weak_type for a in avals)
-        found = self.results(*avals, **params)
-        return [ShapedArray((*batch, *shape), dtype, weak) for shape, dtype in found]
+        return [ShapedArray((*batch, *shape), dtype, weak) for shape, dtype in self.results(*avals, **params)]
 
     def results(self, *avals: ShapedArray, **params: Any) -> list[tuple[tuple, Any]]:
         """The shape, without batch axes, and the dtype of each result."""
