@@ -292,17 +292,14 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
                 f"differentiating with respect to {argnums=} requires at least {max(nums) + 1} positional "
                 f"arguments to be passed by the caller, but got only {len(args)} positional arguments."
             )
-        positions = _positions(nums, len(args))
-        chosen = [args[i] for i in positions]
+        partial, chosen = _of_chosen(fun, nums, args, kwargs)
         for x in tree.tree_leaves(chosen):
             _check_input("grad", x, holomorphic, allow_int)
-
-        partial = _of_chosen(fun, positions, args, kwargs)
         value, pullback, *aux = _vjp(partial, chosen, has_aux)
         _check_scalar(value)
         _check_output("grad", value, holomorphic)
         cts = pullback(_one(typeof(value)))
-        g = cts[0] if not isinstance(argnums, Sequence) else tuple(cts)
+        g = tuple(cts) if isinstance(argnums, Sequence) else cts[0]
         return ((value, *aux) if has_aux else value), g
 
     return evaluate
@@ -317,11 +314,12 @@ def _one(aval: ShapedArray) -> Any:
     return held(made_varying(convert(one[()], aval.dtype, is_weak), aval))
 
 
-def _of_chosen(fun: Callable, positions: Sequence[int], args: Sequence, kwargs: dict) -> Callable:
-    """`fun` as a function of its arguments at `positions`."""
-
-    if not kwargs and len(args) == len(positions) and list(positions) == list(range(len(args))):
-        return fun
+def _of_chosen(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
+    """`fun` as a function of the arguments that `nums` chooses, and those."""
+    positions = _positions(nums, len(args))
+    chosen = tuple(args[i] for i in positions)
+    if not kwargs and positions == list(range(len(args))):
+        return fun, chosen
 
     def partial(*xs):
         full = list(args)
@@ -329,7 +327,7 @@ def _of_chosen(fun: Callable, positions: Sequence[int], args: Sequence, kwargs: 
             full[i] = x
         return fun(*full, **kwargs)
 
-    return functools.update_wrapper(partial, fun, assigned=("__name__", "__module__"))
+    return functools.update_wrapper(partial, fun, assigned=("__name__", "__module__")), chosen
 
 
 def _positions(nums: Sequence[int], count: int) -> list[int]:
@@ -428,16 +426,13 @@ def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def jacobian_of(*args, **kwargs):
-        positions = _positions(nums, len(args))
-        chosen = tuple(args[i] for i in positions)
+        partial, chosen = _of_chosen(fun, nums, args, kwargs)
         name = "jacfwd" if make is _forward_columns else "jacrev"
         for x in tree.tree_leaves(chosen):
             if make is _forward_columns and not holomorphic:
                 _check_forward_input(x)
             else:
                 _check_input(name, x, holomorphic, allow_int)
-
-        partial = _of_chosen(fun, positions, args, kwargs)
         jac, *aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
         return (jac, *aux) if has_aux else jac
 
@@ -557,8 +552,7 @@ def fwd_and_bwd(
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)
 
     def fwd(*args):
-        positions = _positions(nums, len(args))
-        return _vjp(_of_chosen(fun, positions, args, {}), [args[i] for i in positions], has_aux)
+        return _vjp(*_of_chosen(fun, nums, args, {}), has_aux)
 
     def bwd(residuals, ct):
         cts = residuals(ct)

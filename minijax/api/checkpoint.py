@@ -27,13 +27,6 @@ class _Deprecated:
 _DEPRECATED = _Deprecated()
 
 
-def _check_concrete(concrete: Any) -> None:
-    if concrete is not _DEPRECATED:
-        raise NotImplementedError(
-            "The `concrete` option to `jax.checkpoint` is not there any more; use `static_argnums`"
-        )
-
-
 def checkpoint(
     fun: Callable,
     *,
@@ -48,7 +41,10 @@ def checkpoint(
     `policy(primitive, *avals, **params)` says which results may be kept after all, by a bool or by
     `Saveable` and `Recompute` of `jax.ad_checkpoint`. Static arguments must be hashable.
     """
-    _check_concrete(concrete)
+    if concrete is not _DEPRECATED:
+        raise NotImplementedError(
+            "The `concrete` option to `jax.checkpoint` is not there any more; use `static_argnums`"
+        )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     signature = signature_of(fun)
@@ -145,13 +141,13 @@ def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
     """Keep what either policy keeps; they must say so by booleans."""
 
     def policy(prim, *args, **params):
-        found = policy_1(prim, *args, **params), policy_2(prim, *args, **params)
-        if not all(isinstance(keep, bool) for keep in found):
+        keep_1, keep_2 = policy_1(prim, *args, **params), policy_2(prim, *args, **params)
+        if not (isinstance(keep_1, bool) and isinstance(keep_2, bool)):
             raise ValueError(
                 "save_from_both_policies: the return value of the policies should be a boolean. Got: "
-                f"{found[0]} and {found[1]}"
+                f"{keep_1} and {keep_2}"
             )
-        return any(found)
+        return keep_1 or keep_2
 
     return policy
 

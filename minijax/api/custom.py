@@ -11,7 +11,7 @@ from minijax.higher.custom_derivatives import SymbolicZero, bind_custom_jvp, bin
 from minijax.higher.remat_opt import optimized_forward
 from minijax.ir import state
 from minijax.ir.body import Flat, as_consts, function_name, signature_of, source_of, trace_flat
-from minijax.ir.jaxpr import DebugInfo, Jaxpr
+from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
 from minijax.ir.types import Zero, space_of, typeof
 from minijax.primitives.zeros import add_any, instantiate
@@ -60,13 +60,10 @@ class _Custom:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.signature = signature_of(fun)
-        named = ()
-        if nondiff_argnames and self.signature is not None:
-            parameters = list(self.signature.parameters)
-            named = tuple(parameters.index(n) for n in nondiff_argnames)
+        parameters = self.signature.parameters if self.signature is not None else {}
+        named = [list(parameters).index(n) for n in nondiff_argnames or () if self.signature is not None]
         self.nondiff_argnums = tuple(sorted({*(nondiff_argnums or ()), *named}))
-        parameters = self.signature.parameters.values() if self.signature is not None else ()
-        by_position = all(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters)
+        by_position = all(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters.values())
         self.arity = len(parameters) if by_position else None
 
     def __get__(self, instance, owner=None):
@@ -168,11 +165,7 @@ class custom_jvp(_Custom):  # noqa: N801
             if self.symbolic_zeros:
                 tangents = [symbolic(t) for t in tangents]
             pair = rule(*fixed, in_tree.unflatten(primals), in_tree.unflatten(tangents))
-            if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise TypeError(
-                    f"{title} must produce a pair (list or tuple of length two) representing primal and "
-                    f"tangent outputs, but got {type(pair)}."
-                )
+            _check_pair(title, pair, "representing primal and tangent outputs", type)
             results, out_tree = tree.flatten(pair[0])
             moved, tangent_tree = tree.flatten(pair[1])
             if out_tree != tangent_tree:
@@ -187,6 +180,11 @@ class custom_jvp(_Custom):  # noqa: N801
 
         jvp.__name__ = name
         return jvp
+
+
+def _check_pair(title: str, pair: Any, meaning: str, shown: Callable) -> None:
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise TypeError(f"{title} must produce a pair (list or tuple of length two) {meaning}, but got {shown(pair)}.")
 
 
 def _check_tangents(title: str, results: Sequence, tangents: Sequence) -> None:
@@ -259,11 +257,12 @@ class custom_vjp(_Custom):  # noqa: N801
             if self.symbolic_zeros:
                 leaves = [CustomVJPPrimal(*pair) for pair in leaves]
             pair = self.fwd(*self._merge(fixed, fun.in_tree.unflatten(leaves)))
-            if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise TypeError(
-                    f"{title} must produce a pair (list or tuple of length two) where the first element represents "
-                    f"the primal output and the second element represents residuals, but got {pair!r}."
-                )
+            _check_pair(
+                title,
+                pair,
+                "where the first element represents the primal output and the second element represents residuals",
+                repr,
+            )
             results, out_tree = tree.flatten(pair[0])
             fun.check_tree(title, "(primal_out, residuals)", out_tree)
             residuals, fun.residual_tree = tree.flatten(pair[1])
@@ -334,7 +333,7 @@ def custom_gradient(fun: Callable) -> Callable:
 
     def fwd(*args, **kwargs):
         out, pullback = fun(*args, **kwargs)
-        return out, Pullback.traced(pullback, out)
+        return out, _convert_pullback(pullback, out)
 
     def bwd(pullback, ct):
         cts = pullback(ct)
@@ -344,25 +343,14 @@ def custom_gradient(fun: Callable) -> Callable:
     return wrapped_fun
 
 
-class Pullback:
-    """A vjp function carried as residuals: what it captures are its leaves."""
+def _convert_pullback(pullback: Callable, out: Any) -> tree.Partial:
+    """The vjp function of the result `out` as residuals: what it captures are its leaves."""
+    leaves, out_tree = tree.flatten(out)
+    flat = Flat(pullback, tree.treedef_tuple((out_tree,)))
+    info = DebugInfo("custom_gradient", source_of(pullback))
+    body = trace_flat(flat, [typeof(x).to_ct_aval() for x in leaves], info, as_consts)
 
-    def __init__(self, jaxpr: Jaxpr, ct_tree: Any, consts: Sequence):
-        self.jaxpr, self.ct_tree, self.consts = jaxpr, ct_tree, consts
+    def converted(consts, ct):
+        return body.out_tree.unflatten(eval_jaxpr(body.jaxpr, consts, *tree.tree_leaves(ct)))
 
-    @staticmethod
-    def traced(pullback: Callable, out: Any) -> "Pullback":
-        """The vjp function of a result."""
-        leaves, out_tree = tree.flatten(out)
-        flat = Flat(pullback, tree.treedef_tuple((out_tree,)))
-        info = DebugInfo("custom_gradient", source_of(pullback))
-        body = trace_flat(flat, [typeof(x).to_ct_aval() for x in leaves], info, as_consts)
-        return Pullback(body.jaxpr, body.out_tree, body.closed.consts)
-
-    def __call__(self, ct):
-        return self.ct_tree.unflatten(eval_jaxpr(self.jaxpr, self.consts, *tree.tree_leaves(ct)))
-
-
-tree.register_pytree_node(
-    Pullback, lambda p: ((p.consts,), (p.jaxpr, p.ct_tree)), lambda aux, kept: Pullback(*aux, *kept)
-)
+    return tree.Partial(converted, body.closed.consts)

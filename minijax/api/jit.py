@@ -50,19 +50,7 @@ def jit(
     Static arguments are part of the program and must be hashable; donated ones give their memory to the
     results and are deleted. Raises TypeError or ValueError for arguments that `fun` does not have.
     """
-    options = dict(
-        in_shardings=in_shardings,
-        out_shardings=out_shardings,
-        static_argnums=static_argnums,
-        static_argnames=static_argnames,
-        donate_argnums=donate_argnums,
-        donate_argnames=donate_argnames,
-        keep_unused=keep_unused,
-        device=device,
-        backend=backend,
-        inline=inline,
-        compiler_options=compiler_options,
-    )
+    options = {name: value for name, value in locals().items() if name != "fun"}
     laid = shardings_of("in_shardings", in_shardings), shardings_of("out_shardings", out_shardings)
     if device is not None or backend is not None:
         _check_placing(device, backend, laid)
@@ -106,10 +94,10 @@ def _ints(name: str, value: Any) -> tuple[int, ...] | None:
 def _strings(name: str, value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
-    found = (value,) if isinstance(value, str) else tuple(value)
-    if not all(isinstance(v, str) for v in found):
+    strings = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(v, str) for v in strings):
         raise TypeError(f"Value of {name} must be a string or a sequence of strings, got {value!r}")
-    return found
+    return strings
 
 
 def resolve(
@@ -196,10 +184,9 @@ def make_jaxpr(
 
 
 def _axes(axis_env: Sequence | None) -> Any:
-    from_axes = [state.named_axis(name, size) for name, size in axis_env or ()]
     stack = contextlib.ExitStack()
-    for axis in from_axes:
-        stack.enter_context(axis)
+    for name, size in axis_env or ():
+        stack.enter_context(state.named_axis(name, size))
     return stack
 
 

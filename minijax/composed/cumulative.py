@@ -12,7 +12,7 @@ from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import elementwise as ops, moving
 from minijax.primitives.families import NUMBER, check_kinds, emit, is_complex, scalar_like
-from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p
+from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p, reduce_prod_p
 from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim
 from minijax.primitives.window import start_of_window
 from minijax.transforms.jvp import jvp_flat
@@ -79,9 +79,10 @@ def finite(x: Any) -> Any:
 class Cumulative(Primitive):
     """Combines every element along `axis` with all those before it (after it, if `reverse`)."""
 
-    def __init__(self, name: str, combine: Callable):
+    def __init__(self, name: str, combine: Callable, reduction: Any = None):
         self.name = name
         self.combine = combine
+        self.reduction = reduction
 
     def infer(self, x, *, axis, reverse):
         check_kinds(self.name, NUMBER, x)
@@ -89,11 +90,11 @@ class Cumulative(Primitive):
 
     def start(self, e: Any, unit: ShapedArray) -> str:
         """The name of the value that changes nothing."""
-        raise NotImplementedError
+        return start_of_window(e, self.reduction.start(unit.dtype), unit)
 
     def reducer(self, e: Any, dtype: Any) -> Any:
         """What combines two scalars in a window: as the Emitter's `reducer`."""
-        raise NotImplementedError
+        return self.reduction.reducer(e, dtype)
 
     def lower(self, e, ins, outs, x, *, axis, reverse):
         (aval,) = ins
@@ -147,21 +148,6 @@ class CumProd(Cumulative):
     def start(self, e, unit):
         return e.constant(1, unit)
 
-    def reducer(self, e, dtype):
-        return "multiply"
-
-
-class CumExtremum(Cumulative):
-    def __init__(self, name: str, combine: Callable, reduction: Any):
-        super().__init__(name, combine)
-        self.reduction = reduction
-
-    def start(self, e, unit):
-        return start_of_window(e, self.reduction.start(unit.dtype), unit)
-
-    def reducer(self, e, dtype):
-        return self.reduction.reducer(e, dtype)
-
 
 class CumLogSumExp(Cumulative):
     def start(self, e, unit):
@@ -206,9 +192,9 @@ def _cumulative(primitive: Cumulative, operand: Any, axis: int, reverse: bool) -
 
 
 cumsum_p = CumSum("cumsum", ops.add)
-cumprod_p = CumProd("cumprod", ops.mul)
-cummax_p = CumExtremum("cummax", ops.max, reduce_max_p)
-cummin_p = CumExtremum("cummin", ops.min, reduce_min_p)
+cumprod_p = CumProd("cumprod", ops.mul, reduce_prod_p)
+cummax_p = Cumulative("cummax", ops.max, reduce_max_p)
+cummin_p = Cumulative("cummin", ops.min, reduce_min_p)
 cumlogsumexp_p = CumLogSumExp("cumlogsumexp", logaddexp)
 
 

@@ -14,7 +14,6 @@ from minijax.composed.division import floor_divide, remainder
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.primitives import moving
-from minijax.primitives.bessel import full_of
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import (
     abs as abs_,
@@ -40,7 +39,7 @@ from minijax.primitives.elementwise import (
     select,
     sub,
 )
-from minijax.primitives.families import Defined, const_like
+from minijax.primitives.families import Defined, const_like, full_of
 from minijax.primitives.reduce import reduce_or
 from minijax.primitives.structural import broadcast_shapes
 
@@ -168,8 +167,8 @@ def _fraction(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
 
 def _log_ax(a: Any, x: Any) -> tuple[Any, Any]:
     """The logarithm of x**a exp(-x) / Gamma(a), and where that underflows."""
-    found = sub(sub(mul(a, log(x)), x), lgamma(a))
-    return found, lt(found, neg(log(const_like(x, dtypes.finfo(typeof(x).dtype).max))))
+    log_ax = sub(sub(mul(a, log(x)), x), lgamma(a))
+    return log_ax, lt(log_ax, neg(log(const_like(x, dtypes.finfo(typeof(x).dtype).max))))
 
 
 def _igamma(a: Any, x: Any) -> Any:
