@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from math import prod
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
@@ -10,7 +11,7 @@ from minijax.higher.shard_map import inside, local_aval, named_in, shard_map_p, 
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import close_over, constants_to_inputs
-from minijax.ir.types import is_value, typeof, varying_axes
+from minijax.ir.types import ShapedArray, is_value, typeof, varying_axes
 from minijax.partition import meshes
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.primitives.varying import pvary_p
@@ -191,11 +192,11 @@ class _Local(Flat):
 # ---- checks -----------------------------------------------------------------------------------------
 
 
-def _specs(what: str, told: _Mapped, treedef: Any, given: Any) -> tuple:
-    found = tree.flatten_axes(f"shard_map {what}", treedef, given)
+def _specs(what: str, told: _Mapped, treedef: Any, prefix: Any) -> tuple:
+    specs = tree.flatten_axes(f"shard_map {what}", treedef, prefix)
     if what == "in_specs":
-        found = [P() if spec is None else spec for spec in found]
-    for spec in found:
+        specs = [P() if spec is None else spec for spec in specs]
+    for spec in specs:
         if not isinstance(spec, P):
             raise TypeError(
                 f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` instances, but: "
@@ -208,25 +209,26 @@ def _specs(what: str, told: _Mapped, treedef: Any, given: Any) -> tuple:
                     f"({frozenset(told.mesh.axis_names)}), but:\n\n  {what} refers to {axis!r}\n\n"
                     f"Check the {what} values passed to shard_map."
                 )
-    return tuple(found)
+    return tuple(specs)
+
+
+def _check_length(told: _Mapped, which: str, spec: P, aval: ShapedArray, name: str, advice: str = "") -> None:
+    if len(spec) > aval.ndim:
+        raise ValueError(
+            f"{told.told} was given an {which}_specs entry which is too long to be compatible with the corresponding "
+            f"{which}put value from the function:\n\n{which}_specs is {spec} which has length {len(spec)}, but {name}"
+            f"has shape {aval.str_short()}, which has rank {aval.ndim} (and {aval.ndim} < {len(spec)}){advice}"
+        )
 
 
 def _check_arguments(told: _Mapped, avals: Sequence, specs: Sequence) -> None:
-    sizes, names = told.mesh.shape, signature_of(told.fun)
-    names = list(names.parameters) if names is not None else []
+    sizes, signature = told.mesh.shape, signature_of(told.fun)
+    names = list(signature.parameters) if signature is not None else []
     for i, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
         whose = f"where args[{i}] is bound to {told.name}'s parameter {names[i]!r}, " if i < len(names) else ""
-        if len(spec) > aval.ndim:
-            raise ValueError(
-                f"{told.told} was given an in_specs entry which is too long to be compatible with the "
-                f"corresponding input value from the function:\n\nin_specs is {spec} which has length "
-                f"{len(spec)}, but the passed args[{i}], {whose}has shape {aval.str_short()}, which has rank "
-                f"{aval.ndim} (and {aval.ndim} < {len(spec)})"
-            )
+        _check_length(told, "in", spec, aval, f"the passed args[{i}], {whose}")
         for axis, entry in enumerate(spec):
-            count = 1
-            for name in axes_of(entry):
-                count *= sizes[name]
+            count = prod(sizes[name] for name in axes_of(entry))
             if aval.shape[axis] % count:
                 raise ValueError(
                     f"{told.told} was given argument arrays with axis sizes that are not evenly divisible by the "
@@ -242,14 +244,8 @@ def _checked_result(told: _Mapped, x: Any, spec: P) -> Any:
     if not is_value(x):
         raise TypeError(f"{told.told} returned {x!r} of type {type(x)}, which is not a valid JAX type")
     aval = typeof(x)
-    if len(spec) > aval.ndim:
-        raise ValueError(
-            f"{told.told} was given an out_specs entry which is too long to be compatible with the corresponding "
-            f"output value from the function:\n\nout_specs is {spec} which has length {len(spec)}, but "
-            f"{told.name}(*args) has shape {aval.str_short()}, which has rank {aval.ndim} (and {aval.ndim} < "
-            f"{len(spec)})\n\nEntries in out_specs must be of length no greater than the number of axes in the "
-            "corresponding output value."
-        )
+    advice = "\n\nEntries in out_specs must be of length no greater than the number of axes in the corresponding output value."
+    _check_length(told, "out", spec, aval, f"{told.name}(*args) ", advice)
     if not told.check_vma:
         return x
     named, varies = frozenset(named_in(spec)), varying_axes(aval)
