@@ -30,7 +30,7 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
         return linearize_flat(flat, xs, None, info)[3]
 
     jaxpr, _ = trace_to_jaxpr(residuals, [typeof(x) for x in leaves], info)
-    wanted = dict.fromkeys(v for v in jaxpr.outvars if type(v) is not Literal)
+    residual_vars = dict.fromkeys(v for v in jaxpr.outvars if type(v) is not Literal)
     lines = [(v, f"from the argument {n}") for v, n in zip(jaxpr.invars, info.arg_names, strict=True)]
     lines += [(v, "from a constant") for v in jaxpr.constvars]
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
@@ -39,7 +39,7 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
         if type(v) is Literal:
             print(v.aval.str_short(True), "from a literal")
     for v, text in lines:
-        if v in wanted:
+        if v in residual_vars:
             print(v.aval.str_short(True), text)
 
 

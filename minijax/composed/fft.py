@@ -42,8 +42,8 @@ class FFT(Linear1):
                 f"fft_lengths {fft_lengths}."
             )
         if x.dtype not in ((np.float32, np.float64) if is_real else (np.complex64, np.complex128)):
-            wanted = "float32 or float64" if is_real else "complex64 or complex128"
-            raise ValueError(f"fft: {kind} input must be {wanted}, got {x.dtype.name}")
+            accepted = "float32 or float64" if is_real else "complex64 or complex128"
+            raise ValueError(f"fft: {kind} input must be {accepted}, got {x.dtype.name}")
         if count > _MOST_AXES:
             raise ValueError(f"fft: fft_lengths {fft_lengths} are of more than {_MOST_AXES} axes")
         *outer, last = x.shape[x.ndim - count :]

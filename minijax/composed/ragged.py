@@ -53,7 +53,7 @@ class _Plan:
 
     contract: tuple[_Axes, _Axes]
     batch: tuple[_Axes, _Axes]
-    kept: tuple[_Axes, _Axes]
+    free: tuple[_Axes, _Axes]
     ragged: int
     group: int | None
     mode: _Mode
@@ -64,7 +64,7 @@ class _Plan:
             return self.batch[side][: self.batch[0].index(self.ragged)]
         if self.mode is _Mode.CONTRACTING:
             return self.batch[side] + self.contract[side][: self.contract[0].index(self.ragged)]
-        return self.batch[side] + self.kept[side][: self.kept[side].index(self.ragged)]
+        return self.batch[side] + self.free[side][: self.free[side].index(self.ragged)]
 
 
 def _planned(numbers: RaggedDotDimensionNumbers, left: int, right: int) -> _Plan:
@@ -98,8 +98,8 @@ def _planned(numbers: RaggedDotDimensionNumbers, left: int, right: int) -> _Plan
             f"{name} requires rhs group dimension numbers to be distinct from contracting and batch "
             f"dimensions, got {groups}."
         )
-    kept = rest(left, contract[0], batch[0]), rest(right, contract[1], batch[1], groups)
-    return _Plan(contract, batch, kept, ragged[0], groups[0] if groups else None, mode)
+    free = rest(left, contract[0], batch[0]), rest(right, contract[1], batch[1], groups)
+    return _Plan(contract, batch, free, ragged[0], groups[0] if groups else None, mode)
 
 
 def _check_group_sizes(plan: _Plan, lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray) -> None:
@@ -134,7 +134,7 @@ class RaggedDotGeneral(Primitive):
         if plan.mode is _Mode.CONTRACTING:
             return [out.update(shape=(group_sizes.shape[-1], *out.shape))]
         if plan.mode is _Mode.NONCONTRACTING:
-            at = len(plan.batch[0]) + len(plan.kept[0]) + sum(i < plan.group for i in plan.kept[1])
+            at = len(plan.batch[0]) + len(plan.free[0]) + sum(i < plan.group for i in plan.free[1])
             return [out.update(shape=out.shape[:at] + out.shape[at + 1 :])]
         return [out]
 
@@ -210,20 +210,20 @@ def _dtype(preferred: Any) -> Any:
 
 def _numbers_of_lhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
     """The gradient of lhs as a product of the cotangent and rhs, and which axes of lhs its axes are."""
-    (left, right), (_, batch), (kept, rhs_kept) = plan.contract, plan.batch, plan.kept
-    first = len(batch) + len(kept)
-    dot = (range(first, first + len(rhs_kept)), rhs_kept), (range(len(batch)), batch)
-    ragged = len(batch) + kept.index(plan.ragged)
+    (left, right), (_, batch), (free, rhs_free) = plan.contract, plan.batch, plan.free
+    first = len(batch) + len(free)
+    dot = (range(first, first + len(rhs_free)), rhs_free), (range(len(batch)), batch)
+    ragged = len(batch) + free.index(plan.ragged)
     ordered = (left[i] for i in sorted(range(len(right)), key=right.__getitem__))
-    return RaggedDotDimensionNumbers(dot, (ragged,), (plan.group,)), (*plan.batch[0], *kept, *ordered)
+    return RaggedDotDimensionNumbers(dot, (ragged,), (plan.group,)), (*plan.batch[0], *free, *ordered)
 
 
 def _numbers_of_rhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
     """The gradient of rhs as a product of lhs and the cotangent, and which axes of rhs its axes are."""
-    (left, right), (batch, rhs_batch), (kept, rhs_kept) = plan.contract, plan.batch, plan.kept
-    dot = (kept, range(len(batch), len(batch) + len(kept))), (batch, range(len(batch)))
+    (left, right), (batch, rhs_batch), (free, rhs_free) = plan.contract, plan.batch, plan.free
+    dot = (free, range(len(batch), len(batch) + len(free))), (batch, range(len(batch)))
     ordered = (right[i] for i in sorted(range(len(left)), key=left.__getitem__))
-    return RaggedDotDimensionNumbers(dot, (plan.ragged,), ()), (plan.group, *rhs_batch, *ordered, *rhs_kept)
+    return RaggedDotDimensionNumbers(dot, (plan.ragged,), ()), (plan.group, *rhs_batch, *ordered, *rhs_free)
 
 
 def _with_masks(
