@@ -13,7 +13,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
 from minijax.ir import state
-from minijax.ir.body import Flat, as_consts, debug_info, function_name, source_of, trace_flat
+from minijax.ir.body import Flat, as_consts, check_callable, debug_info, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import eval_jaxpr
@@ -31,11 +31,6 @@ from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import backward
-
-
-def _check_callable(fun: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
 
 
 def _check_value(name: str, x: Any) -> None:
@@ -91,7 +86,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     With `has_aux`, `fun` returns (output, aux) and the aux is a third result. Raises TypeError if tangents
     are not of the primals' tangent types.
     """
-    _check_callable(fun)
+    check_callable(fun)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
@@ -132,7 +127,7 @@ def _check_tangent(x: Any, t: Any) -> None:
 @source.boundary
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
-    _check_callable(fun)
+    check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "linearize")
@@ -214,7 +209,7 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     """The value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
-    _check_callable(fun)
+    check_callable(fun)
     return _vjp(fun, primals, has_aux)
 
 
@@ -283,7 +278,7 @@ def value_and_grad(
 def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Callable:
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to grad is deprecated")
-    _check_callable(fun)
+    check_callable(fun)
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def evaluate(*args, **kwargs):
@@ -422,7 +417,7 @@ def jacobian(
 
 
 def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
-    _check_callable(fun)
+    check_callable(fun)
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def jacobian_of(*args, **kwargs):
@@ -513,7 +508,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
-    _check_callable(fun)
+    check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     avals = [abstract(x) for x in xs]
     info = debug_info(fun, "linear_transpose", in_tree)
@@ -548,7 +543,7 @@ def fwd_and_bwd(
     With `has_aux`, `fun` returns (result, aux), and `fwd` gives (result, residuals, aux). Unlike what `vjp`
     gives, `bwd` is one function for all calls, which `jit` compiles once.
     """
-    _check_callable(fun)
+    check_callable(fun)
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)
 
     def fwd(*args):

@@ -11,7 +11,7 @@ from minijax.base import source
 from minijax.dispatch.call import JitOptions
 from minijax.dispatch.jitted import Jitted
 from minijax.higher.remat import name_p, opened, remat_p
-from minijax.ir.body import signature_of
+from minijax.ir.body import check_callable, signature_of
 from minijax.ir.trace import checked_values
 from minijax.primitives.dot import dot_general_p
 from minijax.transforms.partial_eval_custom import Offloadable, Recompute, Saveable
@@ -45,8 +45,7 @@ def checkpoint(
         raise NotImplementedError(
             "The `concrete` option to `jax.checkpoint` is not there any more; use `static_argnums`"
         )
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
+    check_callable(fun)
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, None, None)
     engine = Jitted(fun, JitOptions(), resolved, None, signature, purpose="checkpoint")

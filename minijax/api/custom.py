@@ -280,7 +280,7 @@ class custom_vjp(_Custom):  # noqa: N801
             residuals = fun.residual_tree.unflatten(residuals_and_cts[:n])
             cts = self.bwd(*fixed, residuals, fun.out_tree.unflatten(residuals_and_cts[n:]))
             cts = tuple(cts) if isinstance(cts, list) else cts
-            return _fit(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
+            return _matched_cotangents(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
 
         bwd.__name__ = name
         return bwd
@@ -289,7 +289,7 @@ class custom_vjp(_Custom):  # noqa: N801
 _NONE = object()
 
 
-def _fit(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
+def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
     """The leaves of the cotangents: None, for a whole argument or a leaf, means zero."""
     dummy = in_tree.unflatten(avals)
     is_none = lambda x: x is None  # noqa: E731

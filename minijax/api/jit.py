@@ -20,6 +20,7 @@ from minijax.ir.body import (
     Flat,
     argument_names,
     as_consts,
+    check_callable,
     function_name,
     leaf_types,
     signature_of,
@@ -51,13 +52,12 @@ def jit(
     results and are deleted. Raises TypeError or ValueError for arguments that `fun` does not have.
     """
     options = {name: value for name, value in locals().items() if name != "fun"}
-    laid = shardings_of("in_shardings", in_shardings), shardings_of("out_shardings", out_shardings)
+    shardings = shardings_of("in_shardings", in_shardings), shardings_of("out_shardings", out_shardings)
     if device is not None or backend is not None:
-        _check_placing(device, backend, laid)
+        _check_placing(device, backend, shardings)
     if fun is None:
         return functools.partial(jit, **options)
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
+    check_callable(fun)
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"Expected a function, got a generator function: {fun}")
     if isinstance(fun, staticmethod):
@@ -65,11 +65,11 @@ def jit(
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiler = tuple(sorted(compiler_options.items())) if compiler_options else ()
-    chosen = JitOptions(keep_unused, inline, device, backend, compiler, *laid)
+    chosen = JitOptions(keep_unused, inline, device, backend, compiler, *shardings)
     return JitWrapped(fun, chosen, resolved, None, signature)
 
 
-def _check_placing(device: Any, backend: str | None, laid: Sequence) -> None:
+def _check_placing(device: Any, backend: str | None, shardings: Sequence) -> None:
     warnings.warn(
         "backend and device argument on jit is deprecated. Put the arguments on the device with `jax.device_put`.",
         DeprecationWarning,
@@ -77,7 +77,7 @@ def _check_placing(device: Any, backend: str | None, laid: Sequence) -> None:
     )
     if device is not None and backend is not None:
         raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}.")
-    if any(s is not None for s in laid):
+    if any(s is not None for s in shardings):
         raise ValueError("If backend or device is specified on jit, then in_shardings and out_shardings should not be.")
 
 

@@ -91,16 +91,16 @@ def device_get(x: Any) -> Any:
 
 def block_until_ready(x: Any) -> Any:
     """Waits until all arrays in the tree are computed, and returns it."""
-    return _told(x, "block_until_ready")
+    return _call_on_leaves(x, "block_until_ready")
 
 
 def copy_to_host_async(x: Any) -> Any:
     """Starts to copy all arrays in the tree to the host, and returns it."""
-    return _told(x, "copy_to_host_async")
+    return _call_on_leaves(x, "copy_to_host_async")
 
 
-def _told(x: Any, method: str) -> Any:
-    """The tree, after this method was called of all leaves that have it."""
+def _call_on_leaves(x: Any, method: str) -> Any:
+    """Calls a method on all leaves that have it, and gives the tree back."""
     for leaf in tree.tree_leaves(x):
         getattr(leaf, method, lambda: None)()
     return x

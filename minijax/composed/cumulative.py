@@ -173,10 +173,10 @@ def scanned(combine: Callable, x: Any, axis: int, reverse: bool) -> Any:
     before = odd if size % 2 else slice_in_dim(odd, 0, size // 2 - 1, 1, axis)
     even = combine(before, slice_in_dim(x, 2, size, 2, axis))
     even = concatenate([slice_in_dim(x, 0, 1, 1, axis), even], axis)
-    return ops.add(_spaced(even, axis, 0, 1 - size % 2), _spaced(odd, axis, 1, size % 2))
+    return ops.add(_dilated(even, axis, 0, 1 - size % 2), _dilated(odd, axis, 1, size % 2))
 
 
-def _spaced(x: Any, axis: int, low: int, high: int) -> Any:
+def _dilated(x: Any, axis: int, low: int, high: int) -> Any:
     """`x` with zeros between its elements, and at its ends."""
     config = [(low, high, 1) if i == axis else (0, 0, 0) for i in range(typeof(x).ndim)]
     return pad(x, scalar_like(x, 0), config)

@@ -194,8 +194,8 @@ class RaggedDotGeneral(Primitive):
         if any(d != 0 for d in dims):
             raise NotImplementedError(f"ragged_dot vmap over any dim but 0 - NYI: got {tuple(dims)}")
         numbers = ragged_dot_dimension_numbers
-        contract, batch = ([*map(_after, pair)] for pair in numbers.dot_dimension_numbers)
-        ragged, groups = map(_after, (numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions))
+        contract, batch = ([*map(_shifted, pair)] for pair in numbers.dot_dimension_numbers)
+        ragged, groups = map(_shifted, (numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions))
         wider = RaggedDotDimensionNumbers((contract, [(0, *side) for side in batch]), ragged, groups)
         out = self.bind(*operands, ragged_dot_dimension_numbers=wider, **params)
         return [out], [1 if ragged[0] in contract[0] else 0]
@@ -238,11 +238,11 @@ def _with_masks(
         shape = (*(lhs.shape[i] for i in plan.before(0)), *sizes.shape)
         sizes = moving.broadcast_in_dim(sizes, shape, (len(shape) - 1,))
     (cl, cr), (bl, br) = plan.contract, plan.batch
-    lhs, cl, bl = _apart(lhs, plan.before(0), plan.ragged, sizes), _after(cl), _after(bl)
+    lhs, cl, bl = _split_groups(lhs, plan.before(0), plan.ragged, sizes), _shifted(cl), _shifted(bl)
     if plan.mode is _Mode.CONTRACTING:
         divided = cr[plan.contract[0].index(plan.ragged)]
-        rhs, cr = _apart(rhs, plan.before(1), divided, sizes), _after(cr)
-        pairs = (cl, cr), ((0, *bl), (0, *_after(br)))
+        rhs, cr = _split_groups(rhs, plan.before(1), divided, sizes), _shifted(cr)
+        pairs = (cl, cr), ((0, *bl), (0, *_shifted(br)))
     else:
         pairs = ((*cl, 0), (*cr, plan.group)), (bl, br)
     return [dot_general_p.bind(lhs, rhs, dimension_numbers=pairs, **how)]
@@ -252,11 +252,11 @@ def _permuted(x: Any, order: _Axes) -> Any:
     return x if order == tuple(range(len(order))) else moving.transpose(x, order)
 
 
-def _after(axes: _Axes) -> _Axes:
+def _shifted(axes: _Axes) -> _Axes:
     return tuple(i + 1 for i in axes)
 
 
-def _apart(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
+def _split_groups(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
     """[groups, *x]: the elements of each group, which lie side by side along an axis, among zeros."""
     others = rest(typeof(x).ndim, before)
     at = others.index(ragged)

@@ -55,7 +55,7 @@ class OfRefs(Primitive):
         if any(type(t) is not Zero for t in tangents):
             raise _mixed(self.name, "a differentiated", "a non-differentiated", typeof(primals[0]))
         results = self.bind_all(primals, params)
-        return results, [Zero(typeof(r).to_tangent_aval()) for r in results]
+        return results, [Zero.from_primal_value(r) for r in results]
 
 
 def _mixed(name: str, value: str, kind: str, aval: Any) -> Exception:

@@ -109,13 +109,14 @@ def diagonal(x: Any) -> Any:
     return gather(x, indices, numbers, (*batch, 1, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def over_batch(fun: Callable, sizes: Sequence[int]) -> Callable:
-    """A flat function of arrays without batch axes, on arrays with these in front."""
+def over_batch(fun: Callable, sizes: Sequence[int], dims: Sequence[int | None] | None = None) -> Callable:
+    """A flat function of arrays without batch axes, on arrays with these in front: all, or those whose dim is 0."""
 
     def wrap(inner: Callable, size: int) -> Callable:
         def run(*xs):
-            results, dims = batch_flat(inner, Axis(None, size), xs, [0] * len(xs))
-            return [place(x, d, 0, Axis(None, size)) for x, d in zip(results, dims, strict=True)]
+            axis = Axis(None, size)
+            results, out_dims = batch_flat(inner, axis, xs, dims or [0] * len(xs))
+            return [place(x, d, 0, axis) for x, d in zip(results, out_dims, strict=True)]
 
         return run
 

@@ -138,7 +138,7 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
         if not compute_uv:
             return info, [s]
         cut = k if wide and not full_matrices else None
-        return info, [s, *emit(e, _turned, types[2:4], [u, v], cut=cut)]
+        return info, [s, *emit(e, _thin_factors, types[2:4], [u, v], cut=cut)]
     # The routine takes no fewer rows than columns: others it gets transposed, row by row.
     turned = algorithm is SvdAlgorithm.QR and m < n
     left, right = (m, m if full_matrices else k), (n if full_matrices else k, n)
@@ -148,7 +148,7 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
     return info, [s, vt, u] if turned else [s, u, vt]
 
 
-def _turned(u: Any, v: Any, cut: int | None) -> list:
+def _thin_factors(u: Any, v: Any, cut: int | None) -> list:
     """u and vᴴ, of which the first `cut` columns and rows are wanted, if any."""
     vt = adjoint(v)
     if cut is None:
