@@ -134,10 +134,7 @@ class custom_jvp(_Custom):  # noqa: N801
             terms = [t(x, out, *primals) for t, x in zip(jvps, tangents, strict=False) if t is not None]
             if not terms:
                 return out, tree.tree_map(lambda x: instantiate(Zero(typeof(x).to_tangent_aval())), out)
-            total = terms[0]
-            for term in terms[1:]:
-                total = tree.tree_map(add_any, total, term)
-            return out, total
+            return out, functools.reduce(functools.partial(tree.tree_map, add_any), terms)
 
         self.defjvp(jvp)
 

@@ -1,5 +1,6 @@
 """Operations on arrays of random keys, and the threefry generator that they call."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -276,9 +277,7 @@ def _encrypt_positions(words: Any, shape: tuple[int, ...]) -> Sequence:
     axes = range(len(shape))
     iotas = [_iota(UINT64, shape, i) for i in axes]
     strides = [np.uint64(prod(shape[i + 1 :])) for i in axes]
-    position, *others = map(ops.mul, strides, iotas)
-    for term in others:
-        position = ops.add(position, term)
+    position = functools.reduce(ops.add, list(map(ops.mul, strides, iotas)))
     high = ops.shift_right_logical(position, np.uint64(_WORD))
     low = convert(position, UINT32)
     return threefry2x32_p.bind(*key, convert(high, UINT32), low)
