@@ -54,7 +54,7 @@ class _Primal(Flat):
 
 
 class _Custom:
-    """What the two decorators share."""
+    """A function with rules of the user's: its arguments by position, and which of them are not differentiable."""
 
     def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)

@@ -114,18 +114,18 @@ def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Cal
 
 
 def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
-    chosen = meshes.context_mesh() if mesh is None else mesh
-    if chosen is None:
+    concrete = meshes.context_mesh() if mesh is None else mesh
+    if concrete is None:
         raise ValueError(
             "The context mesh cannot be empty. Either use `jax.set_mesh(mesh)` to enter into a mesh "
             "context or pass a mesh to `shard_map` via the `mesh` keyword argument."
         )
-    if isinstance(chosen, AbstractMesh):
+    if isinstance(concrete, AbstractMesh):
         context = meshes.context_mesh()
-        if context is None or context.abstract_mesh != chosen:
-            raise ValueError(f"shard_map: the abstract mesh {chosen} has no devices; set a mesh with them")
-        chosen = context
-    if not isinstance(chosen, Mesh):
+        if context is None or context.abstract_mesh != concrete:
+            raise ValueError(f"shard_map: the abstract mesh {concrete} has no devices; set a mesh with them")
+        concrete = context
+    if not isinstance(concrete, Mesh):
         raise TypeError(
             f"shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for "
             f"its second argument, but got {mesh} of type {type(mesh)}"
@@ -134,18 +134,18 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
         raise TypeError(
             f"`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: {type(axis_names)}"
         )
-    unknown = set(axis_names) - set(chosen.axis_names)
+    unknown = set(axis_names) - set(concrete.axis_names)
     if unknown:
         raise ValueError(
-            f"jax.shard_map requires axis_names={axis_names} to be a subset of mesh.axis_names={chosen.axis_names}"
+            f"jax.shard_map requires axis_names={axis_names} to be a subset of mesh.axis_names={concrete.axis_names}"
         )
-    if axis_names and set(axis_names) != set(chosen.axis_names):
+    if axis_names and set(axis_names) != set(concrete.axis_names):
         raise NotImplementedError("shard_map: maps over some of the mesh axes only are not there yet")
     outer = meshes.manual_mesh()
     if outer is not None:
         manual = outer.abstract_mesh.update_axis_types(dict.fromkeys(outer.axis_names, AxisType.Manual))
-        raise ValueError(f"The context mesh {manual} should match the mesh passed to shard_map {chosen}")
-    return chosen
+        raise ValueError(f"The context mesh {manual} should match the mesh passed to shard_map {concrete}")
+    return concrete
 
 
 def _call(call: _Call, args: tuple) -> Any:

@@ -23,7 +23,7 @@ from minijax.run.spread import is_placed
 
 
 class ArgInfo(NamedTuple):
-    """What a stage knows of one argument."""
+    """The type of one argument, and whether it is donated."""
 
     aval: Any
     donated: bool
@@ -36,7 +36,7 @@ class ArgInfo(NamedTuple):
 
 
 class Stage:
-    """What the stages share: the trees and types of arguments and results."""
+    """The trees and types of arguments and results, which each stage has from the one before."""
 
     in_tree: Any
     out_tree: Any
@@ -46,7 +46,7 @@ class Stage:
     _out_avals: Sequence[ShapedArray]
     _out_shardings: Sequence = ()
 
-    def _follow(self, stage: "Stage") -> None:
+    def _inherit(self, stage: "Stage") -> None:
         """Takes over what the stage before this one knows."""
         self._name, self.in_tree, self.out_tree = stage._name, stage.in_tree, stage.out_tree
         self._flat_avals, self._donated = stage._flat_avals, stage._donated
@@ -63,8 +63,8 @@ class Stage:
     def out_info(self) -> Any:
         """The results' tree of shapes and dtypes, and of the shardings that were asked for."""
         shapes = [described(a) for a in self._out_avals]
-        laid = zip(shapes, self._out_shardings or (None,) * len(shapes), strict=True)
-        return self.out_tree.unflatten([x.update(sharding=s) if s else x for x, s in laid])
+        shardings = zip(shapes, self._out_shardings or (None,) * len(shapes), strict=True)
+        return self.out_tree.unflatten([x.update(sharding=s) if s else x for x, s in shardings])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -109,7 +109,7 @@ class Lowered(Stage):
         closed = traced._call.closed
         with lowering_logged(closed, options, placement):
             self._program = lower_program(closed, options, placement, platform)
-        self._follow(traced)
+        self._inherit(traced)
 
     @property
     def out_info(self) -> Any:
@@ -151,7 +151,7 @@ class Compiled(Stage):
 
     def __init__(self, lowered: Lowered, executable: Executable):
         self._executable = executable
-        self._follow(lowered)
+        self._inherit(lowered)
         self._programs = Memory().programs
 
     def as_text(self) -> str:
@@ -173,14 +173,14 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes, dtypes and shardings."""
-        laid = zip(self._out_avals, self._executable.out_shardings, strict=True)
-        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in laid])
+        shardings = zip(self._out_avals, self._executable.out_shardings, strict=True)
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in shardings])
 
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
-        laid = dict(zip(self._executable.used, self._executable.in_shardings, strict=True))
-        return self.in_tree.unflatten([laid.get(i) for i in range(self.in_tree.num_leaves)])
+        shardings = dict(zip(self._executable.used, self._executable.in_shardings, strict=True))
+        return self.in_tree.unflatten([shardings.get(i) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_shardings(self) -> Any:

@@ -17,7 +17,7 @@ from minijax.transforms.batch import BatchTracer, batch_flat, place
 
 
 class Vmappable(NamedTuple):
-    """What `register_vmappable` was told of a type."""
+    """The entry of `register_vmappable` for a type."""
 
     spec_type: type
     axis_size_type: type
@@ -60,7 +60,7 @@ def _is_vmappable(x: Any) -> bool:
 
 
 def _element(axis: Axis, x: Any, spec: Any) -> Any:
-    """What the function sees of an argument; called in its trace."""
+    """The element of an argument that the mapped function takes; called in its trace."""
     trace = state.current_trace()
 
     def index():
@@ -77,7 +77,7 @@ def _element(axis: Axis, x: Any, spec: Any) -> Any:
 
 
 def _take(leaves: list, axes: list) -> dict[int, tuple]:
-    """Takes what is vmappable out of the leaves, by their places, with its axis specs."""
+    """Pops the vmappable leaves: position -> (value, axis spec); 0 and None take their places."""
     values = {i: (x, axes[i]) for i, x in enumerate(leaves) if _is_vmappable(x)}
     for i in values:
         leaves[i], axes[i] = 0, None

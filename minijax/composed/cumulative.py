@@ -93,7 +93,7 @@ class Cumulative(Primitive):
         return start_of_window(e, self.reduction.start(unit.dtype), unit)
 
     def reducer(self, e: Any, dtype: Any) -> Any:
-        """What combines two scalars in a window: as the Emitter's `reducer`."""
+        """The function of two scalars, or the name of an operation, that the Emitter's `reduce_window` combines by."""
         return self.reduction.reducer(e, dtype)
 
     def lower(self, e, ins, outs, x, *, axis, reverse):

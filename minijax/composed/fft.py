@@ -96,7 +96,7 @@ fft_p = FFT()
 
 
 def _weights(spectrum: Any, length: int) -> Any:
-    """How often each number of a half spectrum is in the whole one."""
+    """1 or 2 for each element of a half spectrum: how often it, or its conjugate, is in the whole one."""
     aval = typeof(spectrum)
     size, rank = aval.shape[-1], aval.ndim
     one = lambda: moving.full((1,), scalar_like(spectrum, 1))  # noqa: E731

@@ -40,7 +40,7 @@ class RaggedDotDimensionNumbers:
 
 
 class _Mode(enum.Enum):
-    """What the divided axis is to the product."""
+    """The role of the ragged axis of lhs in the product."""
 
     NONCONTRACTING = enum.auto()
     CONTRACTING = enum.auto()

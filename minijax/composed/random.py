@@ -86,7 +86,7 @@ class KeyOperation(ZeroJvp):
     counts = True
 
     def definition(self, *avals: ShapedArray, **params: Any) -> Callable:
-        """What to compute from the operands' words."""
+        """The function from the operands' words to the words, or bits, of the result."""
         raise NotImplementedError
 
     def lower(self, e, ins, outs, *operands, **params):

@@ -63,7 +63,7 @@ def _where(flags: Any, new: Sequence, old: Sequence) -> list:
 
 
 def _either(*flags: Any) -> Any:
-    """Whether one of the flags is set, from the first on."""
+    """The disjunction of arrays of flags, from the first on."""
     return functools.reduce(bitwise_or, flags)
 
 

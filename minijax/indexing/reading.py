@@ -136,7 +136,7 @@ def _as_index(x: Any, dtype: Any, rank: int) -> Any:
 
 
 def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
-    """Where a slice starts, or by another step than 1 all its indices, in ascending order."""
+    """The start of a slice, a scalar; of one by another step than 1 the vector of its indices, ascending."""
     start = dtype.type(e.start) if type(e) is Span else as_type(operands[e.place], dtype)
     if e.step == 1:
         return start

@@ -27,7 +27,7 @@ from minijax.run import client
 from minijax.run.bindings import context as mlir_context, func, ir, stablehlo
 from minijax.transforms.discharge import discharged
 
-# ---- what a rule is told -----------------------------------------------------------------------------
+# ---- the contexts of rules ---------------------------------------------------------------------------
 
 
 class TokenSet:
@@ -77,7 +77,7 @@ AxisContext = SPMDAxisContext | ShardingContext
 
 @dataclasses.dataclass(frozen=True)
 class LoweringParameters:
-    """What the caller of a lowering asked for."""
+    """The options of a lowering."""
 
     override_lowering_rules: tuple | None = None
     global_constant_computation: bool = False
@@ -128,7 +128,7 @@ class ModuleContext:
 
 @dataclasses.dataclass
 class LoweringRuleContext:
-    """What a rule is told besides the operands and parameters."""
+    """The first argument of a lowering rule: types, tokens, and the module that it builds in."""
 
     module_context: ModuleContext
     name_stack: Any
@@ -399,7 +399,7 @@ def _built(prim, rule, e, ins, outs, params, ordered):
 
 
 def _values(results):
-    """What a rule returned, a value, an operation, or a sequence, as a list of values."""
+    """The results of a rule, a value, an operation or a nested sequence of them, as a list of values."""
     if isinstance(results, ir.Value):
         return [results]
     if isinstance(results, (ir.OpView, ir.Operation)):

@@ -23,9 +23,7 @@ from minijax.transforms.batch import batch_flat, place
 def _masked(x: Any, offset: int, upper: bool) -> Any:
     shape = typeof(x).shape
     mask = diagonal_mask(*shape[-2:], offset, ge, dtypes.default_int_dtype())
-    if len(shape) > 2:
-        mask = moving.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-    zeros = full_of(x, 0)
+    mask, zeros = moving.broadcast_to_shape(mask, shape), full_of(x, 0)
     return select(mask, zeros, x) if upper else select(mask, x, zeros)
 
 

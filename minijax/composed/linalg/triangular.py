@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax.composed.linalg.matrices import matmul, symmetrized, transposed, tril, triu
-from minijax.composed.linalg.routines import LAPACK, Linalg
+from minijax.composed.linalg.routines import LAPACK, Linalg, solve_joined
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
@@ -96,14 +96,8 @@ class TriangularSolve(Linalg):
         (a, b), (da, db) = operands, dims
         if da is not None:
             return super().batch(axis, operands, dims, left_side=left_side, **params)
-        # One matrix for all: the systems become columns (or rows) of one right-hand side.
-        ndim = typeof(b).ndim
-        at = ndim - 1 if left_side else ndim - 2
-        b = moving.move_axis(b, db, at)
-        shape = typeof(b).shape
-        joined = (*shape[:-2], shape[-2] * shape[-1]) if left_side else (*shape[:-3], shape[-3] * shape[-2], shape[-1])
-        x = self.bind(a, moving.reshape_to(b, joined), left_side=left_side, **params)
-        return [moving.reshape_to(x, shape)], [at]
+        at = typeof(b).ndim - (1 if left_side else 2)
+        return solve_joined(lambda b: self.bind(a, b, left_side=left_side, **params), b, db, at, at - 1)
 
 
 def _push_matrix(da, x, a, b, **params):

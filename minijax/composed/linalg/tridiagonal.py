@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax.composed.linalg.matrices import along
-from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, solve_joined, where_succeeded
 from minijax.higher.scan import scan
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -78,12 +78,8 @@ class TridiagonalSolve(Linalg):
         *diagonals, b = operands
         if any(d is not None for d in dims[:3]):
             return super().batch(axis, operands, dims, **how)
-        # One matrix for all: the systems become columns of one right-hand side.
         at = typeof(b).ndim - 2
-        b = moving.move_axis(b, dims[3], at)
-        shape = typeof(b).shape
-        x = self.bind(*diagonals, moving.reshape_to(b, (*shape[:at], shape[at] * shape[at + 1])), **how)
-        return [moving.reshape_to(x, shape)], [at]
+        return solve_joined(lambda b: self.bind(*diagonals, b, **how), b, dims[3], at, at)
 
 
 def _part(x: Any, axis: int, start: int, stop: int) -> Any:
