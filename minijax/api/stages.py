@@ -63,8 +63,8 @@ class Stage:
     def out_info(self) -> Any:
         """The results' tree of shapes and dtypes, and of the shardings that were asked for."""
         shapes = [described(a) for a in self._out_avals]
-        shardings = zip(shapes, self._out_shardings or (None,) * len(shapes), strict=True)
-        return self.out_tree.unflatten([x.update(sharding=s) if s else x for x, s in shardings])
+        pairs = zip(shapes, self._out_shardings or (None,) * len(shapes), strict=True)
+        return self.out_tree.unflatten([x.update(sharding=s) if s else x for x, s in pairs])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -173,8 +173,8 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes, dtypes and shardings."""
-        shardings = zip(self._out_avals, self._executable.out_shardings, strict=True)
-        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in shardings])
+        pairs = zip(self._out_avals, self._executable.out_shardings, strict=True)
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in pairs])
 
     @property
     def input_shardings(self) -> Any:
@@ -285,9 +285,12 @@ class Wrapped(Protocol):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""
+        raise NotImplementedError
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The function's jaxpr for these arguments."""
+        raise NotImplementedError
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The function's StableHLO for these arguments."""
+        raise NotImplementedError
