@@ -101,19 +101,18 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     Raises ValueError for a global shape that is another, NotImplementedError for devices of other processes.
     """
     leaves, treedef = tree.flatten(local_data)
-    wanted = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
+    shardings = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
     is_shape = isinstance(global_shape, tuple) and all(isinstance(n, int) for n in global_shape)
     shapes = [global_shape] * len(leaves) if global_shape is None or is_shape else treedef.flatten_up_to(global_shape)
-    for x, s, shape in zip(leaves, wanted, shapes, strict=True):
+    for x, s, shape in zip(leaves, shardings, shapes, strict=True):
         if not s.is_fully_addressable:
             raise NotImplementedError(
                 "make_array_from_process_local_data: arrays on several processes are not there yet"
             )
         if shape is not None and tuple(shape) != np.shape(x):
             raise ValueError(
-                "When calling `make_array_from_process_local_data` on a single process, global_shape "
-                f"should be None or equal to local_data.shape. Got global_shape={shape} and "
-                f"local_data.shape={np.shape(x)}."
+                "When calling `make_array_from_process_local_data` on a single process, global_shape should be None "
+                f"or equal to local_data.shape. Got global_shape={shape} and local_data.shape={np.shape(x)}."
             )
         s.shard_shape(np.shape(x))
-    return device_put(local_data, treedef.unflatten(wanted))
+    return device_put(local_data, treedef.unflatten(shardings))

@@ -13,7 +13,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
 from minijax.ir import state
-from minijax.ir.body import Flat, as_consts, debug_info, function_name, source_of, trace_flat
+from minijax.ir.body import Flat, as_consts, check_callable, debug_info, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import eval_jaxpr
@@ -31,11 +31,6 @@ from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import backward
-
-
-def _check_callable(fun: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
 
 
 def _check_value(name: str, x: Any) -> None:
@@ -68,6 +63,21 @@ class _Differentiable(Flat):
         self.count = len(leaves)
         return [*leaves, *aux]
 
+    def unflattened(self, leaves: Sequence) -> tuple:
+        """The result in its tree, and what comes after it, if there is any."""
+        out = self.out_tree.unflatten(leaves[: self.count])
+        return (out, self.aux_tree.unflatten(leaves[self.count :])) if self.has_aux else (out,)
+
+    def linearized(self, xs: Sequence, purpose: str) -> tuple[list, list[bool], Jaxpr, list]:
+        """The results at `xs`, which of the differentiable ones move, and how: a linear program and its constants."""
+        leaves, nonzeros, jaxpr, consts = linearize_flat(self, xs, None, DebugInfo(purpose, source_of(self.fun)))
+        nonzeros = nonzeros[: self.count]
+        used = [i < sum(nonzeros) for i in range(len(jaxpr.outvars))]
+        if not all(used):
+            closed, _ = prune_closed(ClosedJaxpr(jaxpr, consts), used, True)
+            jaxpr, consts = closed.jaxpr, closed.consts
+        return leaves, nonzeros, jaxpr, consts
+
 
 @source.boundary
 def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple[Any, ...]:
@@ -76,7 +86,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     With `has_aux`, `fun` returns (output, aux) and the aux is a third result. Raises TypeError if tangents
     are not of the primals' tangent types.
     """
-    _check_callable(fun)
+    check_callable(fun)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
@@ -94,10 +104,9 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         _check_tangent(x, t)
     flat = _Differentiable(fun, in_tree, has_aux)
     ts = [Zero(typeof(t)) if typeof(t).dtype == dtypes.float0 else t for t in ts]
-    outs, out_ts = jvp_flat(flat, xs, ts)
-    n = flat.count
-    out = flat.out_tree.unflatten(outs[:n]), flat.out_tree.unflatten([instantiate(t) for t in out_ts[:n]])
-    return (*out, flat.aux_tree.unflatten(outs[n:])) if has_aux else out
+    leaves, out_ts = jvp_flat(flat, xs, ts)
+    out, *aux = flat.unflattened(leaves)
+    return (out, flat.out_tree.unflatten(map(instantiate, out_ts[: flat.count])), *aux)
 
 
 def _check_tangent(x: Any, t: Any) -> None:
@@ -118,14 +127,11 @@ def _check_tangent(x: Any, t: Any) -> None:
 @source.boundary
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
-    _check_callable(fun)
+    check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     flat = _Differentiable(fun, in_tree, has_aux)
-    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, DebugInfo("linearize", source_of(fun)))
-    n = flat.count
-    if has_aux:
-        jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
-    out_tree, avals, in_avals = flat.out_tree, [typeof(x) for x in outs[:n]], [typeof(x) for x in xs]
+    leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "linearize")
+    out_tree, avals, in_avals = flat.out_tree, [typeof(x) for x in leaves[: flat.count]], [typeof(x) for x in xs]
     nonzeros = Mask(nonzeros)
 
     def push(consts, *tangents):
@@ -144,18 +150,8 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
         zeros = (instantiate(Zero(a.to_tangent_aval())) for a in nonzeros.unmarked(avals))
         return out_tree.unflatten(nonzeros.merge(zeros, eval_jaxpr(jaxpr, consts, *ts)))
 
-    out, push = out_tree.unflatten(outs[:n]), tree.Partial(push, consts)
-    return (out, push, flat.aux_tree.unflatten(outs[n:])) if has_aux else (out, push)
-
-
-def _without_aux(jaxpr: Jaxpr, consts: list, nonzeros: list[bool], n: int) -> tuple[Jaxpr, list, list[bool]]:
-    """The linear program of the results that are not auxiliary."""
-    kept = sum(nonzeros[:n])
-    used = [i < kept for i in range(len(jaxpr.outvars))]
-    if all(used):
-        return jaxpr, consts, nonzeros[:n]
-    closed, _ = prune_closed(ClosedJaxpr(jaxpr, consts), used, True)
-    return closed.jaxpr, closed.consts, nonzeros[:n]
+    out, *aux = flat.unflattened(leaves)
+    return (out, tree.Partial(push, consts), *aux)
 
 
 class VJP:
@@ -180,8 +176,7 @@ class VJP:
         cts, ct_tree = tree.flatten(args[0])
         if ct_tree != self.out_tree:
             raise ValueError(
-                "unexpected tree structure of the argument to the VJP function of "
-                f"{function_name(self.fun)}: the "
+                f"unexpected tree structure of the argument to the VJP function of {function_name(self.fun)}: the "
                 f"cotangents have tree {ct_tree}, the result has {self.out_tree}"
             )
         for ct, a in zip(cts, self.out_avals, strict=True):
@@ -214,7 +209,7 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     """The value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
-    _check_callable(fun)
+    check_callable(fun)
     return _vjp(fun, primals, has_aux)
 
 
@@ -223,20 +218,16 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
     for x in xs:
         _check_value("vjp", x)
     flat = _Differentiable(fun, in_tree, has_aux)
-    outs, nonzeros, jaxpr, consts = linearize_flat(flat, xs, None, DebugInfo("vjp", source_of(fun)))
-    n = flat.count
-    if has_aux:
-        jaxpr, consts, nonzeros = _without_aux(jaxpr, consts, nonzeros, n)
+    leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "vjp")
     # Arguments first among what is saved, as jax has them.
     places = {id(x): i for i, x in enumerate(xs)}
     order = sorted(range(len(consts)), key=lambda i: places.get(id(consts[i]), len(xs)))
     if order != list(range(len(consts))):
         jaxpr = jaxpr.replace(constvars=[jaxpr.constvars[i] for i in order])
         consts = [consts[i] for i in order]
-    out_avals = [typeof(x) for x in outs[:n]]
-    pullback = VJP(fun, in_tree, flat.out_tree, out_avals, nonzeros, jaxpr, consts)
-    out = flat.out_tree.unflatten(outs[:n])
-    return (out, pullback, flat.aux_tree.unflatten(outs[n:])) if has_aux else (out, pullback)
+    out_avals = [typeof(x) for x in leaves[: flat.count]]
+    out, *aux = flat.unflattened(leaves)
+    return (out, VJP(fun, in_tree, flat.out_tree, out_avals, nonzeros, jaxpr, consts), *aux)
 
 
 def grad(
@@ -264,9 +255,11 @@ def grad(
 
 def _named(function: Callable, fun: Callable, doc: str) -> Callable:
     """`function` as users call it: under the name of the `fun` that it was made of."""
-    made = functools.update_wrapper(source.boundary(function), fun, assigned=("__name__", "__qualname__", "__module__"))
-    made.__doc__ = doc
-    return made
+    wrapper = functools.update_wrapper(
+        source.boundary(function), fun, assigned=("__name__", "__qualname__", "__module__")
+    )
+    wrapper.__doc__ = doc
+    return wrapper
 
 
 def value_and_grad(
@@ -285,7 +278,7 @@ def value_and_grad(
 def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Callable:
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to grad is deprecated")
-    _check_callable(fun)
+    check_callable(fun)
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def evaluate(*args, **kwargs):
@@ -294,17 +287,14 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
                 f"differentiating with respect to {argnums=} requires at least {max(nums) + 1} positional "
                 f"arguments to be passed by the caller, but got only {len(args)} positional arguments."
             )
-        positions = _positions(nums, len(args))
-        chosen = [args[i] for i in positions]
+        partial, chosen = _of_chosen(fun, nums, args, kwargs)
         for x in tree.tree_leaves(chosen):
             _check_input("grad", x, holomorphic, allow_int)
-
-        partial = _of_chosen(fun, positions, args, kwargs)
         value, pullback, *aux = _vjp(partial, chosen, has_aux)
         _check_scalar(value)
         _check_output("grad", value, holomorphic)
         cts = pullback(_one(typeof(value)))
-        g = cts[0] if not isinstance(argnums, Sequence) else tuple(cts)
+        g = tuple(cts) if isinstance(argnums, Sequence) else cts[0]
         return ((value, *aux) if has_aux else value), g
 
     return evaluate
@@ -319,11 +309,12 @@ def _one(aval: ShapedArray) -> Any:
     return held(made_varying(convert(one[()], aval.dtype, is_weak), aval))
 
 
-def _of_chosen(fun: Callable, positions: Sequence[int], args: Sequence, kwargs: dict) -> Callable:
-    """`fun` as a function of its arguments at `positions`."""
-
-    if not kwargs and len(args) == len(positions) and list(positions) == list(range(len(args))):
-        return fun
+def _of_chosen(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
+    """`fun` as a function of the arguments that `nums` chooses, and those."""
+    positions = _positions(nums, len(args))
+    chosen = tuple(args[i] for i in positions)
+    if not kwargs and positions == list(range(len(args))):
+        return fun, chosen
 
     def partial(*xs):
         full = list(args)
@@ -331,7 +322,7 @@ def _of_chosen(fun: Callable, positions: Sequence[int], args: Sequence, kwargs: 
             full[i] = x
         return fun(*full, **kwargs)
 
-    return functools.update_wrapper(partial, fun, assigned=("__name__", "__module__"))
+    return functools.update_wrapper(partial, fun, assigned=("__name__", "__module__")), chosen
 
 
 def _positions(nums: Sequence[int], count: int) -> list[int]:
@@ -348,8 +339,7 @@ def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
     _check_value(name, x)
     dtype = typeof(x).dtype
     if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype.name}.")
+        _check_complex(name, "input", dtype)
     elif dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_:
         if not allow_int:
             raise TypeError(
@@ -359,6 +349,24 @@ def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
             )
     elif not dtypes.issubdtype(dtype, np.inexact):
         raise TypeError(f"{name} requires numerical-valued inputs, but got {dtype.name}.")
+
+
+def _check_complex(name: str, which: str, dtype: np.dtype) -> None:
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(f"{name} with holomorphic=True requires {which}s with complex dtype, but got {dtype.name}.")
+
+
+def _check_real(name: str, which: str, dtype: np.dtype, advice: str) -> None:
+    if not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(
+            f"{name} requires real-valued {which}s ({which} dtype that is a sub-dtype of np.floating), but got "
+            f"{dtype.name}. For {advice} directly."
+        )
+
+
+_HOLOMORPHIC = (
+    "holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions involving"
+)
 
 
 def _check_scalar(x: Any) -> None:
@@ -372,19 +380,11 @@ def _check_scalar(x: Any) -> None:
 def _check_output(name: str, x: Any, holomorphic: bool) -> None:
     dtype = typeof(x).dtype
     if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but got {dtype.name}.")
-    elif dtypes.issubdtype(dtype, np.complexfloating):
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
-            f"{dtype.name}. For holomorphic differentiation, pass holomorphic=True. For differentiation of "
-            f"non-holomorphic functions involving complex outputs, use jax.vjp directly."
-        )
-    elif not dtypes.issubdtype(dtype, np.floating):
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
-            f"{dtype.name}. For differentiation of functions with integer outputs, use jax.vjp directly."
-        )
+        _check_complex(name, "output", dtype)
+    elif dtypes.is_complex(dtype):
+        _check_real(name, "output", dtype, f"{_HOLOMORPHIC} complex outputs, use jax.vjp")
+    else:
+        _check_real(name, "output", dtype, "differentiation of functions with integer outputs, use jax.vjp")
 
 
 def jacfwd(
@@ -417,35 +417,26 @@ def jacobian(
 
 
 def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
-    _check_callable(fun)
+    check_callable(fun)
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def jacobian_of(*args, **kwargs):
-        positions = _positions(nums, len(args))
-        chosen = tuple(args[i] for i in positions)
+        partial, chosen = _of_chosen(fun, nums, args, kwargs)
         name = "jacfwd" if make is _forward_columns else "jacrev"
         for x in tree.tree_leaves(chosen):
             if make is _forward_columns and not holomorphic:
                 _check_forward_input(x)
             else:
                 _check_input(name, x, holomorphic, allow_int)
-
-        partial = _of_chosen(fun, positions, args, kwargs)
-        jac, aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
-        return (jac, aux) if has_aux else jac
+        jac, *aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
+        return (jac, *aux) if has_aux else jac
 
     return _named(jacobian_of, fun, f"Jacobian of {function_name(fun)} with respect to argument(s) {argnums}.")
 
 
 def _check_forward_input(x: Any) -> None:
     _check_value("jacfwd", x)
-    if not dtypes.issubdtype(typeof(x).dtype, np.floating):
-        raise TypeError(
-            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got "
-            f"{typeof(x).dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
-            "differentiation of "
-            f"non-holomorphic functions involving complex inputs or integer inputs, use jax.jvp directly."
-        )
+    _check_real("jacfwd", "input", typeof(x).dtype, f"{_HOLOMORPHIC} complex inputs or integer inputs, use jax.jvp")
 
 
 def _basis(value: Any) -> Any:
@@ -467,32 +458,25 @@ def _basis(value: Any) -> Any:
 
 def _forward_columns(fun, chosen, has_aux, holomorphic, single):
     def push(tangents):
-        out = jvp(fun, chosen, tangents, has_aux)
-        return out[:2] + ((out[2],) if has_aux else ())
+        return jvp(fun, chosen, tangents, has_aux)
 
-    outs = vmap(push, out_axes=(None, -1, None) if has_aux else (None, -1))(_basis(chosen))
-    value, columns = outs[0], outs[1]
-    aux = outs[2] if has_aux else None
-    tree.tree_map(lambda y: _check_output("jacfwd", y, holomorphic) if holomorphic else None, value)
+    out_axes = (None, -1, None) if has_aux else (None, -1)
+    value, columns, *aux = vmap(push, out_axes=out_axes)(_basis(chosen))
+    if holomorphic:
+        tree.tree_map(lambda y: _check_output("jacfwd", y, True), value)
     jac = tree.tree_map(lambda y, rows: _unraveled(chosen, rows, -1, y), value, columns)
-    return (
-        tree.tree_map(lambda j: j[0], jac, is_leaf=lambda j: isinstance(j, tuple) and len(j) == len(chosen))
-        if single
-        else jac
-    ), aux
+    if single:
+        jac = tree.tree_map(lambda j: j[0], jac, is_leaf=lambda j: isinstance(j, tuple) and len(j) == len(chosen))
+    return (jac, *aux)
 
 
 def _reverse_rows(fun, chosen, has_aux, holomorphic, single):
     value, pullback, *aux = _vjp(fun, chosen, has_aux)
     tree.tree_map(lambda y: _check_output("jacrev", y, holomorphic), value)
     rows = vmap(pullback)(_basis(value))
-    if single:
-        rows = rows[0]
-    out_tree = tree.tree_structure(value)
-    wanted = chosen[0] if single else chosen
-    jac = tree.tree_map(lambda x, row: _unraveled(value, row, 0, x), wanted, rows)
-    in_tree = tree.tree_structure(rows)
-    return tree.tree_transpose(in_tree, out_tree, jac), (aux[0] if aux else None)
+    primals, rows = (chosen[0], rows[0]) if single else (chosen, rows)
+    jac = tree.tree_map(lambda x, row: _unraveled(value, row, 0, x), primals, rows)
+    return (tree.tree_transpose(tree.tree_structure(rows), tree.tree_structure(value), jac), *aux)
 
 
 def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
@@ -524,7 +508,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
-    _check_callable(fun)
+    check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     avals = [abstract(x) for x in xs]
     info = debug_info(fun, "linear_transpose", in_tree)
@@ -559,12 +543,11 @@ def fwd_and_bwd(
     With `has_aux`, `fun` returns (result, aux), and `fwd` gives (result, residuals, aux). Unlike what `vjp`
     gives, `bwd` is one function for all calls, which `jit` compiles once.
     """
-    _check_callable(fun)
+    check_callable(fun)
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)
 
     def fwd(*args):
-        positions = _positions(nums, len(args))
-        return _vjp(_of_chosen(fun, positions, args, {}), [args[i] for i in positions], has_aux)
+        return _vjp(*_of_chosen(fun, nums, args, {}), has_aux)
 
     def bwd(residuals, ct):
         cts = residuals(ct)

@@ -12,7 +12,7 @@ from minijax.dispatch.call import opened
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Jitted
 from minijax.higher.remat import name_p, remat_p
-from minijax.ir.body import signature_of
+from minijax.ir.body import check_callable, signature_of
 from minijax.ir.trace import checked_values
 from minijax.primitives.dot import dot_general_p
 from minijax.transforms.partial_eval_custom import Offloadable, Recompute, Saveable
@@ -26,13 +26,6 @@ class _Deprecated:
 
 
 _DEPRECATED = _Deprecated()
-
-
-def _check_concrete(concrete: Any) -> None:
-    if concrete is not _DEPRECATED:
-        raise NotImplementedError(
-            "The `concrete` option to `jax.checkpoint` is not there any more; use `static_argnums`"
-        )
 
 
 def checkpoint(
@@ -49,9 +42,11 @@ def checkpoint(
     `policy(primitive, *avals, **params)` says which results may be kept after all, by a bool or by
     `Saveable` and `Recompute` of `jax.ad_checkpoint`. Static arguments must be hashable.
     """
-    _check_concrete(concrete)
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
+    if concrete is not _DEPRECATED:
+        raise NotImplementedError(
+            "The `concrete` option to `jax.checkpoint` is not there any more; use `static_argnums`"
+        )
+    check_callable(fun)
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, None, None)
     engine = Jitted(fun, JitOptions(), resolved, None, signature, purpose="checkpoint")
@@ -146,13 +141,13 @@ def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
     """Keep what either policy keeps; they must say so by booleans."""
 
     def policy(prim, *args, **params):
-        found = policy_1(prim, *args, **params), policy_2(prim, *args, **params)
-        if not all(isinstance(keep, bool) for keep in found):
+        keep_1, keep_2 = policy_1(prim, *args, **params), policy_2(prim, *args, **params)
+        if not (isinstance(keep_1, bool) and isinstance(keep_2, bool)):
             raise ValueError(
                 "save_from_both_policies: the return value of the policies should be a boolean. Got: "
-                f"{found[0]} and {found[1]}"
+                f"{keep_1} and {keep_2}"
             )
-        return any(found)
+        return keep_1 or keep_2
 
     return policy
 

@@ -11,7 +11,7 @@ from minijax.higher.custom_derivatives import SymbolicZero, bind_custom_jvp, bin
 from minijax.higher.remat_opt import optimized_forward
 from minijax.ir import state
 from minijax.ir.body import Flat, as_consts, function_name, signature_of, source_of, trace_flat
-from minijax.ir.jaxpr import DebugInfo, Jaxpr
+from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
 from minijax.ir.types import Zero, space_of, typeof
 from minijax.primitives.zeros import add_any, instantiate
@@ -54,19 +54,16 @@ class _Primal(Flat):
 
 
 class _Custom:
-    """What the two decorators share."""
+    """A function with rules of the user's: its arguments by position, and which of them are not differentiable."""
 
     def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.signature = signature_of(fun)
-        named = ()
-        if nondiff_argnames and self.signature is not None:
-            parameters = list(self.signature.parameters)
-            named = tuple(parameters.index(n) for n in nondiff_argnames)
+        parameters = self.signature.parameters if self.signature is not None else {}
+        named = [list(parameters).index(n) for n in nondiff_argnames or () if self.signature is not None]
         self.nondiff_argnums = tuple(sorted({*(nondiff_argnums or ()), *named}))
-        parameters = self.signature.parameters.values() if self.signature is not None else ()
-        by_position = all(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters)
+        by_position = all(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters.values())
         self.arity = len(parameters) if by_position else None
 
     def __get__(self, instance, owner=None):
@@ -79,9 +76,8 @@ class _Custom:
             return _resolve_kwargs(self.signature, args, kwargs)
         except TypeError as error:
             raise TypeError(
-                f"The input arguments to the {type(self).__name__}-decorated function "
-                f"{function_name(self.fun)} could "
-                f"not be resolved to positional-only arguments. Binding failed with the error:\n{error}"
+                f"The input arguments to the {type(self).__name__}-decorated function {function_name(self.fun)} "
+                f"could not be resolved to positional-only arguments. Binding failed with the error:\n{error}"
             ) from error
 
     def _split(self, args: tuple) -> tuple[tuple, tuple]:
@@ -138,10 +134,7 @@ class custom_jvp(_Custom):  # noqa: N801
             terms = [t(x, out, *primals) for t, x in zip(jvps, tangents, strict=False) if t is not None]
             if not terms:
                 return out, tree.tree_map(lambda x: instantiate(Zero(typeof(x).to_tangent_aval())), out)
-            total = terms[0]
-            for term in terms[1:]:
-                total = tree.tree_map(add_any, total, term)
-            return out, total
+            return out, functools.reduce(functools.partial(tree.tree_map, add_any), terms)
 
         self.defjvp(jvp)
 
@@ -169,11 +162,7 @@ class custom_jvp(_Custom):  # noqa: N801
             if self.symbolic_zeros:
                 tangents = [symbolic(t) for t in tangents]
             pair = rule(*fixed, in_tree.unflatten(primals), in_tree.unflatten(tangents))
-            if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise TypeError(
-                    f"{title} must produce a pair (list or tuple of length two) representing primal and "
-                    f"tangent outputs, but got {type(pair)}."
-                )
+            _check_pair(title, pair, "representing primal and tangent outputs", type)
             results, out_tree = tree.flatten(pair[0])
             moved, tangent_tree = tree.flatten(pair[1])
             if out_tree != tangent_tree:
@@ -188,6 +177,11 @@ class custom_jvp(_Custom):  # noqa: N801
 
         jvp.__name__ = name
         return jvp
+
+
+def _check_pair(title: str, pair: Any, meaning: str, shown: Callable) -> None:
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise TypeError(f"{title} must produce a pair (list or tuple of length two) {meaning}, but got {shown(pair)}.")
 
 
 def _check_tangents(title: str, results: Sequence, tangents: Sequence) -> None:
@@ -239,9 +233,8 @@ class custom_vjp(_Custom):  # noqa: N801
         if any(isinstance(x, Tracer) for x in tree.tree_leaves(fixed)):
             raise errors.UnexpectedTracerError(
                 "Found a JAX Tracer object passed as an argument to a custom_vjp function "
-                f"({function_name(self.fun)}) in a position indicated by nondiff_argnums as "
-                "non-differentiable. Such arguments may be functions and other values that hold no tracers; "
-                "arrays belong among the others."
+                f"({function_name(self.fun)}) in a position indicated by nondiff_argnums as non-differentiable. Such "
+                "arguments may be functions and other values that hold no tracers; arrays belong among the others."
             )
         leaves, in_tree = tree.flatten(dynamic)
         fun = self._flat(fixed, in_tree)
@@ -261,12 +254,12 @@ class custom_vjp(_Custom):  # noqa: N801
             if self.symbolic_zeros:
                 leaves = [CustomVJPPrimal(*pair) for pair in leaves]
             pair = self.fwd(*self._merge(fixed, fun.in_tree.unflatten(leaves)))
-            if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise TypeError(
-                    f"{title} must produce a pair (list or tuple of length two) where the first element "
-                    "represents "
-                    f"the primal output and the second element represents residuals, but got {pair!r}."
-                )
+            _check_pair(
+                title,
+                pair,
+                "where the first element represents the primal output and the second element represents residuals",
+                repr,
+            )
             results, out_tree = tree.flatten(pair[0])
             fun.check_tree(title, "(primal_out, residuals)", out_tree)
             residuals, fun.residual_tree = tree.flatten(pair[1])
@@ -284,7 +277,7 @@ class custom_vjp(_Custom):  # noqa: N801
             residuals = fun.residual_tree.unflatten(residuals_and_cts[:n])
             cts = self.bwd(*fixed, residuals, fun.out_tree.unflatten(residuals_and_cts[n:]))
             cts = tuple(cts) if isinstance(cts, list) else cts
-            return _fit(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
+            return _matched_cotangents(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
 
         bwd.__name__ = name
         return bwd
@@ -293,7 +286,7 @@ class custom_vjp(_Custom):  # noqa: N801
 _NONE = object()
 
 
-def _fit(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
+def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
     """The leaves of the cotangents: None, for a whole argument or a leaf, means zero."""
     dummy = in_tree.unflatten(avals)
     is_none = lambda x: x is None  # noqa: E731
@@ -337,7 +330,7 @@ def custom_gradient(fun: Callable) -> Callable:
 
     def fwd(*args, **kwargs):
         out, pullback = fun(*args, **kwargs)
-        return out, Pullback.traced(pullback, out)
+        return out, _convert_pullback(pullback, out)
 
     def bwd(pullback, ct):
         cts = pullback(ct)
@@ -347,25 +340,14 @@ def custom_gradient(fun: Callable) -> Callable:
     return wrapped_fun
 
 
-class Pullback:
-    """A vjp function carried as residuals: what it captures are its leaves."""
+def _convert_pullback(pullback: Callable, out: Any) -> tree.Partial:
+    """The vjp function of the result `out` as residuals: what it captures are its leaves."""
+    leaves, out_tree = tree.flatten(out)
+    flat = Flat(pullback, tree.treedef_tuple((out_tree,)))
+    info = DebugInfo("custom_gradient", source_of(pullback))
+    body = trace_flat(flat, [typeof(x).to_ct_aval() for x in leaves], info, as_consts)
 
-    def __init__(self, jaxpr: Jaxpr, ct_tree: Any, consts: Sequence):
-        self.jaxpr, self.ct_tree, self.consts = jaxpr, ct_tree, consts
+    def converted(consts, ct):
+        return body.out_tree.unflatten(eval_jaxpr(body.jaxpr, consts, *tree.tree_leaves(ct)))
 
-    @staticmethod
-    def traced(pullback: Callable, out: Any) -> "Pullback":
-        """The vjp function of a result."""
-        leaves, out_tree = tree.flatten(out)
-        flat = Flat(pullback, tree.treedef_tuple((out_tree,)))
-        info = DebugInfo("custom_gradient", source_of(pullback))
-        body = trace_flat(flat, [typeof(x).to_ct_aval() for x in leaves], info, as_consts)
-        return Pullback(body.jaxpr, body.out_tree, body.closed.consts)
-
-    def __call__(self, ct):
-        return self.ct_tree.unflatten(eval_jaxpr(self.jaxpr, self.consts, *tree.tree_leaves(ct)))
-
-
-tree.register_pytree_node(
-    Pullback, lambda p: ((p.consts,), (p.jaxpr, p.ct_tree)), lambda aux, kept: Pullback(*aux, *kept)
-)
+    return tree.Partial(converted, body.closed.consts)

@@ -26,18 +26,18 @@ class _Traced:
         results = eval_jaxpr(self.body.jaxpr, [], *consts, *tree.flatten(args)[0])
         return self.body.out_tree.unflatten(results)
 
-    def check(self, name: str, like: str, wanted: Any, is_pair: bool = False) -> None:
-        """Raises TypeError for a result (of a pair, the first) that is no tree like `wanted`."""
-        found = self.body.out_tree
+    def check(self, name: str, like: str, expected: Any, is_pair: bool = False) -> None:
+        """Raises TypeError for a result (of a pair, the first) that is no tree like `expected`."""
+        out_tree = self.body.out_tree
         if is_pair:
-            if found.node_data() is None or found.node_data()[0] is not tuple or found.num_nodes < 2:
+            if out_tree.node_data() is None or out_tree.node_data()[0] is not tuple or out_tree.num_nodes < 2:
                 raise ValueError(
-                    f"{name}() produced a pytree with structure {found}, but a pytree tuple with auxiliary "
+                    f"{name}() produced a pytree with structure {out_tree}, but a pytree tuple with auxiliary "
                     "output was expected because has_aux was set to True."
                 )
-            found = found.children()[0]
-        if found != wanted:
-            raise TypeError(f"{name}() output pytree structure must match {like}, got {found} and {wanted}.")
+            out_tree = out_tree.children()[0]
+        if out_tree != expected:
+            raise TypeError(f"{name}() output pytree structure must match {like}, got {out_tree} and {expected}.")
 
 
 @source.boundary

@@ -20,6 +20,7 @@ from minijax.ir.body import (
     Flat,
     argument_names,
     as_consts,
+    check_callable,
     function_name,
     leaf_types,
     signature_of,
@@ -50,26 +51,13 @@ def jit(
     Static arguments are part of the program and must be hashable; donated ones give their memory to the
     results and are deleted. Raises TypeError or ValueError for arguments that `fun` does not have.
     """
-    options = dict(
-        in_shardings=in_shardings,
-        out_shardings=out_shardings,
-        static_argnums=static_argnums,
-        static_argnames=static_argnames,
-        donate_argnums=donate_argnums,
-        donate_argnames=donate_argnames,
-        keep_unused=keep_unused,
-        device=device,
-        backend=backend,
-        inline=inline,
-        compiler_options=compiler_options,
-    )
-    laid = shardings_of("in_shardings", in_shardings), shardings_of("out_shardings", out_shardings)
+    options = {name: value for name, value in locals().items() if name != "fun"}
+    shardings = shardings_of("in_shardings", in_shardings), shardings_of("out_shardings", out_shardings)
     if device is not None or backend is not None:
-        _check_placing(device, backend, laid)
+        _check_placing(device, backend, shardings)
     if fun is None:
         return functools.partial(jit, **options)
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
+    check_callable(fun)
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"Expected a function, got a generator function: {fun}")
     if isinstance(fun, staticmethod):
@@ -77,11 +65,11 @@ def jit(
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiler = tuple(sorted(compiler_options.items())) if compiler_options else ()
-    chosen = JitOptions(keep_unused, inline, device, backend, compiler, *laid)
+    chosen = JitOptions(keep_unused, inline, device, backend, compiler, *shardings)
     return JitWrapped(fun, chosen, resolved, None, signature)
 
 
-def _check_placing(device: Any, backend: str | None, laid: Sequence) -> None:
+def _check_placing(device: Any, backend: str | None, shardings: Sequence) -> None:
     warnings.warn(
         "backend and device argument on jit is deprecated. Put the arguments on the device with `jax.device_put`.",
         DeprecationWarning,
@@ -89,7 +77,7 @@ def _check_placing(device: Any, backend: str | None, laid: Sequence) -> None:
     )
     if device is not None and backend is not None:
         raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}.")
-    if any(s is not None for s in laid):
+    if any(s is not None for s in shardings):
         raise ValueError("If backend or device is specified on jit, then in_shardings and out_shardings should not be.")
 
 
@@ -106,10 +94,10 @@ def _ints(name: str, value: Any) -> tuple[int, ...] | None:
 def _strings(name: str, value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
-    found = (value,) if isinstance(value, str) else tuple(value)
-    if not all(isinstance(v, str) for v in found):
+    strings = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(v, str) for v in strings):
         raise TypeError(f"Value of {name} must be a string or a sequence of strings, got {value!r}")
-    return found
+    return strings
 
 
 def resolve(
@@ -196,10 +184,9 @@ def make_jaxpr(
 
 
 def _axes(axis_env: Sequence | None) -> Any:
-    from_axes = [state.named_axis(name, size) for name, size in axis_env or ()]
     stack = contextlib.ExitStack()
-    for axis in from_axes:
-        stack.enter_context(axis)
+    for name, size in axis_env or ():
+        stack.enter_context(state.named_axis(name, size))
     return stack
 
 

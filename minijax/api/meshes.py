@@ -94,8 +94,8 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
         leaves, treedef = tree.flatten(f(*args, **kwargs))
         if meshes.context_mesh() is None and isinstance(out_sharding, P):
             return treedef.unflatten(leaves)
-        wanted = tree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
-        wanted = [named_sharding("auto_axes", s) for s in wanted]
-        return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, wanted, strict=True)])
+        shardings = tree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
+        shardings = [named_sharding("auto_axes", s) for s in shardings]
+        return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, shardings, strict=True)])
 
     return wrapped

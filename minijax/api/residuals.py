@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.base import source, tree
 from minijax.higher.remat import name_p
-from minijax.ir.body import argument_names, signature_of, source_of
+from minijax.ir.body import Flat, argument_names, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal, Var
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import typeof
@@ -22,15 +22,13 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
     leaves, in_tree = tree.flatten((args, kwargs))
     info = DebugInfo("saved_residuals", source_of(f), argument_names(signature_of(f), in_tree, ()))
 
-    def flat(*xs):
-        positional, named = in_tree.unflatten(xs)
-        return tree.tree_leaves(f(*positional, **named))
+    flat = Flat(f, in_tree, lambda pair: pair)
 
     def residuals(*xs):
         return linearize_flat(flat, xs, None, info)[3]
 
     jaxpr, _ = trace_to_jaxpr(residuals, [typeof(x) for x in leaves], info)
-    wanted = dict.fromkeys(v for v in jaxpr.outvars if type(v) is not Literal)
+    residual_vars = dict.fromkeys(v for v in jaxpr.outvars if type(v) is not Literal)
     lines = [(v, f"from the argument {n}") for v, n in zip(jaxpr.invars, info.arg_names, strict=True)]
     lines += [(v, "from a constant") for v in jaxpr.constvars]
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
@@ -39,7 +37,7 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
         if type(v) is Literal:
             print(v.aval.str_short(True), "from a literal")
     for v, text in lines:
-        if v in wanted:
+        if v in residual_vars:
             print(v.aval.str_short(True), text)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from math import prod
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
@@ -10,7 +11,7 @@ from minijax.higher.shard_map import inside, local_aval, shard_map_p, varying_na
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import close_over, constants_to_inputs
-from minijax.ir.types import is_value, typeof, varying_axes
+from minijax.ir.types import ShapedArray, is_value, typeof, varying_axes
 from minijax.partition import meshes
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.primitives.varying import pvary_p
@@ -26,8 +27,8 @@ class Infer:
 INFER = Infer()
 
 
-class _Mapped(NamedTuple):
-    """What `shard_map` was told."""
+class _Call(NamedTuple):
+    """A call of `shard_map`."""
 
     fun: Callable
     mesh: Mesh
@@ -40,7 +41,7 @@ class _Mapped(NamedTuple):
         return function_name(self.fun)
 
     @property
-    def told(self) -> str:
+    def title(self) -> str:
         return f"shard_map applied to the function '{self.name}'"
 
 
@@ -71,7 +72,7 @@ def shard_map(
     @functools.wraps(f)
     @source.boundary
     def wrapped(*args):
-        return _call(_Mapped(f, _checked_mesh(mesh, axis_names), in_specs, out_specs, check_vma), args)
+        return _call(_Call(f, _checked_mesh(mesh, axis_names), in_specs, out_specs, check_vma), args)
 
     return wrapped
 
@@ -109,22 +110,22 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, a
 
 def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Callable[[], Any], args: tuple) -> Any:
     """As `shard_map(fun, ...)(*args)` without the check of what varies; `out_specs` is called afterwards."""
-    return _call(_Mapped(fun, _checked_mesh(mesh, frozenset()), tuple(in_specs), out_specs, False), args)
+    return _call(_Call(fun, _checked_mesh(mesh, frozenset()), tuple(in_specs), out_specs, False), args)
 
 
 def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
-    chosen = meshes.context_mesh() if mesh is None else mesh
-    if chosen is None:
+    concrete = meshes.context_mesh() if mesh is None else mesh
+    if concrete is None:
         raise ValueError(
             "The context mesh cannot be empty. Either use `jax.set_mesh(mesh)` to enter into a mesh "
             "context or pass a mesh to `shard_map` via the `mesh` keyword argument."
         )
-    if isinstance(chosen, AbstractMesh):
+    if isinstance(concrete, AbstractMesh):
         context = meshes.context_mesh()
-        if context is None or context.abstract_mesh != chosen:
-            raise ValueError(f"shard_map: the abstract mesh {chosen} has no devices; set a mesh with them")
-        chosen = context
-    if not isinstance(chosen, Mesh):
+        if context is None or context.abstract_mesh != concrete:
+            raise ValueError(f"shard_map: the abstract mesh {concrete} has no devices; set a mesh with them")
+        concrete = context
+    if not isinstance(concrete, Mesh):
         raise TypeError(
             f"shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for "
             f"its second argument, but got {mesh} of type {type(mesh)}"
@@ -133,42 +134,42 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
         raise TypeError(
             f"`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: {type(axis_names)}"
         )
-    unknown = set(axis_names) - set(chosen.axis_names)
+    unknown = set(axis_names) - set(concrete.axis_names)
     if unknown:
         raise ValueError(
-            f"jax.shard_map requires axis_names={axis_names} to be a subset of mesh.axis_names={chosen.axis_names}"
+            f"jax.shard_map requires axis_names={axis_names} to be a subset of mesh.axis_names={concrete.axis_names}"
         )
-    if axis_names and set(axis_names) != set(chosen.axis_names):
+    if axis_names and set(axis_names) != set(concrete.axis_names):
         raise NotImplementedError("shard_map: maps over some of the mesh axes only are not there yet")
     outer = thread.mesh
     if outer is not None:
         manual = outer.abstract_mesh.update_axis_types(dict.fromkeys(outer.axis_names, AxisType.Manual))
-        raise ValueError(f"The context mesh {manual} should match the mesh passed to shard_map {chosen}")
-    return chosen
+        raise ValueError(f"The context mesh {manual} should match the mesh passed to shard_map {concrete}")
+    return concrete
 
 
-def _call(told: _Mapped, args: tuple) -> Any:
-    if told.in_specs is INFER:
+def _call(call: _Call, args: tuple) -> Any:
+    if call.in_specs is INFER:
         raise TypeError("shard_map: in_specs must be given, for explicit sharding is not there yet")
     leaves, treedef = tree.flatten(args)
     for leaf in leaves:
         if not is_value(leaf):
-            raise TypeError(f"{told.told}: {leaf!r} of type {type(leaf)} is not a valid JAX type")
-    specs = _specs("in_specs", told, treedef, told.in_specs)
+            raise TypeError(f"{call.title}: {leaf!r} of type {type(leaf)} is not a valid JAX type")
+    specs = _specs("in_specs", call, treedef, call.in_specs)
     avals = [typeof(x) for x in leaves]
-    _check_arguments(told, avals, specs)
-    local = _Local(told, treedef)
-    parts = [local_aval(a, s, told.mesh, told.check_vma) for a, s in zip(avals, specs, strict=True)]
-    with inside(told.mesh, told.check_vma), entering_manual(told.mesh):
-        body = trace_flat(local, parts, DebugInfo("shard_map", source_of(told.fun)), close_over)
+    _check_arguments(call, avals, specs)
+    local = _Local(call, treedef)
+    parts = [local_aval(a, s, call.mesh, call.check_vma) for a, s in zip(avals, specs, strict=True)]
+    with inside(call.mesh, call.check_vma), entering_manual(call.mesh):
+        body = trace_flat(local, parts, DebugInfo("shard_map", source_of(call.fun)), close_over)
     captured = [*body.closed.consts, *body.captured]
     params = dict(
         jaxpr=constants_to_inputs(body.jaxpr),
-        mesh=told.mesh,
+        mesh=call.mesh,
         in_specs=(*(P(),) * len(captured), *specs),
         out_specs=local.out_specs,
-        check_vma=told.check_vma,
-        newly_manual_axes=frozenset(told.mesh.axis_names),
+        check_vma=call.check_vma,
+        newly_manual_axes=frozenset(call.mesh.axis_names),
     )
     return body.out_tree.unflatten(shard_map_p.bind_all([*captured, *leaves], params))
 
@@ -176,105 +177,97 @@ def _call(told: _Mapped, args: tuple) -> Any:
 class _Local(Flat):
     """The function of a device's part of the arguments, which checks its results against their specs."""
 
-    def __init__(self, told: _Mapped, in_tree: Any):
-        super().__init__(told.fun, in_tree)
-        self.told = told
+    def __init__(self, call: _Call, in_tree: Any):
+        super().__init__(call.fun, in_tree)
+        self.call = call
         self.out_specs: tuple[P, ...] = ()
 
     def flattened(self, result):
-        leaves, told = super().flattened(result), self.told
-        specs = told.out_specs() if callable(told.out_specs) else told.out_specs
-        self.out_specs = _specs("out_specs", told, self.out_tree, specs)
-        return [_checked_result(told, x, spec) for x, spec in zip(leaves, self.out_specs, strict=True)]
+        leaves, call = super().flattened(result), self.call
+        specs = call.out_specs() if callable(call.out_specs) else call.out_specs
+        self.out_specs = _specs("out_specs", call, self.out_tree, specs)
+        return [_checked_result(call, x, spec) for x, spec in zip(leaves, self.out_specs, strict=True)]
 
 
 # ---- checks -----------------------------------------------------------------------------------------
 
 
-def _specs(what: str, told: _Mapped, treedef: Any, given: Any) -> tuple:
-    found = tree.flatten_axes(f"shard_map {what}", treedef, given)
+def _specs(what: str, call: _Call, treedef: Any, prefix: Any) -> tuple:
+    specs = tree.flatten_axes(f"shard_map {what}", treedef, prefix)
     if what == "in_specs":
-        found = [P() if spec is None else spec for spec in found]
-    for spec in found:
+        specs = [P() if spec is None else spec for spec in specs]
+    for spec in specs:
         if not isinstance(spec, P):
             raise TypeError(
                 f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` instances, but: "
                 f"{what} is {spec} of type {type(spec).__name__}"
             )
         for axis in spec.mesh_axes:
-            if axis not in told.mesh.axis_names:
+            if axis not in call.mesh.axis_names:
                 raise ValueError(
                     f"shard_map {what} argument must refer to an axis marked as manual "
-                    f"({frozenset(told.mesh.axis_names)}), but:\n\n  {what} refers to {axis!r}\n\n"
+                    f"({frozenset(call.mesh.axis_names)}), but:\n\n  {what} refers to {axis!r}\n\n"
                     f"Check the {what} values passed to shard_map."
                 )
-    return tuple(found)
+    return tuple(specs)
 
 
-def _check_arguments(told: _Mapped, avals: Sequence, specs: Sequence) -> None:
-    sizes, names = told.mesh.shape, signature_of(told.fun)
-    names = list(names.parameters) if names is not None else []
+def _check_length(call: _Call, which: str, spec: P, aval: ShapedArray, name: str, advice: str = "") -> None:
+    if len(spec) > aval.ndim:
+        raise ValueError(
+            f"{call.title} was given an {which}_specs entry which is too long to be compatible with the corresponding "
+            f"{which}put value from the function:\n\n{which}_specs is {spec} which has length {len(spec)}, but {name}"
+            f"has shape {aval.str_short()}, which has rank {aval.ndim} (and {aval.ndim} < {len(spec)}){advice}"
+        )
+
+
+def _check_arguments(call: _Call, avals: Sequence, specs: Sequence) -> None:
+    sizes, signature = call.mesh.shape, signature_of(call.fun)
+    names = list(signature.parameters) if signature is not None else []
     for i, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
-        whose = f"where args[{i}] is bound to {told.name}'s parameter {names[i]!r}, " if i < len(names) else ""
-        if len(spec) > aval.ndim:
-            raise ValueError(
-                f"{told.told} was given an in_specs entry which is too long to be compatible with the "
-                f"corresponding input value from the function:\n\nin_specs is {spec} which has length "
-                f"{len(spec)}, but the passed args[{i}], {whose}has shape {aval.str_short()}, which has rank "
-                f"{aval.ndim} (and {aval.ndim} < {len(spec)})"
-            )
+        whose = f"where args[{i}] is bound to {call.name}'s parameter {names[i]!r}, " if i < len(names) else ""
+        _check_length(call, "in", spec, aval, f"the passed args[{i}], {whose}")
         for axis, entry in enumerate(spec):
-            count = 1
-            for name in axes_of(entry):
-                count *= sizes[name]
+            count = prod(sizes[name] for name in axes_of(entry))
             if aval.shape[axis] % count:
                 raise ValueError(
-                    f"{told.told} was given argument arrays with axis sizes that are not evenly "
-                    f"divisible by the corresponding mesh axis sizes:\n\nThe mesh given has shape "
-                    f"{told.mesh.axis_sizes} with corresponding axis names "
-                    f"{told.mesh.axis_names}.\n\nthe passed args[{i}] of shape {aval.str_short()}, "
-                    f"{whose}corresponds to in_specs of value {spec}, which maps array axis {axis} "
-                    f"(of size {aval.shape[axis]}) to mesh axis {entry!r} (of size {count}), but "
-                    f"{count} does not evenly divide {aval.shape[axis]}"
+                    f"{call.title} was given argument arrays with axis sizes that are not evenly divisible by the "
+                    f"corresponding mesh axis sizes:\n\nThe mesh given has shape {call.mesh.axis_sizes} with "
+                    f"corresponding axis names {call.mesh.axis_names}.\n\nthe passed args[{i}] of shape "
+                    f"{aval.str_short()}, {whose}corresponds to in_specs of value {spec}, which maps array axis "
+                    f"{axis} (of size {aval.shape[axis]}) to mesh axis {entry!r} (of size {count}), but {count} does "
+                    f"not evenly divide {aval.shape[axis]}"
                 )
 
 
-def _checked_result(told: _Mapped, x: Any, spec: P) -> Any:
+def _checked_result(call: _Call, x: Any, spec: P) -> Any:
     if not is_value(x):
-        raise TypeError(f"{told.told} returned {x!r} of type {type(x)}, which is not a valid JAX type")
+        raise TypeError(f"{call.title} returned {x!r} of type {type(x)}, which is not a valid JAX type")
     aval = typeof(x)
-    if len(spec) > aval.ndim:
-        raise ValueError(
-            f"{told.told} was given an out_specs entry which is too long to be compatible with the "
-            f"corresponding output value from the function:\n\nout_specs is {spec} which has "
-            f"length {len(spec)}, "
-            f"but {told.name}(*args) has shape {aval.str_short()}, which has rank {aval.ndim} "
-            f"(and {aval.ndim} < {len(spec)})\n\nEntries in out_specs must be of length no greater than the "
-            "number of axes in the corresponding output value."
-        )
-    if not told.check_vma:
+    advice = (
+        "\n\nEntries in out_specs must be of length no greater than the number of axes in the "
+        "corresponding output value."
+    )
+    _check_length(call, "out", spec, aval, f"{call.name}(*args) ", advice)
+    if not call.check_vma:
         return x
     named, varies = frozenset(spec.mesh_axes), varying_axes(aval)
     if not varies <= named:
-        _not_replicated(told, spec, named, varies)
-    missing = tuple([n for n in told.mesh.axis_names if n in varying_names(spec, told.mesh) - varies])
+        _not_replicated(call, spec, named, varies)
+    missing = tuple([n for n in call.mesh.axis_names if n in varying_names(spec, call.mesh) - varies])
     return pvary_p.bind(x, axes=missing) if missing else x
 
 
-def _not_replicated(told: _Mapped, spec: P, named: frozenset, varies: frozenset) -> NoReturn:
+def _not_replicated(call: _Call, spec: P, named: frozenset, varies: frozenset) -> NoReturn:
     def text(axes):
         return "{" + ", ".join(sorted(map(str, axes))) + "}"
 
     raise ValueError(
-        f"{told.told} was given out_specs which require replication which can't be statically "
-        f"inferred given the "
-        f"mesh:\n\nThe mesh given has shape {told.mesh.axis_sizes} with corresponding axis names "
-        f"{told.mesh.axis_names}.\n\nout_specs is {spec} which implies that the corresponding "
-        f"output value is "
-        f"only varying across mesh axes {text(named)} and not {text(varies - named)}, but it was "
-        f"inferred to be "
-        f"possibly varying over {text(varies)}\n\nCheck if these output values are meant to be "
-        f"replicated over "
-        "those mesh axes. If not, consider revising the corresponding out_specs entries. If so, consider "
-        "disabling the check by passing the check_vma=False argument to `jax.shard_map`."
+        f"{call.title} was given out_specs which require replication which can't be statically inferred given the "
+        f"mesh:\n\nThe mesh given has shape {call.mesh.axis_sizes} with corresponding axis names "
+        f"{call.mesh.axis_names}.\n\nout_specs is {spec} which implies that the corresponding output value is only "
+        f"varying across mesh axes {text(named)} and not {text(varies - named)}, but it was inferred to be possibly "
+        f"varying over {text(varies)}\n\nCheck if these output values are meant to be replicated over those mesh "
+        "axes. If not, consider revising the corresponding out_specs entries. If so, consider disabling the check by "
+        "passing the check_vma=False argument to `jax.shard_map`."
     )

@@ -24,7 +24,7 @@ from minijax.run.compiled_shardings import has_sharding
 
 
 class ArgInfo(NamedTuple):
-    """What a stage knows of one argument."""
+    """The type of one argument, and whether it is donated."""
 
     aval: Any
     donated: bool
@@ -37,27 +37,35 @@ class ArgInfo(NamedTuple):
 
 
 class Stage:
-    """What the stages share: the trees and types of arguments and results."""
+    """The trees and types of arguments and results, which each stage has from the one before."""
 
     in_tree: Any
     out_tree: Any
-    in_avals: Any
+    _name: str
+    _flat_avals: Sequence[ShapedArray]
     _donated: Sequence[bool]
     _out_avals: Sequence[ShapedArray]
     _out_shardings: Sequence = ()
 
+    def _inherit(self, stage: "Stage") -> None:
+        """Takes over what the stage before this one knows."""
+        self._name, self.in_tree, self.out_tree = stage._name, stage.in_tree, stage.out_tree
+        self._flat_avals, self._donated = stage._flat_avals, stage._donated
+        self._out_avals, self._out_shardings = stage._out_avals, stage._out_shardings
+
+    in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
+
     @property
     def args_info(self) -> Any:
         """The arguments' tree of `ArgInfo`."""
-        leaves, _ = tree.flatten(self.in_avals)
-        return self.in_tree.unflatten([ArgInfo(a, d) for a, d in zip(leaves, self._donated, strict=True)])
+        return self.in_tree.unflatten(map(ArgInfo, self._flat_avals, self._donated))
 
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes and dtypes, and of the shardings that were asked for."""
         shapes = [described(a) for a in self._out_avals]
-        laid = zip(shapes, self._out_shardings or (None,) * len(shapes), strict=True)
-        return self.out_tree.unflatten([x.update(sharding=s) if s else x for x, s in laid])
+        pairs = zip(shapes, self._out_shardings or (None,) * len(shapes), strict=True)
+        return self.out_tree.unflatten([x.update(sharding=s) if s else x for x, s in pairs])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -73,21 +81,20 @@ class Traced(Stage):
     ):
         self._wrapped, self._call, self._treedef, self._static = wrapped, call, treedef, static
         self._signatures = signatures
-        self.fun_name = wrapped.name
-        self.in_tree, self.out_tree = treedef, call.out_tree
+        self._name, self.in_tree, self.out_tree = wrapped.name, treedef, call.out_tree
         self._donated = wrapped.donated(treedef, static)
         self._flat_avals = call.closed.in_avals[len(call.captured) :]
         self._out_avals = call.closed.out_avals
         self._out_shardings = specified(wrapped.shardings(call, treedef)[1])
 
-    in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
+    fun_name = property(lambda self: self._name)
     out_avals = property(lambda self: self.out_tree.unflatten(self._out_avals))
     jaxpr = property(lambda self: self._call.closed)
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> "Lowered":
         """The StableHLO of the function, by default for the default platform."""
         if self._call.captured:
-            raise ValueError(f"{self.fun_name} captures values of an outer trace and cannot be lowered by itself")
+            raise ValueError(f"{self._name} captures values of an outer trace and cannot be lowered by itself")
         if lowering_platforms and len(lowering_platforms) > 1:
             raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
         options = self._wrapped.program_options(self._call, self._treedef, self._static)
@@ -103,10 +110,7 @@ class Lowered(Stage):
         closed = traced._call.closed
         with lowering_logged(closed, options, placement):
             self._program = lower_program(closed, options, placement, platform)
-        self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
-        self.in_avals = traced.in_avals
-        self._donated, self._out_avals = traced._donated, traced._out_avals
-        self._out_shardings = traced._out_shardings
+        self._inherit(traced)
 
     @property
     def out_info(self) -> Any:
@@ -118,10 +122,8 @@ class Lowered(Stage):
         if dialect in (None, "stablehlo"):
             if not debug_info:
                 return self._program.module.text
-            closed = self._traced._call.closed
-            placement = self._program.placement
-            lowered = lower_program(closed, self._options, placement, self._platform, source.position)
-            return lowered.module.text
+            closed, placement = self._traced._call.closed, self._program.placement
+            return lower_program(closed, self._options, placement, self._platform, source.position).module.text
         if dialect == "hlo":
             return hlo_text(self._program.module.text)
         raise ValueError(f"Unrecognized dialect {dialect!r}: as_text knows 'stablehlo' and 'hlo'")
@@ -149,12 +151,8 @@ class Compiled(Stage):
     """An executable: call it with arguments of exactly the types it was compiled for."""
 
     def __init__(self, lowered: Lowered, executable: Executable):
-        self._lowered, self._executable = lowered, executable
-        self.in_tree, self.out_tree = lowered.in_tree, lowered.out_tree
-        self.in_avals = lowered.in_avals
-        self._flat_avals = lowered._traced._flat_avals
-        self._donated, self._out_avals = lowered._donated, lowered._out_avals
-        self._static_names = {k for k, _ in lowered._traced._static if isinstance(k, str)}
+        self._executable = executable
+        self._inherit(lowered)
         self._programs = Memory().programs
 
     def as_text(self) -> str:
@@ -176,14 +174,14 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes, dtypes and shardings."""
-        laid = zip(self._out_avals, self._executable.out_shardings, strict=True)
-        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in laid])
+        pairs = zip(self._out_avals, self._executable.out_shardings, strict=True)
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in pairs])
 
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
-        laid = dict(zip(self._executable.used, self._executable.in_shardings, strict=True))
-        return self.in_tree.unflatten([laid.get(i) for i in range(self.in_tree.num_leaves)])
+        shardings = dict(zip(self._executable.used, self._executable.in_shardings, strict=True))
+        return self.in_tree.unflatten([shardings.get(i) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_shardings(self) -> Any:
@@ -216,28 +214,27 @@ class Compiled(Stage):
         if treedef != self.in_tree:
             raise TypeError(
                 f"Function compiled with input pytree does not match the input pytree it was called with: "
-                f"{self._lowered._traced.fun_name} was compiled for {self.in_tree}, called with {treedef}"
+                f"{self._name} was compiled for {self.in_tree}, called with {treedef}"
             )
         for i, (x, want) in enumerate(zip(leaves, self._flat_avals, strict=True)):
             if isinstance(x, Tracer):
                 raise TypeError(
                     "Cannot apply JAX transformations to a function lowered and compiled for a particular "
-                    f"signature. Argument {i} of {self._lowered._traced.fun_name} is a traced value, {x!r}"
+                    f"signature. Argument {i} of {self._name} is a traced value, {x!r}"
                 )
             have = typeof(x)
             if have is not want and (have.shape, have.dtype) != (want.shape, want.dtype):
                 raise TypeError(
                     "Argument types differ from the types for which this computation was compiled. Argument "
-                    f"{i} of {self._lowered._traced.fun_name}: compiled for {want.str_short()}, called with "
-                    f"{have.str_short()}"
+                    f"{i} of {self._name}: compiled for {want.str_short()}, called with {have.str_short()}"
                 )
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
         wrong = [
-            f"Argument {i} of {self._lowered._traced.fun_name} with shape {arrays[i].aval.str_short()}:\n"
-            f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {wanted}"
-            for i, wanted in zip(self._executable.used, self._executable.in_shardings, strict=True)
-            if arrays[i].committed and not has_sharding(arrays[i]._sig, wanted)
+            f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
+            f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {required}"
+            for i, required in zip(self._executable.used, self._executable.in_shardings, strict=True)
+            if arrays[i].committed and not has_sharding(arrays[i]._sig, required)
         ]
         if wrong:
             raise ValueError(

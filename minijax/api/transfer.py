@@ -30,8 +30,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     for leaf in leaves:
         if not is_value(leaf) and not hasattr(leaf, "__array__"):
             raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
-    devices = _spread("device_put device", treedef, device)
-    devices = [_on_mesh(d) if isinstance(d, PartitionSpec) else d for d in devices]
+    of_leaves = lambda name, prefix: tree.flatten_axes(f"device_put {name}", treedef, prefix)  # noqa: E731
+    devices = [_on_mesh(d) if isinstance(d, PartitionSpec) else d for d in of_leaves("device", device)]
     for leaf, target in zip(leaves, devices, strict=True):
         if not isinstance(target, Sharding | Format | client.Device | MemorySpace | None):
             raise ValueError(
@@ -42,13 +42,11 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
             check_fits(target, typeof(leaf), "device_put args")
     sources = [
         x.sharding if s is None and isinstance(x, ArrayImpl) else s
-        for x, s in zip(leaves, _spread("device_put src", treedef, src), strict=True)
+        for x, s in zip(leaves, of_leaves("src", src), strict=True)
     ]
-    donated = _spread("device_put donate", treedef, donate)
-    aliases = _spread("device_put may_alias", treedef, may_alias)
     copies = [
-        DONATE_INPUT if d else ALWAYS_COPY if alias is False else REUSE_INPUT
-        for d, alias in zip(donated, aliases, strict=True)
+        DONATE_INPUT if donated else ALWAYS_COPY if alias is False else REUSE_INPUT
+        for donated, alias in zip(of_leaves("donate", donate), of_leaves("may_alias", may_alias), strict=True)
     ]
     return treedef.unflatten(put_values(leaves, devices, sources, copies))
 
@@ -58,10 +56,6 @@ def _on_mesh(spec: PartitionSpec) -> NamedSharding:
     if mesh is None:
         raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put")
     return NamedSharding(mesh, spec)
-
-
-def _spread(name: str, treedef: Any, value: Any) -> list:
-    return tree.flatten_axes(name, treedef, value)
 
 
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
@@ -97,16 +91,16 @@ def device_get(x: Any) -> Any:
 
 def block_until_ready(x: Any) -> Any:
     """Waits until all arrays in the tree are computed, and returns it."""
-    return _told(x, "block_until_ready")
+    return _call_on_leaves(x, "block_until_ready")
 
 
 def copy_to_host_async(x: Any) -> Any:
     """Starts to copy all arrays in the tree to the host, and returns it."""
-    return _told(x, "copy_to_host_async")
+    return _call_on_leaves(x, "copy_to_host_async")
 
 
-def _told(x: Any, method: str) -> Any:
-    """The tree, after this method was called of all leaves that have it."""
+def _call_on_leaves(x: Any, method: str) -> Any:
+    """Calls a method on all leaves that have it, and gives the tree back."""
     for leaf in tree.tree_leaves(x):
         getattr(leaf, method, lambda: None)()
     return x

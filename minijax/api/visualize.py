@@ -67,8 +67,8 @@ def _padding(room: int) -> tuple[int, int]:
 
 
 def _column(texts: Sequence[str], width: float, min_width: int, max_width: int) -> int:
-    wanted = min(max(int(width * _HEIGHT_TO_WIDTH), min_width), max_width)
-    return max(len(t) + sum(_padding(wanted - len(t))) for t in texts)
+    column = min(max(int(width * _HEIGHT_TO_WIDTH), min_width), max_width)
+    return max(len(t) + sum(_padding(column - len(t))) for t in texts)
 
 
 def _drawn(texts: Sequence[Sequence[str]], widths: Sequence[int], lines: Sequence[tuple[int, int]]) -> str:

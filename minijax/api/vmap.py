@@ -4,7 +4,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base import dims, source, tree
+from minijax.base import source, tree
+from minijax.base.dims import canonical_axis
 from minijax.composed.refs import freeze
 from minijax.ir import state
 from minijax.ir.body import Flat, argument_names, check_aliases, function_name, result_paths, signature_of
@@ -16,7 +17,7 @@ from minijax.transforms.batch import BatchTracer, batch_flat, place
 
 
 class Vmappable(NamedTuple):
-    """What `register_vmappable` was told of a type."""
+    """The entry of `register_vmappable` for a type."""
 
     spec_type: type
     axis_size_type: type
@@ -59,13 +60,13 @@ def _is_vmappable(x: Any) -> bool:
 
 
 def _element(axis: Axis, x: Any, spec: Any) -> Any:
-    """What the function sees of an argument; called in its trace."""
+    """The element of an argument that the mapped function takes; called in its trace."""
     trace = state.current_trace()
 
     def index():
-        made = (v.make_iota for v in _vmappables.values() if v.axis_size_type is type(axis.size))
-        make = next(filter(None, made), None)
-        return BatchTracer(trace, make(axis.size) if make else iota("int32", axis.size), 0)
+        iotas = (v.make_iota for v in _vmappables.values() if v.axis_size_type is type(axis.size))
+        make_iota = next(filter(None, iotas), functools.partial(iota, "int32"))
+        return BatchTracer(trace, make_iota(axis.size), 0)
 
     def part(x, spec):
         if _is_vmappable(x):
@@ -76,11 +77,11 @@ def _element(axis: Axis, x: Any, spec: Any) -> Any:
 
 
 def _take(leaves: list, axes: list) -> dict[int, tuple]:
-    """Takes what is vmappable out of the leaves, by their places, with its axis specs."""
-    found = {i: (x, axes[i]) for i, x in enumerate(leaves) if _is_vmappable(x)}
-    for i in found:
+    """Pops the vmappable leaves: position -> (value, axis spec); 0 and None take their places."""
+    values = {i: (x, axes[i]) for i, x in enumerate(leaves) if _is_vmappable(x)}
+    for i in values:
         leaves[i], axes[i] = 0, None
-    return found
+    return values
 
 
 def _from_element(fun: Callable, axis: Axis, x: Any, spec: Any) -> Any:
@@ -128,7 +129,7 @@ def vmap(
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _mapped_size(fun, leaves, axes, axis_size, treedef)
         axis = Axis(axis_name, size, spmd)
-        flat, made = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
+        flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
 
         def run(*xs):
@@ -137,20 +138,20 @@ def vmap(
                 boxes[i] = _element(axis, x, spec)
             results = flat(*boxes)
             if is_leaf:
-                wanted = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
-                made.update((i, _from_element(fun, axis, *x)) for i, x in _take(results, wanted).items())
+                specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
+                wholes.update((i, _from_element(fun, axis, *x)) for i, x in _take(results, specs).items())
             return [*results, *(freeze(boxes[i]) for i in refs)] if refs else results
 
         if refs:
             check_aliases(fun, "vmap", leaves, lambda: argument_names(signature_of(fun), treedef, ()))
         values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)] if refs else leaves
-        results, found = batch_flat(run, axis, values, axes)
+        results, dims = batch_flat(run, axis, values, axes)
         for i in reversed(refs):
-            leaves[i][...] = place(results.pop(), found.pop(), axes[i], axis)
-        wanted = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
+            leaves[i][...] = place(results.pop(), dims.pop(), axes[i], axis)
+        specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         placed = [
-            made[i] if i in made else _out(fun, x, d, want, axis, result_paths(flat.out_tree)[i])
-            for i, (x, d, want) in enumerate(zip(results, found, wanted, strict=True))
+            wholes[i] if i in wholes else _out(fun, x, d, spec, axis, result_paths(flat.out_tree)[i])
+            for i, (x, d, spec) in enumerate(zip(results, dims, specs, strict=True))
         ]
         return flat.out_tree.unflatten(placed)
 
@@ -183,17 +184,16 @@ def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
 def _canonical(axis: int, x: Any) -> int:
     ndim = typeof(x).ndim
     try:
-        return dims.canonical_axis(axis, ndim)
+        return canonical_axis(axis, ndim)
     except ValueError:
         raise ValueError(
-            f"vmap was requested to map its argument along axis {axis}, which implies that its rank should "
-            "be at "
+            f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at "
             f"least {axis + 1 if axis >= 0 else -axis}, but is only {ndim} (its shape is {typeof(x).shape})"
         ) from None
 
 
-def _out(fun: Callable, x: Any, d: int | None, want: int | None, axis: Axis, path: str) -> Any:
-    if want is None:
+def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis, path: str) -> Any:
+    if out_axis is None:
         if d is not None:
             raise ValueError(
                 f"at vmap out_axes, got axis spec None but output was batched on axis {d}: the output at "
@@ -201,12 +201,12 @@ def _out(fun: Callable, x: Any, d: int | None, want: int | None, axis: Axis, pat
             )
         return x
     ndim = typeof(x).ndim + (d is None)
-    if not -ndim <= want < ndim:
+    if not -ndim <= out_axis < ndim:
         raise ValueError(
-            f"axis {want} is out of bounds for array of dimension {ndim}: vmap out_axes of the output at "
+            f"axis {out_axis} is out of bounds for array of dimension {ndim}: vmap out_axes of the output at "
             f"{path} of {function_name(fun)}"
         )
-    return place(x, d, want + ndim if want < 0 else want, axis)
+    return place(x, d, out_axis % ndim, axis)
 
 
 def _mapped_size(fun: Callable, leaves: Sequence, axes: Sequence, axis_size: int | None, treedef: Any) -> int:
@@ -215,12 +215,12 @@ def _mapped_size(fun: Callable, leaves: Sequence, axes: Sequence, axis_size: int
         sizes.add(axis_size)
     if len(sizes) == 1:
         return sizes.pop()
+    if not leaves and not sizes:
+        raise ValueError(
+            "vmap wrapped function must be passed at least one argument containing an array, got "
+            "empty *args and **kwargs"
+        )
     if not sizes:
-        if not leaves:
-            raise ValueError(
-                "vmap wrapped function must be passed at least one argument containing an array, got "
-                "empty *args and **kwargs"
-            )
         raise ValueError("vmap must have at least one non-None value in in_axes")
     where = [
         f"axis {a} of argument {name} of type {typeof(x).str_short()} has size {typeof(x).shape[a]}"

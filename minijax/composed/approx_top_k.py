@@ -76,11 +76,12 @@ class ApproxTopK(Primitive):
 
     def jvp(self, primals, tangents, **params):
         values, places = self.bind(*primals, **params)
-        none = Zero(typeof(places).to_tangent_aval())
         (t,) = tangents
         if type(t) is Zero:
-            return [values, places], [Zero(typeof(values).to_tangent_aval()), none]
-        return [values, places], [_elements(t, places, params["reduction_dimension"] % typeof(t).ndim), none]
+            moved = Zero.from_primal_value(values)
+        else:
+            moved = _elements(t, places, params["reduction_dimension"] % typeof(t).ndim)
+        return [values, places], [moved, Zero.from_primal_value(places)]
 
     def batch(self, axis, operands, dims, *, reduction_dimension, **params):
         (d,) = dims

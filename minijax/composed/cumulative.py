@@ -8,14 +8,11 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.higher.custom_derivatives import bind_custom_jvp
-from minijax.hlo.emitter import jaxpr_body
-from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.primitive import Linear1, Primitive
-from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import elementwise as ops, moving
-from minijax.primitives.families import NUMBER, check_kinds, is_complex, scalar_like
-from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p
+from minijax.primitives.families import NUMBER, check_kinds, emit, is_complex, scalar_like
+from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p, reduce_prod_p
 from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim
 from minijax.primitives.window import start_of_window
 from minijax.transforms.jvp import jvp_flat
@@ -28,12 +25,8 @@ def logaddexp(x: Any, y: Any) -> Any:
     return bind_custom_jvp(_logaddexp_flat, _logaddexp_jvp, (x, y), False)[0]
 
 
-def _logaddexp(x: Any, y: Any) -> Any:
-    return log_of_sum(x, y, ops.exp, ops.log1p, pi, scalar_like)
-
-
 def _logaddexp_flat(x: Any, y: Any) -> list:
-    return [_logaddexp(x, y)]
+    return [log_of_sum(x, y, ops.exp, ops.log1p, pi, scalar_like)]
 
 
 _logaddexp_flat.__name__ = "logaddexp"  # as jaxprs print it
@@ -50,8 +43,8 @@ def log_of_sum(x: Any, y: Any, exp: Callable, log1p: Callable, half_turn: float,
     """
     larger = ops.max(x, y)
     if is_complex(x):
-        spread = ops.sub(ops.add(x, y), ops.mul(larger, scalar(larger, 2)))
-        out = ops.add(larger, log1p(exp(spread)))
+        gap = ops.sub(ops.add(x, y), ops.mul(larger, scalar(larger, 2)))
+        out = ops.add(larger, log1p(exp(gap)))
         return ops.complex(ops.real(out), _wrapped(ops.imag(out), half_turn, scalar))
     gap = ops.sub(x, y)
     undefined, total = ops.ne(gap, gap), ops.add(x, y)
@@ -86,9 +79,10 @@ def finite(x: Any) -> Any:
 class Cumulative(Primitive):
     """Combines every element along `axis` with all those before it (after it, if `reverse`)."""
 
-    def __init__(self, name: str, combine: Callable):
+    def __init__(self, name: str, combine: Callable, reduction: Any = None):
         self.name = name
         self.combine = combine
+        self.reduction = reduction
 
     def infer(self, x, *, axis, reverse):
         check_kinds(self.name, NUMBER, x)
@@ -96,11 +90,11 @@ class Cumulative(Primitive):
 
     def start(self, e: Any, unit: ShapedArray) -> str:
         """The name of the value that changes nothing."""
-        raise NotImplementedError
+        return start_of_window(e, self.reduction.start(unit.dtype), unit)
 
     def reducer(self, e: Any, dtype: Any) -> Any:
-        """What combines two scalars in a window: as the Emitter's `reducer`."""
-        raise NotImplementedError
+        """The function of two scalars, or the name of an operation, that the Emitter's `reduce_window` combines by."""
+        return self.reduction.reducer(e, dtype)
 
     def lower(self, e, ins, outs, x, *, axis, reverse):
         (aval,) = ins
@@ -154,21 +148,6 @@ class CumProd(Cumulative):
     def start(self, e, unit):
         return e.constant(1, unit)
 
-    def reducer(self, e, dtype):
-        return "multiply"
-
-
-class CumExtremum(Cumulative):
-    def __init__(self, name: str, combine: Callable, reduction: Any):
-        super().__init__(name, combine)
-        self.reduction = reduction
-
-    def start(self, e, unit):
-        return start_of_window(e, self.reduction.start(unit.dtype), unit)
-
-    def reducer(self, e, dtype):
-        return self.reduction.reducer(e, dtype)
-
 
 class CumLogSumExp(Cumulative):
     def start(self, e, unit):
@@ -178,9 +157,7 @@ class CumLogSumExp(Cumulative):
 
     def reducer(self, e, dtype):
         unit = ShapedArray((), dtype)
-        info = DebugInfo("cumlogsumexp", "logaddexp")
-        jaxpr, _ = trace_to_jaxpr(lambda x, y: [_logaddexp(x, y)], [unit, unit], info)
-        return lambda x, y: jaxpr_body(e, jaxpr, [], [x, y])
+        return lambda x, y: emit(e, _logaddexp_flat, [unit, unit], [x, y])
 
 
 def scanned(combine: Callable, x: Any, axis: int, reverse: bool) -> Any:
@@ -196,10 +173,10 @@ def scanned(combine: Callable, x: Any, axis: int, reverse: bool) -> Any:
     before = odd if size % 2 else slice_in_dim(odd, 0, size // 2 - 1, 1, axis)
     even = combine(before, slice_in_dim(x, 2, size, 2, axis))
     even = concatenate([slice_in_dim(x, 0, 1, 1, axis), even], axis)
-    return ops.add(_spaced(even, axis, 0, 1 - size % 2), _spaced(odd, axis, 1, size % 2))
+    return ops.add(_dilated(even, axis, 0, 1 - size % 2), _dilated(odd, axis, 1, size % 2))
 
 
-def _spaced(x: Any, axis: int, low: int, high: int) -> Any:
+def _dilated(x: Any, axis: int, low: int, high: int) -> Any:
     """`x` with zeros between its elements, and at its ends."""
     config = [(low, high, 1) if i == axis else (0, 0, 0) for i in range(typeof(x).ndim)]
     return pad(x, scalar_like(x, 0), config)
@@ -215,9 +192,9 @@ def _cumulative(primitive: Cumulative, operand: Any, axis: int, reverse: bool) -
 
 
 cumsum_p = CumSum("cumsum", ops.add)
-cumprod_p = CumProd("cumprod", ops.mul)
-cummax_p = CumExtremum("cummax", ops.max, reduce_max_p)
-cummin_p = CumExtremum("cummin", ops.min, reduce_min_p)
+cumprod_p = CumProd("cumprod", ops.mul, reduce_prod_p)
+cummax_p = Cumulative("cummax", ops.max, reduce_max_p)
+cummin_p = Cumulative("cummin", ops.min, reduce_min_p)
 cumlogsumexp_p = CumLogSumExp("cumlogsumexp", logaddexp)
 
 

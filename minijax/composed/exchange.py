@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.composed.cumulative import cumsum
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.collective import Named, _varied, all_to_all, axis_size
@@ -48,13 +48,13 @@ class RaggedAllToAll(Named):
     def jvp(self, primals, tangents, **params):
         out = self.bind(*primals, **params)
         if all(map(is_zero, tangents[:2])):
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         return [out], [self.bind(*map(instantiate, tangents[:2]), *primals[2:], **params)]
 
     def transpose(self, cts, operand, output, starts, sent, there, received, *, axis_name, axis_index_groups):
         (ct,) = cts
         if is_zero(ct):
-            return [Zero(x.aval.to_ct_aval()) if is_linear(x) else None for x in (operand, output)] + [None] * 4
+            return cotangents((operand, output, starts, sent, there, received), (), (False, False))
         # What was received from a member lies where that member said, and goes where it came from.
         zeros = zeros_like_aval(operand.aval if is_linear(operand) else typeof(operand))
         here, back = (
@@ -62,7 +62,7 @@ class RaggedAllToAll(Named):
         )
         params = dict(axis_name=axis_name, axis_index_groups=axis_index_groups)
         operand_ct = self.bind(ct, zeros, here, received, back, sent, **params)
-        return [operand_ct, _kept(ct, here, received), *[None] * 4]
+        return [operand_ct, _without_received(ct, here, received), *[None] * 4]
 
     def batch(self, axis, operands, dims, **params):
         if axis.name in names_of(params["axis_name"]):
@@ -80,14 +80,12 @@ class RaggedAllToAll(Named):
         return [moving.reshape(self.bind(*merged, **params), typeof(output).shape)], [0]
 
 
-def _kept(ct: Any, starts: Any, sizes: Any) -> Any:
+def _without_received(ct: Any, starts: Any, sizes: Any) -> Any:
     """`ct` without the rows that were overwritten: `sizes` of them from `starts`."""
     aval = typeof(ct)
     mask = moving.full((aval.shape[0],), _INT32.type(0))
     mask = cumsum(mask.at[starts].set(1).at[add(starts, sizes)].add(-1))
-    if aval.ndim > 1:
-        column = moving.expand_dims(mask, tuple(range(1, aval.ndim)))
-        mask = moving.broadcast_in_dim(column, aval.shape, tuple(range(aval.ndim)))
+    mask = moving.broadcast_to_shape(moving.expand_dims(mask, tuple(range(1, aval.ndim))), aval.shape)
     return select_n(mask, ct, zeros_like_aval(aval))
 
 
@@ -158,6 +156,6 @@ def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def precv(token: Any, out_shape: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """What `psend` with the same `perm` sends, of the shape and dtype of `out_shape`, after the token."""
+    """The value that `psend` with the same `perm` sends, of the shape and dtype of `out_shape`, after the token."""
     aval = ShapedArray(out_shape.shape, np.dtype(out_shape.dtype))
     return precv_p.bind(token, out_shape=aval, axis_name=names_of(axis_name), perm=tuple(map(tuple, perm)))

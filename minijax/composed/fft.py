@@ -42,8 +42,8 @@ class FFT(Linear1):
                 f"fft_lengths {fft_lengths}."
             )
         if x.dtype not in ((np.float32, np.float64) if is_real else (np.complex64, np.complex128)):
-            wanted = "float32 or float64" if is_real else "complex64 or complex128"
-            raise ValueError(f"fft: {kind} input must be {wanted}, got {x.dtype.name}")
+            accepted = "float32 or float64" if is_real else "complex64 or complex128"
+            raise ValueError(f"fft: {kind} input must be {accepted}, got {x.dtype.name}")
         if count > _MOST_AXES:
             raise ValueError(f"fft: fft_lengths {fft_lengths} are of more than {_MOST_AXES} axes")
         *outer, last = x.shape[x.ndim - count :]
@@ -96,7 +96,7 @@ fft_p = FFT()
 
 
 def _weights(spectrum: Any, length: int) -> Any:
-    """How often each number of a half spectrum is in the whole one."""
+    """1 or 2 for each element of a half spectrum: how often it, or its conjugate, is in the whole one."""
     aval = typeof(spectrum)
     size, rank = aval.shape[-1], aval.ndim
     one = lambda: moving.full((1,), scalar_like(spectrum, 1))  # noqa: E731

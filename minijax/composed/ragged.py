@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import cache, config, dtypes
+from minijax.base import config, dtypes
 from minijax.composed.cumulative import cumsum
 from minijax.composed.linalg.matrices import over_batch
-from minijax.hlo.emitter import jaxpr_body
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.primitive import Primitive, cotangents, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import cast
 from minijax.primitives.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair, rest
 from minijax.primitives.elementwise import add, bitwise_and, le, lt, select
+from minijax.primitives.families import emit, scalar_like
 from minijax.primitives.sharding import laid_out
 from minijax.primitives.structural import broadcasted_iota, concatenate, slice_in_dim
 
@@ -42,7 +40,7 @@ class RaggedDotDimensionNumbers:
 
 
 class _Mode(enum.Enum):
-    """What the divided axis is to the product."""
+    """The role of the ragged axis of lhs in the product."""
 
     NONCONTRACTING = enum.auto()
     CONTRACTING = enum.auto()
@@ -55,7 +53,7 @@ class _Plan:
 
     contract: tuple[_Axes, _Axes]
     batch: tuple[_Axes, _Axes]
-    kept: tuple[_Axes, _Axes]
+    free: tuple[_Axes, _Axes]
     ragged: int
     group: int | None
     mode: _Mode
@@ -66,7 +64,7 @@ class _Plan:
             return self.batch[side][: self.batch[0].index(self.ragged)]
         if self.mode is _Mode.CONTRACTING:
             return self.batch[side] + self.contract[side][: self.contract[0].index(self.ragged)]
-        return self.batch[side] + self.kept[side][: self.kept[side].index(self.ragged)]
+        return self.batch[side] + self.free[side][: self.free[side].index(self.ragged)]
 
 
 def _planned(numbers: RaggedDotDimensionNumbers, left: int, right: int) -> _Plan:
@@ -100,8 +98,8 @@ def _planned(numbers: RaggedDotDimensionNumbers, left: int, right: int) -> _Plan
             f"{name} requires rhs group dimension numbers to be distinct from contracting and batch "
             f"dimensions, got {groups}."
         )
-    kept = rest(left, contract[0], batch[0]), rest(right, contract[1], batch[1], groups)
-    return _Plan(contract, batch, kept, ragged[0], groups[0] if groups else None, mode)
+    free = rest(left, contract[0], batch[0]), rest(right, contract[1], batch[1], groups)
+    return _Plan(contract, batch, free, ragged[0], groups[0] if groups else None, mode)
 
 
 def _check_group_sizes(plan: _Plan, lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray) -> None:
@@ -111,9 +109,9 @@ def _check_group_sizes(plan: _Plan, lhs: ShapedArray, rhs: ShapedArray, sizes: S
         )
     if not sizes.ndim:
         raise TypeError("ragged_dot_general: expected rank of group_sizes to be >=1.")
-    wanted = (*(lhs.shape[i] for i in plan.before(0)), sizes.shape[-1])
-    if sizes.ndim > 1 and sizes.shape != wanted:
-        raise TypeError(f"ragged_dot_general: expected group_sizes to have shape {wanted}, got {sizes.shape}.")
+    shape = (*(lhs.shape[i] for i in plan.before(0)), sizes.shape[-1])
+    if sizes.ndim > 1 and sizes.shape != shape:
+        raise TypeError(f"ragged_dot_general: expected group_sizes to have shape {shape}, got {sizes.shape}.")
     if plan.group is not None and rhs.shape[plan.group] != sizes.shape[-1]:
         raise TypeError(
             f"ragged_dot_general: expected rhs group dimension size to be {sizes.shape[-1]}, got "
@@ -136,7 +134,7 @@ class RaggedDotGeneral(Primitive):
         if plan.mode is _Mode.CONTRACTING:
             return [out.update(shape=(group_sizes.shape[-1], *out.shape))]
         if plan.mode is _Mode.NONCONTRACTING:
-            at = len(plan.batch[0]) + len(plan.kept[0]) + sum(i < plan.group for i in plan.kept[1])
+            at = len(plan.batch[0]) + len(plan.free[0]) + sum(i < plan.group for i in plan.free[1])
             return [out.update(shape=out.shape[:at] + out.shape[at + 1 :])]
         return [out]
 
@@ -154,11 +152,10 @@ class RaggedDotGeneral(Primitive):
                 lhs_ragged=ragged_dot_dimension_numbers.lhs_ragged_dimensions,
                 rhs_group=ragged_dot_dimension_numbers.rhs_group_dimensions,
             )
-            named = {f"{name}_dimensions": found for name, found in axes.items()}
-            return [e.ragged_dot(operands, ins, outs[0], named, precision_pair(precision))]
-        preferred = _dtype(preferred_element_type)
-        closed = _with_masks(tuple(ins), ragged_dot_dimension_numbers, precision, preferred)
-        return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+            dimensions = {f"{name}_dimensions": of_side for name, of_side in axes.items()}
+            return [e.ragged_dot(operands, ins, outs[0], dimensions, precision_pair(precision))]
+        numbers, preferred = ragged_dot_dimension_numbers, _dtype(preferred_element_type)
+        return emit(e, _with_masks, ins, operands, numbers=numbers, precision=precision, preferred=preferred)
 
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
@@ -166,7 +163,7 @@ class RaggedDotGeneral(Primitive):
         if type(tx) is Zero and type(ty) is Zero:
             return [out], [Zero.from_primal_value(out)]
         terms = [
-            moving.full(typeof(out).shape, np.zeros((), typeof(out).dtype)[()])
+            moving.full(typeof(out).shape, scalar_like(out, 0))
             if type(t) is Zero
             else self.bind(*operands, sizes, **params)
             for t, operands in ((tx, (tx, y)), (ty, (x, ty)))
@@ -175,11 +172,9 @@ class RaggedDotGeneral(Primitive):
 
     def transpose(self, cts, lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, **params):
         (ct,), side = cts, 0 if is_linear(lhs) else 1
-        wanted, known = ((lhs, rhs), (rhs, lhs))[side]
-        grads = [None, None, None]
+        linear, known = ((lhs, rhs), (rhs, lhs))[side]
         if type(ct) is Zero:
-            grads[side] = Zero(wanted.aval)
-            return grads
+            return cotangents((lhs, rhs, group_sizes), (), (False,))
         ndims = [x.aval.ndim if is_linear(x) else typeof(x).ndim for x in (lhs, rhs)]
         plan = _planned(ragged_dot_dimension_numbers, *ndims)
         if plan.mode is not _Mode.NONCONTRACTING:
@@ -190,18 +185,17 @@ class RaggedDotGeneral(Primitive):
         numbers, places = (_numbers_of_lhs, _numbers_of_rhs)[side](plan)
         operands = (known, ct) if side else (ct, known)
         grad = self.bind(*operands, group_sizes, ragged_dot_dimension_numbers=numbers, **params)
-        order = moving.inverse(places)
-        grad = grad if order == tuple(range(len(order))) else moving.transpose(grad, order)
-        dtype = wanted.aval.dtype
-        grads[side] = grad if typeof(grad).dtype == dtype else cast(grad, dtype)
-        return grads
+        grad = _permuted(grad, moving.inverse(places))
+        dtype = linear.aval.dtype
+        grad = grad if typeof(grad).dtype == dtype else cast(grad, dtype)
+        return cotangents((lhs, rhs, group_sizes), (grad,), (True,))
 
     def batch(self, axis, operands, dims, *, ragged_dot_dimension_numbers, **params):
         if any(d != 0 for d in dims):
             raise NotImplementedError(f"ragged_dot vmap over any dim but 0 - NYI: got {tuple(dims)}")
         numbers = ragged_dot_dimension_numbers
-        contract, batch = ([*map(_after, pair)] for pair in numbers.dot_dimension_numbers)
-        ragged, groups = map(_after, (numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions))
+        contract, batch = ([*map(_shifted, pair)] for pair in numbers.dot_dimension_numbers)
+        ragged, groups = map(_shifted, (numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions))
         wider = RaggedDotDimensionNumbers((contract, [(0, *side) for side in batch]), ragged, groups)
         out = self.bind(*operands, ragged_dot_dimension_numbers=wider, **params)
         return [out], [1 if ragged[0] in contract[0] else 0]
@@ -216,53 +210,53 @@ def _dtype(preferred: Any) -> Any:
 
 def _numbers_of_lhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
     """The gradient of lhs as a product of the cotangent and rhs, and which axes of lhs its axes are."""
-    (left, right), (_, batch), (kept, rhs_kept) = plan.contract, plan.batch, plan.kept
-    first = len(batch) + len(kept)
-    dot = (range(first, first + len(rhs_kept)), rhs_kept), (range(len(batch)), batch)
-    ragged = len(batch) + kept.index(plan.ragged)
+    (left, right), (_, batch), (free, rhs_free) = plan.contract, plan.batch, plan.free
+    first = len(batch) + len(free)
+    dot = (range(first, first + len(rhs_free)), rhs_free), (range(len(batch)), batch)
+    ragged = len(batch) + free.index(plan.ragged)
     ordered = (left[i] for i in sorted(range(len(right)), key=right.__getitem__))
-    return RaggedDotDimensionNumbers(dot, (ragged,), (plan.group,)), (*plan.batch[0], *kept, *ordered)
+    return RaggedDotDimensionNumbers(dot, (ragged,), (plan.group,)), (*plan.batch[0], *free, *ordered)
 
 
 def _numbers_of_rhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
     """The gradient of rhs as a product of lhs and the cotangent, and which axes of rhs its axes are."""
-    (left, right), (batch, rhs_batch), (kept, rhs_kept) = plan.contract, plan.batch, plan.kept
-    dot = (kept, range(len(batch), len(batch) + len(kept))), (batch, range(len(batch)))
+    (left, right), (batch, rhs_batch), (free, rhs_free) = plan.contract, plan.batch, plan.free
+    dot = (free, range(len(batch), len(batch) + len(free))), (batch, range(len(batch)))
     ordered = (right[i] for i in sorted(range(len(left)), key=left.__getitem__))
-    return RaggedDotDimensionNumbers(dot, (plan.ragged,), ()), (plan.group, *rhs_batch, *ordered, *rhs_kept)
+    return RaggedDotDimensionNumbers(dot, (plan.ragged,), ()), (plan.group, *rhs_batch, *ordered, *rhs_free)
 
 
-@cache.cache
-def _with_masks(ins: tuple, numbers: RaggedDotDimensionNumbers, precision: Any, preferred: Any) -> ClosedJaxpr:
+def _with_masks(
+    lhs: Any, rhs: Any, sizes: Any, numbers: RaggedDotDimensionNumbers, precision: Any, preferred: Any
+) -> list:
     """The product as one of arrays that hold each group by itself, with zeros for what is not of it."""
-    plan = _planned(numbers, ins[0].ndim, ins[1].ndim)
+    plan = _planned(numbers, lhs.ndim, rhs.ndim)
     how = dict(precision=precision, preferred_element_type=preferred, out_sharding=None)
-
-    def run(lhs, rhs, sizes):
-        if plan.mode is _Mode.BATCH:
-            return [dot_general_p.bind(lhs, rhs, dimension_numbers=numbers.dot_dimension_numbers, **how)]
-        if sizes.ndim == 1 and plan.before(0):
-            shape = (*(lhs.shape[i] for i in plan.before(0)), *sizes.shape)
-            sizes = moving.broadcast_in_dim(sizes, shape, (len(shape) - 1,))
-        (cl, cr), (bl, br) = plan.contract, plan.batch
-        lhs, cl, bl = _apart(lhs, plan.before(0), plan.ragged, sizes), _after(cl), _after(bl)
-        if plan.mode is _Mode.CONTRACTING:
-            divided = cr[plan.contract[0].index(plan.ragged)]
-            rhs, cr = _apart(rhs, plan.before(1), divided, sizes), _after(cr)
-            pairs = (cl, cr), ((0, *bl), (0, *_after(br)))
-        else:
-            pairs = ((*cl, 0), (*cr, plan.group)), (bl, br)
-        return [dot_general_p.bind(lhs, rhs, dimension_numbers=pairs, **how)]
-
-    jaxpr, _ = trace_to_jaxpr(run, list(ins), DebugInfo("jit", "ragged_dot_general"))
-    return ClosedJaxpr(jaxpr)
+    if plan.mode is _Mode.BATCH:
+        return [dot_general_p.bind(lhs, rhs, dimension_numbers=numbers.dot_dimension_numbers, **how)]
+    if sizes.ndim == 1 and plan.before(0):
+        shape = (*(lhs.shape[i] for i in plan.before(0)), *sizes.shape)
+        sizes = moving.broadcast_in_dim(sizes, shape, (len(shape) - 1,))
+    (cl, cr), (bl, br) = plan.contract, plan.batch
+    lhs, cl, bl = _split_groups(lhs, plan.before(0), plan.ragged, sizes), _shifted(cl), _shifted(bl)
+    if plan.mode is _Mode.CONTRACTING:
+        divided = cr[plan.contract[0].index(plan.ragged)]
+        rhs, cr = _split_groups(rhs, plan.before(1), divided, sizes), _shifted(cr)
+        pairs = (cl, cr), ((0, *bl), (0, *_shifted(br)))
+    else:
+        pairs = ((*cl, 0), (*cr, plan.group)), (bl, br)
+    return [dot_general_p.bind(lhs, rhs, dimension_numbers=pairs, **how)]
 
 
-def _after(axes: _Axes) -> _Axes:
+def _permuted(x: Any, order: _Axes) -> Any:
+    return x if order == tuple(range(len(order))) else moving.transpose(x, order)
+
+
+def _shifted(axes: _Axes) -> _Axes:
     return tuple(i + 1 for i in axes)
 
 
-def _apart(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
+def _split_groups(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
     """[groups, *x]: the elements of each group, which lie side by side along an axis, among zeros."""
     others = rest(typeof(x).ndim, before)
     at = others.index(ragged)
@@ -272,21 +266,18 @@ def _apart(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
         shape = (groups, *typeof(x).shape)
         x = moving.broadcast_in_dim(x, shape, tuple(range(1, len(shape))))
         place = broadcasted_iota(typeof(sizes).dtype, shape, at + 1)
-        ends, zero = cumsum(sizes), np.zeros((), typeof(sizes).dtype)[()]
-        first = slice_in_dim(moving.full((groups,), zero), 0, min(groups, 1))
+        ends = cumsum(sizes)
+        first = slice_in_dim(moving.full((groups,), scalar_like(sizes, 0)), 0, min(groups, 1))
         starts = concatenate([first, slice_in_dim(ends, 0, max(groups - 1, 0))], 0)
         ends, starts = (moving.broadcast_in_dim(y, shape, (0,)) for y in (ends, starts))
         inside = bitwise_and(le(starts, place), lt(place, ends))
-        return [select(inside, x, moving.full(shape, np.zeros((), typeof(x).dtype)[()]))]
+        return [select(inside, x, moving.full(shape, scalar_like(x, 0)))]
 
     turned = (*before, *others)
-    if turned != tuple(range(len(turned))):
-        x = moving.transpose(x, turned)
+    x = _permuted(x, turned)
     (x,) = over_batch(masked, typeof(x).shape[: len(before)])(x, sizes)
     # [before, groups, others] -> [groups, the order of x]
-    back = moving.inverse(turned)
-    order = (len(before), *(i if i < len(before) else i + 1 for i in back))
-    return x if order == tuple(range(len(order))) else moving.transpose(x, order)
+    return _permuted(x, (len(before), *(i if i < len(before) else i + 1 for i in moving.inverse(turned))))
 
 
 def ragged_dot_general(
@@ -305,7 +296,7 @@ def ragged_dot_general(
     of groups), or contracted in both (the result has an axis of groups in front), or a batch axis in both.
     Group sizes have the axes of lhs before the divided one, of its kind, in front, or one axis.
     """
-    found = ragged_dot_general_p.bind(
+    product = ragged_dot_general_p.bind(
         lhs,
         rhs,
         group_sizes,
@@ -315,7 +306,7 @@ def ragged_dot_general(
         group_offset=group_offset,
         out_sharding=None,
     )
-    return laid_out("ragged_dot_general", found, out_sharding)
+    return laid_out("ragged_dot_general", product, out_sharding)
 
 
 def ragged_dot(

@@ -1,5 +1,6 @@
 """Operations on arrays of random keys, and the threefry generator that they call."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -8,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dtypes
+from minijax.composed.linalg.matrices import over_batch
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
 from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.spell import physical
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.primitive import Axis
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray
 from minijax.primitives import elementwise as ops, moving, structural
@@ -23,7 +24,6 @@ from minijax.primitives.families import SameShape, broadcast_shapes_of_op, scala
 from minijax.primitives.random_bits import threefry2x32_p, threefry_2x32
 from minijax.primitives.zeros import ZeroJvp
 from minijax.run.keys import key_array
-from minijax.transforms.batch import batch_flat, place
 
 UINT32, UINT64 = np.dtype("uint32"), np.dtype("uint64")
 _WORD = 32
@@ -76,17 +76,8 @@ def _defined(primitive: Any, ins: tuple, params: tuple) -> ClosedJaxpr:
 
 def _over(fun: Callable, shape: Sequence[int], dims: Sequence[int | None]) -> Callable:
     """`fun` over the leading axes `shape` of the operands whose dim is 0."""
-    for size in reversed(shape):
-        fun = _over_axis(fun, Axis(None, size), dims)
-    return fun
-
-
-def _over_axis(fun: Callable, axis: Axis, dims: Sequence[int | None]) -> Callable:
-    def run(*operands):
-        (result,), (dim,) = batch_flat(lambda *xs: [fun(*xs)], axis, operands, dims)
-        return place(result, dim, 0, axis)
-
-    return run
+    batched = over_batch(lambda *xs: [fun(*xs)], shape, dims)
+    return lambda *xs: batched(*xs)[0]
 
 
 class KeyOperation(ZeroJvp):
@@ -95,7 +86,7 @@ class KeyOperation(ZeroJvp):
     counts = True
 
     def definition(self, *avals: ShapedArray, **params: Any) -> Callable:
-        """What to compute from the operands' words."""
+        """The function from the operands' words to the words, or bits, of the result."""
         raise NotImplementedError
 
     def lower(self, e, ins, outs, *operands, **params):
@@ -286,9 +277,7 @@ def _encrypt_positions(words: Any, shape: tuple[int, ...]) -> Sequence:
     axes = range(len(shape))
     iotas = [_iota(UINT64, shape, i) for i in axes]
     strides = [np.uint64(prod(shape[i + 1 :])) for i in axes]
-    position, *others = map(ops.mul, strides, iotas)
-    for term in others:
-        position = ops.add(position, term)
+    position = functools.reduce(ops.add, list(map(ops.mul, strides, iotas)))
     high = ops.shift_right_logical(position, np.uint64(_WORD))
     low = convert(position, UINT32)
     return threefry2x32_p.bind(*key, convert(high, UINT32), low)

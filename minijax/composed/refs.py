@@ -34,7 +34,7 @@ class OfRefs(Primitive):
 
     def bind_all(self, operands, params):
         if is_ref(operands[0]) and (not _records() or operands[0]._trace is state.thread.trace):
-            return self.done(*operands, **params)
+            return self.perform(*operands, **params)
         return super().bind_all(operands, params)
 
     def bind(self, *operands, **params):
@@ -47,18 +47,18 @@ class OfRefs(Primitive):
     def effects(self, *avals, **params):
         return REF_EFFECT
 
-    def done(self, ref: Ref, *operands: Any, **params: Any) -> list:
+    def perform(self, ref: Ref, *operands: Any, **params: Any) -> list:
         """The results; the value of the reference is changed."""
         raise NotImplementedError(self.name)
 
     def jvp(self, primals, tangents, **params):
         if any(type(t) is not Zero for t in tangents):
-            raise _mixed(self.name, "a differentiated", "a non-differentiated", typeof(primals[0]))
+            raise _mixed_error(self.name, "a differentiated", "a non-differentiated", typeof(primals[0]))
         results = self.bind_all(primals, params)
-        return results, [Zero(typeof(r).to_tangent_aval()) for r in results]
+        return results, [Zero.from_primal_value(r) for r in results]
 
 
-def _mixed(name: str, value: str, kind: str, aval: Any) -> Exception:
+def _mixed_error(name: str, value: str, kind: str, aval: Any) -> Exception:
     return Exception(
         f"performing a {_VERBS[name]} operation with {value} value on {kind} array reference of type "
         f"{aval}. Move the array reference to be an argument of the transformed function?"
@@ -110,7 +110,7 @@ class FreeRef(OfRefs):
     def infer(self, ref):
         return []
 
-    def done(self, ref):
+    def perform(self, ref):
         return []
 
 
@@ -122,14 +122,14 @@ class Freeze(OfRefs):
     def infer(self, ref):
         return [ref.inner_aval]
 
-    def done(self, ref):
+    def perform(self, ref):
         return [ref._value]
 
     def batch(self, axis, operands, dims):
         return self.bind_all(operands, {}), [None]
 
 
-def _items(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
+def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
     """The index as a user writes it; ints beyond an axis, which traces let pass, mean its nearest element.
 
     With `clamps` so do dynamic slices, as they do anyhow where they are read.
@@ -149,7 +149,7 @@ def _items(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
     return tuple([item(axis, e) for axis, e in index.places()])
 
 
-def _shown(index: Index, names: Sequence[str]) -> str:
+def _index_text(index: Index, names: Sequence[str]) -> str:
     """An index as jaxprs print it."""
 
     def item(axis, e):
@@ -181,10 +181,10 @@ class Indexed(OfRefs):
         ref, arrays, path = eqn.invars[0], eqn.invars[first:], eqn.params["path"]
         names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
         is_dots = len(path) == 1 and _is_dots(path[0])
-        return name(ref, False) + ("[...]" if is_dots else "".join(_shown(index, names) for index in path))
+        return name(ref, False) + ("[...]" if is_dots else "".join(_index_text(index, names) for index in path))
 
     def batch(self, axis, operands, dims, *, path):
-        raise _mixed(self.name, "vmapped", "an unbatched", typeof(operands[0]))
+        raise _mixed_error(self.name, "vmapped", "an unbatched", typeof(operands[0]))
 
 
 class Get(Indexed):
@@ -196,7 +196,7 @@ class Get(Indexed):
         read = lambda x, *arrays: [_read(x, path, arrays)]  # noqa: E731
         return trace_to_jaxpr(read, [ref.inner_aval, *arrays], DebugInfo("get", "get"))[0].out_avals
 
-    def done(self, ref, *arrays, path):
+    def perform(self, ref, *arrays, path):
         value = _read(ref._value, path, arrays)
         # The user may donate or delete what was read.
         return [copied(value) if value is ref._value and type(value) is ArrayImpl else value]
@@ -214,7 +214,7 @@ class Get(Indexed):
 
 def _read(x, path, arrays):
     for index in path:
-        x = x if _is_whole(index) else held(x)[_items(index, arrays)]
+        x = x if _is_whole(index) else held(x)[_user_index(index, arrays)]
     return x
 
 
@@ -225,7 +225,7 @@ def _updated(x, path, arrays, value, name):
         value, name = _updated(_read(x, (index,), arrays), rest, arrays, value, name), "set"
     if name == "set" and _is_whole(index):
         return value
-    view = held(x).at[_items(index, arrays, clamps=True)]
+    view = held(x).at[_user_index(index, arrays, clamps=True)]
     return view.set(value) if name == "set" else view.add(value)
 
 
@@ -242,7 +242,7 @@ class Swap(Indexed):
     def infer(self, ref, value, *arrays, path):
         return get_p.infer(ref, *arrays, path=path)
 
-    def done(self, ref, value, *arrays, path):
+    def perform(self, ref, value, *arrays, path):
         before = _read(ref._value, path, arrays)
         _write(self, ref, _updated(ref._value, path, arrays, value, "set"))
         return [before]
@@ -264,7 +264,7 @@ class AddUpdate(Indexed):
     def infer(self, ref, value, *arrays, path):
         return []
 
-    def done(self, ref, value, *arrays, path):
+    def perform(self, ref, value, *arrays, path):
         _write(self, ref, _updated(ref._value, path, arrays, value, "add"))
         return []
 
@@ -281,7 +281,7 @@ def _write(primitive: Primitive, ref: Ref, value: Any) -> None:
         if trace is None:
             mapped = hasattr(value, "dim")
             words = ("vmapped", "an unbatched") if mapped else ("a differentiated", "a non-differentiated")
-            raise _mixed(primitive.name, *words, ref.aval)
+            raise _mixed_error(primitive.name, *words, ref.aval)
     weak = type(value) is ArrayImpl and ref.aval.inner_aval.weak_type
     ref._value = convert(value, ref.dtype, weak_type=True) if weak else value
 
@@ -310,12 +310,12 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 def free_ref(ref: Ref) -> None:
     """Ends the use of a reference."""
-    free_ref_p.bind_all([_checked("free_ref", ref)], {})
+    free_ref_p.bind_all([_checked_ref("free_ref", ref)], {})
 
 
 def freeze(ref: Ref) -> Any:
     """The value of a reference that is neither read nor written after."""
-    return freeze_p.bind(_checked("freeze", ref))
+    return freeze_p.bind(_checked_ref("freeze", ref))
 
 
 def get(ref: Ref, idx: Any = None) -> Any:
@@ -323,7 +323,7 @@ def get(ref: Ref, idx: Any = None) -> Any:
 
     Raises ValueError for an index that does not fit the shape.
     """
-    ref, path, arrays = _placed("ref_get", ref, idx)
+    ref, path, arrays = _resolved("ref_get", ref, idx)
     return get_p.bind(ref, *arrays, path=path)
 
 
@@ -332,8 +332,8 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
     Raises ValueError for a value of another dtype or shape than theirs.
     """
-    ref, path, arrays = _placed(_function_name, ref, idx)
-    value = _fitted("swap", ref, value, path, arrays)
+    ref, path, arrays = _resolved(_function_name, ref, idx)
+    value = _checked_value("swap", ref, value, path, arrays)
     return swap_p.bind(ref, value, *arrays, path=path)
 
 
@@ -344,21 +344,21 @@ def set(ref: Ref, idx: Any, value: Any) -> None:  # noqa: A001
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     """Adds `x` to the elements that an index names."""
-    ref, path, arrays = _placed("ref_addupdate", ref, idx)
-    x = _fitted("addupdate", ref, x, path, arrays)
+    ref, path, arrays = _resolved("ref_addupdate", ref, idx)
+    x = _checked_value("addupdate", ref, x, path, arrays)
     addupdate_p.bind(ref, x, *arrays, path=path)
 
 
-def _checked(name: str, ref: Any) -> Ref:
+def _checked_ref(name: str, ref: Any) -> Ref:
     if not isinstance(ref, Ref):
         raise ValueError(f"Can only call `{name}` on a `Ref`: {ref}")
     return ref
 
 
-def _placed(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
+def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     """A reference, the indices of a view of it and `idx`, and their arrays."""
     before, arrays = (ref._path, [*ref._arrays]) if type(ref) is TransformedRef else ((), [])
-    shape = (ref if before else _checked(name, ref)).shape
+    shape = (ref if before else _checked_ref(name, ref)).shape
     items = idx if isinstance(idx, tuple) else (... if idx is None else idx,)
     if not items or len(items) == 1 and items[0] is Ellipsis:
         index = Index(shape, (Ellipsis,))
@@ -415,14 +415,14 @@ def _check_int(i: Any, size: int) -> None:
         raise ValueError(f"Out of bound indexer: idx={i}, dim={size}.")
 
 
-def _fitted(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequence) -> Any:
-    there = _shape_of(ref.aval, path, [typeof(a) for a in arrays])
+def _checked_value(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequence) -> Any:
+    shape = _shape_of(ref.aval, path, [typeof(a) for a in arrays])
     aval = typeof(value)
     if aval.dtype != ref.dtype:
         raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {ref.dtype}. Value dtype: {aval.dtype}.")
-    if aval.shape != there:
+    if aval.shape != shape:
         raise ValueError(
-            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {there}. Value shape: {aval.shape}."
+            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {shape}. Value shape: {aval.shape}."
         )
     return convert(held(value), ref.dtype)
 
@@ -467,7 +467,7 @@ class RefIndexer:
         self.ref = ref
 
     def __getitem__(self, idx: Any) -> TransformedRef:
-        return TransformedRef(*_placed("ref_at", self.ref, idx))
+        return TransformedRef(*_resolved("ref_at", self.ref, idx))
 
 
 METHODS = {

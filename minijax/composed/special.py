@@ -4,6 +4,7 @@ The series and the continued fraction of the incomplete gamma function are those
 their derivatives by the order are carried along, term by term.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,6 @@ from minijax.composed.division import floor_divide, remainder
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.primitives import moving
-from minijax.primitives.bessel import full_of
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import (
     abs as abs_,
@@ -40,7 +40,7 @@ from minijax.primitives.elementwise import (
     select,
     sub,
 )
-from minijax.primitives.families import Defined, const_like
+from minijax.primitives.families import Defined, const_like, full_of
 from minijax.primitives.reduce import reduce_or
 from minijax.primitives.structural import broadcast_shapes
 
@@ -63,11 +63,8 @@ def _where(flags: Any, new: Sequence, old: Sequence) -> list:
 
 
 def _either(*flags: Any) -> Any:
-    """Whether one of the flags is set, from the first on."""
-    first, *rest = flags
-    for flag in rest:
-        first = bitwise_or(first, flag)
-    return first
+    """The disjunction of arrays of flags, from the first on."""
+    return functools.reduce(bitwise_or, flags)
 
 
 def _is_nan(x: Any) -> Any:
@@ -168,20 +165,24 @@ def _fraction(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
 
 def _log_ax(a: Any, x: Any) -> tuple[Any, Any]:
     """The logarithm of x**a exp(-x) / Gamma(a), and where that underflows."""
-    found = sub(sub(mul(a, log(x)), x), lgamma(a))
-    return found, lt(found, neg(log(const_like(x, dtypes.finfo(typeof(x).dtype).max))))
+    log_ax = sub(sub(mul(a, log(x)), x), lgamma(a))
+    return log_ax, lt(log_ax, neg(log(const_like(x, dtypes.finfo(typeof(x).dtype).max))))
+
+
+def _outside(a: Any, x: Any, a_is_zero: Any, x_is_zero: Any, is_nan: Any) -> Any:
+    """Where the functions are undefined: for negative arguments, two zeros and NaN."""
+    negative = lt(x, full_of(x, 0)), lt(a, full_of(a, 0))
+    return _either(*negative, bitwise_and(a_is_zero, x_is_zero), is_nan)
 
 
 def _igamma(a: Any, x: Any) -> Any:
     is_nan, endless = _either(_is_nan(a), _is_nan(x)), eq(x, full_of(x, np.inf))
     a_is_zero, x_is_zero = eq(a, full_of(a, 0)), eq(x, full_of(x, 0))
-    negative = lt(x, full_of(x, 0)), lt(a, full_of(a, 0))
-    both = bitwise_and(a_is_zero, x_is_zero)
-    outside = _either(*negative, both, is_nan)
+    outside = _outside(a, x, a_is_zero, x_is_zero, is_nan)
     by_fraction = bitwise_and(ge(x, full_of(x, 1)), gt(x, a))
     log_ax, underflow = _log_ax(a, x)
     ax = exp(log_ax)
-    enabled = bitwise_not(_either(_either(x_is_zero, outside), underflow, endless))
+    enabled = bitwise_not(_either(x_is_zero, outside, underflow, endless))
     upper = sub(const_like(a, 1), _fraction(ax, x, a, bitwise_and(enabled, by_fraction), VALUE))
     lower = _series(ax, x, a, bitwise_and(enabled, bitwise_not(by_fraction)), VALUE)
     out = select(by_fraction, upper, lower)
@@ -192,9 +193,7 @@ def _igamma(a: Any, x: Any) -> Any:
 def _igammac(a: Any, x: Any) -> Any:
     is_nan, a_is_zero = _either(_is_nan(a), _is_nan(x)), eq(a, full_of(a, 0))
     x_is_zero, endless = eq(x, full_of(x, 0)), eq(x, full_of(x, np.inf))
-    negative = lt(x, full_of(x, 0)), lt(a, full_of(a, 0))
-    both = bitwise_and(a_is_zero, x_is_zero)
-    outside = _either(*negative, both, is_nan)
+    outside = _outside(a, x, a_is_zero, x_is_zero, is_nan)
     by_series = bitwise_or(lt(x, full_of(x, 1)), lt(x, a))
     log_ax, underflow = _log_ax(a, x)
     enabled = bitwise_not(_either(outside, underflow, endless, a_is_zero))

@@ -15,19 +15,19 @@ class Along(NamedTuple):
 
 def along(shape: tuple, index_shape: tuple, axis: int) -> Along:
     """The gather of one index per row: axes shared by array and indices are batched."""
-    offsets, collapsed, batched, index_batched, kept, sizes = [], [axis], [], [], [], []
+    offsets, collapsed, batched, index_batched, index_sizes, sizes = [], [axis], [], [], [], []
     for i, (n, m) in enumerate(zip(shape, index_shape, strict=True)):
         if i == axis or n == 1 != m:
             if i != axis:
                 collapsed.append(i)
-            kept.append(m)
+            index_sizes.append(m)
             sizes.append(1)
         elif m != 1:
             if n != m:
                 raise ValueError(f"take_along_axis: Incompatible shapes for broadcasting: {shape} and {index_shape}")
             batched.append(i)
-            index_batched.append(len(kept))
-            kept.append(m)
+            index_batched.append(len(index_sizes))
+            index_sizes.append(m)
             sizes.append(min(n, 1))
         else:
             offsets.append(i)
@@ -35,4 +35,4 @@ def along(shape: tuple, index_shape: tuple, axis: int) -> Along:
     numbers = GatherDimensionNumbers(
         tuple(offsets), tuple(sorted(collapsed)), (axis,), tuple(batched), tuple(index_batched)
     )
-    return Along(numbers, tuple(sizes), tuple(kept))
+    return Along(numbers, tuple(sizes), tuple(index_sizes))

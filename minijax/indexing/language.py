@@ -37,7 +37,7 @@ class Span(NamedTuple):
         return low, max(self.start + 1, low), -self.step
 
     def item(self, operands: Sequence) -> slice:
-        """What a user writes for it."""
+        """The item of a user's index that it stands for."""
         return slice(self.start, self.limit if self.limit >= 0 else None, self.step)
 
 
@@ -49,7 +49,7 @@ class Slot(NamedTuple):
     ready: bool = False
 
     def item(self, operands: Sequence) -> Any:
-        """What a user writes for it."""
+        """The item of a user's index that it stands for."""
         return operands[self.place]
 
 
@@ -66,7 +66,7 @@ class Window(NamedTuple):
         return False
 
     def item(self, operands: Sequence) -> Slice:
-        """What a user writes for it."""
+        """The item of a user's index that it stands for."""
         return Slice(operands[self.place], self.size, self.step)
 
 
@@ -76,7 +76,7 @@ def keeps_axis(entry: Any) -> bool:
 
 
 class Options(NamedTuple):
-    """How a user wants an index to be taken."""
+    """The options of `at[...].get` and its updates."""
 
     mode: Any = None
     fill_value: Any = None

@@ -17,7 +17,7 @@ class Part(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How an index is written as one gather; the `group` are the entries that broadcast together."""
+    """The parameters of one gather for an index; the `group` are the entries that broadcast together."""
 
     group: tuple[tuple[int, Any], ...]
     group_shape: tuple[int, ...]

@@ -26,15 +26,15 @@ def read(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
     """The elements of `x` that a parsed index names."""
     filling = options.mode is not None and GatherScatterMode.from_any(options.mode) is FILL_OR_DROP
     if index.is_whole():
-        return _finished(x if isinstance(x, Array) else array_of(x), index)
+        return _with_axes_of(x if isinstance(x, Array) else array_of(x), index)
     if filling or index.has_arrays():
         return _gathered(x, operands, index, options)
     on_axes = index.on_axes()
     if all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
-        return _finished(_sliced(x, index), index)
+        return _with_axes_of(_sliced(x, index), index)
     if any(keeps_axis(e) and abs(e.step) != 1 for _, e in on_axes):
         return _gathered(x, operands, index, options)
-    return _finished(_slid(x, operands, index, options), index)
+    return _with_axes_of(_dynamic_sliced(x, operands, index, options), index)
 
 
 def _is_static(entry: Any, size: int, wraps: bool) -> bool:
@@ -54,7 +54,7 @@ def _sliced(x: Any, index: Index) -> Any:
     return structural.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
 
 
-def _slid(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
+def _dynamic_sliced(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
     entries = [e for _, e in index.on_axes()]
     if len(entries) == 1 and type(entries[0]) is Slot:
         (slot,) = entries
@@ -74,8 +74,8 @@ def _start(e: Any, size: int, operands: Sequence, dtype: np.dtype) -> Any:
     return np.asarray(e if type(e) is int else e.positive(size)[0]).astype(dtype)[()]
 
 
-def _finished(x: Any, index: Index) -> Any:
-    """What is left to do after a slice: turn axes round, drop those of ints, add those of None."""
+def _with_axes_of(x: Any, index: Index) -> Any:
+    """A slice with the axes that the index says: some reversed, those of ints dropped, those of None added."""
     on_axes = index.on_axes()
     turned = tuple(a for a, e in on_axes if type(e) is Span and e.step < 0)
     dropped = tuple(a for a, e in on_axes if not keeps_axis(e))
@@ -136,7 +136,7 @@ def _as_index(x: Any, dtype: Any, rank: int) -> Any:
 
 
 def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
-    """Where a slice starts, or by another step than 1 all its indices, in ascending order."""
+    """The start of a slice, a scalar; of one by another step than 1 the vector of its indices, ascending."""
     start = dtype.type(e.start) if type(e) is Span else as_type(operands[e.place], dtype)
     if e.step == 1:
         return start
@@ -178,7 +178,7 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
         return x
     mode = FILL_OR_DROP if options.mode is None else GatherScatterMode.from_any(options.mode)
     values = moving.full(p.result, np.zeros((), aval.dtype)[()]) if values is None else values
-    x, values = _one_type(x, values)
+    x, values = _promoted(x, values)
     values = _broadcast_values(values, p.result)
     values = structural.squeeze(values, p.added) if p.added else values
     values = structural.rev(values, p.turned) if p.turned else values
@@ -189,7 +189,7 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
     return convert(x, aval.dtype, aval.weak_type)
 
 
-def _one_type(x: Any, values: Any) -> Sequence:
+def _promoted(x: Any, values: Any) -> Sequence:
     aval, of_values = typeof(x), typeof(values)
     if dtypes.is_extended(aval.dtype):
         if of_values.dtype != aval.dtype:
@@ -199,8 +199,7 @@ def _one_type(x: Any, values: Any) -> Sequence:
     if dtype != aval.dtype:
         errors.warn(
             f"scatter inputs have incompatible types: cannot safely cast value from dtype={of_values.dtype} to "
-            f"dtype={aval.dtype} with "
-            f"jax_numpy_dtype_promotion={dtypes.config.state().numpy_dtype_promotion}. In "
+            f"dtype={aval.dtype} with jax_numpy_dtype_promotion={dtypes.config.state().numpy_dtype_promotion}. In "
             "future JAX releases this will result in an error.",
             FutureWarning,
         )
@@ -213,8 +212,7 @@ def _broadcast_values(values: Any, shape: tuple) -> Any:
         raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}")
     if any(n not in (1, m) for n, m in zip(have, shape[len(shape) - len(have) :], strict=True)):
         raise ValueError(
-            "Incompatible types for broadcasting: at[] was given values of "
-            f"type={typeof(values).str_short()} and "
+            f"Incompatible types for broadcasting: at[] was given values of type={typeof(values).str_short()} and "
             f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}"
         )
     return moving.broadcast_to_shape(values, shape)

@@ -95,9 +95,8 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, 
 
     Raises ValueError, naming `name`, for what is no prefix.
     """
-    dummy = treedef.unflatten([object()] * treedef.num_leaves)
     try:
-        return tree.broadcast_prefix(axis_tree, dummy, is_leaf=lambda x: x is None)
+        return tree.flatten_axes(name, treedef, axis_tree)
     except ValueError as error:
         hint = " Entries that are no single value should be wrapped in a tuple of the arguments."
         raise ValueError(

@@ -207,7 +207,7 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    """What tells whether two moments lie in the same trace."""
+    """A value that is equal to another such one if both were asked for in the same trace."""
     return OpaqueTraceState(state.current_trace())
 
 

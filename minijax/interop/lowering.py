@@ -27,7 +27,7 @@ from minijax.run import client
 from minijax.run.bindings import context as mlir_context, func, ir, stablehlo
 from minijax.transforms.discharge import discharged
 
-# ---- what a rule is told -----------------------------------------------------------------------------
+# ---- the contexts of rules ---------------------------------------------------------------------------
 
 
 class TokenSet:
@@ -77,7 +77,7 @@ AxisContext = SPMDAxisContext | ShardingContext
 
 @dataclasses.dataclass(frozen=True)
 class LoweringParameters:
-    """What the caller of a lowering asked for."""
+    """The options of a lowering."""
 
     override_lowering_rules: tuple | None = None
     global_constant_computation: bool = False
@@ -123,13 +123,12 @@ class ModuleContext:
     def add_keepalive(self, keepalive: Any) -> None:
         self.keepalives.append(keepalive)
 
-    def replace(self, **fields: Any) -> "ModuleContext":
-        return dataclasses.replace(self, **fields)
+    replace = dataclasses.replace
 
 
 @dataclasses.dataclass
 class LoweringRuleContext:
-    """What a rule is told besides the operands and parameters."""
+    """The first argument of a lowering rule: types, tokens, and the module that it builds in."""
 
     module_context: ModuleContext
     name_stack: Any
@@ -150,8 +149,7 @@ class LoweringRuleContext:
             raise AssertionError("Should only set `tokens_out` once.")
         self.tokens_out = tokens_out
 
-    def replace(self, **fields: Any) -> "LoweringRuleContext":
-        return dataclasses.replace(self, **fields)
+    replace = dataclasses.replace
 
     def is_forward_compat(self) -> bool:
         return False
@@ -178,10 +176,10 @@ def register_lowering(
 
 
 def _lower(prim, rules, e, ins, outs, *operands, **params):
-    found = rules.get(e.platform) or rules.get(None)
-    if found is None:
+    registered = rules.get(e.platform) or rules.get(None)
+    if registered is None:
         return type(prim).lower(prim, e, ins, outs, *operands, **params)
-    rule, inline = found
+    rule, inline = registered
     if isinstance(rule, lower_fun):
         write = functools.partial(rule.write, e, ins, params)
     else:
@@ -232,8 +230,8 @@ class LoweringResult(NamedTuple):
 
 
 def _only(name: str, **options: Any) -> None:
-    if given := [key for key, value in options.items() if value]:
-        raise NotImplementedError(f"{name} does not take {', '.join(given)} yet")
+    if unsupported := [key for key, value in options.items() if value]:
+        raise NotImplementedError(f"{name} does not take {', '.join(unsupported)} yet")
 
 
 def lower_jaxpr_to_module(
@@ -293,7 +291,7 @@ def lower_jaxpr_to_fun(
     """
     _only(
         "lower_jaxpr_to_fun", num_const_args=num_const_args,
-        **{key: any(x is not None and x is not False for x in given or ()) for key, given in dict(
+        **{key: any(x is not None and x is not False for x in values or ()) for key, values in dict(
             arg_shardings=arg_shardings, result_shardings=result_shardings, arg_layouts=arg_layouts,
             result_layouts=result_layouts, input_output_aliases=input_output_aliases,
             xla_donated_args=xla_donated_args, arg_memory_kinds=arg_memory_kinds,
@@ -302,10 +300,10 @@ def lower_jaxpr_to_fun(
     )  # fmt: skip
     text = lower_jaxpr(discharged(jaxpr), name=name, platform=ctx.platforms[0], result_names=result_names).text
     symbol = merge_mlir_modules(ctx.module, name, ir.Module.parse(text, ctx.context))
-    (made,) = [op for op in ctx.module.body.operations if op.attributes["sym_name"].value == symbol]
+    (function,) = [op for op in ctx.module.body.operations if op.attributes["sym_name"].value == symbol]
     if main_function:
-        made.attributes["sym_visibility"] = ir.StringAttr.get("public")
-    return made
+        function.attributes["sym_visibility"] = ir.StringAttr.get("public")
+    return function
 
 
 def _call(ctx: LoweringRuleContext, closed: ClosedJaxpr, name: str, args: Sequence) -> list:
@@ -316,9 +314,9 @@ def _call(ctx: LoweringRuleContext, closed: ClosedJaxpr, name: str, args: Sequen
     return results
 
 
-def _called(made, closed, name, tokens, args):
+def _called(ctx: ModuleContext, closed: ClosedJaxpr, name: str, tokens: TokenSet, args: Sequence) -> tuple:
     ordered = ordered_in(closed.jaxpr)
-    function = lower_jaxpr_to_fun(made, name, closed, ordered, num_const_args=0, in_avals=closed.in_avals)
+    function = lower_jaxpr_to_fun(ctx, name, closed, ordered, num_const_args=0, in_avals=closed.in_avals)
     operands = [*map(tokens.get, ordered), *ir_tree_registry.flatten(list(args))[0]]
     called = ir.FlatSymbolRefAttr.get(function.name.value)
     results = list(func.CallOp(function.type.results, called, operands).results)
@@ -370,26 +368,24 @@ def _built(prim, rule, e, ins, outs, params, ordered):
         with ir.InsertionPoint(module.body):
             function = func.FuncOp("rule", (types, []))
         entry = function.add_entry_block()
-        n = len(ins) - len(ordered)
-        given = list(entry.arguments)
+        n, surroundings = len(ins) - len(ordered), context.current_context()
+        operands, tokens = entry.arguments[:n], TokenSet(zip(ordered, entry.arguments[n:], strict=True))
         with ir.InsertionPoint(entry) as point:
-            table = ir.SymbolTable(module.operation)
-            axes = SPMDAxisContext(*e.manual) if e.manual else ShardingContext(e.num_partitions)
-            made = ModuleContext(
+            module_context = ModuleContext(
                 module,
                 shared,
                 point,
-                table,
+                ir.SymbolTable(module.operation),
                 (e.platform,),
-                axis_context=axes,
+                axis_context=SPMDAxisContext(*e.manual) if e.manual else ShardingContext(e.num_partitions),
                 shape_poly_state=ShapePolyLoweringState((), (e.platform,)),
             )
             ctx = LoweringRuleContext(
-                made, context.current_context().name_stack, None, prim, tuple(ins[:n]),
-                list(outs[: len(outs) - len(ordered)]), TokenSet(zip(ordered, given[n:], strict=True)), None,
-                {}, dim_var_values=[], jaxpr_eqn_ctx=context.current_context(),
+                module_context, surroundings.name_stack, None, prim, tuple(ins[:n]),
+                list(outs[: len(outs) - len(ordered)]), tokens, None,
+                {}, dim_var_values=[], jaxpr_eqn_ctx=surroundings,
             )  # fmt: skip
-            values = _values(rule(ctx, *given[:n], **params))
+            values = _values(rule(ctx, *operands, **params))
             if ordered:
                 values += ctx.tokens_in.update_tokens(ctx.tokens_out or ctx.tokens_in).tokens()
             _check_types(prim, values, outs)
@@ -403,12 +399,12 @@ def _built(prim, rule, e, ins, outs, params, ordered):
 
 
 def _values(results):
-    """What a rule returned, a value, an operation, or a sequence, as a list of values."""
+    """The results of a rule, a value, an operation or a nested sequence of them, as a list of values."""
     if isinstance(results, ir.Value):
         return [results]
     if isinstance(results, (ir.OpView, ir.Operation)):
         return list(results.results)
-    return [v for r in results for v in (_values(r) if not isinstance(r, ir.Value) else (r,))]
+    return [v for r in results for v in _values(r)]
 
 
 def _check_types(prim, values, outs):

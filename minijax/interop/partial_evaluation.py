@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.base.linear_util import WrappedFun
+from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.trace import JaxprTrace, JaxprTracer, trace_to_jaxpr
@@ -51,11 +52,9 @@ def trace_to_jaxpr_nounits(
     recorder = JaxprTrace(parent, _info_of(fun)._replace(arg_names=None, result_paths=None))
     args = [v.get_known() if v.is_known() else recorder.new_arg(v.get_aval()) for v in pvals]
     results = list(context.run_under(RuleTrace(parent, recorder), fun.call_wrapped, *args))
-    wanted = [instantiate] * len(results) if isinstance(instantiate, bool) else instantiate
-    unknown = [
-        want or (type(x) is JaxprTracer and x._trace is recorder) for x, want in zip(results, wanted, strict=True)
-    ]
-    jaxpr, consts = recorder.to_jaxpr([x for x, late in zip(results, unknown, strict=True) if late])
+    instantiate = [instantiate] * len(results) if isinstance(instantiate, bool) else instantiate
+    unknown = Mask([type(x) is JaxprTracer and x._trace is recorder for x in results]) | instantiate
+    jaxpr, consts = recorder.to_jaxpr(unknown.marked(results))
     recorder.finish()
     values = [
         PartialVal.unknown(typeof(x)) if late else PartialVal.known(x) for x, late in zip(results, unknown, strict=True)
@@ -77,7 +76,7 @@ def trace_to_jaxpr_dynamic(
     if auto_dce:
         jaxpr, _ = prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)
     if keep_inputs is not None:
-        jaxpr = jaxpr.replace(invars=[v for v, keep in zip(jaxpr.invars, keep_inputs, strict=True) if keep])
+        jaxpr = jaxpr.replace(invars=Mask(keep_inputs).marked(jaxpr.invars))
     return jaxpr, jaxpr.out_avals, consts
 
 
@@ -95,8 +94,5 @@ def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bo
     """As `dce_jaxpr`, without the constants that are not read; gives which are, and then which inputs."""
     pruned, used_inputs = dce_jaxpr(jaxpr, used_outputs, instantiate)
     read = read_variables(pruned)
-    return (
-        pruned.replace(constvars=[v for v in jaxpr.constvars if v in read]),
-        [v in read for v in jaxpr.constvars],
-        used_inputs,
-    )
+    used_consts = [v in read for v in jaxpr.constvars]
+    return pruned.replace(constvars=Mask(used_consts).marked(jaxpr.constvars)), used_consts, used_inputs

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 from minijax.base import tree
+from minijax.base.mask import Mask
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis, Linear, Primitive, is_linear, no_rule
 from minijax.ir.types import Zero, is_zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.families import SameShape
-from minijax.primitives.zeros import add_any, instantiate
+from minijax.primitives.zeros import add_zeros as add_tangents, instantiate
 from minijax.transforms.jvp import zero_if_float0
 from minijax.transforms.partial_eval_custom import EqnParts, Recompute
 from minijax.transforms.prune import prune_closed, prune_jaxpr
@@ -29,9 +30,9 @@ class RuleTable(MutableMapping):
         self._to_method, self._to_rule = to_method, to_rule
 
     def __getitem__(self, primitive: Primitive) -> Rule:
-        given = getattr(primitive, "__dict__", {}).get(self._name)
-        if hasattr(given, "rule"):
-            return given.rule
+        method = getattr(primitive, "__dict__", {}).get(self._name)
+        if hasattr(method, "rule"):
+            return method.rule
         if primitive not in self:
             raise KeyError(primitive)
         return self._to_rule(primitive)
@@ -100,11 +101,6 @@ def get_primitive_transpose(p: Primitive) -> Rule:
         return primitive_transposes[p]
     except KeyError:
         raise no_rule(p, "Transpose rule (for reverse-mode differentiation)") from None
-
-
-def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents, either of which may be `Zero`."""
-    return y if is_zero(x) else x if is_zero(y) else add_any(x, y)
 
 
 def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
@@ -271,10 +267,8 @@ def defreducer(prim: Primitive) -> None:
 
     def rule(operands, dims, axes, **params):
         ((x,), (dim,)) = operands, dims
-        kept = [i for i in range(typeof(x).ndim) if i != dim]
-        moved = tuple(kept[a] for a in axes)
-        out = prim.bind(x, axes=moved, **params)
-        return out, dim - sum(a < dim for a in moved)
+        axes, out_dim = moving.batched_axes(axes, dim)
+        return prim.bind(x, axes=axes, **params), out_dim
 
     primitive_batchers[prim] = rule
 
@@ -321,8 +315,8 @@ def _dce_call(prune, used, eqn):
     return list(used_in), eqn.replace(
         params={**eqn.params, "call_jaxpr": called},
         effects=called.effects,
-        invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
-        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        invars=Mask(used_in).marked(eqn.invars),
+        outvars=Mask(used).marked(eqn.outvars),
     )
 
 
@@ -345,12 +339,12 @@ def _to_partial_eval_custom(primitive, rule):
         known, staged, unknown, there, residuals = rule(
             policy or _save_nothing, tuple(unknown_in), (True,) * len(unknown_in), eqn
         )
-        kept = [v for v, u, t in zip(eqn.outvars, unknown, there, strict=True) if not u and not t]
+        saved = (Mask(unknown) | there).unmarked(eqn.outvars)
         return EqnParts(
             [known] if known else [],
             [staged] if staged else [],
-            [v for v, u in zip(eqn.outvars, unknown, strict=True) if u],
-            [*kept, *residuals],
+            Mask(unknown).marked(eqn.outvars),
+            [*saved, *residuals],
         )
 
     return partial_eval_custom

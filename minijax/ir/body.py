@@ -207,6 +207,12 @@ def signature_of(fun: Callable) -> inspect.Signature | None:
         return None
 
 
+def check_callable(fun: Any) -> None:
+    """Raises TypeError for what a transformation cannot call."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+
+
 def function_name(fun: Callable) -> str:
     """The name that a function's programs and equations bear."""
     if isinstance(fun, functools.partial):

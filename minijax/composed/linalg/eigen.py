@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.mask import Mask
 from minijax.composed.linalg.lu import solve
 from minijax.composed.linalg.matrices import (
     adjoint,
@@ -76,29 +77,24 @@ class Eig(Linalg):
         infos, vectors = ShapedArray(batch, INT32), ShapedArray((*batch, n, n), outs[0].dtype)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 + is_real)
         sides = {"left": compute_left_eigenvectors, "right": compute_right_eigenvectors}
-        cpu = ("geev", {f"compute_{side}": "V" if wanted else "N" for side, wanted in sides.items()})
+        cpu = ("geev", {f"compute_{side}": "V" if computed else "N" for side, computed in sides.items()})
         gpu = (f"hybrid_eig_{'real' if is_real else 'comp'}", sides | {"magma": _MAGMA[implementation]})
         *parts, left, right, info = self.routine(e, [x], ins, [*values, vectors, vectors, infos], cpu=cpu, gpu=gpu)
         w = e.complex(*parts, values[0], outs[0]) if is_real else parts[0]
-        found = [w, *(v for v, wanted in zip((left, right), sides.values(), strict=True) if wanted)]
-        return where_succeeded(e, (info, infos), found, outs)
+        results = [w, *Mask(sides.values()).marked((left, right))]
+        return where_succeeded(e, (info, infos), results, outs)
 
-    def jvp(self, primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors,
-            enable_eigvec_derivs, implementation):  # fmt: skip
-        how = dict(enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
-        if not (compute_left_eigenvectors or compute_right_eigenvectors):
-            w, v = self.bind(*primals, compute_left_eigenvectors=False, compute_right_eigenvectors=True, **how)
+    def jvp(self, primals, tangents, *, compute_right_eigenvectors, **how):
+        w, *left, v = self.bind(*primals, compute_right_eigenvectors=True, **how)
+        if not (left or compute_right_eigenvectors):
             inner = solve(v, typed(tangents[0], v))
             return [w], [sum_axis(mul(inner, transposed(v)), typeof(w).ndim)]
-        if not enable_eigvec_derivs:
+        if not how["enable_eigvec_derivs"]:
             raise NotImplementedError(
                 "eig: derivatives of non-symmetric eigenvectors hold only under assumptions on the input "
                 "that cannot be checked; pass enable_eigvec_derivs=True to jax.lax.linalg.eig to opt in. "
                 "See https://github.com/jax-ml/jax/issues/2748 for discussion."
             )
-        w, *left, v = self.bind(
-            *primals, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=True, **how
-        )
         da = typed(tangents[0], v)
         dw, dv = _push_eigenvectors(da, w, v)
         results, pushed = [w, *left], [dw]
@@ -114,8 +110,7 @@ class Eig(Linalg):
 def gaps(w: Any) -> Any:
     """For i and j: 1 / (w_j - w_i), zero where i = j."""
     n, ndim = typeof(w).shape[-1], typeof(w).ndim
-    ones = eye(n, n, typeof(w).dtype)
-    row = along(w, -2)
+    ones, row = eye(n, n, typeof(w).dtype), along(w, -2)
     wide = moving.expand_dims(ones, tuple(range(ndim - 1)))
     inverse = integer_pow(sub(add(wide, row), along(w, -1)), -1)
     return sub(inverse, moving.expand_dims(ones, tuple(range(ndim - 1))))

@@ -24,7 +24,7 @@ from minijax.primitives.families import Kinds, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.sort import sort_key_val
-from minijax.primitives.structural import eye, iota, pad, slice as slice_, squeeze
+from minijax.primitives.structural import eye, iota, pad, squeeze
 from minijax.transforms.batch import batch_flat, place
 
 
@@ -103,22 +103,20 @@ class LU(Linalg):
         if e.platform == "tpu":
             return e.custom_call("LuDecomposition", [x], ins, outs, api_version=2)
         infos = ShapedArray(ins[0].shape[:-2], INT32)
-        found, pivots, info = self.routine(
+        factors, pivots, info = self.routine(
             e, [x], ins, [*outs[:2], infos], cpu=("getrf", {}), gpu=("solver_getrf_ffi", {}), aliases={0: 0}
         )
         pivots = e.binary("subtract", pivots, e.full(1, outs[1]), outs[1])
-        (found,) = where_succeeded(e, (info, infos), [found], outs[:1], "GE")
-        _, types, permuted = [[out] for out in outs]
-        permutation = lu_pivots_to_permutation_p.lower(
-            e, types, permuted, pivots, permutation_size=permuted[0].shape[-1]
-        )
-        return [found, pivots, *permutation]
+        factors = where_succeeded(e, (info, infos), [factors], outs[:1], "GE")
+        size = outs[2].shape[-1]
+        permutation = lu_pivots_to_permutation_p.lower(e, outs[1:2], outs[2:], pivots, permutation_size=size)
+        return [*factors, pivots, *permutation]
 
     def jvp(self, primals, tangents):
         factors, pivots, permutation = self.bind(*primals)
         push = over_batch(_push_lu, typeof(factors).shape[:-2])
         (pushed,) = push(tangents[0], factors, permutation)
-        zeros = [Zero(typeof(x).to_tangent_aval()) for x in (pivots, permutation)]
+        zeros = map(Zero.from_primal_value, (pivots, permutation))
         return [factors, pivots, permutation], [pushed, *zeros]
 
 
@@ -127,11 +125,10 @@ def _push_lu(da: Any, lu: Any, permutation: Any) -> list:
     dtype, (m, n) = typeof(lu).dtype, typeof(lu).shape
     k = min(m, n)
     zero = scalar_like(lu, 0)
-    part = lambda rows, columns: lu if (rows, columns) == (m, n) else slice_(lu, (0, 0), (rows, columns))  # noqa: E731
     product = lambda x, y: dot(x, y, Precision.HIGHEST)  # noqa: E731
-    lower = add(pad(tril(part(m, k), -1), zero, ((0, 0, 0), (0, m - k, 0))), eye(m, m, dtype))
+    lower = add(pad(tril(lu[:, :k], -1), zero, ((0, 0, 0), (0, m - k, 0))), eye(m, m, dtype))
     corner = pad(eye(n - k, n - k, dtype), zero, ((k, 0, 0), (k, 0, 0)))
-    upper = add(pad(triu(part(k, n)), zero, ((0, n - k, 0), (0, 0, 0))), corner)
+    upper = add(pad(triu(lu[:k]), zero, ((0, n - k, 0), (0, 0, 0))), corner)
     inner = triangular_solve(lower, take_rows(da, permutation), left_side=True, lower=True, unit_diagonal=True)
     inner = triangular_solve(upper, inner, left_side=False)
     return [add(product(lower, tril(inner, -1)), product(triu(inner), upper))]

@@ -13,7 +13,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import Precision, batch_matmul, dot_general
 from minijax.primitives.elementwise import add, bitwise_or, conj, div, ge, select
-from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.families import full_of, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.gather_scatter import gather
 from minijax.primitives.structural import concatenate, diagonal_mask, iota
@@ -23,9 +23,7 @@ from minijax.transforms.batch import batch_flat, place
 def _masked(x: Any, offset: int, upper: bool) -> Any:
     shape = typeof(x).shape
     mask = diagonal_mask(*shape[-2:], offset, ge, dtypes.default_int_dtype())
-    if len(shape) > 2:
-        mask = moving.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-    zeros = moving.full(shape, scalar_like(x, 0), typeof(x).weak_type)
+    mask, zeros = moving.broadcast_to_shape(mask, shape), full_of(x, 0)
     return select(mask, zeros, x) if upper else select(mask, x, zeros)
 
 
@@ -109,13 +107,14 @@ def diagonal(x: Any) -> Any:
     return gather(x, indices, numbers, (*batch, 1, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def over_batch(fun: Callable, sizes: Sequence[int]) -> Callable:
-    """A flat function of arrays without batch axes, on arrays with these in front."""
+def over_batch(fun: Callable, sizes: Sequence[int], dims: Sequence[int | None] | None = None) -> Callable:
+    """A flat function of arrays without batch axes, on arrays with these in front: all, or those whose dim is 0."""
 
     def wrap(inner: Callable, size: int) -> Callable:
         def run(*xs):
-            results, dims = batch_flat(inner, Axis(None, size), xs, [0] * len(xs))
-            return [place(x, d, 0, Axis(None, size)) for x, d in zip(results, dims, strict=True)]
+            axis = Axis(None, size)
+            results, out_dims = batch_flat(inner, axis, xs, dims or [0] * len(xs))
+            return [place(x, d, 0, axis) for x, d in zip(results, out_dims, strict=True)]
 
         return run
 

@@ -17,7 +17,7 @@ from minijax.primitives.elementwise import add, conj, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.gather_scatter import gather
-from minijax.primitives.structural import concatenate, eye, pad, slice as slice_
+from minijax.primitives.structural import concatenate, eye, pad
 
 # ---- reflectors -------------------------------------------------------------------------------------
 
@@ -172,20 +172,17 @@ class QR(Linalg):
     def lower(self, e, ins, outs, x, **how):
         return emit(e, _factored, ins, [x], **how)
 
-    def jvp(self, primals, tangents, *, pivoting, full_matrices, use_magma):
-        (x,), (dx,) = primals, tangents
+    def jvp(self, primals, tangents, *, pivoting, full_matrices, **how):
+        x, dx = moving.held(primals[0]), moving.held(tangents[0])
         m, n = typeof(x).shape[-2:]
-        q, r, *order = self.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
+        q, r, *order = self.bind(x, pivoting=pivoting, full_matrices=full_matrices, **how)
         if pivoting:
             (dx,) = over_batch(_take_columns, typeof(x).shape[:-2])(dx, order[0])
-        pushed = (
-            _push_wide(x, dx, q, r)
-            if m < n
-            else _push_full(dx, q, r)
-            if m > n and full_matrices
-            else _push_thin(dx, q, r)
-        )
-        return [q, r, *order], [*pushed, *(Zero(typeof(p).to_tangent_aval()) for p in order)]
+        if m < n:
+            pushed = _push_wide(x, dx, q, r)
+        else:
+            pushed = (_push_full if m > n and full_matrices else _push_thin)(dx, q, r)
+        return [q, r, *order], [*pushed, *map(Zero.from_primal_value, order)]
 
 
 def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list:
@@ -201,28 +198,15 @@ def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | Non
     else:
         packed, taus = geqrf_p.bind(x)
     if m < n:
-        q = householder_product(_corner(packed, m, m), taus)
+        q = householder_product(packed[..., :m], taus)
     elif full_matrices:
         growth = [(0, 0, 0)] * (len(batch) + 1) + [(0, m - n, 0)]
         q = householder_product(pad(packed, scalar_like(x, 0), growth), taus)
     else:
         q = householder_product(packed, taus)
-        packed = _corner(packed, n, n)
+        packed = packed[..., :n, :]
     factors = [q, triu(packed)]
     return [*factors, order] if pivoting else factors
-
-
-def _part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
-    """The rows and columns from the first up to the second of the given ones."""
-    shape = typeof(x).shape
-    if (rows, columns) == ((0, shape[-2]), (0, shape[-1])):
-        return x
-    batch, zeros = shape[:-2], (0,) * (len(shape) - 2)
-    return slice_(x, (*zeros, rows[0], columns[0]), (*batch, rows[1], columns[1]))
-
-
-def _corner(x: Any, rows: int, columns: int) -> Any:
-    return _part(x, (0, rows), (0, columns))
 
 
 def _take_columns(x: Any, order: Any) -> list:
@@ -250,9 +234,9 @@ def _push_thin(dx: Any, q: Any, r: Any) -> tuple:
 
 def _push_wide(x: Any, dx: Any, q: Any, r: Any) -> tuple:
     """Tangents of the factors, where columns follow that r has no diagonal elements in."""
-    m, n = typeof(x).shape[-2:]
-    rest, first, more = _part(x, (0, m), (m, n)), _corner(dx, m, m), _part(dx, (0, m), (m, n))
-    dq, dr = _push_thin(first, q, _corner(r, m, m))
+    m = typeof(x).shape[-2]
+    rest, first, more = x[..., m:], dx[..., :m], dx[..., m:]
+    dq, dr = _push_thin(first, q, r[..., :m])
     dr_rest = add(dot(adjoint(dq), rest), dot(adjoint(q), more))
     return dq, concatenate([dr, dr_rest], typeof(x).ndim - 1)
 
@@ -260,11 +244,11 @@ def _push_wide(x: Any, dx: Any, q: Any, r: Any) -> tuple:
 def _push_full(dx: Any, q: Any, r: Any) -> tuple:
     """Tangents of the factors, where columns of q follow that x has nothing to do with."""
     ndim, m, n = typeof(dx).ndim, *typeof(dx).shape[-2:]
-    thin = _corner(q, m, n)
-    dq, dr = _push_thin(dx, thin, _corner(r, n, n))
-    upper, lower = _corner(thin, n, n), _part(thin, (n, m), (0, n))
-    more = _part(q, (0, m), (n, m))
-    d_upper, d_lower = _corner(dq, n, n), _part(dq, (n, m), (0, n))
+    thin = q[..., :n]
+    dq, dr = _push_thin(dx, thin, r[..., :n, :])
+    upper, lower = thin[..., :n, :], thin[..., n:, :]
+    more = q[..., n:]
+    d_upper, d_lower = dq[..., :n, :], dq[..., n:, :]
     factors, _, order = lu(sub(upper, eye(n, n, typeof(q).dtype, ndim)))
     y = lu_solve(factors, order, adjoint(lower), 2)
     yt = adjoint(y)

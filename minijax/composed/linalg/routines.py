@@ -1,12 +1,12 @@
 """What operations on matrices share: their types, and the calls of LAPACK and of the libraries for GPUs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax.ir.primitive import Axis, Primitive
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.families import INEXACT, Kinds, check_same_dtypes
 
@@ -28,8 +28,7 @@ class Linalg(Primitive):
 
     def infer(self, *avals, **params):
         batch, weak = self.check(avals), all(a.weak_type for a in avals)
-        found = self.results(*avals, **params)
-        return [ShapedArray((*batch, *shape), dtype, weak) for shape, dtype in found]
+        return [ShapedArray((*batch, *shape), dtype, weak) for shape, dtype in self.results(*avals, **params)]
 
     def results(self, *avals: ShapedArray, **params: Any) -> list[tuple[tuple, Any]]:
         """The shape, without batch axes, and the dtype of each result."""
@@ -83,6 +82,16 @@ class Linalg(Primitive):
     def batch(self, axis, operands, dims, **params):
         results = self.bind_all(batch_in_front(axis, operands, dims), params)
         return results, [0] * len(results)
+
+
+def solve_joined(solve: Callable, b: Any, d: int, at: int, first: int) -> tuple[list, list]:
+    """Solves for a batch of right sides of one matrix, as for one: the batch axis, moved to `at`, and the one beside
+    it, which `first` and the axis after it are, become one axis.
+    """
+    b = moving.move_axis(b, d, at)
+    shape = typeof(b).shape
+    x = solve(moving.reshape_to(b, (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2 :])))
+    return [moving.reshape_to(x, shape)], [at]
 
 
 def batch_in_front(axis: Axis, operands: Sequence, dims: Sequence) -> list:

@@ -12,11 +12,12 @@ from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import Precision
-from minijax.primitives.elementwise import add, conj, div, eq, mul, real, sub
+from minijax.primitives.elementwise import add, div, eq, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
-from minijax.primitives.structural import eye, iota, slice as slice_
+from minijax.primitives.structural import eye, iota, slice_in_dim
+from minijax.primitives.zeros import zeros_like_aval
 
 
 class SvdAlgorithm(enum.Enum):
@@ -67,20 +68,18 @@ class SVD(Linalg):
             raise NotImplementedError("svd: subset_by_index not implemented for CPU and GPU")
         algorithm = algorithm or SvdAlgorithm.DEFAULT
         on = _on_cpu if e.platform == "cpu" else _on_gpu
-        info, found = on(e, x, ins[0], outs[0], full_matrices, compute_uv, algorithm)
+        info, results = on(e, x, ins[0], outs[0], full_matrices, compute_uv, algorithm)
         infos = ShapedArray(ins[0].shape[:-2], INT32)
-        return where_succeeded(e, (info, infos), found[: len(outs)], outs)
+        return where_succeeded(e, (info, infos), results[: len(outs)], outs)
 
-    def jvp(self, primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    def jvp(self, primals, tangents, *, full_matrices, compute_uv, subset_by_index, **how):
         (a,), (da,) = primals, tangents
         (*_, m, n) = typeof(a).shape
         if subset_by_index not in (None, (0, min(m, n))):
             raise NotImplementedError("SVD JVP: subset_by_index not implemented")
         if compute_uv and full_matrices and m != n:
             raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices")
-        s, u, vt = self.bind(
-            a, full_matrices=False, compute_uv=True, subset_by_index=subset_by_index, algorithm=algorithm
-        )
+        s, u, vt = self.bind(a, full_matrices=False, compute_uv=True, subset_by_index=subset_by_index, **how)
         ut, v = adjoint(u), adjoint(vt)
         row = along(s, -2)
         inner = _dot(_dot(ut, da), v)
@@ -96,14 +95,14 @@ def _of_nothing(x: Any, outs: tuple[ShapedArray, ...]) -> list:
 
     def unit(out):
         if not out.size:
-            return moving.full(out.shape, np.zeros((), out.dtype)[()])
+            return zeros_like_aval(out)
         return moving.broadcast_to_shape(eye(*out.shape[-2:], out.dtype, out.ndim), out.shape)
 
-    values = moving.full(outs[0].shape, np.zeros((), outs[0].dtype)[()])
+    values = zeros_like_aval(outs[0])
     return [values, *[unit(out) for out in outs[:0:-1]][::-1]]
 
 
-def _found(x: ShapedArray, values: ShapedArray, left: tuple, right: tuple) -> list[ShapedArray]:
+def _result_types(x: ShapedArray, values: ShapedArray, left: tuple, right: tuple) -> list[ShapedArray]:
     """The types of what routines give: the matrix overwritten, values, both sides, whether they succeeded."""
     *batch, _, _ = x.shape
     sides = [ShapedArray((*batch, *shape) if shape else (), x.dtype) for shape in (left, right)]
@@ -114,9 +113,9 @@ def _on_cpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
     (m, n), k = aval.shape[-2:], values.shape[-1]
     if algorithm not in _ON_CPU:
         raise NotImplementedError("The SVD Jacobi and Polar algorithms are not implemented on CPU.")
-    found = _found(aval, values, (m, m if full_matrices else k), (n if full_matrices else k, n))
+    types = _result_types(aval, values, (m, m if full_matrices else k), (n if full_matrices else k, n))
     routine = _ON_CPU[algorithm], {"mode": "N" if not compute_uv else "A" if full_matrices else "S"}
-    _, *results, info = svd_p.routine(e, [x], [aval], found, cpu=routine, aliases={0: 0})
+    _, *results, info = svd_p.routine(e, [x], [aval], types, cpu=routine, aliases={0: 0})
     return info, results
 
 
@@ -134,32 +133,27 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
     if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
         wide = full_matrices or algorithm is SvdAlgorithm.JACOBI and k <= 32
         config["full_matrices"] = wide
-        found = _found(aval, values, (m, m if wide else k), (n, n if wide else k))
-        _, s, u, v, info = e.batched_call(target, [x], [aval], found, config, {0: 0})
+        types = _result_types(aval, values, (m, m if wide else k), (n, n if wide else k))
+        _, s, u, v, info = e.batched_call(target, [x], [aval], types, config, {0: 0})
         if not compute_uv:
             return info, [s]
         cut = k if wide and not full_matrices else None
-        return info, [s, *emit(e, _turned, found[2:4], [u, v], cut=cut)]
-    turned = (
-        algorithm is SvdAlgorithm.QR and m < n
-    )  # the routine wants no fewer rows than columns: it gets the transpose, row by row
+        return info, [s, *emit(e, _thin_factors, types[2:4], [u, v], cut=cut)]
+    # The routine takes no fewer rows than columns: others it gets transposed, row by row.
+    turned = algorithm is SvdAlgorithm.QR and m < n
     left, right = (m, m if full_matrices else k), (n if full_matrices else k, n)
-    found = _found(aval, values, *((right, left) if turned else (left, right)) if compute_uv else ((), ()))
-    _, s, u, vt, info = e.batched_call(
-        target, [x], [aval], found, config | {"transposed": turned}, {0: 0}, by_column=not turned
-    )
+    sides = ((right, left) if turned else (left, right)) if compute_uv else ((), ())
+    types, config = _result_types(aval, values, *sides), config | {"transposed": turned}
+    _, s, u, vt, info = e.batched_call(target, [x], [aval], types, config, {0: 0}, by_column=not turned)
     return info, [s, vt, u] if turned else [s, u, vt]
 
 
-def _turned(u: Any, v: Any, cut: int | None) -> list:
+def _thin_factors(u: Any, v: Any, cut: int | None) -> list:
     """u and vᴴ, of which the first `cut` columns and rows are wanted, if any."""
-    vt = transposed(v)
-    vt = conj(vt) if is_complex(v) else vt
+    vt = adjoint(v)
     if cut is None:
         return [u, vt]
-    zeros = (0,) * typeof(u).ndim
-    left, right = typeof(u).shape, typeof(vt).shape
-    return [slice_(u, zeros, (*left[:-1], cut)), slice_(vt, zeros, (*right[:-2], cut, right[-1]))]
+    return [slice_in_dim(u, 0, cut, axis=-1), slice_in_dim(vt, 0, cut, axis=-2)]
 
 
 def _dot(x: Any, y: Any) -> Any:
@@ -172,8 +166,7 @@ def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) 
     ndim, k = typeof(u).ndim, typeof(s).shape[-1]
     one = scalar_like(s, 1)
     squares = mul(add(row, transposed(row)), sub(row, transposed(row)))
-    same = eye(k, k, typeof(s).dtype)
-    same = moving.expand_dims(same, tuple(range(ndim - 2)))
+    same = eye(k, k, typeof(s).dtype, ndim)
     weights = sub(div(one, add(squares, same)), same)
     right, left = mul(typed(row, u), inner), mul(transposed(typed(row, u)), inner)
     zero = convert(eq(s, scalar_like(s, 0)), typeof(s).dtype)
@@ -193,8 +186,7 @@ def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) 
 
 def _diagonal_matrix(x: Any) -> Any:
     *batch, n = typeof(x).shape
-    d = len(batch)
-    at = iota(np.int32, n)
+    at, d = iota(np.int32, n), len(batch)
     zeros = moving.full((*batch, n, n), scalar_like(x, 0))
     numbers = ScatterDimensionNumbers(tuple(range(d)), (d, d + 1), (d, d + 1))
     return scatter(zeros, on_diagonal(at, n), x, numbers)

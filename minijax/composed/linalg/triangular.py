@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax.composed.linalg.matrices import matmul, symmetrized, transposed, tril, triu
-from minijax.composed.linalg.routines import LAPACK, Linalg
+from minijax.composed.linalg.routines import LAPACK, Linalg, solve_joined
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
@@ -33,7 +33,7 @@ class Cholesky(Linalg):
     def jvp(self, primals, tangents):
         factor = tril(self.bind(*primals))
         if type(tangents[0]) is Zero:
-            return [factor], [Zero(typeof(factor).to_tangent_aval())]
+            return [factor], [Zero.from_primal_value(factor)]
         right = triangular_solve(factor, tangents[0], left_side=False, transpose_a=True, conjugate_a=True, lower=True)
         inner = triangular_solve(factor, right, left_side=True, transpose_a=False, lower=True)
         n, ndim = typeof(factor).shape[-1], typeof(factor).ndim
@@ -72,11 +72,8 @@ class TriangularSolve(Linalg):
             }
             return self.routine(e, [a, b], ins, outs, cpu=("trsm", config), aliases={1: 0})
         kind = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
-        return [
-            e.triangular_solve(
-                a, b, *ins, left_side=left_side, lower=lower, transpose=kind, unit_diagonal=unit_diagonal
-            )
-        ]
+        how = dict(left_side=left_side, lower=lower, transpose=kind, unit_diagonal=unit_diagonal)
+        return [e.triangular_solve(a, b, *ins, **how)]
 
     def jvp(self, primals, tangents, **params):
         (a, b), (da, db) = primals, tangents
@@ -99,28 +96,19 @@ class TriangularSolve(Linalg):
         (a, b), (da, db) = operands, dims
         if da is not None:
             return super().batch(axis, operands, dims, left_side=left_side, **params)
-        # One matrix for all: the systems become columns (or rows) of one right-hand side.
-        ndim = typeof(b).ndim
-        at = ndim - 1 if left_side else ndim - 2
-        b = moving.move_axis(b, db, at)
-        shape = typeof(b).shape
-        joined = (*shape[:-2], shape[-2] * shape[-1]) if left_side else (*shape[:-3], shape[-3] * shape[-2], shape[-1])
-        x = self.bind(a, moving.reshape_to(b, joined), left_side=left_side, **params)
-        return [moving.reshape_to(x, shape)], [at]
+        at = typeof(b).ndim - (1 if left_side else 2)
+        return solve_joined(lambda b: self.bind(a, b, left_side=left_side, **params), b, db, at, at - 1)
 
 
-def _push_matrix(da, x, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _push_matrix(da, x, a, b, **params):
     """The tangent of the solution along that of the matrix; multiplies first where that is less work."""
     rows, columns = typeof(b).shape[-2:]
-    k = 1 if unit_diagonal else 0
-    da = neg(tril(da, -k) if lower else triu(da, k))
-    da = transposed(da) if transpose_a else da
-    da = conj(da) if conjugate_a else da
-    how = dict(
-        left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a, unit_diagonal=unit_diagonal
-    )
-    solve = lambda y: triangular_solve_p.bind(a, y, **how)  # noqa: E731
-    if left_side:
+    k = 1 if params["unit_diagonal"] else 0
+    da = neg(tril(da, -k) if params["lower"] else triu(da, k))
+    da = transposed(da) if params["transpose_a"] else da
+    da = conj(da) if params["conjugate_a"] else da
+    solve = lambda y: triangular_solve_p.bind(a, y, **params)  # noqa: E731
+    if params["left_side"]:
         return solve(matmul(da, x)) if rows > columns else matmul(solve(da), x)
     return solve(matmul(x, da)) if rows < columns else matmul(x, solve(da))
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax.composed.linalg.matrices import along
-from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, solve_joined, where_succeeded
 from minijax.higher.scan import scan
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -13,7 +13,7 @@ from minijax.primitives.families import emit, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter_add
 from minijax.primitives.structural import concatenate, slice as slice_, squeeze
-from minijax.primitives.zeros import add_any, instantiate
+from minijax.primitives.zeros import add_zeros, instantiate
 
 
 class TridiagonalSolve(Linalg):
@@ -57,8 +57,7 @@ class TridiagonalSolve(Linalg):
         *changes, db = tangents
         x = self.bind(*primals, **how)
         if any(type(t) is not Zero for t in changes):
-            pushed = neg(_product(*map(instantiate, changes), x))
-            db = pushed if type(db) is Zero else add_any(db, pushed)
+            db = add_zeros(db, neg(_product(*map(instantiate, changes), x)))
         return [x], [self.bind(*diagonals, db, **how)]
 
     def transpose(self, cts, dl, d, du, b, **how):
@@ -69,24 +68,18 @@ class TridiagonalSolve(Linalg):
         n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
         if not n:
             return [None, None, None, cts[0]]
-        outside = scalar_like(d, 0)
-        lost = _part(du, axis, n - 1, n)
-        lower = concatenate([moving.full(typeof(lost).shape, outside), _part(du, axis, 0, n - 1)], axis)
-        kept = _part(dl, axis, 1, n)
-        lost = _part(dl, axis, 0, 1)
-        upper = concatenate([kept, moving.full(typeof(lost).shape, outside)], axis)
+        outside = lambda part: moving.full(typeof(part).shape, scalar_like(d, 0))  # noqa: E731
+        lower = concatenate([outside(_part(du, axis, n - 1, n)), _part(du, axis, 0, n - 1)], axis)
+        inner = _part(dl, axis, 1, n)
+        upper = concatenate([inner, outside(_part(dl, axis, 0, 1))], axis)
         return [None, None, None, self.bind(lower, d, upper, cts[0], **how)]
 
     def batch(self, axis, operands, dims, **how):
         *diagonals, b = operands
         if any(d is not None for d in dims[:3]):
             return super().batch(axis, operands, dims, **how)
-        # One matrix for all: the systems become columns of one right-hand side.
         at = typeof(b).ndim - 2
-        b = moving.move_axis(b, dims[3], at)
-        shape = typeof(b).shape
-        x = self.bind(*diagonals, moving.reshape_to(b, (*shape[:at], shape[at] * shape[at + 1])), **how)
-        return [moving.reshape_to(x, shape)], [at]
+        return solve_joined(lambda b: self.bind(*diagonals, b, **how), b, dims[3], at, at)
 
 
 def _part(x: Any, axis: int, start: int, stop: int) -> Any:
@@ -119,20 +112,20 @@ def _eliminated(dl: Any, d: Any, du: Any, b: Any) -> list:
     row = lambda x: squeeze(_part(x, axis, 0, 1), (axis,))  # noqa: E731
     to_front = lambda x: moving.move_axis(x, axis, 0)  # noqa: E731
 
-    def forward(carry, given):
-        (above, x), (dl, d, du, b) = carry, given
+    def forward(carry, rows):
+        (above, x), (dl, d, du, b) = carry, rows
         pivot = lambda: sub(d, mul(dl, above))  # noqa: E731
         return (div(du, pivot()), div(sub(b, mul(along(dl, -1), x)), along(pivot(), -1))), carry
 
-    def backward(x, given):
-        above, found = given
-        return sub(found, mul(along(above, -1), x)), x
+    def backward(x, rows):
+        above, eliminated = rows
+        return sub(eliminated, mul(along(above, -1), x)), x
 
     first = div(row(du), row(d)), div(row(b), along(row(d), -1))
     n = typeof(d).shape[-1]
     rest = tuple(to_front(_part(v, axis, 1, n)) for v in (dl, d, du, b))
-    (_, last), (above, found) = scan(forward, first, rest, unroll=32)
-    x, xs = scan(backward, last, (above, found), reverse=True, unroll=32)
+    (_, last), rows = scan(forward, first, rest, unroll=32)
+    x, xs = scan(backward, last, rows, reverse=True, unroll=32)
     return [concatenate([moving.expand_dims(x, (axis,)), moving.move_axis(xs, 0, axis)], axis)]
 
 

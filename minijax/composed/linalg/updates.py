@@ -12,7 +12,6 @@ from minijax.primitives.elementwise import abs as abs_, add, div, eq, gt, mul, n
 from minijax.primitives.families import FLOAT, emit, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
-from minijax.primitives.structural import slice as slice_, squeeze
 
 
 class SymmetricProduct(Linalg):
@@ -87,23 +86,15 @@ def _cholesky_update(r: Any, w: Any) -> list:
     n = typeof(w).shape[0]
     numbers = ScatterDimensionNumbers((0,), (0,), (0,))
     for k in range(n):
-        x, y = _item(r, k, k), _item(w, k)
+        x, y = r[k, k], w[k]
         c, s = cond(eq(y, scalar_like(y, 0)), lambda x, y: (scalar_like(x, 1), scalar_like(x, 0)), _rotation, x, y)
-        row = _item(r, k)
+        row = r[k]
         by = lambda factor, v: mul(moving.broadcast_to_shape(factor, (n,)), v)  # noqa: E731
         turned = sub(by(c, row), by(s, w))
         w = add(by(c, w), by(s, row))
         at = moving.full((1,), INT32.type(k))
         r = scatter(r, at, turned, numbers, indices_are_sorted=True, unique_indices=True)
     return [r]
-
-
-def _item(x: Any, *at: int) -> Any:
-    """The element, or the row, at these places."""
-    shape = typeof(x).shape
-    stop = (*(k + 1 for k in at), *shape[len(at) :])
-    x = x if stop == shape and not any(at) else slice_(x, (*at, *(0 for _ in shape[len(at) :])), stop)
-    return squeeze(x, range(len(at)))
 
 
 def _rotation(x: Any, y: Any) -> tuple:
@@ -124,11 +115,11 @@ def symmetric_product(
     """alpha a aᵀ + beta c for symmetric c; what stands above the diagonal is undefined unless
     `symmetrize_output`.
     """
-    found = symmetric_product_p.bind(a_matrix, c_matrix, alpha=alpha, beta=beta)
+    product = symmetric_product_p.bind(a_matrix, c_matrix, alpha=alpha, beta=beta)
     if not symmetrize_output:
-        return found
-    above = transposed(tril(found, -1))
-    return add(tril(found), above)
+        return product
+    above = transposed(tril(product, -1))
+    return add(tril(product), above)
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
