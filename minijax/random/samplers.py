@@ -1,11 +1,13 @@
 """Draws from distributions over numbers."""
 
+from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
 
 import numpy as np
 
 from minijax.base import config, dims, dtypes
+from minijax.base.util import named
 from minijax.composed.random import random_bits_p, random_split_p
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
@@ -252,18 +254,21 @@ def _truncated_normal(key, lower, upper, shape, dtype):
     return clip(drawn, *inside)
 
 
-def _simple(name: str, key: Any, shape: Any, dtype: Any, out_sharding: Any) -> tuple[Array, _Shape, np.dtype]:
-    """The arguments of a distribution without parameters."""
-    return checked_key(name, key, out_sharding), drawn_shape(shape), float_dtype(name, dtype)
+def _parameterless(sample: Callable) -> Callable:
+    """The public function of a distribution without parameters: checks its arguments, and jits `sample`."""
+    name = sample.__name__
+    jitted_sample = jitted(f"_{name}", static=("shape", "dtype"))(sample)
+
+    def draw(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+        key = checked_key(name, key, out_sharding)
+        return jitted_sample(key, drawn_shape(shape), float_dtype(name, dtype))
+
+    return named(draw, name, sample.__doc__)
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+@_parameterless
+def exponential(key, shape, dtype):
     """Numbers of the exponential distribution of mean 1."""
-    return _exponential(*_simple("exponential", key, shape, dtype, out_sharding))
-
-
-@jitted("_exponential", static=("shape", "dtype"))
-def _exponential(key, shape, dtype):
     return ops.neg(ops.log1p(ops.neg(uniform(key, shape, dtype))))
 
 
@@ -272,7 +277,8 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
 
     Raises ValueError for a mode other than "high" and "low".
     """
-    key, shape, dtype = _simple("gumbel", key, shape, dtype, out_sharding)
+    key = checked_key("gumbel", key, out_sharding)
+    shape, dtype = drawn_shape(shape), float_dtype("gumbel", dtype)
     if mode is None:
         mode = "high" if config.option("high_dynamic_range_gumbel").value else "low"
     if mode not in ("high", "low"):
@@ -293,34 +299,22 @@ def _gumbel(key, shape, dtype, mode):
     return ops.neg(ops.log(ops.neg(ops.log1p(ops.neg(drawn)))))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+@_parameterless
+def laplace(key, shape, dtype):
     """Numbers of the Laplace distribution of scale 1."""
-    return _laplace(*_simple("laplace", key, shape, dtype, out_sharding))
-
-
-@jitted("_laplace", static=("shape", "dtype"))
-def _laplace(key, shape, dtype):
     drawn = uniform(key, shape, dtype, np.asarray(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)[()], 1.0)
     return ops.mul(ops.sign(drawn), ops.log1p(ops.neg(ops.abs(drawn))))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+@_parameterless
+def logistic(key, shape, dtype):
     """Numbers of the logistic distribution of scale 1."""
-    return _logistic(*_simple("logistic", key, shape, dtype, out_sharding))
-
-
-@jitted("_logistic", static=("shape", "dtype"))
-def _logistic(key, shape, dtype):
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).tiny, dtype)[()], 1.0)
     return ops.sub(ops.log(drawn), ops.log1p(ops.neg(drawn)))
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+@_parameterless
+def cauchy(key, shape, dtype):
     """Numbers of the Cauchy distribution of scale 1."""
-    return _cauchy(*_simple("cauchy", key, shape, dtype, out_sharding))
-
-
-@jitted("_cauchy", static=("shape", "dtype"))
-def _cauchy(key, shape, dtype):
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).eps, dtype)[()], 1.0)
     return ops.tan(ops.mul(scalar_like(drawn, pi), ops.sub(drawn, scalar_like(drawn, 0.5))))
