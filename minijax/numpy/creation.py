@@ -75,8 +75,8 @@ def array(
     """As `numpy.array`; the order can only be "K"."""
     if order is not None and order != "K":
         raise NotImplementedError("array: Only implemented for order='K'")
-    wanted = dtypes.requested_dtype(dtype, "array")
-    return _place(_at_least(array_of(object, wanted, copy), ndmin), device, "jnp.array", out_sharding)
+    dtype = dtypes.requested_dtype(dtype, "array")
+    return _place(_at_least(array_of(object, dtype, copy), ndmin), device, "jnp.array", out_sharding)
 
 
 def asarray(
@@ -91,8 +91,8 @@ def asarray(
     """As `numpy.asarray`; a Python scalar gives an array of a weak type."""
     if order is not None and order != "K":
         raise NotImplementedError("asarray: Only implemented for order='K'")
-    wanted = dtypes.requested_dtype(dtype, "asarray")
-    return _place(array_of(a, wanted, bool(copy)), device, "jnp.array", out_sharding)
+    dtype = dtypes.requested_dtype(dtype, "asarray")
+    return _place(array_of(a, dtype, bool(copy)), device, "jnp.array", out_sharding)
 
 
 def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
@@ -115,9 +115,9 @@ def copy(a: Any, order: str | None = None) -> Any:
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """The array as another dtype; a lost imaginary part brings a warning."""
     x = value("astype", x)
-    wanted = dtypes.requested_dtype(dtype, "astype", float)
-    drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(wanted)
-    if drops and wanted == np.bool_:
+    target = dtypes.requested_dtype(dtype, "astype", float)
+    drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(target)
+    if drops and target == np.bool_:
         out = lax.ne(x, x.dtype.type(0))
     else:
         if drops:
@@ -126,7 +126,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
                 "or jnp.imag to take the real/imaginary component of your input.",
                 DeprecationWarning,
             )
-        out = cast(x, wanted)
+        out = cast(x, target)
     return _place(lax_convert.copy_p.bind(out) if copy else out, device)
 
 
@@ -194,12 +194,12 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.full`; the dtype is that of the value, weak if that is and no device is given."""
     (fill,) = arraylike("full", fill_value)
-    wanted = dtypes.requested_dtype(dtype, "full")
+    dtype = dtypes.requested_dtype(dtype, "full")
     if typeof(fill).ndim:
-        out = moving.broadcast_to_shape(array_of(fill, wanted), _fits("full", typeof(fill).shape, _shape_of(shape)))
+        out = moving.broadcast_to_shape(array_of(fill, dtype), _fits("full", typeof(fill).shape, _shape_of(shape)))
     else:
-        weak = wanted is None and device is None and typeof(fill).weak_type
-        out = _constant(_shape_of(shape), fill, wanted or typeof(fill).dtype, weak)
+        weak = dtype is None and device is None and typeof(fill).weak_type
+        out = _constant(_shape_of(shape), fill, dtype or typeof(fill).dtype, weak)
     return _place(out, device, "full", out_sharding)
 
 
@@ -212,13 +212,13 @@ def _fits(name: str, have: tuple, shape: tuple) -> tuple:
 def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = arraylike(name, a)
-    wanted = dtypes.requested_dtype(dtype, name)
+    dtype = dtypes.requested_dtype(dtype, name)
     like = structural.typeof_like(a)
     shape = like.shape if shape is None else _shape_of(shape)
     if typeof(fill).ndim:
-        out = moving.broadcast_to_shape(convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape))
+        out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), _fits(name, typeof(fill).shape, shape))
     else:
-        out = _constant(shape, fill, wanted or like.dtype, not wanted and like.weak_type)
+        out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type)
     if device is None and out_sharding is None:
         return placed_like(out, a)
     return _place(out, device, name, out_sharding)
@@ -266,9 +266,9 @@ def arange(
         if isinstance(x, complex | np.complexfloating):
             raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported")
     if dtype is None:
-        wanted = dtypes.result_type(*[x for x in bounds if x is not None])
+        dtype = dtypes.result_type(*[x for x in bounds if x is not None])
     else:
-        wanted = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
     start, stop, step = bounds
     if only_stop or stop is None:
         start, stop = 0, start
@@ -276,14 +276,14 @@ def arange(
             raise TypeError("arange: stop must be real number, not NoneType")
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
-    is_narrow = step is not None and dtypes.issubdtype(wanted, np.floating) and wanted.itemsize < 4
-    computed = dtypes.float32 if is_narrow else wanted
+    is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
+    computed = dtypes.float32 if is_narrow else dtype
     numbers = structural.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
     if step is not None:
         numbers = lax.mul(_literal(step, computed), numbers)
     if step is not None or start != 0:
         numbers = lax.add(_literal(start, computed), numbers)
-    return _place(convert(numbers, wanted) if is_narrow else numbers, device, "jnp.arange", out_sharding)
+    return _place(convert(numbers, dtype) if is_narrow else numbers, device, "jnp.arange", out_sharding)
 
 
 def _literal(x: Any, dtype: Any) -> Any:
@@ -308,19 +308,21 @@ def linspace(
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = arraylike("linspace", start, stop)
     dtype = dtypes.requested_dtype(dtype, "linspace")
-    found = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(axis))
-    return (_place(found[0], device), found[1]) if retstep else _place(found, device)
+    samples = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(axis))
+    return (_place(samples[0], device), samples[1]) if retstep else _place(samples, device)
 
 
-def _inexact_of(*xs: Any) -> Any:
-    return dtypes.to_inexact_dtype(dtypes.result_type(*xs))
+def _typed_ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
+    """The ends of a range in the dtype to compute in, that dtype, and the dtype of the result."""
+    result = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else dtype
+    result = dtypes.canonicalize_dtype(result)
+    computed = dtypes.to_inexact_dtype(result)
+    return astype(start, computed), astype(stop, computed), computed, result
 
 
 @jitted("_linspace", static=("num", "endpoint", "retstep", "dtype", "axis"))
 def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
-    result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = dtypes.to_inexact_dtype(result)
-    start, stop = astype(start, computed), astype(stop, computed)
+    start, stop, computed, result = _typed_ends(start, stop, dtype)
     shape = structural.broadcast_shapes(start.shape, stop.shape)
     ends = stop, start
     start, stop = moving.broadcast_to_shape(start, shape), moving.broadcast_to_shape(stop, shape)
@@ -362,9 +364,7 @@ def logspace(
 
 @jitted("_logspace", static=("num", "endpoint", "dtype", "axis"))
 def _logspace(start, stop, base, num, endpoint, dtype, axis):
-    result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = dtypes.to_inexact_dtype(result)
-    start, stop = astype(start, computed), astype(stop, computed)
+    start, stop, computed, result = _typed_ends(start, stop, dtype)
     powers = linspace(start, stop, num, endpoint=endpoint, axis=axis)
     base = convert(base, computed)
     base = moving.expand_dims(base, (axis,)) if base.ndim else base
@@ -383,9 +383,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 @jitted("_geomspace", static=("num", "endpoint", "dtype", "axis"))
 def _geomspace(start, stop, num, endpoint, dtype, axis):
-    result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = dtypes.to_inexact_dtype(result)
-    start, stop = astype(start, computed), astype(stop, computed)
+    start, stop, computed, result = _typed_ends(start, stop, dtype)
     sign = lax.sign(start)
     ends = [ufuncs.log10(lax.div(x, sign)) for x in (start, stop)]
     powers = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
@@ -400,9 +398,7 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
 
 def _below(n: int, m: int, k: Any) -> Any:
     """The mask of the lower triangle of an n by m matrix."""
-    int_type = dtypes.default_int_dtype()
-    rows = lax.add(structural.broadcasted_iota(int_type, (n, m), 0), _literal(k, int_type))
-    return lax.ge(rows, structural.broadcasted_iota(int_type, (n, m), 1))
+    return structural.diagonal_mask(n, m, k, lax.ge, dtypes.default_int_dtype())
 
 
 def _on_diagonal(n: int, m: int, k: Any) -> Any:

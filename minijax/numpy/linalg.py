@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.api.custom import custom_jvp
-from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.composed.cumulative import cumprod
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
@@ -22,7 +20,9 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import contractions, creation, products, reductions, shaping, subscripts, taking, ufuncs
+from minijax.numpy.cumulative import cumprod
 from minijax.numpy.products import matmul_highest
+from minijax.numpy.vectorizing import mapped
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.families import is_complex, scalar_like
@@ -169,25 +169,6 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 # ---- systems ----------------------------------------------------------------------------------------
 
 
-def _over_batches(fun: Callable, operands: Sequence, ranks: Sequence[int]) -> Any:
-    """`fun` of arrays without batch axes, over batch axes that broadcast together."""
-    shapes = [typeof(x).shape for x in operands]
-    batch = structural.broadcast_shapes(*(s[: len(s) - r] for s, r in zip(shapes, ranks, strict=True)))
-    mapped = [[size != 1 for size in s[: len(s) - r]] for s, r in zip(shapes, ranks, strict=True)]
-    ready = [
-        structural.squeeze(x, [i for i, is_mapped in enumerate(flags) if not is_mapped])
-        for x, flags in zip(operands, mapped, strict=True)
-    ]
-    unit = []
-    for i in range(1, len(batch) + 1):
-        in_axes = tuple(0 if len(flags) >= i and flags[-i] else None for flags in mapped)
-        if any(a == 0 for a in in_axes):
-            fun = vmap(fun, in_axes)
-        else:
-            unit.append(len(batch) - i)
-    return moving.expand_dims(fun(*ready), unit)
-
-
 @jitted("solve")
 def solve(a: Any, b: Any) -> Any:
     """As `numpy.linalg.solve`; differentiable with respect to both."""
@@ -205,7 +186,7 @@ def solve(a: Any, b: Any) -> Any:
         raise ValueError(f"solve: input with shape {right} does not have enough dimensions for a right-hand side")
     if not shape[-1] == shape[-2] == right[-rank]:
         raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={right}")
-    return _over_batches(lu.solve, (a, b), (2, rank))
+    return mapped(lu.solve, [a, b], [shape[:-2], right[: len(right) - rank]])
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> tuple:
@@ -496,7 +477,7 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     lu, pivots, permutation = lax_linalg.lu(a)
     diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
     sign = convert(_parity_sign(_exchanges(pivots)), dtype)
-    partial = lax.mul(_cumprod(diagonal), moving.expand_dims(sign, (len(shape) - 2,)))
+    partial = lax.mul(cumprod(diagonal, -1), moving.expand_dims(sign, (len(shape) - 2,)))
     lu = subscripts.update(lu, (..., -1, -1), lax.div(scalar_like(lu, 1), get(partial, (..., -2))), "set")
     batch = taking.ix_(*(creation.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
     probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
@@ -513,11 +494,6 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     x = lax_linalg.triangular_solve(lu, x, left_side=True)
     x = where(lost, creation.zeros_like(b), x)
     return get(partial, (..., -1)), x
-
-
-@jitted("cumprod")
-def _cumprod(a: Any) -> Any:
-    return cumprod(a, typeof(a).ndim - 1)
 
 
 # ---- rank and condition -----------------------------------------------------------------------------

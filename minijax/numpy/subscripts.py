@@ -331,6 +331,4 @@ def _items_of(x: Array, count: int) -> Any:
         yield from _unstacked(part)
 
 
-@jitted("_unstack")
-def _unstacked(x):
-    return structural.unstack(x)
+_unstacked = jitted("_unstack")(structural.unstack)
