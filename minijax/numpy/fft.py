@@ -92,31 +92,21 @@ def _of_one_axis(kind: FftType) -> Callable:
     return named(transform, name, f"As `numpy.fft.{name}`.")
 
 
-def _of_two_axes(kind: FftType) -> Callable:
-    name = f"{kind.name.lower()}2"
+def _of_axes(kind: FftType, suffix: str, default: Axes) -> Callable:
+    name = kind.name.lower() + suffix
 
-    def transform(a: Any, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-        if len(axes) != 2:
+    def transform(a: Any, s: Any = None, axes: Axes = default, norm: str | None = None) -> Any:
+        if suffix == "2" and len(axes) != 2:
             raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
-        return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
-
-    return named(transform, name, f"As `numpy.fft.{name}`.")
-
-
-def _of_axes(kind: FftType) -> Callable:
-    name = f"{kind.name.lower()}n"
-
-    def transform(a: Any, s: Any = None, axes: Axes = None, norm: str | None = None) -> Any:
-        if axes is not None:
-            axes = tuple(axes)
+        axes = None if axes is None else tuple(axes)
         return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
 
     return named(transform, name, f"As `numpy.fft.{name}`.")
 
 
 fft, ifft, rfft, irfft = map(_of_one_axis, FftType)
-fft2, ifft2, rfft2, irfft2 = map(_of_two_axes, FftType)
-fftn, ifftn, rfftn, irfftn = map(_of_axes, FftType)
+fft2, ifft2, rfft2, irfft2 = (_of_axes(kind, "2", (-2, -1)) for kind in FftType)
+fftn, ifftn, rfftn, irfftn = (_of_axes(kind, "n", None) for kind in FftType)
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:

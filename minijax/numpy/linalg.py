@@ -3,14 +3,14 @@
 import math
 import operator
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax.api.custom import custom_jvp
-from minijax.base import dims, dtypes
+from minijax.base import dtypes
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
@@ -209,13 +209,13 @@ def _by_singular_values(a: Any, b: Any, rcond: Any) -> tuple:
 
 def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
     a, b = _inexact("lstsq", a, b)
-    shape, given, dtype = typeof(a).shape, typeof(b).shape, typeof(a).dtype
-    if shape[:1] != given[:1]:
-        raise ValueError(f"lstsq: Leading dimensions of input arrays must match, got {shape} and {given}")
-    for x, ranks in ((shape, (2,)), (given, (1, 2))):
+    shape, right, dtype = typeof(a).shape, typeof(b).shape, typeof(a).dtype
+    if shape[:1] != right[:1]:
+        raise ValueError(f"lstsq: Leading dimensions of input arrays must match, got {shape} and {right}")
+    for x, ranks in ((shape, (2,)), (right, (1, 2))):
         if len(x) not in ranks:
             raise TypeError(f"lstsq: {len(x)}-dimensional array given. Array must be one or two-dimensional")
-    (m, n), of_vector = shape, len(given) == 1
+    (m, n), of_vector = shape, len(right) == 1
     b = b[:, None] if of_vector else b
     eps = dtypes.finfo(dtype).eps
     rcond = eps * max(n, m) if rcond is None else where(ufuncs.less(rcond, 0), eps, rcond)
@@ -334,10 +334,7 @@ def _element(a: Any, i: int, j: int) -> Any:
 
 
 def _product(a: Any, *places: tuple[int, int]) -> Any:
-    result = _element(a, *places[0])
-    for place in places[1:]:
-        result = lax.mul(result, _element(a, *place))
-    return result
+    return reduce(lax.mul, (_element(a, i, j) for i, j in places))
 
 
 def _det_3x3(a: Any) -> Any:
@@ -553,14 +550,9 @@ def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool
     orders.
     """
     (x,) = _inexact("norm", x)
-    ndim = typeof(x).ndim
     if axis is None and ord is None:
         return _euclidean(x, None, keepdims)
-    if axis is None:
-        axes = tuple(range(ndim))
-    else:
-        axes = tuple(axis) if isinstance(axis, tuple) else (axis,)
-        axes = tuple(dims.canonical_axis(operator.index(a), ndim) for a in axes)
+    axes = shaping.axes_from_front(axis, typeof(x).ndim)
     if len(axes) == 1:
         return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) == 2:
@@ -609,8 +601,8 @@ def _matrix_norm(x: Any, axes: tuple[int, int], order: Any, keepdims: bool) -> A
     best = partial(reductions.max, initial=0) if extremum is max else reductions.min
     if order in ("nuc", 2, -2):
         values = svd(shaping.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        found = reductions.sum(values, axis=-1) if order == "nuc" else best(values, axis=-1)
-        return shaping.expand_dims(found, axes) if keepdims else found
+        extreme = reductions.sum(values, axis=-1) if order == "nuc" else best(values, axis=-1)
+        return shaping.expand_dims(extreme, axes) if keepdims else extreme
     summed, over = axes if abs(order) == 1 else axes[::-1]
     over -= not keepdims and over > summed
     return best(reductions.sum(lax.abs(x), axis=summed, keepdims=keepdims), axis=over, keepdims=keepdims)

@@ -124,12 +124,12 @@ def _array_namespace(self, /, *, api_version: str | None = None) -> Any:
 def _method(name: str) -> Callable:
     """The method that calls the function `name` of the public namespace."""
 
-    found: list[Callable] = []
+    loaded: list[Callable] = []
 
     def method(self, *args, **kwargs):
-        if not found:
-            found.append(getattr(_jnp, name))
-        return found[0](self, *args, **kwargs)
+        if not loaded:
+            loaded.append(getattr(_jnp, name))
+        return loaded[0](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As `jax.numpy.{name}`."
@@ -217,8 +217,8 @@ def _from_bits(x: Any, dtype: Any) -> Any:
                 "the last axis of the array."
             )
         x = reshape_to(x, (*x.shape[:-1], x.shape[-1] * have // want, want // have))
-    found = bitcast_convert_type(x, dtype)
-    return reshape_to(found, (*x.shape[:-1], x.shape[-1] * (have // want))) if have > want else found
+    parts = bitcast_convert_type(x, dtype)
+    return reshape_to(parts, (*x.shape[:-1], x.shape[-1] * (have // want))) if have > want else parts
 
 
 def byteswap(self) -> Any:
@@ -242,10 +242,6 @@ def _flat(self):
     raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
 
 
-def _transposed(self):
-    return shaping.transpose(self)
-
-
 def _matrix_transposed(self):
     if self.ndim < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={self.ndim}")
@@ -266,7 +262,7 @@ def _shared() -> dict[str, Any]:
         "__round__": _round,
         "__array_namespace__": _array_namespace,
         "at": subscripts.at,
-        "T": property(_transposed),
+        "T": property(shaping.transpose),
         "mT": property(_matrix_transposed),
         "real": property(ufuncs.real),
         "imag": property(ufuncs.imag),

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod as product
 from typing import Any
 
@@ -60,23 +61,22 @@ def _for_computation(dtype: Any) -> Any:
     return dtypes.float32 if dtype in _HALVES else dtype
 
 
+@dataclass(eq=False)
 class Reducer:
     """A reduction: how elements combine, and the value that changes nothing (None: there is none).
 
-    One of numbers is given what does the same for truth values, where those are asked for.
+    One of numbers has what does the same for truth values, where those are asked for.
     """
 
-    def __init__(self, name: str, reduce: Callable, combine: Callable, start: Any, logical: "Reducer | None" = None):
-        self.name = name
-        self.reduce = reduce
-        self.combine = combine
-        self.start = start
-        self.logical = logical
-        self.numeric = logical is not None
+    name: str
+    reduce: Callable
+    combine: Callable
+    start: Any
+    logical: "Reducer | None" = None
 
     def operand(self, a: Any) -> Any:
         """`a` as the kind of numbers that this reduction takes."""
-        return promote_dtypes_numeric(a)[0] if self.numeric and typeof(a).dtype == np.bool_ else a
+        return promote_dtypes_numeric(a)[0] if self.logical and typeof(a).dtype == np.bool_ else a
 
     def unit(self, dtype: Any) -> Any:
         """The value that changes nothing, in a dtype."""
@@ -86,7 +86,7 @@ class Reducer:
         """The dtypes to compute in and to give."""
         if dtype is not None:
             return dtype, dtype
-        if not self.numeric:
+        if not self.logical:
             return have, have
         if promote_integers and dtypes.issubdtype(have, np.integer):
             unsigned = dtypes.issubdtype(have, np.unsignedinteger)
@@ -154,22 +154,20 @@ def _reduce(
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-@fused(whole=True)
-def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
-    """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
-    check_out("sum", out)
-    dtype = dtypes.requested_dtype(dtype, "sum")
-    return _reduce(a, SUM, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
+def _total(reducer: Reducer, verb: str) -> Callable:
+    name = reducer.name
+
+    def function(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+                 initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
+        check_out(name, out)
+        dtype = dtypes.requested_dtype(dtype, name)
+        return _reduce(a, reducer, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
+
+    doc = f"As `numpy.{name}`; without `promote_integers`, narrow integers are {verb} in their own dtype."
+    return fused(whole=True)(named(function, name, doc))
 
 
-@fused(whole=True)
-def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
-    """As `numpy.prod`; without `promote_integers`, narrow integers are multiplied in their own dtype."""
-    check_out("prod", out)
-    dtype = dtypes.requested_dtype(dtype, "prod")
-    return _reduce(a, PROD, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
+sum, prod = _total(SUM, "summed"), _total(PROD, "multiplied")
 
 
 def _extremum(reducer: Reducer) -> Callable:
@@ -212,6 +210,16 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 # ---- places -----------------------------------------------------------------------------------------
 
 
+def _place(name: str, find: Callable, note: str = "") -> Callable:
+    """The public function whose jitted core `find` gives the places of extrema."""
+
+    def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+        check_out(name, out)
+        return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
+
+    return fused(whole=True)(named(place, name, f"As `numpy.{name}`{note}."))
+
+
 def _extremal_place(name: str, op: Callable) -> Callable:
     @jitted(name, static=("axis", "keepdims"), inline=True)
     def find(a, axis, keepdims):
@@ -225,11 +233,7 @@ def _extremal_place(name: str, op: Callable) -> Callable:
         index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
         return expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
 
-    def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-        check_out(name, out)
-        return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
-
-    return fused(whole=True)(named(place, name, f"As `numpy.{name}`."))
+    return _place(name, find)
 
 
 argmax = _extremal_place("argmax", lax_reduce.argmax)
@@ -435,11 +439,7 @@ def _nan_place(name: str, find: Callable, worst: float) -> Callable:
         index = find(choose(nans, worst, a), axis, keepdims=keepdims)
         return choose(all(nans, axis, keepdims=keepdims), -1, index)
 
-    def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-        check_out(name, out)
-        return search(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
-
-    return fused(whole=True)(named(place, name, f"As `numpy.{name}`, with -1 where all elements are NaN."))
+    return _place(name, search, ", with -1 where all elements are NaN")
 
 
 nanargmax = _nan_place("nanargmax", argmax, -np.inf)

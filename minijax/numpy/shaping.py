@@ -25,7 +25,7 @@ from minijax.run.array import Array
 Axes = int | Sequence[int] | None
 
 
-def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
+def axes_from_front(axis: Axes, ndim: int) -> tuple[int, ...]:
     """Axes counted from the front; None: all of them."""
     if axis is None:
         return tuple(range(ndim))
@@ -123,7 +123,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
     """As `numpy.moveaxis`."""
     a = value("moveaxis", a)
-    froms, tos = _axes(source, a.ndim), _axes(destination, a.ndim)
+    froms, tos = axes_from_front(source, a.ndim), axes_from_front(destination, a.ndim)
     if len(froms) != len(tos):
         raise ValueError(f"Inconsistent number of elements: moveaxis got source {source}, destination {destination}")
     if len(set(froms)) != len(froms) or len(set(tos)) != len(tos):
@@ -149,7 +149,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 def squeeze(a: Any, axis: Axes = None) -> Any:
     """As `numpy.squeeze`."""
     a = value("squeeze", a)
-    axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else _axes(axis, a.ndim)
+    axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else axes_from_front(axis, a.ndim)
     return structural.squeeze(a, axes) if axes else a
 
 
@@ -421,7 +421,7 @@ def roll(a: Any, shift: Any, axis: Axes = None) -> Any:
     a = value("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = _axes(axis, a.ndim)
+    axes = axes_from_front(axis, a.ndim)
     if isinstance(shift, Sequence) and any(isinstance(s, Array) for s in shift):
         shift = asarray(shift)
     if isinstance(shift, Array):
@@ -466,7 +466,7 @@ def _roll_dynamic(a, shift, axis):
 def flip(m: Any, axis: Axes = None) -> Any:
     """As `numpy.flip`."""
     m = value("flip", m)
-    return _flip(m, _axes(axis, m.ndim))
+    return _flip(m, axes_from_front(axis, m.ndim))
 
 
 _flip = jitted("_flip", static=("dimensions",))(structural.rev)

@@ -376,11 +376,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     """As `numpy.trim_zeros`; the values must be known."""
     a = value("trim_zeros", filt)
     nonzeros = np.argwhere(known("trim_zeros", a))
-    axes = (
-        range(a.ndim)
-        if axis is None
-        else [dims.canonical_axis(i, a.ndim) for i in (axis if isinstance(axis, Sequence) else (axis,))]
-    )
+    axes = shaping.axes_from_front(axis, a.ndim)
     parts = []
     for i, n in enumerate(a.shape):
         low, high = (int(nonzeros[:, i].min()), int(nonzeros[:, i].max()) + 1) if nonzeros.size else (n, n)

@@ -108,12 +108,12 @@ class ufunc:
         if axis is None:
             a = ravel(a)
             where = None if where is None else ravel(where)
-            kept = (1,) * len(shape)
+            reduced_shape = (1,) * len(shape)
         else:
             axis = dims.canonical_axis(axis, len(shape))
             a = moveaxis(a, axis, 0)
             where = None if where is None else moveaxis(where, axis, 0)
-            kept = (*shape[:axis], 1, *shape[axis + 1 :])
+            reduced_shape = (*shape[:axis], 1, *shape[axis + 1 :])
         count, *rest = typeof(a).shape
         start = self.identity if initial is None else initial
         if start is None:
@@ -123,16 +123,16 @@ class ufunc:
         else:
             carry = astype(asarray(start), dtype)
             if not count:
-                return broadcast_to(carry, kept if keepdims else tuple(rest))
+                return broadcast_to(carry, reduced_shape if keepdims else tuple(rest))
             carry = broadcast_to(carry, tuple(rest))
 
         def step(i, carry):
-            wanted = None if where is None else getitem(where, i)
+            is_counted = None if where is None else getitem(where, i)
             new = self._call(carry, astype(getitem(a, i), dtype))
-            return new if wanted is None else choose(wanted, new, carry)
+            return new if is_counted is None else choose(is_counted, new, carry)
 
         result = fori_loop(int(start is None), count, step, carry)
-        return reshape(result, kept) if keepdims else result
+        return reshape(result, reduced_shape) if keepdims else result
 
     @jitted("accumulate", static=("self", "axis", "dtype", "out"))
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
@@ -156,8 +156,8 @@ class ufunc:
             so_far = choose(is_first, first, self._call(astype(so_far, dtype), astype(getitem(a, i), dtype)))
             return (i + 1, so_far), so_far
 
-        _, found = scan(step, (0, astype(getitem(a, 0), dtype)), None, typeof(a).shape[0])
-        return moveaxis(found, 0, axis)
+        _, partial_results = scan(step, (0, astype(getitem(a, 0), dtype)), None, typeof(a).shape[0])
+        return moveaxis(partial_results, 0, axis)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
         """A copy of `a` with some elements replaced by their function (of `b` too), once for each index.
@@ -189,13 +189,8 @@ class ufunc:
         count = int(np.prod(shape))
         places = [ravel(broadcast_to(i, shape)) for i in indices]
         rest = typeof(a).shape[len(indices) :]
-        values = [
-            reshape(
-                broadcast_to(b, (*shape, *(rest if typeof(b).ndim > len(shape) else ()))),
-                (count, *(rest if typeof(b).ndim > len(shape) else ())),
-            )
-            for b in values
-        ]
+        tails = [rest if typeof(b).ndim > len(shape) else () for b in values]
+        values = [reshape(broadcast_to(b, (*shape, *t)), (count, *t)) for b, t in zip(values, tails, strict=True)]
 
         def step(carry, _):
             i, a = carry
@@ -222,24 +217,24 @@ class ufunc:
 
     def _reduceat_by_loop(self, a, indices, axis):
         count, parts = typeof(a).shape[axis], typeof(indices).shape[0]
-        found = take(a, indices, axis=axis)
+        heads = take(a, indices, axis=axis)
         bounds = expand_dims(append(indices, count), [i for i in range(typeof(a).ndim) if i != axis])
         first = slice_in_dim(bounds, 0, parts, axis=axis)
         last = slice_in_dim(bounds, 1, parts + 1, axis=axis)
 
-        def step(i, found):
+        def step(i, totals):
             inside = ufuncs.logical_and(ufuncs.greater(i, first), ufuncs.less(i, last))
-            return choose(inside, self._call(found, take(a, expand_dims(i, 0), axis=axis)), found)
+            return choose(inside, self._call(totals, take(a, expand_dims(i, 0), axis=axis)), totals)
 
-        return fori_loop(0, count, step, found)
+        return fori_loop(0, count, step, heads)
 
     @jitted("outer", static=("self",))
     def outer(self, A: Any, B: Any, /) -> Any:
         """The function of each element of `A` and each of `B`."""
         self._check("outer")
         A, B = arrays(f"{self.__name__}.outer", A, B)
-        found = vmap(vmap(self._call, (None, 0)), (0, None))(ravel(A), ravel(B))
-        return reshape(found, (*typeof(A).shape, *typeof(B).shape))
+        pairs = vmap(vmap(self._call, (None, 0)), (0, None))(ravel(A), ravel(B))
+        return reshape(pairs, (*typeof(A).shape, *typeof(B).shape))
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
@@ -278,9 +273,9 @@ def _by_logsumexp(combine: Callable, unit: float | None = None) -> Callable:
         a, *initial = promote_args_inexact("logsumexp", *((a,) if initial is None else (a, initial)))
         scaled = [ufuncs.multiply(x, unit) if unit else x for x in (*initial, a)]
         total, shift = shifted_sum(scaled.pop(), axis, keepdims, where)
-        found = lax.add(lax.log(total), astype(shift, typeof(total).dtype))
-        found = combine(scaled[0], found) if scaled else found
-        return ufuncs.divide(found, unit) if unit else found
+        log = lax.add(lax.log(total), astype(shift, typeof(total).dtype))
+        log = combine(scaled[0], log) if scaled else log
+        return ufuncs.divide(log, unit) if unit else log
 
     return reduce
 
