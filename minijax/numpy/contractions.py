@@ -19,7 +19,7 @@ from minijax.numpy import reductions
 from minijax.numpy.creation import asarray, zeros_like
 from minijax.numpy.products import PRODUCT_STATIC, typed_product
 from minijax.numpy.shaping import moveaxis
-from minijax.numpy.ufuncs import multiply
+from minijax.numpy.ufuncs import multiply, promoting
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import as_type
@@ -378,16 +378,15 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     return vectorize(core, signature="(n),(n)->()")(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1))
 
 
-@jitted()
+@promoting(arrays)
 def matvec(x1: Any, x2: Any, /) -> Any:
     """As `numpy.matvec`."""
-    return _MATVEC(*arrays("matvec", x1, x2))
+    return _MATVEC(x1, x2)
 
 
-@jitted()
+@promoting(arrays)
 def vecmat(x1: Any, x2: Any, /) -> Any:
     """As `numpy.vecmat`."""
-    x1, x2 = arrays("vecmat", x1, x2)
     return _VECMAT(lax.conj(x1) if is_complex(x1) else x1, x2)
 
 
