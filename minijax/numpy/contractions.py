@@ -21,15 +21,13 @@ from minijax.numpy.products import PRODUCT_STATIC, typed_product
 from minijax.numpy.shaping import moveaxis
 from minijax.numpy.ufuncs import multiply, promoting
 from minijax.numpy.vectorizing import vectorize
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type
 from minijax.primitives.dot import dot_general
 from minijax.primitives.families import is_complex, scalar_like
-from minijax.primitives.moving import broadcast_in_dim, expand_dims, full, reshape, reshape_to, transpose
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
 from minijax.primitives.sharding import laid_out
-from minijax.primitives.structural import broadcast_to_rank, broadcasted_iota, squeeze
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -223,7 +221,7 @@ def _einsum(
         else:
             how = functools.partial(dot, precision=precision, preferred_element_type=preferred)
             x, names = _product(*taken, result, how)
-        x = x if names == result else transpose(x, [names.index(c) for c in result])
+        x = x if names == result else moving.transpose(x, [names.index(c) for c in result])
         terms.append((x, result))
     return as_type(terms[0][0], dtypes.check_and_canonicalize_user_dtype(preferred, "einsum"), weak)
 
@@ -249,7 +247,7 @@ def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
     (x, names), shape = own, typeof(own[0]).shape
     longer = {c for c, n in zip(other[1], typeof(other[0]).shape, strict=True) if n != 1}
     axes = tuple(i for i, c in enumerate(names) if shape[i] == 1 and c in longer)
-    return (squeeze(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)) if axes else own
+    return (structural.squeeze(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)) if axes else own
 
 
 def _sum(x: Any, names: str, axes: Sequence[int]) -> tuple[Any, str]:
@@ -270,15 +268,15 @@ def _sum_repeated(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
         if len(axes) > 1:
             shape = typeof(x).shape
             mask = _diagonal(tuple(shape[i] for i in axes))
-            mask = mask if len(axes) == len(shape) else broadcast_in_dim(mask, shape, axes)
-            x = lax.select(mask, x, full(shape, scalar_like(x, 0)))
+            mask = mask if len(axes) == len(shape) else moving.broadcast_in_dim(mask, shape, axes)
+            x = lax.select(mask, x, moving.full(shape, scalar_like(x, 0)))
             x, names = _sum(x, names, axes[:-1] if c in keep else axes)
     return x, names
 
 
 def _diagonal(shape: tuple[int, ...]) -> Any:
     """The mask of the places whose indices are all the same."""
-    places = [broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
+    places = [structural.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
     first, *others = [lax.eq(a, b) for a, b in zip(places[:-1], places[1:], strict=True)]
     for other in others:
         first = lax.bitwise_and(first, other)
@@ -342,7 +340,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 def _flat(x: Any) -> Any:
-    return reshape_to(x, (typeof(x).size,))
+    return moving.reshape_to(x, (typeof(x).size,))
 
 
 def outer(a: Any, b: Any, out: None = None) -> Any:
@@ -354,7 +352,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
 @jitted("outer", inline=True)
 def _outer(a, b):
     a, b = promote_dtypes(*arrays("outer", a, b))
-    return multiply(expand_dims(_flat(a), (1,)), expand_dims(_flat(b), (0,)))
+    return multiply(moving.expand_dims(_flat(a), (1,)), moving.expand_dims(_flat(b), (0,)))
 
 
 @jitted(static=PRODUCT_STATIC, inline=True)
@@ -399,10 +397,10 @@ def kron(a: Any, b: Any) -> Any:
     """As `numpy.kron`."""
     a, b = promote_dtypes(*arrays("kron", a, b))
     rank = max(typeof(a).ndim, typeof(b).ndim)
-    a, b = broadcast_to_rank(a, rank), broadcast_to_rank(b, rank)
+    a, b = structural.broadcast_to_rank(a, rank), structural.broadcast_to_rank(b, rank)
     shape = tuple(m * n for m, n in zip(typeof(a).shape, typeof(b).shape, strict=True))
-    product = lax.mul(expand_dims(a, range(1, 2 * rank, 2)), expand_dims(b, range(0, 2 * rank, 2)))
-    return reshape(product, shape)
+    product = lax.mul(moving.expand_dims(a, range(1, 2 * rank, 2)), moving.expand_dims(b, range(0, 2 * rank, 2)))
+    return moving.reshape(product, shape)
 
 
 @jitted("cross", static=("axisa", "axisb", "axisc", "axis"))
@@ -439,7 +437,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
         raise ValueError(f"trace: offset must be a scalar integer; got {kind}")
     a = moveaxis(a, places, (-2, -1))
     int_type = dtypes.default_int_dtype()
-    rows, columns = (broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
+    rows, columns = (structural.broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
     offset = int_type.type(offset) if isinstance(offset, int) else as_type(offset, int_type)
     mask = lax.eq(lax.add(rows, offset), columns)
     return reductions.sum(where(mask, a, zeros_like(a)), axis=(-2, -1), dtype=dtype)

@@ -17,7 +17,6 @@ from minijax.numpy import ufuncs
 from minijax.primitives import convert as lax_convert, elementwise as lax, moving, structural
 from minijax.primitives.convert import cast, convert
 from minijax.primitives.device import placed_like
-from minijax.primitives.moving import held
 from minijax.primitives.promote import arrays, promote_shapes
 from minijax.primitives.sharding import laid_out
 from minijax.primitives.values import array_of
@@ -171,7 +170,7 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False) -> Any:
     fill = convert(fill, dtype, weak)
     if shape:
         return moving.broadcast_in_dim(fill, shape, ())
-    return fill if isinstance(fill, Array) else held(fill)
+    return fill if isinstance(fill, Array) else moving.held(fill)
 
 
 @fused(0)

@@ -13,10 +13,9 @@ from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array
 from minijax.numpy import creation, products, reductions, shaping, subscripts, ufuncs
-from minijax.primitives import elementwise as lax, structural
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import is_complex
-from minijax.primitives.moving import reshape_to, transpose
 from minijax.run import transfer
 from minijax.run.array import Array, install_operators, register_array_like
 
@@ -198,7 +197,7 @@ def _to_bits(x: Any) -> Any:
     if not is_complex(x):
         return x
     pairs = structural.stack([lax.real(x), lax.imag(x)], x.ndim)
-    return reshape_to(pairs, (*x.shape[:-1], 2 * x.shape[-1])) if x.ndim else pairs
+    return moving.reshape_to(pairs, (*x.shape[:-1], 2 * x.shape[-1])) if x.ndim else pairs
 
 
 def _from_bits(x: Any, dtype: Any) -> Any:
@@ -216,9 +215,9 @@ def _from_bits(x: Any, dtype: Any) -> Any:
                 "When changing to a larger dtype, its size must be a divisor of the total size in bytes of "
                 "the last axis of the array."
             )
-        x = reshape_to(x, (*x.shape[:-1], x.shape[-1] * have // want, want // have))
+        x = moving.reshape_to(x, (*x.shape[:-1], x.shape[-1] * have // want, want // have))
     parts = bitcast_convert_type(x, dtype)
-    return reshape_to(parts, (*x.shape[:-1], x.shape[-1] * (have // want))) if have > want else parts
+    return moving.reshape_to(parts, (*x.shape[:-1], x.shape[-1] * (have // want))) if have > want else parts
 
 
 def byteswap(self) -> Any:
@@ -246,7 +245,7 @@ def _matrix_transposed(self):
     if self.ndim < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={self.ndim}")
     n = self.ndim
-    return transpose(self, (*range(n - 2), n - 1, n - 2))
+    return moving.transpose(self, (*range(n - 2), n - 1, n - 2))
 
 
 def _shared() -> dict[str, Any]:

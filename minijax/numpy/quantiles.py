@@ -15,15 +15,13 @@ from minijax.numpy import subscripts, ufuncs
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
 from minijax.numpy.taking import take_along_axis
-from minijax.primitives import elementwise as lax, sort as lax_sort
+from minijax.primitives import elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers
 from minijax.primitives.gather_scatter import gather
-from minijax.primitives.moving import broadcast_in_dim, expand_dims, full, move_axis, reshape
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.primitives.sharding import laid_out
-from minijax.primitives.structural import broadcasted_iota, full_like, index_in_dim, squeeze
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "overwrite_input", "keepdims", "method")
@@ -52,13 +50,13 @@ def _spread_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
     axes = canonical_axes(axis, len(shape))
     if have != tuple(shape[i] for i in axes):
         raise ValueError(f"{name}: weights of shape {have} must match the reduced axes {axes} of {shape}.")
-    return broadcast_in_dim(weights, shape, axes)
+    return moving.broadcast_in_dim(weights, shape, axes)
 
 
 def _merged(xs: list, axis: Any, ndim: int) -> tuple[list, int]:
     """The arrays with the axes to reduce made one, which is the second result."""
     if axis is None:
-        return [reshape(x, (typeof(x).size,)) for x in xs], 0
+        return [moving.reshape(x, (typeof(x).size,)) for x in xs], 0
     if not isinstance(axis, tuple):
         return xs, dims.canonical_axis(axis, ndim)
     axes = canonical_axes(axis, ndim)
@@ -68,7 +66,7 @@ def _merged(xs: list, axis: Any, ndim: int) -> tuple[list, int]:
         order[i], order[j] = order[j], order[i]
     sizes = typeof(xs[0]).shape
     new = (*(sizes[i] for i in kept), prod(sizes[i] for i in axes))
-    return [reshape(x, new, order) for x in xs], len(kept)
+    return [moving.reshape(x, new, order) for x in xs], len(kept)
 
 
 def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any, skips: bool) -> Any:
@@ -83,7 +81,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     if keepdims and not isinstance(axis, int):
         axes = canonical_axes(axis, len(shape))
         kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
-        found = reshape(found, (*typeof(q).shape, *kept))
+        found = moving.reshape(found, (*typeof(q).shape, *kept))
     return as_type(found, typeof(a).dtype)
 
 
@@ -126,9 +124,9 @@ def _reader(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     offsets = len(shape) if keepdims else len(shape) - 1
     numbers = GatherDimensionNumbers(tuple(range(batch, batch + offsets)), () if keepdims else (axis,), (axis,))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
-    values = [gather(a, expand_dims(x, (batch,)), numbers, sizes) for x in (low, high)]
+    values = [gather(a, moving.expand_dims(x, (batch,)), numbers, sizes) for x in (low, high)]
     if batch and offsets:
-        weights = [broadcast_in_dim(w, typeof(values[0]).shape, (0,)) for w in weights]
+        weights = [moving.broadcast_in_dim(w, typeof(values[0]).shape, (0,)) for w in weights]
     return (*values, *weights)
 
 
@@ -137,12 +135,12 @@ def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     batch = typeof(q).ndim
     counts = sum_of(lax.bitwise_not(lax.ne(a, a)), axis, typeof(q).dtype, keepdims=keepdims)
     rank = typeof(counts).ndim
-    q = expand_dims(q, tuple(range(batch, batch + rank)))
-    counts = expand_dims(counts, tuple(range(batch)))
+    q = moving.expand_dims(q, tuple(range(batch, batch + rank)))
+    counts = moving.expand_dims(counts, tuple(range(batch)))
     last = lambda: lax.sub(counts, scalar_like(counts, 1))  # noqa: E731
     low, high, *weights = _split(q, last, lambda x: ufuncs.maximum(scalar_like(x, 0), ufuncs.minimum(x, last())))
     shape = typeof(low).shape
-    at = [broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
+    at = [structural.broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
     at = [at[:axis], at[axis + keepdims :]]
     return (*(subscripts.getitem(a, (*at[0], x, *at[1])) for x in (low, high)), *weights)
 
@@ -151,34 +149,34 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     """The first elements at which the sum of the weights reaches the share q of all."""
     batch = typeof(q).ndim
     front = tuple(range(batch))
-    weights = full_like(a, 1) if weights is None else weights
-    none = full_like(weights, 0)
+    weights = structural.full_like(a, 1) if weights is None else weights
+    none = structural.full_like(weights, 0)
     wrong, nans = lax.bitwise_or(lax.lt(weights, none), lax.ne(weights, weights)), lax.ne(a, a)
     skipped = lax.bitwise_or(wrong, nans)
     reached = cumsum(lax.select(skipped, none, weights), axis)
-    total = index_in_dim(reached, -1, axis, keepdims)
+    total = structural.index_in_dim(reached, -1, axis, keepdims)
     rank = typeof(total).ndim
-    total = expand_dims(total, front)
-    aim = lax.mul(reshape(q, (*typeof(q).shape, *(1,) * rank)), total)
-    aim = aim if keepdims else expand_dims(aim, (axis + batch,))
+    total = moving.expand_dims(total, front)
+    aim = lax.mul(moving.reshape(q, (*typeof(q).shape, *(1,) * rank)), total)
+    aim = aim if keepdims else moving.expand_dims(aim, (axis + batch,))
     int_type = dtypes.default_int_dtype()
-    below = convert(lax.lt(expand_dims(reached, front), aim), int_type)
+    below = convert(lax.lt(moving.expand_dims(reached, front), aim), int_type)
     place = sum_of(below, axis + batch, keepdims=keepdims)
     if skips:
         counts = sum_of(lax.bitwise_not(nans), axis, typeof(q).dtype, keepdims=keepdims)
     else:
-        counts = full(typeof(total).shape[batch:], scalar_like(q, typeof(a).shape[axis]))
+        counts = moving.full(typeof(total).shape[batch:], scalar_like(q, typeof(a).shape[axis]))
     last = convert(lax.sub(counts, scalar_like(counts, 1)), int_type)
-    place = ufuncs.maximum(scalar_like(place, 0), ufuncs.minimum(place, expand_dims(last, front)))
-    place = squeeze(place, (axis + batch,)) if keepdims else place
-    place = move_axis(place, 0, axis) if batch else expand_dims(place, (axis,))
+    place = ufuncs.maximum(scalar_like(place, 0), ufuncs.minimum(place, moving.expand_dims(last, front)))
+    place = structural.squeeze(place, (axis + batch,)) if keepdims else place
+    place = moving.move_axis(place, 0, axis) if batch else moving.expand_dims(place, (axis,))
     found = take_along_axis(a, place, axis)
-    found = move_axis(found, axis, 0) if batch else squeeze(found, (axis,))
-    found = expand_dims(found, (axis + batch,)) if keepdims else found
-    empty = lax.eq(counts, full(typeof(counts).shape, scalar_like(counts, 0)))
+    found = moving.move_axis(found, axis, 0) if batch else structural.squeeze(found, (axis,))
+    found = moving.expand_dims(found, (axis + batch,)) if keepdims else found
+    empty = lax.eq(counts, moving.full(typeof(counts).shape, scalar_like(counts, 0)))
     bad = any_of(wrong, axis, keepdims=keepdims)
     bad = lax.bitwise_or(bad, empty if skips else any_of(nans, axis, keepdims=keepdims))
-    return where(expand_dims(bad, front), full_like(found, np.nan), found)
+    return where(moving.expand_dims(bad, front), structural.full_like(found, np.nan), found)
 
 
 def _function(name: str, skips: bool) -> Callable:

@@ -13,13 +13,11 @@ from minijax.ir.types import typeof
 from minijax.numpy import ufuncs
 from minijax.numpy.shaping import broadcast_arrays
 from minijax.numpy.ufuncs import promoting
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type, bitcast_convert_type, convert
 from minijax.primitives.families import const_like, is_complex
-from minijax.primitives.moving import full
 from minijax.primitives.promote import arrays, check_out, is_unsigned, promote_args_inexact, promote_dtypes
 from minijax.primitives.reduce import reduce_or
-from minijax.primitives.structural import full_like
 
 # ---- integers ----------------------------------------------------------------------------------------
 
@@ -90,7 +88,7 @@ def _frexp(x: Any) -> list:
     bits = ufuncs.bitwise_or(ufuncs.bitwise_and(bits, ~(mask << width)), (bias - ints.type(1)) << width)
     mantissa = bitcast_convert_type(bits, dtype)
     unchanged = ufuncs.bitwise_or(ufuncs.bitwise_or(ufuncs.isinf(x), ufuncs.not_equal(x, x)), ufuncs.equal(x, 0))
-    exponent = where(unchanged, full_like(exponent, 0), exponent)
+    exponent = where(unchanged, structural.full_like(exponent, 0), exponent)
     return [where(unchanged, x, mantissa), convert(exponent, np.dtype(np.int32))]
 
 
@@ -101,7 +99,7 @@ def _frexp_jvp(x: Any, t: Any) -> list:
         mantissa,
         exponent,
         ufuncs.multiply(t, slope),
-        full(typeof(exponent).shape, np.zeros((), dtypes.float0)[()]),
+        moving.full(typeof(exponent).shape, np.zeros((), dtypes.float0)[()]),
     ]
 
 

@@ -17,9 +17,8 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import ufuncs
 from minijax.numpy.creation import asarray
-from minijax.primitives import elementwise as lax, reduce as lax_reduce
+from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce
 from minijax.primitives.families import const_like, is_complex, scalar_like
-from minijax.primitives.moving import broadcast_to_shape, expand_dims, full, reshape
 from minijax.primitives.promote import (
     arrays,
     as_type,
@@ -123,7 +122,7 @@ class Reducer:
             if typeof(initial).shape:
                 raise ValueError(f"initial value must be a scalar, got an array of shape {typeof(initial).shape}")
             out = self.combine(as_type(initial, computed), out)
-        return as_type(expand_dims(out, axes) if keepdims else out, result)
+        return as_type(moving.expand_dims(out, axes) if keepdims else out, result)
 
 
 class Logical(Reducer):
@@ -225,13 +224,13 @@ def _extremal_place(name: str, op: Callable) -> Callable:
     def find(a, axis, keepdims):
         shape = typeof(a).shape
         if axis is None:
-            a, at = reshape(a, (product(shape),)), 0
+            a, at = moving.reshape(a, (product(shape),)), 0
         else:
             at = axis
         if not typeof(a).shape[at]:
             raise ValueError(f"attempt to get {name} of an empty sequence")
         index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
-        return expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
+        return moving.expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
 
     return _place(name, find)
 
@@ -257,7 +256,7 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     computed = _for_computation(result) if dtype is None else result
     count = None
     if where is not None:
-        mask = broadcast_to_shape(*arrays("mean", where), typeof(a).shape)
+        mask = moving.broadcast_to_shape(*arrays("mean", where), typeof(a).shape)
         count = sum(mask, axis, computed, keepdims=keepdims)
     else:
         shape = typeof(a).shape
@@ -306,7 +305,7 @@ def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
     if where is None:
         count = scalar_like(squares, all_sizes(a, canonical_axes(axis, typeof(a).ndim)))
     else:
-        count = sum(broadcast_to_shape(where, typeof(a).shape), axis, part, keepdims=keepdims)
+        count = sum(moving.broadcast_to_shape(where, typeof(a).shape), axis, part, keepdims=keepdims)
     count = lax.sub(count, as_type(correction, part))
     total = sum(squares, axis, part, keepdims=keepdims, where=where)
     variance = lax.div(total, count)
@@ -360,14 +359,14 @@ def _average(a: Any, axis: Axis, weights: Any, returned: bool, keepdims: bool) -
         (a,) = promote_dtypes_inexact(a)
         average = mean(a, axis, keepdims=keepdims)
         shape, count = typeof(average).shape, all_sizes(a, canonical_axes(axis, typeof(a).ndim))
-        return (average, full(shape, scalar_like(average, count))) if returned else average
+        return (average, moving.full(shape, scalar_like(average, count))) if returned else average
     a, weights = promote_dtypes_inexact(a, weights)
     shape, weights_shape = typeof(a).shape, typeof(weights).shape
     if shape != weights_shape:
-        weights = reshape(weights, _weights_shape(shape, weights_shape, axis))
+        weights = moving.reshape(weights, _weights_shape(shape, weights_shape, axis))
     total = sum(weights, axis, keepdims=keepdims)
     average = ufuncs.divide(sum(ufuncs.multiply(a, weights), axis, keepdims=keepdims), total)
-    return (average, broadcast_to_shape(total, typeof(average).shape)) if returned else average
+    return (average, moving.broadcast_to_shape(total, typeof(average).shape)) if returned else average
 
 
 def _weights_shape(shape: tuple, have: tuple, axis: Axis) -> tuple[int, ...]:

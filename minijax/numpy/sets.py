@@ -14,23 +14,21 @@ from minijax.numpy import reductions, searching, shaping, subscripts, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.taking import known, nonzero
-from minijax.primitives import elementwise as lax, sort as lax_sort
+from minijax.primitives import elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.dynamic_slice import dynamic_update_slice
 from minijax.primitives.families import const_like
-from minijax.primitives.moving import expand_dims, full as filled, reshape
 from minijax.primitives.promote import is_inexact, promote_dtypes
-from minijax.primitives.structural import iota
 
 _HEAD, _TAIL = slice(None, -1), slice(1, None)
 _take, _put = subscripts.getitem, subscripts.update
 
 
 def _places(size: int) -> Any:
-    return iota(dtypes.default_int_dtype(), size)
+    return structural.iota(dtypes.default_int_dtype(), size)
 
 
 def _zeros(shape: tuple) -> Any:
-    return filled(shape, dtypes.default_int_dtype().type(0))
+    return moving.full(shape, dtypes.default_int_dtype().type(0))
 
 
 def _neighbours(x: Any) -> tuple[Any, Any]:
@@ -53,8 +51,8 @@ def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
         order = searching.lexsort(_take(keys, slice(None, None, -1)))
     aux = _take(aux, order)
     if not aux.size:
-        return aux, filled(aux.shape[:1], np.bool_(False)), order
-    first = filled((size,), np.bool_(True))
+        return aux, moving.full(aux.shape[:1], np.bool_(False)), order
+    first = moving.full((size,), np.bool_(True))
     after, before = _neighbours(aux)
     differs = lax.ne(after, before)
     if equal_nan and is_inexact(aux):
@@ -89,7 +87,7 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
         fill = asarray(fill_value, values.dtype)
         if values.shape[0]:
             valid = lax.lt(_places(size), reductions.sum(mask))
-            values = where(expand_dims(valid, tuple(range(1, values.ndim))), values, fill)
+            values = where(moving.expand_dims(valid, tuple(range(1, values.ndim))), values, fill)
         else:
             values = full((size, *values.shape[1:]), fill)
     empty, length = not aux.size, ar.shape[axis]
@@ -102,7 +100,7 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
         which = _zeros((length,))
         which = which if empty else _put(which, order, rank, "set")
     if counts and empty:
-        often = filled(aux.shape[:1], dtypes.default_int_dtype().type(length))
+        often = moving.full(aux.shape[:1], dtypes.default_int_dtype().type(length))
     elif counts:
         often = _counts(mask, at, size)
     return _Distinct(values, first, which, often, reductions.sum(mask) if number else None)
@@ -199,10 +197,10 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) -> Any:
     ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(ar1, ar2))
     if not ar1.size or not ar2.size:
-        return filled(ar1.shape, np.bool_(invert))
+        return moving.full(ar1.shape, np.bool_(invert))
     compare = lax.ne if invert else lax.eq
     if method in ("auto", "compare_all"):
-        same = compare(expand_dims(ar1, (1,)), expand_dims(ar2, (0,)))
+        same = compare(moving.expand_dims(ar1, (1,)), moving.expand_dims(ar2, (0,)))
         return reductions.all(same, -1) if invert else reductions.any(same, -1)
     if method == "binary_search":
         ar2 = lax_sort.sort(ar2)
@@ -212,7 +210,7 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
         ar1, _, inverse, *_ = _distinct(ar1, size=ar1.size, fill_value=reductions.max(ar2), inverse=True)
     joined = shaping.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
-    result, order = filled(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
+    result, order = moving.full(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
     result = _put(result, order, compare(*_neighbours(aux)), "set")
     return result if inverse is None else _take(result, inverse)
 
@@ -270,7 +268,7 @@ def setdiff1d(
 
 def _joined(ar1: Any, number1: Any, ar2: Any) -> Any:
     """The distinct elements of both arrays side by side, and zeros."""
-    joined = filled((ar1.size + ar2.size,), ar1.dtype.type(0))
+    joined = moving.full((ar1.size + ar2.size,), ar1.dtype.type(0))
     return dynamic_update_slice(dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
 
 
@@ -298,7 +296,7 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
         inside = lax.lt(_places(joined.size + 1), lax.add(number, const_like(number, 1)))
         _, aux = lax_sort.sort((lax.bitwise_not(_take(inside, _TAIL)), joined), num_keys=2)
     differs = lax.ne(*_neighbours(aux))
-    edges = [reshape(np.bool_(x), (1,)) for x in (True, end)]
+    edges = [moving.reshape(np.bool_(x), (1,)) for x in (True, end)]
     flag = shaping.concatenate([edges[0], differs, edges[1]])
     if not assume_unique:
         flag = lax.bitwise_and(inside, _put(flag, number, True, "set"))
@@ -336,7 +334,7 @@ def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: b
         firsts, number1 = [_places(n) for n in sizes], sizes[0]
         joined = shaping.concatenate([ar1, ar2])
         aux, order = lax_sort.sort((joined, _places(length)), num_keys=1)
-        inside = filled((length,), np.bool_(True))
+        inside = moving.full((length,), np.bool_(True))
     else:
         set1, set2 = (_distinct(x, size=x.size, fill_value=0, index=True, number=True) for x in (ar1, ar2))
         firsts, number1 = [set1.indices, set2.indices], set1.number

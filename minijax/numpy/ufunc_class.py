@@ -22,11 +22,9 @@ from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, r
 from minijax.numpy.subscripts import getitem, update
 from minijax.numpy.taking import take
 from minijax.numpy.vectorizing import vectorize
-from minijax.primitives import elementwise as lax, reduce as lax_reduce
+from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce, structural
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import reshape
 from minijax.primitives.promote import arrays, check_arraylike, promote_args_inexact
-from minijax.primitives.structural import slice_in_dim
 
 
 class ufunc:
@@ -132,7 +130,7 @@ class ufunc:
             return new if is_counted is None else choose(is_counted, new, carry)
 
         result = fori_loop(int(start is None), count, step, carry)
-        return reshape(result, reduced_shape) if keepdims else result
+        return moving.reshape(result, reduced_shape) if keepdims else result
 
     @jitted("accumulate", static=("self", "axis", "dtype", "out"))
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
@@ -190,7 +188,9 @@ class ufunc:
         places = [ravel(broadcast_to(i, shape)) for i in indices]
         rest = typeof(a).shape[len(indices) :]
         tails = [rest if typeof(b).ndim > len(shape) else () for b in values]
-        values = [reshape(broadcast_to(b, (*shape, *t)), (count, *t)) for b, t in zip(values, tails, strict=True)]
+        values = [
+            moving.reshape(broadcast_to(b, (*shape, *t)), (count, *t)) for b, t in zip(values, tails, strict=True)
+        ]
 
         def step(carry, _):
             i, a = carry
@@ -219,8 +219,8 @@ class ufunc:
         count, parts = typeof(a).shape[axis], typeof(indices).shape[0]
         heads = take(a, indices, axis=axis)
         bounds = expand_dims(append(indices, count), [i for i in range(typeof(a).ndim) if i != axis])
-        first = slice_in_dim(bounds, 0, parts, axis=axis)
-        last = slice_in_dim(bounds, 1, parts + 1, axis=axis)
+        first = structural.slice_in_dim(bounds, 0, parts, axis=axis)
+        last = structural.slice_in_dim(bounds, 1, parts + 1, axis=axis)
 
         def step(i, totals):
             inside = ufuncs.logical_and(ufuncs.greater(i, first), ufuncs.less(i, last))
@@ -234,7 +234,7 @@ class ufunc:
         self._check("outer")
         A, B = arrays(f"{self.__name__}.outer", A, B)
         pairs = vmap(vmap(self._call, (None, 0)), (0, None))(ravel(A), ravel(B))
-        return reshape(pairs, (*typeof(A).shape, *typeof(B).shape))
+        return moving.reshape(pairs, (*typeof(A).shape, *typeof(B).shape))
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:

@@ -13,10 +13,9 @@ from minijax.composed.division import float_divmod, floor_divide, remainder
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import const_like, is_complex, scalar_like
-from minijax.primitives.moving import full
 from minijax.primitives.promote import (
     arrays,
     as_type,
@@ -32,7 +31,6 @@ from minijax.primitives.promote import (
     promote_dtypes_numeric,
     promote_shapes,
 )
-from minijax.primitives.structural import full_like
 from minijax.run.array import ArrayImpl
 
 Promotion = Callable[..., list]
@@ -115,7 +113,7 @@ mod = remainder
 def fmod(x1: Any, x2: Any, /) -> Any:
     """As `numpy.fmod`."""
     if kind_of(dtypes_of(x1, x2)) is int:
-        x2 = where(equal(x2, 0), full_like(x2, 1), x2)
+        x2 = where(equal(x2, 0), structural.full_like(x2, 1), x2)
     return lax.rem(*promote_args_numeric("fmod", x1, x2))
 
 
@@ -203,7 +201,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     infinite = lax.bitwise_or(lax.eq(x1, infinity), lax.eq(x2, infinity))
     large, small = lax.max(x1, x2), lax.min(x1, x2)
     is_zero = equal(large, 0)
-    ratio = lax.div(small, where(equal(large, 0), full_like(large, 1), large))
+    ratio = lax.div(small, where(equal(large, 0), structural.full_like(large, 1), large))
     scaled = lax.mul(large, lax.sqrt(add(1, lax.square(ratio))))
     return where(infinite, const_like(large, np.inf), where(is_zero, large, scaled))
 
@@ -346,14 +344,14 @@ isnan = _unary("isnan", lambda x: lax.ne(x, x), promote_args)
 
 
 def _all_false(x: Any) -> Any:
-    return full_like(x, False, np.bool_)
+    return structural.full_like(x, False, np.bool_)
 
 
 @promoting(arrays, inline=True)
 def isfinite(x: Any, /) -> Any:
     """As `numpy.isfinite`."""
     if not is_inexact(x):
-        return full_like(x, True, np.bool_)
+        return structural.full_like(x, True, np.bool_)
     if is_complex(x):
         return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
     return lax.is_finite(x)
@@ -452,7 +450,7 @@ def real(val: Any, /) -> Any:
 @promoting(arrays, inline=True)
 def imag(val: Any, /) -> Any:
     """As `numpy.imag`."""
-    return lax.imag(val) if is_complex(val) else full_like(val, 0)
+    return lax.imag(val) if is_complex(val) else structural.full_like(val, 0)
 
 
 @promoting(arrays, inline=True)
@@ -468,7 +466,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     if is_complex(z):
         re, im = lax.real(z), lax.imag(z)
     else:
-        re, im, aval = z, full(typeof(z).shape, scalar_like(z, 0)), typeof(z)
+        re, im, aval = z, moving.full(typeof(z).shape, scalar_like(z, 0)), typeof(z)
         if not aval.ndim or not dtypes.is_inexact(aval.dtype):
             re, im = (as_type(part, dtypes.default_float_dtype()) for part in (re, im))
     radians = lax.atan2(im, re)

@@ -10,10 +10,9 @@ from minijax.base import dims, dtypes
 from minijax.composed.random import random_bits_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof
-from minijax.primitives import elementwise as ops, structural
+from minijax.primitives import elementwise as ops, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import expand_dims, full, move_axis, reshape
 from minijax.primitives.reduce import argmax
 from minijax.primitives.sort import sort_key_val, top_k
 from minijax.random.keys import single_key
@@ -73,7 +72,7 @@ def choice(
     axis = dims.canonical_axis(axis, aval.ndim or 1)
     inputs, draws = aval.shape[axis] if aval.ndim else int(a), prod(shape)
     if draws == 0:
-        return full(shape, np.zeros((), aval.dtype)[()])
+        return moving.full(shape, np.zeros((), aval.dtype)[()])
     if inputs <= 0:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and draws > inputs:
@@ -87,7 +86,7 @@ def choice(
     else:
         found = _indices(key, inputs, shape, replace, p, mode)
         found = jnp.take(a, found, axis) if aval.ndim else found
-    return reshape(found, (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :]))
+    return moving.reshape(found, (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :]))
 
 
 def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode: str | None) -> Array:
@@ -131,7 +130,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
         return _without_replacement(key, logits, axis, shape, prod(prefix), mode)
     wide = (*prefix, *rest[:axis], aval.shape[axis], *rest[axis:])
     noise = gumbel(key, wide, aval.dtype, mode)
-    scores = ops.add(noise, expand_dims(logits, tuple(range(len(prefix)))))
+    scores = ops.add(noise, moving.expand_dims(logits, tuple(range(len(prefix)))))
     return argmax(scores, len(prefix) + axis, dtypes.default_int_dtype())
 
 
@@ -143,5 +142,5 @@ def _without_replacement(key, logits, axis, shape, count, mode):
         )
     scores = ops.add(logits, gumbel(key, aval.shape, aval.dtype, mode))
     last = aval.ndim - 1
-    _, found = top_k(move_axis(scores, axis, last), count)
-    return reshape(found, shape, (last, *range(last)))
+    _, found = top_k(moving.move_axis(scores, axis, last), count)
+    return moving.reshape(found, shape, (last, *range(last)))

@@ -13,10 +13,9 @@ from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.ufuncs import clip
-from minijax.primitives import elementwise as ops, structural
+from minijax.primitives import elementwise as ops, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import full, reshape
 from minijax.primitives.sharding import explicit_sharding
 from minijax.random.keys import single_key
 from minijax.run.array import Array
@@ -106,7 +105,7 @@ def _uniform(key, shape, dtype, minval, maxval):
     one = np.ones((), dtype)
     number = bitcast_convert_type(ops.bitwise_or(mantissa, one.view(word)[()]), dtype)
     scaled = ops.add(ops.mul(ops.sub(number, one[()]), ops.sub(high, low)), low)
-    return ops.max(low, reshape(scaled, shape))
+    return ops.max(low, moving.reshape(scaled, shape))
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -151,7 +150,7 @@ def _randint(key, shape, minval, maxval, dtype):
     more, less = (random_bits_p.bind(k, bit_width=info.bits, shape=shape) for k in split_in_two(key))
     span = convert(ops.sub(high, low), unsigned)
     one = scalar_like(span, 1)
-    span = ops.select(ops.le(high, low), full(typeof(span).shape, one), span)
+    span = ops.select(ops.le(high, low), moving.full(typeof(span).shape, one), span)
     span = ops.select(ops.bitwise_and(beyond, ops.gt(high, low)), ops.add(span, one), span)
     # The high word counts for 2**bits modulo the span, computed without overflow.
     root = ops.rem(scalar_like(span, 2 ** (info.bits // 2)), span)
