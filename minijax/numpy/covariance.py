@@ -7,8 +7,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import products, reductions, shaping, taking, ufuncs
-from minijax.numpy.creation import array, asarray, full
+from minijax.numpy import creation, products, reductions, shaping, taking, ufuncs
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import complex as from_parts
 from minijax.primitives.families import is_complex
@@ -17,7 +16,7 @@ from minijax.primitives.structural import broadcast_to_rank
 
 
 def _weights(name: str, given: Any, count: int) -> Any:
-    (w,) = map(asarray, arrays("cov", given))
+    (w,) = map(creation.asarray, arrays("cov", given))
     if w.ndim > 1:
         raise RuntimeError(f"cov: cannot handle multidimensional {name}, got shape {w.shape}")
     if w.shape[0] != count:
@@ -37,19 +36,19 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
     given = [m] if y is None else [m, y]
-    m, *ys = map(asarray, promote_args_inexact("cov", *given))
+    m, *ys = map(creation.asarray, promote_args_inexact("cov", *given))
     for name, z in zip(("m", "y"), (m, *ys), strict=False):
         if z.ndim > 2:
             raise ValueError(f"cov: {name} has more than 2 dimensions, got shape {z.shape}")
     x = _rows(m, rowvar, m.ndim == 1)
     if not x.shape[0]:
-        return shaping.reshape(array([]), (0, 0))
+        return shaping.reshape(creation.array([]), (0, 0))
     for z in ys:
         x = shaping.concatenate((x, _rows(z, rowvar, z.ndim < 2 or z.shape[0] == 1)))
     count = x.shape[1]
     x = x if dtype is None else convert(x, dtypes.check_and_canonicalize_user_dtype(dtype, "cov"))
     if not count:
-        return full((x.shape[0],) * 2 if x.shape[0] > 1 else (), np.nan, x.dtype)
+        return creation.full((x.shape[0],) * 2 if x.shape[0] > 1 else (), np.nan, x.dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
     w = None
     if fweights is not None:

@@ -14,11 +14,10 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import ufuncs
-from minijax.primitives import convert as lax_convert, elementwise as lax, moving, structural
+from minijax.primitives import convert as lax_convert, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import cast, convert
 from minijax.primitives.device import placed_like
 from minijax.primitives.promote import arrays, promote_shapes
-from minijax.primitives.sharding import laid_out
 from minijax.primitives.values import array_of
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -96,7 +95,7 @@ def asarray(
 
 def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
     if out_sharding is not None:
-        return laid_out(name, x, out_sharding)
+        return sharding.laid_out(name, x, out_sharding)
     return x if device is None or isinstance(x, Tracer) else transfer.to_device(x, device)
 
 

@@ -11,8 +11,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.ir.types import typeof
 from minijax.numpy.ufuncs import promoting
-from minijax.primitives import elementwise as lax
-from minijax.primitives.bessel import bessel_i0e
+from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import promote_args_inexact
 
@@ -83,7 +82,7 @@ def i0(x: Any) -> Any:
 
 def _i0(x: Any) -> list:
     x = lax.abs(x)
-    return [lax.mul(lax.exp(x), bessel_i0e(x))]
+    return [lax.mul(lax.exp(x), bessel.bessel_i0e(x))]
 
 
 def _i0_jvp(x: Any, t: Any) -> list:

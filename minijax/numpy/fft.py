@@ -9,9 +9,8 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.util import named
 from minijax.composed.fft import FftType, fft as lax_fft
-from minijax.numpy import reductions, shaping, subscripts, ufuncs
+from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
 from minijax.numpy.creation import arange, array, astype, value
-from minijax.numpy.padding import pad
 from minijax.primitives import elementwise as lax
 
 _FORWARD = FftType.FFT, FftType.RFFT
@@ -41,7 +40,7 @@ def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
     """`x` with its last axes cut, or filled up with zeros, to these sizes."""
     wanted = (*x.shape[: x.ndim - len(sizes)], *sizes)
     x = subscripts.getitem(x, tuple(slice(n) for n in wanted))
-    return pad(x, [(0, n - m) for n, m in zip(wanted, x.shape, strict=True)])
+    return padding.pad(x, [(0, n - m) for n, m in zip(wanted, x.shape, strict=True)])
 
 
 def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None, forward: bool) -> Any:

@@ -11,13 +11,11 @@ from minijax.base import dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import reductions, searching, shaping, subscripts, ufuncs
+from minijax.numpy import reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value, values, zeros
-from minijax.numpy.taking import ix_, known
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, sharding
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
-from minijax.primitives.sharding import laid_out
 
 _take, _put = subscripts.getitem, subscripts.update
 
@@ -37,7 +35,7 @@ def bincount(
         raise ValueError("bincount: only 1-dimensional input supported.")
     minlength = operator.index(concrete(minlength, "bincount", "minlength"))
     if length is None:
-        numbers = known("bincount", x)
+        numbers = taking.known("bincount", x)
         length = max(minlength, int(numbers.max(initial=-1)) + 1)
     else:
         length = operator.index(concrete(length, "bincount", "length"))
@@ -46,7 +44,7 @@ def bincount(
     elif typeof(weights).shape != x.shape:
         raise ValueError(f"bincount: shape of weights {typeof(weights).shape} must match that of x, {x.shape}")
     counts = zeros(length, typeof(weights).dtype)
-    return laid_out("jnp.bincount", _put(counts, ufuncs.clip(x, 0), weights, "add"), out_sharding)
+    return sharding.laid_out("jnp.bincount", _put(counts, ufuncs.clip(x, 0), weights, "add"), out_sharding)
 
 
 @jitted(static=("right", "method"))
@@ -162,6 +160,6 @@ def histogramdd(
     if density:
         counts = as_type(counts, typeof(sample).dtype)
         counts = ufuncs.divide(counts, reductions.sum(counts))
-        for width in ix_(*widths):
+        for width in taking.ix_(*widths):
             counts = ufuncs.divide(counts, width)
     return counts, edges

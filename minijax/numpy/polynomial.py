@@ -11,9 +11,8 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher import scan
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import contractions, linalg, products, reductions, shaping, taking, ufuncs
+from minijax.numpy import contractions, linalg, products, reductions, shaping, signal, taking, ufuncs
 from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
-from minijax.numpy.signal import convolve
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 from minijax.primitives.structural import broadcast_shapes, full_like
@@ -56,7 +55,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     if trim_leading_zeros:
         factors = [taking.trim_zeros(p, "f") for p in factors]
     factors = [p if _length("polymul", p) else zeros((1,), p.dtype) for p in factors]
-    return convolve(*factors)
+    return signal.convolve(*factors)
 
 
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple:
@@ -144,7 +143,7 @@ def poly(seq_of_zeros: Any) -> Any:
         return ones((), zs.dtype)
     found = ones((1,), zs.dtype)
     for i in range(zs.size):
-        found = convolve(found, array([1, -zs[i]], dtype=zs.dtype))
+        found = signal.convolve(found, array([1, -zs[i]], dtype=zs.dtype))
     return found
 
 

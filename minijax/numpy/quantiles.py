@@ -11,17 +11,13 @@ from minijax.base.util import named
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import subscripts, ufuncs
-from minijax.numpy.cumulative import cumsum
+from minijax.numpy import cumulative, subscripts, taking, ufuncs
 from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
-from minijax.numpy.taking import take_along_axis
-from minijax.primitives import elementwise as lax, moving, sort as lax_sort, structural
+from minijax.primitives import elementwise as lax, gather_scatter, moving, sharding, sort as lax_sort, structural
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers
-from minijax.primitives.gather_scatter import gather
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
-from minijax.primitives.sharding import laid_out
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "overwrite_input", "keepdims", "method")
@@ -124,7 +120,7 @@ def _reader(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     offsets = len(shape) if keepdims else len(shape) - 1
     numbers = GatherDimensionNumbers(tuple(range(batch, batch + offsets)), () if keepdims else (axis,), (axis,))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
-    values = [gather(a, moving.expand_dims(x, (batch,)), numbers, sizes) for x in (low, high)]
+    values = [gather_scatter.gather(a, moving.expand_dims(x, (batch,)), numbers, sizes) for x in (low, high)]
     if batch and offsets:
         weights = [moving.broadcast_in_dim(w, typeof(values[0]).shape, (0,)) for w in weights]
     return (*values, *weights)
@@ -153,7 +149,7 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     none = structural.full_like(weights, 0)
     wrong, nans = lax.bitwise_or(lax.lt(weights, none), lax.ne(weights, weights)), lax.ne(a, a)
     skipped = lax.bitwise_or(wrong, nans)
-    reached = cumsum(lax.select(skipped, none, weights), axis)
+    reached = cumulative.cumsum(lax.select(skipped, none, weights), axis)
     total = structural.index_in_dim(reached, -1, axis, keepdims)
     rank = typeof(total).ndim
     total = moving.expand_dims(total, front)
@@ -170,7 +166,7 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     place = ufuncs.maximum(scalar_like(place, 0), ufuncs.minimum(place, moving.expand_dims(last, front)))
     place = structural.squeeze(place, (axis + batch,)) if keepdims else place
     place = moving.move_axis(place, 0, axis) if batch else moving.expand_dims(place, (axis,))
-    found = take_along_axis(a, place, axis)
+    found = taking.take_along_axis(a, place, axis)
     found = moving.move_axis(found, axis, 0) if batch else structural.squeeze(found, (axis,))
     found = moving.expand_dims(found, (axis + batch,)) if keepdims else found
     empty = lax.eq(counts, moving.full(typeof(counts).shape, scalar_like(counts, 0)))
@@ -206,7 +202,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
     """As `numpy.percentile`, with the methods of `quantile`."""
     a, q = arrays("percentile", a, q)
     found = quantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
-    return laid_out("jnp.percentile", found, out_sharding)
+    return sharding.laid_out("jnp.percentile", found, out_sharding)
 
 
 @jitted("nanpercentile", static=_STATIC)

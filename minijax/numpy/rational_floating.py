@@ -10,9 +10,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
-from minijax.numpy import ufuncs
-from minijax.numpy.shaping import broadcast_arrays
-from minijax.numpy.ufuncs import promoting
+from minijax.numpy import shaping, ufuncs
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type, bitcast_convert_type, convert
 from minijax.primitives.families import const_like, is_complex
@@ -32,7 +30,7 @@ def _integers(name: str, x1: Any, x2: Any) -> list:
 @jitted()
 def gcd(x1: Any, x2: Any) -> Any:
     """As `numpy.gcd`."""
-    x1, x2 = broadcast_arrays(*_integers("gcd", x1, x2))
+    x1, x2 = shaping.broadcast_arrays(*_integers("gcd", x1, x2))
     if not is_unsigned(x1):
         x1, x2 = lax.abs(x1), lax.abs(x2)
     return while_loop(_any_left, _euclids_step, (x1, x2))[0]
@@ -65,7 +63,7 @@ def lcm(x1: Any, x2: Any) -> Any:
 # ---- floating-point numbers --------------------------------------------------------------------------
 
 
-@promoting(promote_args_inexact)
+@ufuncs.promoting(promote_args_inexact)
 def frexp(x: Any, /) -> tuple[Any, Any]:
     """As `numpy.frexp`."""
     if is_complex(x):
@@ -103,7 +101,7 @@ def _frexp_jvp(x: Any, t: Any) -> list:
     ]
 
 
-@promoting(arrays)
+@ufuncs.promoting(arrays)
 def ldexp(x1: Any, x2: Any, /) -> Any:
     """As `numpy.ldexp`."""
     kinds = typeof(x1).dtype, typeof(x2).dtype
@@ -131,7 +129,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     return lax.sub(x, whole), whole
 
 
-@promoting(promote_args_inexact, inline=True)
+@ufuncs.promoting(promote_args_inexact, inline=True)
 def spacing(x: Any, /) -> Any:
     """As `numpy.spacing`."""
     if is_complex(x):

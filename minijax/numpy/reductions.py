@@ -15,8 +15,7 @@ from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
-from minijax.numpy import ufuncs
-from minijax.numpy.creation import asarray
+from minijax.numpy import creation, ufuncs
 from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import (
@@ -516,7 +515,7 @@ def _array_equiv(a1: Any, a2: Any) -> Any:
 
 
 def _value(x: Any) -> Any:
-    return x if is_value(x) else asarray(x)
+    return x if is_value(x) else creation.asarray(x)
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:

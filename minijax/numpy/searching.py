@@ -11,12 +11,9 @@ from minijax.base import dims, dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
 from minijax.ir.types import typeof
-from minijax.numpy import shaping, subscripts
-from minijax.numpy.creation import ones, zeros_like
-from minijax.numpy.ufuncs import floor_divide
-from minijax.primitives import elementwise as lax, moving, sort as lax_sort, structural
+from minijax.numpy import creation, shaping, subscripts, ufuncs
+from minijax.primitives import dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.convert import convert
-from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.primitives.reduce import reduce_sum
@@ -135,7 +132,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
 
     for _ in shape[1:]:
         cross_out = vmap(cross_out)
-    _, high = lax_sort.top_k(cross_out(ones(shape), low), shape[-1] - kth - 1)
+    _, high = lax_sort.top_k(cross_out(creation.ones(shape), low), shape[-1] - kth - 1)
     return shaping.swapaxes(structural.concatenate([low, high], len(shape) - 1), axis, -1)
 
 
@@ -171,8 +168,8 @@ def _by_halving(a: Any, query: Any, side: str, unrolled: bool) -> Any:
 
     def halve(span, _):
         low, high = span
-        middle = lax.add(low, floor_divide(lax.sub(high, low), 2))
-        there = dynamic_index_in_dim(a, middle, keepdims=False)
+        middle = lax.add(low, ufuncs.floor_divide(lax.sub(high, low), 2))
+        there = dynamic_slice.dynamic_index_in_dim(a, middle, keepdims=False)
         before = _precedes(_prepared(query), _prepared(there), side == "left")
         return (lax.select(before, low, middle), lax.select(before, middle, high)), ()
 
@@ -189,7 +186,7 @@ def _by_sorting(a: Any, query: Any, side: str) -> Any:
 
     def rank(x: Any) -> Any:
         places = structural.iota(dtype, typeof(x).shape[0])
-        none = zeros_like(places)
+        none = creation.zeros_like(places)
         return subscripts.update(none, lax_sort.sort_key_val(x, places)[1], places, "set")
 
     joined = rank(structural.concatenate([flat(), a] if side == "left" else [a, flat()], 0))

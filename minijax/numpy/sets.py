@@ -10,12 +10,10 @@ from minijax.base import dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.indexing.language import PLAIN
-from minijax.numpy import reductions, searching, shaping, subscripts, ufuncs
+from minijax.numpy import cumulative, reductions, searching, shaping, subscripts, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
-from minijax.numpy.cumulative import cumsum
 from minijax.numpy.taking import known, nonzero
-from minijax.primitives import elementwise as lax, moving, sort as lax_sort, structural
-from minijax.primitives.dynamic_slice import dynamic_update_slice
+from minijax.primitives import dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import is_inexact, promote_dtypes
 
@@ -96,7 +94,7 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
     if index:
         first = order if empty else _take(order, at)
     if inverse:
-        rank = None if empty else lax.sub(cumsum(mask), const_like(order, 1))
+        rank = None if empty else lax.sub(cumulative.cumsum(mask), const_like(order, 1))
         which = _zeros((length,))
         which = which if empty else _put(which, order, rank, "set")
     if counts and empty:
@@ -269,7 +267,7 @@ def setdiff1d(
 def _joined(ar1: Any, number1: Any, ar2: Any) -> Any:
     """The distinct elements of both arrays side by side, and zeros."""
     joined = moving.full((ar1.size + ar2.size,), ar1.dtype.type(0))
-    return dynamic_update_slice(dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
+    return dynamic_slice.dynamic_update_slice(dynamic_slice.dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
 
 
 def _selected(x: Any, at: Any, fill: Any) -> Any:

@@ -13,13 +13,11 @@ from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import subscripts
+from minijax.numpy import subscripts, ufuncs
 from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
-from minijax.numpy.ufuncs import power, remainder
-from minijax.primitives import dynamic_slice, elementwise as lax, moving, structural
+from minijax.primitives import dynamic_slice, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.promote import check_arraylike, check_out, promote_dtypes
-from minijax.primitives.sharding import laid_out
 from minijax.run.array import Array
 
 Axes = int | Sequence[int] | None
@@ -55,7 +53,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         a = moving.transpose(transposed, tuple(range(len(sizes)))[::-1])
     elif sizes != a.shape:
         a = moving.reshape(a, sizes)
-    return a if out_sharding is None else laid_out("reshape", a, out_sharding)
+    return a if out_sharding is None else sharding.laid_out("reshape", a, out_sharding)
 
 
 def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
@@ -173,7 +171,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         raise ValueError(
             f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
         )
-    return laid_out("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
+    return sharding.laid_out("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> list:
@@ -457,7 +455,7 @@ def _roll_dynamic(a, shift, axis):
         n = a.shape[i]
         dtype = np.dtype(np.int32)
         by = convert(structural.index_in_dim(shifts, k, keepdims=False), dtype)
-        by = remainder(by, lax.max(dtype.type(n), dtype.type(1)))
+        by = ufuncs.remainder(by, lax.max(dtype.type(n), dtype.type(1)))
         twice = structural.concatenate([a, a], i)
         a = dynamic_slice.dynamic_slice_in_dim(twice, lax.sub(dtype.type(n), by), n, axis=i)
     return a
@@ -570,4 +568,4 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
         raise ValueError(f"vander: N must be nonnegative, got {n}")
     powers = structural.iota(x.dtype, n)
     powers = powers if increasing else lax.sub(x.dtype.type(n - 1), powers)
-    return power(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))
+    return ufuncs.power(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))

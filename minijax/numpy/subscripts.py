@@ -15,8 +15,7 @@ from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import creation, ufuncs
-from minijax.primitives import gather_scatter, structural
-from minijax.primitives.sharding import laid_out
+from minijax.primitives import gather_scatter, sharding, structural
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
 
@@ -232,7 +231,7 @@ def _updating(name: str, doc: str) -> Callable:
     ) -> Any:
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
         found = update(self.array, self.index, values, name, options)
-        return found if out_sharding is None else laid_out(f".{name}", found, out_sharding)
+        return found if out_sharding is None else sharding.laid_out(f".{name}", found, out_sharding)
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -262,7 +261,7 @@ class _IndexUpdateRef:
         """`x[index]`, with a choice of what becomes of indices out of bounds."""
         options = Options(mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         found = getitem(self.array, self.index, options)
-        return found if out_sharding is None else laid_out(".get", found, out_sharding)
+        return found if out_sharding is None else sharding.laid_out(".get", found, out_sharding)
 
     set = _updating("set", "A copy of `x` with `x[index]` set to `values`.")
     add = _updating("add", "A copy of `x` with `values` added at `index`, repeatedly where indices repeat.")
@@ -282,7 +281,7 @@ class _IndexUpdateRef:
     def _as_factors(self, name: str, values: Any, out_sharding: Any = None, **options: Any) -> Any:
         ones = structural.full_like(self.array, 1)
         factors = _IndexUpdateRef(ones, self.index).multiply(values, **options)
-        return laid_out(f".{name}", getattr(ufuncs, name)(self.array, factors), out_sharding)
+        return sharding.laid_out(f".{name}", getattr(ufuncs, name)(self.array, factors), out_sharding)
 
     def apply(
         self,

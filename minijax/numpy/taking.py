@@ -16,16 +16,13 @@ from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import creation, shaping, subscripts
+from minijax.numpy import creation, cumulative, searching, shaping, subscripts
 from minijax.numpy.creation import arraylike, concrete, value, values
-from minijax.numpy.cumulative import cumsum
-from minijax.numpy.searching import argsort, sort
 from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
-from minijax.primitives import elementwise as lax, gather_scatter, moving, structural
+from minijax.primitives import elementwise as lax, gather_scatter, moving, sharding, structural
 from minijax.primitives.convert import convert, copy_p
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_out
-from minijax.primitives.sharding import laid_out
 
 # ---- take --------------------------------------------------------------------------------------------
 
@@ -277,9 +274,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         raise ValueError(f"nonzero: fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value}")
     if a.size == 0 or size == 0:
         return tuple(creation.full((size,), 0 if f is None else f, int_type) for f in fills)
-    ends = cumsum(mask)
+    ends = cumulative.cumsum(mask)
     tally = moving.full((size,), int_type.type(0))
-    flat = cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
+    flat = cumulative.cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
     found = [
         remainder(floor_divide(flat, int_type.type(math.prod(a.shape[i + 1 :]))), n) for i, n in enumerate(a.shape)
     ]
@@ -335,7 +332,7 @@ def _without(a: Any, places: Any, axis: int) -> Any:
     """`a` without the elements at distinct places, which may be traced."""
     size, gone = a.shape[axis], places.shape[0]
     places = choose(places < 0, places + size, places)
-    places = sort(clip(places, 0, size)) - structural.iota(places.dtype, gone)
+    places = searching.sort(clip(places, 0, size)) - structural.iota(places.dtype, gone)
     rest = structural.iota(places.dtype, size - gone)
     rest = rest + (rest[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
     return subscripts.getitem(a, (*[slice(None)] * axis, rest))
@@ -347,7 +344,7 @@ def repeat(
     """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
     repeated.
     """
-    return laid_out("repeat", _repeated(a, repeats, axis, total_repeat_length), out_sharding)
+    return sharding.laid_out("repeat", _repeated(a, repeats, axis, total_repeat_length), out_sharding)
 
 
 def _repeated(a: Any, repeats: Any, axis: int | None, total: int | None) -> Any:
@@ -367,8 +364,8 @@ def _repeated(a: Any, repeats: Any, axis: int | None, total: int | None) -> Any:
     counts = moving.broadcast_to_shape(counts, a.shape[axis : axis + 1])
     if not total or not counts.shape[0]:
         return take(a, creation.zeros(total, np.int32), axis)
-    starts = cumsum(shaping.roll(counts, 1).at[0].set(0))
-    passed = cumsum(creation.zeros(total, np.int32).at[starts].add(1))
+    starts = cumulative.cumsum(shaping.roll(counts, 1).at[0].set(0))
+    passed = cumulative.cumsum(creation.zeros(total, np.int32).at[starts].add(1))
     return take(a, passed - 1, axis)
 
 
@@ -414,7 +411,7 @@ def compress(
         )
     mask = shaping.expand_dims(condition, tuple(range(1, a.ndim)))
     filled = choose(mask, a, convert(copy_p.bind(creation.asarray(fill_value)), a.dtype))
-    front = filled[argsort(condition, stable=True, descending=True)][:size]
+    front = filled[searching.argsort(condition, stable=True, descending=True)][:size]
     return moving.move_axis(front, 0, axis)
 
 

@@ -14,14 +14,10 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.scan import scan
 from minijax.ir.types import ShapedArray, typeof
-from minijax.numpy import cumulative, custom_rules, reductions, ufuncs
+from minijax.numpy import cumulative, custom_rules, logsumexp, reductions, taking, ufuncs, vectorizing
 from minijax.numpy.creation import asarray, astype, zeros
-from minijax.numpy.logsumexp import shifted_sum
-from minijax.numpy.reductions import Logical, Reducer
 from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, ravel
 from minijax.numpy.subscripts import getitem, update
-from minijax.numpy.taking import take
-from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce, structural
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import arrays, check_arraylike, promote_args_inexact
@@ -62,7 +58,7 @@ class ufunc:
     @jitted("_call_vectorized", static=("self",))
     def _vectorized(self, *args):
         check_arraylike(self.__name__, *args)
-        return vectorize(self._func)(*args)
+        return vectorizing.vectorize(self._func)(*args)
 
     def _check(self, method: str, out: None = None) -> None:
         if self.nin != 2 or self.nout != 1:
@@ -217,14 +213,14 @@ class ufunc:
 
     def _reduceat_by_loop(self, a, indices, axis):
         count, parts = typeof(a).shape[axis], typeof(indices).shape[0]
-        heads = take(a, indices, axis=axis)
+        heads = taking.take(a, indices, axis=axis)
         bounds = expand_dims(append(indices, count), [i for i in range(typeof(a).ndim) if i != axis])
         first = structural.slice_in_dim(bounds, 0, parts, axis=axis)
         last = structural.slice_in_dim(bounds, 1, parts + 1, axis=axis)
 
         def step(i, totals):
             inside = ufuncs.logical_and(ufuncs.greater(i, first), ufuncs.less(i, last))
-            return choose(inside, self._call(totals, take(a, expand_dims(i, 0), axis=axis)), totals)
+            return choose(inside, self._call(totals, taking.take(a, expand_dims(i, 0), axis=axis)), totals)
 
         return fori_loop(0, count, step, heads)
 
@@ -245,7 +241,7 @@ def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) 
 # ---- the ufuncs of this package ---------------------------------------------------------------------
 
 
-class _Bits(Reducer):
+class _Bits(reductions.Reducer):
     """A reduction of the bits of integers."""
 
     def __call__(self, a, *args):
@@ -258,7 +254,7 @@ class _Bits(Reducer):
         return np.asarray(self.start).astype(dtype)
 
 
-def _by(reducer: Reducer) -> Callable:
+def _by(reducer: reductions.Reducer) -> Callable:
     def reduce(a, axis, dtype, keepdims, initial, where):
         dtype = dtypes.requested_dtype(dtype, reducer.name)
         return reducer(a, reductions.static_axis(axis), dtype, keepdims, initial, where, True)
@@ -272,7 +268,7 @@ def _by_logsumexp(combine: Callable, unit: float | None = None) -> Callable:
     def reduce(a, axis, dtype, keepdims, initial, where):
         a, *initial = promote_args_inexact("logsumexp", *((a,) if initial is None else (a, initial)))
         scaled = [ufuncs.multiply(x, unit) if unit else x for x in (*initial, a)]
-        total, shift = shifted_sum(scaled.pop(), axis, keepdims, where)
+        total, shift = logsumexp.shifted_sum(scaled.pop(), axis, keepdims, where)
         log = lax.add(lax.log(total), astype(shift, typeof(total).dtype))
         log = combine(scaled[0], log) if scaled else log
         return ufuncs.divide(log, unit) if unit else log
@@ -285,7 +281,7 @@ def _updating(name: str) -> Callable:
 
 
 def _ufunc(
-    function: Callable, nin: int = 2, identity: Any = None, reducer: Reducer | None = None, **ways: Any
+    function: Callable, nin: int = 2, identity: Any = None, reducer: reductions.Reducer | None = None, **ways: Any
 ) -> ufunc:
     if reducer:
         ways["reduce"] = _by(reducer)
@@ -304,8 +300,8 @@ minimum = _ufunc(ufuncs.minimum, reducer=reductions.MIN)
 bitwise_and = _ufunc(ufuncs.bitwise_and, 2, -1, _Bits("bitwise_and", _AND, lax.bitwise_and, -1))
 bitwise_or = _ufunc(ufuncs.bitwise_or, 2, 0, _Bits("bitwise_or", _OR, lax.bitwise_or, 0))
 bitwise_xor = _ufunc(ufuncs.bitwise_xor, 2, 0, _Bits("bitwise_xor", _XOR, lax.bitwise_xor, 0))
-logical_and = _ufunc(ufuncs.logical_and, 2, True, Logical("logical_and", _AND, lax.bitwise_and, True))
-logical_or = _ufunc(ufuncs.logical_or, 2, False, Logical("logical_or", _OR, lax.bitwise_or, False))
-logical_xor = _ufunc(ufuncs.logical_xor, 2, False, Logical("logical_xor", _XOR, lax.bitwise_xor, False))
+logical_and = _ufunc(ufuncs.logical_and, 2, True, reductions.Logical("logical_and", _AND, lax.bitwise_and, True))
+logical_or = _ufunc(ufuncs.logical_or, 2, False, reductions.Logical("logical_or", _OR, lax.bitwise_or, False))
+logical_xor = _ufunc(ufuncs.logical_xor, 2, False, reductions.Logical("logical_xor", _XOR, lax.bitwise_xor, False))
 logaddexp = _ufunc(custom_rules.logaddexp, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp))
 logaddexp2 = _ufunc(custom_rules.logaddexp2, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp, math_log(2)))

@@ -10,11 +10,10 @@ from minijax.base import dims, dtypes
 from minijax.composed.random import random_bits_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof
-from minijax.primitives import elementwise as ops, moving, structural
+from minijax.primitives import elementwise as ops, moving, sort, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import scalar_like
 from minijax.primitives.reduce import argmax
-from minijax.primitives.sort import sort_key_val, top_k
 from minijax.random.keys import single_key
 from minijax.random.samplers import check_shape, checked_key, drawn_shape, gumbel, randint, split_in_two, uniform
 from minijax.run.array import Array
@@ -55,7 +54,7 @@ def _shuffle(key, x, axis):
     rounds = ceil(3 * log(max(1, prod(shape))) / log(np.iinfo(np.uint32).max))
     for _ in range(rounds):
         key, now = split_in_two(key)
-        _, x = sort_key_val(random_bits_p.bind(now, bit_width=32, shape=shape), x, axis)
+        _, x = sort.sort_key_val(random_bits_p.bind(now, bit_width=32, shape=shape), x, axis)
     return x
 
 
@@ -105,7 +104,7 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
     index = dtypes.default_int_dtype()
     if not replace:
         scores = ops.add(gumbel(key, (inputs,), dtype, mode), ops.log(p))
-        return convert(top_k(scores, prod(shape))[1], index)
+        return convert(sort.top_k(scores, prod(shape))[1], index)
     sums = jnp.cumsum(p)
     last = structural.squeeze(structural.slice(sums, (inputs - 1,), (inputs,)), (0,))
     drawn = uniform(key, shape, dtype)
@@ -142,5 +141,5 @@ def _without_replacement(key, logits, axis, shape, count, mode):
         )
     scores = ops.add(logits, gumbel(key, aval.shape, aval.dtype, mode))
     last = aval.ndim - 1
-    _, found = top_k(moving.move_axis(scores, axis, last), count)
+    _, found = sort.top_k(moving.move_axis(scores, axis, last), count)
     return moving.reshape(found, shape, (last, *range(last)))

@@ -13,10 +13,9 @@ from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.ufuncs import clip
-from minijax.primitives import elementwise as ops, moving, structural
+from minijax.primitives import elementwise as ops, moving, sharding, structural
 from minijax.primitives.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
 from minijax.primitives.families import scalar_like
-from minijax.primitives.sharding import explicit_sharding
 from minijax.random.keys import single_key
 from minijax.run.array import Array
 
@@ -41,7 +40,7 @@ def check_shape(name: str, shape: _Shape, *parameters: Any) -> None:
 
 def checked_key(name: str, key: Any, out_sharding: Any) -> Array:
     """The one typed key to draw with."""
-    if explicit_sharding(name, out_sharding) is not None:
+    if sharding.explicit_sharding(name, out_sharding) is not None:
         raise NotImplementedError(f"{name}: out_sharding over Explicit axes is not there.")
     return single_key(name, key)[0]
 
