@@ -37,7 +37,7 @@ def _equation(subscripts: Any, operands: tuple) -> tuple[str, tuple]:
     if isinstance(subscripts, str):
         return subscripts.replace(" ", ""), operands
     items = (subscripts, *operands)
-    lists, found = items[1::2], items[0 : len(items) // 2 * 2 : 2]
+    lists, values = items[1::2], items[0 : len(items) // 2 * 2 : 2]
     if len(items) % 2:
         lists = (*lists, items[-1])
     try:
@@ -49,8 +49,8 @@ def _equation(subscripts: Any, operands: tuple) -> tuple[str, tuple]:
         ) from None
     letters = dict(zip(labels, ascii_letters, strict=False)) | {Ellipsis: "..."}
     rows = ["".join(letters[k] for k in row) for row in lists]
-    text = ",".join(rows[: len(found)])
-    return (f"{text}->{rows[-1]}" if len(items) % 2 else text), found
+    text = ",".join(rows[: len(values)])
+    return (f"{text}->{rows[-1]}" if len(items) % 2 else text), values
 
 
 @cache.cache
@@ -123,8 +123,8 @@ def _path(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) ->
         return ((0, 1),) * (count - 1) or ((0,),)
     if optimize not in _GREEDY and count <= _MOST_SEARCHED:
         return _best_path(inputs, output, shapes)
-    found = _search(inputs, output, shapes, ("greedy", 2**62))[0][1:]
-    steps = [tuple(sorted(map(int, step))) for step in found]
+    contractions = _search(inputs, output, shapes, ("greedy", 2**62))[0][1:]
+    steps = [tuple(sorted(map(int, step))) for step in contractions]
     # numpy may leave all that remain to one last step.
     return (*steps[:-1], *((0, 1),) * (len(steps[-1]) - 1))
 
@@ -148,12 +148,12 @@ def _best_path(inputs: tuple[str, ...], output: str, shapes: tuple) -> tuple:
             pair = terms[i], terms[j]
             if pair not in known:
                 both = terms[i] | terms[j]
-                kept = both & frozenset(output).union(*rest)
-                count = math.prod(sizes[c] for c in both) * (2 if terms[i] & terms[j] - kept else 1)
-                known[pair] = kept, count
-            kept, count = known[pair]
+                left = both & frozenset(output).union(*rest)
+                count = math.prod(sizes[c] for c in both) * (2 if terms[i] & terms[j] - left else 1)
+                known[pair] = left, count
+            left, count = known[pair]
             if cost + count < best[0]:
-                search(cost + count, (*path, (i, j)), [*rest, kept])
+                search(cost + count, (*path, (i, j)), [*rest, left])
 
     search(0, (), [frozenset(names) for names in inputs])
     return best[1]
@@ -176,8 +176,8 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
     check_out("einsum", out)
     dot = () if _dot_general is dot_general else (_dot_general,)
-    found = _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
-    return found if out_sharding is None else laid_out("einsum", found, out_sharding)
+    product = _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
+    return product if out_sharding is None else laid_out("einsum", product, out_sharding)
 
 
 @fused(whole=True)
@@ -236,10 +236,10 @@ def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable) -> tuple[Any, s
     contracted = sorted(shared - set(batch))
     sides = left, right
     at = [tuple(tuple(s.index(c) for c in group) for s in sides) for group in (contracted, batch)]
-    kept = ["".join(c for c in names if c not in shared) for names in sides]
-    if "".join([*batch, *reversed(kept)]) == result:
+    free = ["".join(c for c in names if c not in shared) for names in sides]
+    if "".join([*batch, *reversed(free)]) == result:
         return dot(y, x, tuple(pair[::-1] for pair in at)), result
-    return dot(x, y, tuple(at)), "".join([*batch, *kept])
+    return dot(x, y, tuple(at)), "".join([*batch, *free])
 
 
 def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
@@ -334,8 +334,8 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     if left and right:
         return typed_product(a, b, (((left - 1,), (right - 1,)), ((), ())), precision, preferred_element_type)
     if preferred_element_type is not None:
-        wanted = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner")
-        a, b = as_type(a, wanted), as_type(b, wanted)
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner")
+        a, b = as_type(a, dtype), as_type(b, dtype)
     return multiply(a, b)
 
 
@@ -420,8 +420,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def _components(x: Any) -> list:
-    found = [x[..., i] for i in range(x.shape[-1])]
-    return found if len(found) == 3 else [*found, zeros_like(found[1])]
+    components = [x[..., i] for i in range(x.shape[-1])]
+    return components if len(components) == 3 else [*components, zeros_like(components[1])]
 
 
 @jitted(static=("axis1", "axis2", "dtype"))

@@ -15,8 +15,8 @@ from minijax.primitives.promote import arrays, promote_args_inexact
 from minijax.primitives.structural import broadcast_to_rank
 
 
-def _weights(name: str, given: Any, count: int) -> Any:
-    (w,) = map(creation.asarray, arrays("cov", given))
+def _weights(name: str, weights: Any, count: int) -> Any:
+    (w,) = map(creation.asarray, arrays("cov", weights))
     if w.ndim > 1:
         raise RuntimeError(f"cov: cannot handle multidimensional {name}, got shape {w.shape}")
     if w.shape[0] != count:
@@ -35,8 +35,8 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     """As `numpy.cov`."""
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
-    given = [m] if y is None else [m, y]
-    m, *ys = map(creation.asarray, promote_args_inexact("cov", *given))
+    samples = [m] if y is None else [m, y]
+    m, *ys = map(creation.asarray, promote_args_inexact("cov", *samples))
     for name, z in zip(("m", "y"), (m, *ys), strict=False):
         if z.ndim > 2:
             raise ValueError(f"cov: {name} has more than 2 dimensions, got shape {z.shape}")

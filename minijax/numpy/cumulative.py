@@ -57,9 +57,9 @@ def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) ->
 
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         check_out(name, out)
-        wanted = dtypes.requested_dtype(dtype, name)
+        result_dtype = dtypes.requested_dtype(dtype, name)
         (a,) = arrays(name, a)
-        return core(a, static_axis(axis), wanted)
+        return core(a, static_axis(axis), result_dtype)
 
     return fused(whole=True)(named(function, name, f"As `numpy.{name}`; integers keep their dtype."))
 

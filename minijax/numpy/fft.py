@@ -38,9 +38,9 @@ def _in_parts(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
 
 def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
     """`x` with its last axes cut, or filled up with zeros, to these sizes."""
-    wanted = (*x.shape[: x.ndim - len(sizes)], *sizes)
-    x = subscripts.getitem(x, tuple(slice(n) for n in wanted))
-    return padding.pad(x, [(0, n - m) for n, m in zip(wanted, x.shape, strict=True)])
+    shape = (*x.shape[: x.ndim - len(sizes)], *sizes)
+    x = subscripts.getitem(x, tuple(slice(n) for n in shape))
+    return padding.pad(x, [(0, n - m) for n, m in zip(shape, x.shape, strict=True)])
 
 
 def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None, forward: bool) -> Any:
@@ -65,12 +65,12 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str |
         s = (*s[:-1], max(0, 2 * (s[-1] - 1))) if halved else s
     else:
         x = _resized(x, (*s[:-1], s[-1] // 2 + 1) if halved else s)
-    found = _in_parts(x, kind, s)
+    spectrum = _in_parts(x, kind, s)
     if norm not in _NORMS[:2]:
-        scale = reductions.prod(array(np.array(s), dtype=found.dtype))
+        scale = reductions.prod(array(np.array(s), dtype=spectrum.dtype))
         scale = ufuncs.sqrt(scale) if norm == "ortho" else scale
-        found = ufuncs.multiply(found, ufuncs.divide(1, scale) if forward else scale)
-    return found if axes is None else shaping.moveaxis(found, last, axes)
+        spectrum = ufuncs.multiply(spectrum, ufuncs.divide(1, scale) if forward else scale)
+    return spectrum if axes is None else shaping.moveaxis(spectrum, last, axes)
 
 
 def _one_axis(name: str, axis: Any) -> Axes:
@@ -113,8 +113,8 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     axes, a = _one_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
     length = (a.shape[axis] - 1) * 2 if n is None else n
     sizes = None if n is None else (n,)
-    found = _transform("hfft", FftType.IRFFT, ufuncs.conjugate(a), sizes, axes, norm, True)
-    return ufuncs.multiply(found, length)
+    spectrum = _transform("hfft", FftType.IRFFT, ufuncs.conjugate(a), sizes, axes, norm, True)
+    return ufuncs.multiply(spectrum, length)
 
 
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -122,8 +122,8 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     axes, a = _one_axis("ihfft", axis), value("jax.numpy.fft.ihfft", a)
     length = a.shape[axis] if n is None else n
     sizes = None if n is None else (n,)
-    found = _transform("ihfft", FftType.RFFT, a, sizes, axes, norm, False)
-    return ufuncs.multiply(ufuncs.conjugate(found), 1 / length)
+    spectrum = _transform("ihfft", FftType.RFFT, a, sizes, axes, norm, False)
+    return ufuncs.multiply(ufuncs.conjugate(spectrum), 1 / length)
 
 
 def _check_single(name: str, n: Any, d: Any) -> None:

@@ -20,9 +20,9 @@ from minijax.primitives.promote import is_unsigned, promote_dtypes
 # ---- grids and joined ranges -------------------------------------------------------------------------
 
 
-def _range(name: str, wanted: slice) -> Any:
+def _range(name: str, bounds: slice) -> Any:
     """The range that a slice names; an imaginary step is the number of points, both ends included."""
-    parts = (("start", wanted.start, 0), ("stop", wanted.stop, None), ("step", wanted.step, 1))
+    parts = (("start", bounds.start, 0), ("stop", bounds.stop, None), ("step", bounds.step, 1))
     start, stop, step = (default if x is None else concrete(x, name, f"slice {part}") for part, x, default in parts)
     if np.iscomplexobj(step):
         return creation.linspace(start, stop, int(abs(step)))
@@ -41,8 +41,8 @@ class _Grid:
         axes = promote_dtypes(*[_range(self._name, k) for k in key]) if key else []
         if not axes:
             return [] if self._sparse else creation.arange(0)
-        found = creation.meshgrid(*axes, indexing="ij", sparse=self._sparse)
-        return found if self._sparse else shaping.stack(found, 0)
+        grids = creation.meshgrid(*axes, indexing="ij", sparse=self._sparse)
+        return grids if self._sparse else shaping.stack(grids, 0)
 
 
 mgrid = _Grid("jnp.mgrid", False)
@@ -75,16 +75,16 @@ class _Joiner:
 
     def _directed(self, directive: str) -> tuple[int, ...]:
         try:
-            given = tuple(int(part) for part in directive.split(","))
+            numbers = tuple(int(part) for part in directive.split(","))
         except ValueError:
             raise ValueError(f"{self._name}: could not understand directive {directive!r}") from None
-        return (*given, *self._how[len(given) :])[:3]
+        return (*numbers, *self._how[len(numbers) :])[:3]
 
     def _part(self, item: Any, ndmin: int, place: int) -> Any:
-        found = _range(f"jnp.{self._name}", item) if isinstance(item, slice) else creation.asarray(item)
-        if found.ndim >= ndmin:
-            return found
-        wide = creation.array(found, copy=False, ndmin=ndmin)
+        piece = _range(f"jnp.{self._name}", item) if isinstance(item, slice) else creation.asarray(item)
+        if piece.ndim >= ndmin:
+            return piece
+        wide = creation.array(piece, copy=False, ndmin=ndmin)
         return moving.transpose(wide, tuple((i - place - 1) % ndmin for i in range(ndmin)))
 
 

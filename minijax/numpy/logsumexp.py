@@ -35,11 +35,11 @@ def logsumexp(
     a, *factors = promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)
     if factors:
         a = choose(lax.ne(factors[0], scalar_like(factors[0], 0)), a, -np.inf)
-    found, shift = shifted_sum(a, axis, keepdims, where, *factors)
-    sign = lax.sign(found)
-    if return_sign or not is_complex(found):
-        found = lax.abs(found)
-    result = lax.add(lax.log(found), as_type(shift, typeof(found).dtype))
+    total, shift = shifted_sum(a, axis, keepdims, where, *factors)
+    sign = lax.sign(total)
+    if return_sign or not is_complex(total):
+        total = lax.abs(total)
+    result = lax.add(lax.log(total), as_type(shift, typeof(total).dtype))
     if return_sign:
         return result, sign
     if factors and not is_complex(a):

@@ -186,8 +186,8 @@ def view(self, dtype: Any = None, type: None = None) -> Any:  # noqa: A002
     """As `numpy.ndarray.view`: the bits as another dtype, in a new array."""
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
-    wanted = dtypes.requested_dtype(dtype, "view", float)
-    return self if wanted == self.dtype else _from_bits(_to_bits(self), wanted)
+    target = dtypes.requested_dtype(dtype, "view", float)
+    return self if target == self.dtype else _from_bits(_to_bits(self), target)
 
 
 def _to_bits(x: Any) -> Any:

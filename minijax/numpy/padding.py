@@ -56,33 +56,33 @@ def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs:
     return _pad(array, widths, mode, kwargs.get("constant_values", 0), lengths, tuple(map(tuple, ends)), reflect_type)
 
 
-def _pairs(name: str, given: Any, ndim: int) -> Widths:
+def _pairs(name: str, entries: Any, ndim: int) -> Widths:
     """What was given for the two ends of each axis, written out."""
-    if isinstance(given, dict):
+    if isinstance(entries, dict):
         pairs: list[Any] = [(0, 0)] * ndim
-        for axis, pair in given.items():
+        for axis, pair in entries.items():
             pairs[operator.index(axis)] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
-        given = pairs
-    found = np.asarray(creation.concrete(given, "pad", name))
-    if found.dtype.kind not in "iu":
+        entries = pairs
+    ints = np.asarray(creation.concrete(entries, "pad", name))
+    if ints.dtype.kind not in "iu":
         raise TypeError(f"pad: `{name}` must be of integral type.")
-    if found.shape not in ((ndim, 2), (1, 2), (2,), (1,), ()):
+    if ints.shape not in ((ndim, 2), (1, 2), (2,), (1,), ()):
         raise ValueError(
-            f"jnp.pad: {name} with nd={ndim} has unsupported shape {found.shape}. Valid shapes are ({ndim}, "
+            f"jnp.pad: {name} with nd={ndim} has unsupported shape {ints.shape}. Valid shapes are ({ndim}, "
             "2), (1, 2), (2,), (1,), or ()."
         )
-    return tuple((int(a), int(b)) for a, b in np.broadcast_to(found, (ndim, 2)))
+    return tuple((int(a), int(b)) for a, b in np.broadcast_to(ints, (ndim, 2)))
 
 
 def _pad_by_function(array: Any, widths: Widths, function: Callable, kwargs: dict) -> Any:
-    found = structural.pad(array, array.dtype.type(0), [(a, b, 0) for a, b in widths])
+    padded = structural.pad(array, array.dtype.type(0), [(a, b, 0) for a, b in widths])
     for axis, pair in enumerate(widths):
-        last = moving.move_axis(found, axis, found.ndim - 1)
+        last = moving.move_axis(padded, axis, padded.ndim - 1)
         by_vector: Callable = lambda v, pair=pair, axis=axis: function(v, pair, axis, kwargs)  # noqa: E731
-        for _ in range(found.ndim - 1):
+        for _ in range(padded.ndim - 1):
             by_vector = vmap(by_vector)
-        found = moving.move_axis(by_vector(last), found.ndim - 1, axis)
-    return found
+        padded = moving.move_axis(by_vector(last), padded.ndim - 1, axis)
+    return padded
 
 
 @jitted("_pad", static=("widths", "mode", "lengths", "ends", "reflect_type"))
@@ -181,13 +181,13 @@ def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
 def _statistic(array: Any, axis: int, pair: tuple, mode: str, lengths: tuple | None) -> list:
     statistic = _STATISTICS[mode]
     if lengths is None:
-        found = [statistic(array, axis=axis, keepdims=True)] * 2
+        fills = [statistic(array, axis=axis, keepdims=True)] * 2
     else:
         n = array.shape[axis]
         first, last = min(lengths[0], n), min(lengths[1], n)
         windows = [_part(array, 0, first, axis), _part(array, n - last, n, axis)]
-        found = [statistic(w, axis=axis, keepdims=True) for w in windows]
+        fills = [statistic(w, axis=axis, keepdims=True) for w in windows]
     if np.issubdtype(array.dtype, np.integer):
-        found = [ufuncs.round(x) for x in found]
-    found = [convert(x, array.dtype) for x in found]
-    return [shaping.repeat_all(x, n, axis) for x, n in zip(found, pair, strict=True)]
+        fills = [ufuncs.round(x) for x in fills]
+    fills = [convert(x, array.dtype) for x in fills]
+    return [shaping.repeat_all(x, n, axis) for x, n in zip(fills, pair, strict=True)]

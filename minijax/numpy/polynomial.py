@@ -141,10 +141,10 @@ def poly(seq_of_zeros: Any) -> Any:
         raise ValueError(f"poly: input must be 1d or non-empty square 2d array, got shape {zs.shape}")
     if not zs.size:
         return ones((), zs.dtype)
-    found = ones((1,), zs.dtype)
+    coefficients = ones((1,), zs.dtype)
     for i in range(zs.size):
-        found = signal.convolve(found, array([1, -zs[i]], dtype=zs.dtype))
-    return found
+        coefficients = signal.convolve(coefficients, array([1, -zs[i]], dtype=zs.dtype))
+    return coefficients
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Any:
@@ -183,9 +183,9 @@ def _roots_no_zeros(p: Any) -> Any:
 def _roots_with_zeros(p: Any, leading: Any) -> Any:
     # Leading zeros become trailing ones, whose roots are zeros; those are sorted to the end.
     p = where(leading == p.size, 1.0, p)
-    found = _roots_no_zeros(shaping.roll(p, -leading))
-    _, found = sort([found == 0, found], 0, num_keys=1)
-    return where(arange(found.size) < found.size - leading, found, complex(np.nan, np.nan))
+    all_roots = _roots_no_zeros(shaping.roll(p, -leading))
+    _, all_roots = sort([all_roots == 0, all_roots], 0, num_keys=1)
+    return where(arange(all_roots.size) < all_roots.size - leading, all_roots, complex(np.nan, np.nan))
 
 
 @jitted("polyfit", static=("deg", "rcond", "full", "cov"))

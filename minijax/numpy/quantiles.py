@@ -57,12 +57,12 @@ def _merged(xs: list, axis: Any, ndim: int) -> tuple[list, int]:
         return xs, dims.canonical_axis(axis, ndim)
     axes = canonical_axes(axis, ndim)
     order = list(range(ndim))
-    kept = [i for i in order if i not in axes]
-    for i, j in enumerate(kept):
+    others = [i for i in order if i not in axes]
+    for i, j in enumerate(others):
         order[i], order[j] = order[j], order[i]
     sizes = typeof(xs[0]).shape
-    new = (*(sizes[i] for i in kept), prod(sizes[i] for i in axes))
-    return [moving.reshape(x, new, order) for x in xs], len(kept)
+    new = (*(sizes[i] for i in others), prod(sizes[i] for i in axes))
+    return [moving.reshape(x, new, order) for x in xs], len(others)
 
 
 def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any, skips: bool) -> Any:
@@ -73,12 +73,12 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     if weights is not None:
         xs.append(_spread_weights(name, as_type(weights, typeof(a).dtype), shape, axis))
     xs, along = _merged(xs, axis, len(shape))
-    found = _along(xs, q, along, method, keepdims, skips)
+    quantiles = _along(xs, q, along, method, keepdims, skips)
     if keepdims and not isinstance(axis, int):
         axes = canonical_axes(axis, len(shape))
-        kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
-        found = moving.reshape(found, (*typeof(q).shape, *kept))
-    return as_type(found, typeof(a).dtype)
+        reduced_shape = tuple(1 if i in axes else n for i, n in enumerate(shape))
+        quantiles = moving.reshape(quantiles, (*typeof(q).shape, *reduced_shape))
+    return as_type(quantiles, typeof(a).dtype)
 
 
 def _along(xs: list, q: Any, axis: int, method: str, keepdims: bool, skips: bool) -> Any:
@@ -166,22 +166,22 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     place = ufuncs.maximum(scalar_like(place, 0), ufuncs.minimum(place, moving.expand_dims(last, front)))
     place = structural.squeeze(place, (axis + batch,)) if keepdims else place
     place = moving.move_axis(place, 0, axis) if batch else moving.expand_dims(place, (axis,))
-    found = taking.take_along_axis(a, place, axis)
-    found = moving.move_axis(found, axis, 0) if batch else structural.squeeze(found, (axis,))
-    found = moving.expand_dims(found, (axis + batch,)) if keepdims else found
+    elements = taking.take_along_axis(a, place, axis)
+    elements = moving.move_axis(elements, axis, 0) if batch else structural.squeeze(elements, (axis,))
+    elements = moving.expand_dims(elements, (axis + batch,)) if keepdims else elements
     empty = lax.eq(counts, moving.full(typeof(counts).shape, scalar_like(counts, 0)))
     bad = any_of(wrong, axis, keepdims=keepdims)
     bad = lax.bitwise_or(bad, empty if skips else any_of(nans, axis, keepdims=keepdims))
-    return where(moving.expand_dims(bad, front), structural.full_like(found, np.nan), found)
+    return where(moving.expand_dims(bad, front), structural.full_like(elements, np.nan), elements)
 
 
 def _function(name: str, skips: bool) -> Callable:
     def function(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                  method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:  # fmt: skip
-        given = arrays(name, a, q, *(() if weights is None else (weights,)))
+        operands = arrays(name, a, q, *(() if weights is None else (weights,)))
         if overwrite_input or out is not None:
             raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
-        return _quantile(name, *given[:2], axis, method, keepdims, *given[2:] or (None,), skips)
+        return _quantile(name, *operands[:2], axis, method, keepdims, *operands[2:] or (None,), skips)
 
     doc = f"As `numpy.{name}`, without the methods that few use; weights go with inverted_cdf."
     return jitted(static=_STATIC)(named(function, name, doc))
@@ -201,8 +201,8 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.percentile`, with the methods of `quantile`."""
     a, q = arrays("percentile", a, q)
-    found = quantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
-    return sharding.laid_out("jnp.percentile", found, out_sharding)
+    quantiles = quantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
+    return sharding.laid_out("jnp.percentile", quantiles, out_sharding)
 
 
 @jitted("nanpercentile", static=_STATIC)

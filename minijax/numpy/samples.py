@@ -40,8 +40,8 @@ def _gradient(f: Any, *varargs: Any, axis: Any) -> Any:
         spacings = (spacings or [1.0]) * len(axes)
     if len(spacings) != len(axes):
         raise TypeError(f"gradient: Invalid number of spacing arguments {len(spacings)} for {axis=}")
-    found = [_slope(f, h, i) for h, i in zip(spacings, axes, strict=True)]
-    return found[0] if len(axes) == 1 else found
+    slopes = [_slope(f, h, i) for h, i in zip(spacings, axes, strict=True)]
+    return slopes[0] if len(axes) == 1 else slopes
 
 
 def _slope(f: Any, h: Any, axis: int) -> Any:
@@ -155,10 +155,10 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
     run = xp[i] - xp[i - 1]
     delta = x - xp[i - 1]
     is_flat = ufuncs.absolute(run) <= np.spacing(np.finfo(xp.dtype).eps)
-    found = where(is_flat, fp[i - 1], fp[i - 1] + delta / where(is_flat, 1, run) * rise)
+    y = where(is_flat, fp[i - 1], fp[i - 1] + delta / where(is_flat, 1, run) * rise)
     ends = (beyond_left, left, 0, ufuncs.less), (beyond_right, right, -1, ufuncs.greater)
     for is_line, end, at, passed in ends:
         if not is_line:
             end = fp[at] if end is None else end
-            found = found if period is not None else where(passed(x, xp[at]), end, found)
-    return found
+            y = y if period is not None else where(passed(x, xp[at]), end, y)
+    return y

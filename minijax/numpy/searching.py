@@ -46,8 +46,8 @@ def sort(
 ) -> Any:
     """As `numpy.sort`, stable unless told otherwise; `descending` turns the order round."""
     a, axis = _along("sort", a, axis, kind, order)
-    found = lax_sort.sort(a, axis, is_stable=stable)
-    return structural.rev(found, (axis,)) if descending else found
+    ascending = lax_sort.sort(a, axis, is_stable=stable)
+    return structural.rev(ascending, (axis,)) if descending else ascending
 
 
 @jitted(static=(*_STATIC, "dtype"))
@@ -59,8 +59,8 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
     places = structural.broadcasted_iota(dtypes.default_int_dtype() if dtype is None else dtype, shape, axis)
     if descending and stable:
         a, places = structural.rev(a, (axis,)), structural.rev(places, (axis,))
-    _, found = lax_sort.sort_key_val(a, places, axis, is_stable=stable)
-    return structural.rev(found, (axis,)) if descending else found
+    _, permutation = lax_sort.sort_key_val(a, places, axis, is_stable=stable)
+    return structural.rev(permutation, (axis,)) if descending else permutation
 
 
 def _place_dtype(size: int) -> Any:
@@ -71,8 +71,8 @@ def _place_dtype(size: int) -> Any:
 def sort_complex(a: Any) -> Any:
     """As `numpy.sort_complex`."""
     (a,) = arrays("sort_complex", a)
-    found = lax_sort.sort(a, -1)
-    return convert(found, dtypes.to_complex_dtype(typeof(found).dtype))
+    ascending = lax_sort.sort(a, -1)
+    return convert(ascending, dtypes.to_complex_dtype(typeof(ascending).dtype))
 
 
 @jitted(static=("axis",))
@@ -151,11 +151,11 @@ def _prepared(x: Any) -> list:
 
 
 def _precedes(left: list, right: list, or_equal: bool) -> Any:
-    found = (lax_sort.le_to_p if or_equal else lax_sort.lt_to_p).bind(left[-1], right[-1])
+    precedes = (lax_sort.le_to_p if or_equal else lax_sort.lt_to_p).bind(left[-1], right[-1])
     for a, b in zip(left[-2::-1], right[-2::-1], strict=True):
         less, tie = lax_sort.lt_to_p.bind(a, b), lax_sort.eq_to_p.bind(a, b)
-        found = lax.bitwise_or(less, lax.bitwise_and(tie, found))
-    return found
+        precedes = lax.bitwise_or(less, lax.bitwise_and(tie, precedes))
+    return precedes
 
 
 @jitted("_searchsorted_scan_impl", static=("side", "unrolled"))

@@ -277,22 +277,22 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     ends = cumulative.cumsum(mask)
     tally = moving.full((size,), int_type.type(0))
     flat = cumulative.cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
-    found = [
+    places_by_axis = [
         remainder(floor_divide(flat, int_type.type(math.prod(a.shape[i + 1 :]))), n) for i, n in enumerate(a.shape)
     ]
     if fill_value is None:
-        return tuple(found)
+        return tuple(places_by_axis)
     places = structural.iota(int_type, size)
     count = moving.sum_axes(convert(convert(mask, np.dtype(np.int32)), int_type), tuple(range(a.ndim)))
     beyond = lax.ge(places, count)
-    return tuple(choose(beyond, fill, x) for fill, x in zip(fills, found, strict=True))
+    return tuple(choose(beyond, fill, x) for fill, x in zip(fills, places_by_axis, strict=True))
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """As `numpy.argwhere`; traced, it needs `size`."""
     a = value("argwhere", a)
-    found = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
-    places = shaping.transpose(shaping.vstack(found))
+    places_by_axis = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
+    places = shaping.transpose(shaping.vstack(places_by_axis))
     if a.ndim:
         return places
     return shaping.reshape(subscripts.getitem(places, slice(0, 0)), (places.shape[0], 0))

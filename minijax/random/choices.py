@@ -81,11 +81,11 @@ def choice(
     if p is None and not replace:
         mixed = permutation(key, a if aval.ndim else inputs, axis)
         limits = (*aval.shape[:axis], draws, *aval.shape[axis + 1 :])
-        found = structural.slice(mixed, (0,) * len(limits), limits)
+        drawn = structural.slice(mixed, (0,) * len(limits), limits)
     else:
-        found = _indices(key, inputs, shape, replace, p, mode)
-        found = jnp.take(a, found, axis) if aval.ndim else found
-    return moving.reshape(found, (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :]))
+        drawn = _indices(key, inputs, shape, replace, p, mode)
+        drawn = jnp.take(a, drawn, axis) if aval.ndim else drawn
+    return moving.reshape(drawn, (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :]))
 
 
 def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode: str | None) -> Array:
@@ -141,5 +141,5 @@ def _without_replacement(key, logits, axis, shape, count, mode):
         )
     scores = ops.add(logits, gumbel(key, aval.shape, aval.dtype, mode))
     last = aval.ndim - 1
-    _, found = sort.top_k(moving.move_axis(scores, axis, last), count)
-    return moving.reshape(found, shape, (last, *range(last)))
+    _, drawn = sort.top_k(moving.move_axis(scores, axis, last), count)
+    return moving.reshape(drawn, shape, (last, *range(last)))

@@ -30,11 +30,11 @@ def drawn_shape(shape: Any) -> _Shape:
 def check_shape(name: str, shape: _Shape, *parameters: Any) -> None:
     """Raises ValueError unless the parameters broadcast to exactly `shape`."""
     shapes = [p if isinstance(p, tuple) else typeof(p).shape for p in parameters]
-    found = structural.broadcast_shapes(shape, *shapes)
-    if found != shape:
+    broadcast = structural.broadcast_shapes(shape, *shapes)
+    if broadcast != shape:
         raise ValueError(
             f"{name} parameter shapes must be broadcast-compatible with shape argument, and the result of "
-            f"broadcasting the shapes must equal the shape argument, but got result {found} for {shape}"
+            f"broadcasting the shapes must equal the shape argument, but got result {broadcast} for {shape}"
         )
 
 
