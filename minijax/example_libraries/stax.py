@@ -115,14 +115,10 @@ def FanOut(num: int) -> Layer:
     return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
 
-def _fan_in_sum() -> Layer:
-    return (
-        lambda rng, input_shape: (input_shape[0], ()),
-        lambda params, inputs, **kwargs: functools.reduce(operator.add, inputs),
-    )
-
-
-FanInSum = _fan_in_sum()
+FanInSum: Layer = (
+    lambda rng, input_shape: (input_shape[0], ()),
+    lambda params, inputs, **kwargs: functools.reduce(operator.add, inputs),
+)
 
 
 def FanInConcat(axis: int = -1) -> Layer:

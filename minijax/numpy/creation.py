@@ -449,6 +449,11 @@ def triu(m: Any, k: int = 0) -> Any:
     return _triangle("triu", m, k, False)
 
 
+def grid_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> Any:
+    """A vector laid along an axis of a grid; the other axes are of size 1 if `sparse`."""
+    return moving.broadcast_in_dim(x, [n if i == axis or not sparse else 1 for i, n in enumerate(shape)], (axis,))
+
+
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
     """As `numpy.meshgrid`; the arguments must be of rank 1, and the results are always copies."""
     args = list(values("meshgrid", *xi))
@@ -462,10 +467,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if swap:
         args[:2] = args[1::-1]
     shape = [x.shape[0] for x in args]
-    grids = [
-        moving.broadcast_in_dim(x, [n if j == i or not sparse else 1 for j, n in enumerate(shape)], (i,))
-        for i, x in enumerate(args)
-    ]
+    grids = [grid_along(x, i, shape, sparse) for i, x in enumerate(args)]
     if swap:
         grids[:2] = grids[1::-1]
     return grids
@@ -475,10 +477,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     """As `numpy.indices`."""
     dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)
-    grids = []
-    for i, n in enumerate(shape):
-        wide = [m if j == i or not sparse else 1 for j, m in enumerate(shape)]
-        grids.append(moving.broadcast_in_dim(structural.iota(dtype, n), wide, (i,)))
+    grids = [grid_along(structural.iota(dtype, n), i, shape, sparse) for i, n in enumerate(shape)]
     if sparse:
         return tuple(grids)
     return structural.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))

@@ -190,12 +190,10 @@ def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = 
 # ---- bits --------------------------------------------------------------------------------------------
 
 
-def _check_bitorder(name: str, bitorder: str) -> None:
+def _in_order(name: str, bits: Any, bitorder: str) -> Any:
+    """Bits, given from the lowest, in the order that users ask for. Raises ValueError for another order."""
     if bitorder not in ("little", "big"):
         raise ValueError(f"{name}: 'order' must be either 'little' or 'big', got {bitorder!r}")
-
-
-def _in_order(bits: Any, bitorder: str) -> Any:
     return bits if bitorder == "little" else structural.rev(bits, (0,))
 
 
@@ -212,9 +210,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     a = value("packbits", a)
     if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
         raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
-    _check_bitorder("packbits", bitorder)
     bits = convert(lax.ne(a, const_like(a, 0)), np.dtype(np.uint8))
-    shifts = _in_order(structural.iota(np.dtype(np.uint8), 8), bitorder)
+    shifts = _in_order("packbits", structural.iota(np.dtype(np.uint8), 8), bitorder)
     bits, axis = _to_back(bits, axis)
     missing = -bits.shape[-1] % 8
     if missing:
@@ -231,9 +228,8 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     a = value("unpackbits", a)
     if a.dtype != np.uint8:
         raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {a.dtype}")
-    _check_bitorder("unpackbits", bitorder)
     masks = lax.shift_left(np.uint8(1), structural.iota(np.dtype(np.uint8), 8))
-    masks = _in_order(masks, bitorder)
+    masks = _in_order("unpackbits", masks, bitorder)
     a, axis = _to_back(a, axis)
     wide = moving.expand_dims(a, (a.ndim,)), moving.expand_dims(masks, tuple(range(a.ndim)))
     bits = convert(ufuncs.greater(ufuncs.bitwise_and(*wide), np.uint8(0)), np.dtype(np.uint8))

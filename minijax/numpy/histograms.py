@@ -144,11 +144,11 @@ def histogramdd(
     edges, places = [], []
     for i, (some, ends) in enumerate(zip(bins, range, strict=True)):
         column = lambda i=i: _take(sample, (slice(None), i))  # noqa: E731
-        edge = histogram_bin_edges(column(), some, ends)
-        place = searching.searchsorted(edge, column(), side="right")
-        last = ufuncs.equal(column(), _take(edge, -1))
+        column_edges = histogram_bin_edges(column(), some, ends)
+        place = searching.searchsorted(column_edges, column(), side="right")
+        last = ufuncs.equal(column(), _take(column_edges, -1))
         places.append(where(last, ufuncs.subtract(place, 1), place))
-        edges.append(edge)
+        edges.append(column_edges)
     widths = [shaping.diff(e) for e in edges]
     sizes = [e.size + 1 for e in edges]
     flat: Any = np.int32(0)

@@ -35,11 +35,11 @@ def logsumexp(
     a, *factors = promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)
     if factors:
         a = choose(lax.ne(factors[0], scalar_like(factors[0], 0)), a, -np.inf)
-    total, shift = shifted_sum(a, axis, keepdims, where, *factors)
-    sign = lax.sign(total)
-    if return_sign or not is_complex(total):
-        total = lax.abs(total)
-    result = lax.add(lax.log(total), as_type(shift, typeof(total).dtype))
+    powers, shift = shifted_sum(a, axis, keepdims, where, *factors)
+    sign = lax.sign(powers)
+    if return_sign or not is_complex(powers):
+        powers = lax.abs(powers)
+    result = lax.add(lax.log(powers), as_type(shift, typeof(powers).dtype))
     if return_sign:
         return result, sign
     if factors and not is_complex(a):

@@ -438,7 +438,7 @@ def _roll_static(a, shift, axis):
         n = a.shape[i]
         if n == 0:
             continue
-        cut = (n - s) % n if s % n else 0
+        cut = -s % n
         a = structural.concatenate(
             [structural.slice_in_dim(a, cut, n, axis=i), structural.slice_in_dim(a, 0, cut, axis=i)], i
         )

@@ -137,10 +137,7 @@ def put_along_axis(
     wide = (*a.shape[:axis], index_shape[axis], *a.shape[axis + 1 :])
     put = shaping.broadcast_to(values, wide)
     int_type = dtypes.default_int_dtype()
-    places = [
-        moving.broadcast_in_dim(structural.iota(int_type, n), [n if j == i else 1 for j in range(a.ndim)], (i,))
-        for i, n in enumerate(a.shape)
-    ]
+    places = [creation.grid_along(structural.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
     places[axis] = indices
     updated = subscripts.update(a, tuple(places), put, "set", Options(mode))
     return shaping.reshape(updated, shape)

@@ -71,9 +71,6 @@ class ufunc:
             return dtypes.check_and_canonicalize_user_dtype(dtype, f"{self.__name__}.{method}")
         return eval_shape(self._call, *(ShapedArray((), t.dtype, t.weak_type) for t in map(typeof, args))).dtype
 
-    def _way(self, method: str, by_loop: Callable) -> Callable:
-        return self._ways[method] or by_loop
-
     @jitted("reduce", static=("self", "axis", "dtype", "out", "keepdims"))
     def reduce(self, a: Any, axis: int | None = 0, dtype: Any = None, out: None = None,
                keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:  # fmt: skip
@@ -89,7 +86,7 @@ class ufunc:
                 )
             if typeof(where).dtype != np.bool_:
                 raise ValueError(f"where argument must have dtype=bool; got dtype={typeof(where).dtype}")
-        by = self._way("reduce", self._reduce_by_loop)
+        by = self._ways["reduce"] or self._reduce_by_loop
         return by(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
 
     def _reduce_by_loop(self, a, axis, dtype, keepdims, initial, where):
@@ -133,7 +130,7 @@ class ufunc:
         """The function of the first elements along `axis`: of one, of two, and so on."""
         self._check("accumulate", out)
         check_arraylike(f"{self.__name__}.accumulate", a)
-        return self._way("accumulate", self._accumulate_by_scan)(a, axis=axis, dtype=dtype)
+        return (self._ways["accumulate"] or self._accumulate_by_scan)(a, axis=axis, dtype=dtype)
 
     def _accumulate_by_scan(self, a, axis, dtype):
         if axis is None or isinstance(axis, tuple):
@@ -167,7 +164,7 @@ class ufunc:
 
     @jitted("at", static=("self",))
     def _at(self, a, indices, b=None):
-        return self._way("at", self._at_by_scan)(a, indices, *(() if b is None else (b,)))
+        return (self._ways["at"] or self._at_by_scan)(a, indices, *(() if b is None else (b,)))
 
     def _at_by_scan(self, a, indices, *values):
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -209,7 +206,7 @@ class ufunc:
         if axis is None or isinstance(axis, tuple):
             raise ValueError("reduceat requires a single integer axis.")
         axis = dims.canonical_axis(axis, typeof(a).ndim)
-        return self._way("reduceat", self._reduceat_by_loop)(a, indices, axis)
+        return (self._ways["reduceat"] or self._reduceat_by_loop)(a, indices, axis)
 
     def _reduceat_by_loop(self, a, indices, axis):
         count, parts = typeof(a).shape[axis], typeof(indices).shape[0]

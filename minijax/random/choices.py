@@ -24,7 +24,7 @@ def _check_array(name: str, x: Any) -> None:
         raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position 0.")
 
 
-def _counted(size: int) -> Array:
+def _numbers_below(size: int) -> Array:
     return structural.iota(dtypes.default_int_dtype(), max(size, 0))
 
 
@@ -40,10 +40,10 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     if not aval.ndim:
         if not np.issubdtype(aval.dtype, np.integer):
             raise TypeError("x must be an integer or at least 1-dimensional")
-        return _shuffle(key, _counted(int(x)), axis)
+        return _shuffle(key, _numbers_below(int(x)), axis)
     if independent or aval.ndim == 1:
         return _shuffle(key, x, axis)
-    order = _shuffle(key, _counted(aval.shape[axis]), 0)
+    order = _shuffle(key, _numbers_below(aval.shape[axis]), 0)
     return jnp.take(x, order, axis, unique_indices=True)
 
 
