@@ -4,6 +4,7 @@
 """
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -99,14 +100,10 @@ Selu = elementwise(selu)
 Gelu = elementwise(gelu)
 
 
-def _flatten() -> Layer:
-    def init_fun(rng, input_shape):
-        return (input_shape[0], functools.reduce(operator.mul, input_shape[1:], 1)), ()
-
-    return init_fun, lambda params, inputs, **kwargs: jnp.reshape(inputs, (inputs.shape[0], -1))
-
-
-Flatten = _flatten()
+Flatten: Layer = (
+    lambda rng, input_shape: ((input_shape[0], math.prod(input_shape[1:])), ()),
+    lambda params, inputs, **kwargs: jnp.reshape(inputs, (inputs.shape[0], -1)),
+)
 Identity: Layer = (lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: inputs)
 
 

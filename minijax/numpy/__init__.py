@@ -9,12 +9,11 @@ _ROOMS = """
 minijax.base.dtypes: finfo iinfo issubdtype promote_types result_type
 minijax.numpy.array_api: __array_api_version__ __array_namespace_info__ isdtype
 minijax.numpy.contractions: cross einsum einsum_path inner kron matvec outer tensordot trace vdot vecdot vecmat
-minijax.numpy.covariance: corrcoef cov
 minijax.numpy.creation: arange array asarray astype can_cast copy empty empty_like eye from_dlpack frombuffer
     fromfunction full full_like geomspace identity indices iscomplexobj isrealobj linspace logspace meshgrid ndim
     ones ones_like shape size tri tril triu zeros zeros_like
 minijax.numpy.cumulative: cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum
-minijax.numpy.samples: gradient interp trapezoid unwrap
+minijax.numpy.samples: corrcoef cov gradient interp trapezoid unwrap
 minijax.numpy.histograms: bincount digitize histogram histogram2d histogram_bin_edges histogramdd
 minijax.numpy.grids: c_ diag_indices_from mask_indices mgrid ogrid packbits r_ ravel_multi_index tril_indices_from
     triu_indices_from unpackbits unravel_index

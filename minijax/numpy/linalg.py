@@ -652,8 +652,7 @@ def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """As `numpy.linalg.vecdot`."""
-    how = dict(precision=precision, preferred_element_type=preferred_element_type)
-    return contractions.vecdot(x1, x2, axis=axis, **how)
+    return contractions.vecdot(x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple = 2, precision: Any = None,

@@ -19,8 +19,8 @@ def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: 
     height = lax.real(a) if is_complex(a) else a
     top = largest(height, axes, keepdims=keepdims, where=where, initial=const_like(height, -np.inf))
     shift = stop_gradient(lax.select(lax.is_finite(top), top, structural.full_like(top, 0)))
-    spread = shift if keepdims else moving.expand_dims(shift, axes)
-    powers = lax.exp(lax.sub(a, as_type(spread, typeof(a).dtype)))
+    wide_shift = shift if keepdims else moving.expand_dims(shift, axes)
+    powers = lax.exp(lax.sub(a, as_type(wide_shift, typeof(a).dtype)))
     if factors is not None:
         powers = lax.mul(powers, factors)
     return total(powers, axes, keepdims=keepdims, where=where), shift

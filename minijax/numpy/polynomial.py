@@ -215,7 +215,7 @@ def polyfit(
         return c, residuals, rank, singular, rcond
     if not cov:
         return c
-    spread = linalg.inv(products.dot(shaping.transpose(lhs), lhs)) / contractions.outer(scale, scale)
+    covariance = linalg.inv(products.dot(shaping.transpose(lhs), lhs)) / contractions.outer(scale, scale)
     if cov == "unscaled":
         factor = 1.0
     elif len(x) <= order:
@@ -223,8 +223,8 @@ def polyfit(
     else:
         factor = residuals / (len(x) - order)
     if y.ndim == 1:
-        return c, spread * shaping.atleast_1d(factor)[None]
-    return c, spread[:, :, None] * shaping.atleast_1d(factor)[None, None]
+        return c, covariance * shaping.atleast_1d(factor)[None]
+    return c, covariance[:, :, None] * shaping.atleast_1d(factor)[None, None]
 
 
 def _check_points(x: Any, y: Any, deg: int) -> None:

@@ -36,7 +36,7 @@ def _check_kinds(name: str, a: Any, q: Any, method: str, weights: Any) -> None:
         raise ValueError(f"{name}: weights cannot be complex.")
 
 
-def _spread_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
+def _broadcast_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
     """The weights in the shape of the array; given along the reduced axes alone, they hold for all others."""
     have = typeof(weights).shape
     if have == shape:
@@ -71,7 +71,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     shape = typeof(a).shape
     xs = [a]
     if weights is not None:
-        xs.append(_spread_weights(name, as_type(weights, typeof(a).dtype), shape, axis))
+        xs.append(_broadcast_weights(name, as_type(weights, typeof(a).dtype), shape, axis))
     xs, along = _merged(xs, axis, len(shape))
     quantiles = _along(xs, q, along, method, keepdims, skips)
     if keepdims and not isinstance(axis, int):

@@ -322,8 +322,8 @@ def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
     return _root(a, axis, dtype, keepdims, correction, mean_, where)
 
 
-def _spread(name: str, function: Callable) -> Callable:
-    def spread(
+def _deviation(name: str, core: Callable) -> Callable:
+    def function(
         a: Any,
         axis: Axis = None,
         dtype: Any = None,
@@ -344,12 +344,12 @@ def _spread(name: str, function: Callable) -> Callable:
         result_dtype = dtypes.requested_dtype(dtype, name)
         if name == "std" and result_dtype is not None and not dtypes.is_inexact(result_dtype):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
-        return function(a, static_axis(axis), result_dtype, keepdims, mean, correction, where)
+        return core(a, static_axis(axis), result_dtype, keepdims, mean, correction, where)
 
-    return named(spread, name, f"As `numpy.{name}`.")
+    return named(function, name, f"As `numpy.{name}`.")
 
 
-var, std = _spread("var", _var), _spread("std", _std)
+var, std = _deviation("var", _var), _deviation("std", _std)
 
 
 @jitted(static=("axis", "returned", "keepdims"), inline=True)
