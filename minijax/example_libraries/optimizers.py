@@ -57,14 +57,14 @@ def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
                     f"tree {tree_def}."
                 )
             new = [update(i, g, s) for g, s in zip(leaves, _unpacked(state), strict=True)]
-            made = _packed(new, tree_def)
-            for old_def, new_def in zip(state.subtree_defs, made.subtree_defs, strict=True):
+            new_state = _packed(new, tree_def)
+            for old_def, new_def in zip(state.subtree_defs, new_state.subtree_defs, strict=True):
                 if old_def != new_def:
                     raise TypeError(
                         "optimizer update function produced an output structure that did not match its "
                         f"input structure: input {old_def} and output {new_def}."
                     )
-            return made
+            return new_state
 
         def tree_get_params(state):
             return state.tree_def.unflatten([get_params(s) for s in _unpacked(state)])

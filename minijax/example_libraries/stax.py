@@ -4,12 +4,14 @@
 """
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.base.util import named
 from minijax.nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus
 from minijax.nn.initializers import glorot_normal, normal, ones as ones, zeros as zeros
 from minijax.primitives.conv import conv_general_dilated
@@ -38,58 +40,43 @@ def Dense(out_dim: int, W_init: Callable | None = None, b_init: Callable | None 
 _small = normal(1e-6)
 
 
-def GeneralConv(
-    dimension_numbers: Sequence[str],
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    W_init: Callable | None = None,
-    b_init: Callable = _small,
-) -> Layer:
-    """A convolution over axes in the order that `dimension_numbers` gives, and a bias."""
-    how = (dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
-    return _convolution(conv_general_shape_tuple, conv_general_dilated, *how)
+def _convolution(name: str, doc: str, shape_of: Callable, convolve: Callable) -> Callable:
+    def layer(
+        dimension_numbers: Sequence[str],
+        out_chan: int,
+        filter_shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        padding: Any = "VALID",
+        W_init: Callable | None = None,
+        b_init: Callable = _small,
+    ) -> Layer:
+        strides = strides or (1,) * len(filter_shape)
+        lhs_spec, rhs_spec, out_spec = dimension_numbers
+        make_weights = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
+
+        def init_fun(rng, input_shape):
+            sizes = iter(filter_shape)
+            features = {"O": out_chan, "I": input_shape[lhs_spec.index("C")]}
+            kernel_shape = tuple(features[c] if c in features else next(sizes) for c in rhs_spec)
+            k1, k2 = random.split(rng)
+            weights = make_weights(k1, kernel_shape)
+            bias = b_init(k2, tuple(out_chan if c == "C" else 1 for c in out_spec))
+            shape = shape_of(input_shape, kernel_shape, strides, padding, dimension_numbers)
+            return shape, (weights, bias)
+
+        def apply_fun(params, inputs, **kwargs):
+            weights, bias = params
+            return convolve(inputs, weights, strides, padding, dimension_numbers=dimension_numbers) + bias
+
+        return init_fun, apply_fun
+
+    return named(layer, name, f"{doc} over axes in the order that `dimension_numbers` gives, and a bias.")
 
 
-def GeneralConvTranspose(
-    dimension_numbers: Sequence[str],
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    W_init: Callable | None = None,
-    b_init: Callable = _small,
-) -> Layer:
-    """A transposed convolution over axes in the order that `dimension_numbers` gives, and a bias."""
-    how = (dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
-    return _convolution(conv_transpose_shape_tuple, conv_transpose, *how)
-
-
-def _convolution(
-    shape_of, convolve, dimension_numbers, out_chan, filter_shape, strides, padding, make_weights, make_bias
-):
-    strides = strides or (1,) * len(filter_shape)
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
-    make_weights = make_weights or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
-
-    def init_fun(rng, input_shape):
-        sizes = iter(filter_shape)
-        features = {"O": out_chan, "I": input_shape[lhs_spec.index("C")]}
-        kernel_shape = tuple(features[c] if c in features else next(sizes) for c in rhs_spec)
-        k1, k2 = random.split(rng)
-        weights = make_weights(k1, kernel_shape)
-        bias = make_bias(k2, tuple(out_chan if c == "C" else 1 for c in out_spec))
-        shape = shape_of(input_shape, kernel_shape, strides, padding, dimension_numbers)
-        return shape, (weights, bias)
-
-    def apply_fun(params, inputs, **kwargs):
-        weights, bias = params
-        return convolve(inputs, weights, strides, padding, dimension_numbers=dimension_numbers) + bias
-
-    return init_fun, apply_fun
-
-
+GeneralConv = _convolution("GeneralConv", "A convolution", conv_general_shape_tuple, conv_general_dilated)
+GeneralConvTranspose = _convolution(
+    "GeneralConvTranspose", "A transposed convolution", conv_transpose_shape_tuple, conv_transpose
+)
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
@@ -113,14 +100,10 @@ Selu = elementwise(selu)
 Gelu = elementwise(gelu)
 
 
-def _flatten() -> Layer:
-    def init_fun(rng, input_shape):
-        return (input_shape[0], functools.reduce(operator.mul, input_shape[1:], 1)), ()
-
-    return init_fun, lambda params, inputs, **kwargs: jnp.reshape(inputs, (inputs.shape[0], -1))
-
-
-Flatten = _flatten()
+Flatten: Layer = (
+    lambda rng, input_shape: ((input_shape[0], math.prod(input_shape[1:])), ()),
+    lambda params, inputs, **kwargs: jnp.reshape(inputs, (inputs.shape[0], -1)),
+)
 Identity: Layer = (lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: inputs)
 
 
@@ -129,14 +112,10 @@ def FanOut(num: int) -> Layer:
     return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
 
-def _fan_in_sum() -> Layer:
-    return (
-        lambda rng, input_shape: (input_shape[0], ()),
-        lambda params, inputs, **kwargs: functools.reduce(operator.add, inputs),
-    )
-
-
-FanInSum = _fan_in_sum()
+FanInSum: Layer = (
+    lambda rng, input_shape: (input_shape[0], ()),
+    lambda params, inputs, **kwargs: functools.reduce(operator.add, inputs),
+)
 
 
 def FanInConcat(axis: int = -1) -> Layer:

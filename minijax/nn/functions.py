@@ -14,11 +14,10 @@ from minijax.ir.types import typeof
 from minijax.numpy.logsumexp import logsumexp
 from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
 from minijax.numpy.ufuncs import tanh  # noqa: F401
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import convert_element_type, copy, stop_gradient
 from minijax.primitives.elementwise import logistic as sigmoid  # noqa: F401
 from minijax.primitives.promote import promote_args_inexact
-from minijax.primitives.structural import broadcasted_iota, full_like
 
 Axis = int | Sequence[int] | None
 
@@ -30,7 +29,7 @@ def relu(x: Any) -> Any:
     return jnp.maximum(x, 0)
 
 
-relu.defjvps(lambda t, ans, x: lax.select(x > 0, t, full_like(t, 0)))
+relu.defjvps(lambda t, ans, x: lax.select(x > 0, t, structural.full_like(t, 0)))
 
 
 @custom_jvp
@@ -40,7 +39,7 @@ def relu6(x: Any) -> Any:
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
 
-relu6.defjvps(lambda t, ans, x: lax.select((x > 0) & (x < 6), t, full_like(t, 0)))
+relu6.defjvps(lambda t, ans, x: lax.select((x > 0) & (x < 6), t, structural.full_like(t, 0)))
 
 
 @jitted()
@@ -261,4 +260,4 @@ def _one_hot(x, num_classes, *, dtype, axis):
     at = dims.canonical_axis(axis, x.ndim + 1)
     left = jnp.expand_dims(x, at)
     shape = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1))
-    return convert_element_type(left == broadcasted_iota(x.dtype, shape, at), dtype)
+    return convert_element_type(left == structural.broadcasted_iota(x.dtype, shape, at), dtype)

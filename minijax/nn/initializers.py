@@ -1,6 +1,6 @@
 """jax.nn.initializers: makers of initial parameters, functions of (key, shape, dtype)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Protocol
 
@@ -43,36 +43,33 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return init
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of numbers uniform between 0 and `scale`."""
+def _scaled(draw: Callable, scale: Any, dtype: Any) -> Initializer:
+    """An initializer of numbers from a distribution, `draw(key, shape, dtype)`, times `scale`."""
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         chosen = _dtype(dtype)
-        return random.uniform(key, shape, chosen, out_sharding=out_sharding) * jnp.array(scale, chosen)
+        return draw(key, shape, chosen, out_sharding=out_sharding) * jnp.array(scale, chosen)
 
     return init
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of numbers uniform between 0 and `scale`."""
+    return _scaled(random.uniform, scale, dtype)
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """An initializer of normal numbers with a standard deviation."""
-
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        chosen = _dtype(dtype)
-        return random.normal(key, shape, chosen, out_sharding=out_sharding) * jnp.array(stddev, chosen)
-
-    return init
+    return _scaled(random.normal, stddev, dtype)
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
     """An initializer of normal numbers cut off at `lower` and `upper` standard deviations."""
 
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        chosen = _dtype(dtype)
-        return random.truncated_normal(key, lower, upper, shape, chosen, out_sharding=out_sharding) * jnp.array(
-            stddev, chosen
-        )
+    def draw(key, shape, dtype, out_sharding):
+        return random.truncated_normal(key, lower, upper, shape, dtype, out_sharding=out_sharding)
 
-    return init
+    return _scaled(draw, stddev, dtype)
 
 
 def _axes(axis: Axes, ndim: int) -> list[int]:

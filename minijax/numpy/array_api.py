@@ -26,9 +26,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """As `numpy.isdtype`; a string may also name a dtype."""
     have = _dtype_of(dtype)
     return any(
-        dtypes.issubdtype(have, wanted) if isinstance(wanted, type) else have == wanted
+        dtypes.issubdtype(have, target) if isinstance(target, type) else have == target
         for part in (kind if isinstance(kind, tuple) else (kind,))
-        for wanted in _kinds_of(part)
+        for target in _kinds_of(part)
     )
 
 
@@ -73,6 +73,6 @@ class __array_namespace_info__:
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, np.dtype]:
         """The dtypes of a kind, or of several, by name. Raises KeyError for an unknown kind."""
         kinds = (kind,) if isinstance(kind, str) else tuple(_KINDS) if kind is None else kind
-        wanted = tuple([t for k in kinds for t in _KINDS[k]])
-        found = [t for t in _DTYPES if issubclass(t.type, wanted)]
-        return {t.name: t for t in found if dtypes.canonicalize_dtype(t) == t}
+        types = tuple([t for k in kinds for t in _KINDS[k]])
+        members = [t for t in _DTYPES if issubclass(t.type, types)]
+        return {t.name: t for t in members if dtypes.canonicalize_dtype(t) == t}

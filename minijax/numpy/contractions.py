@@ -19,17 +19,15 @@ from minijax.numpy import reductions
 from minijax.numpy.creation import asarray, zeros_like
 from minijax.numpy.products import PRODUCT_STATIC, typed_product
 from minijax.numpy.shaping import moveaxis
-from minijax.numpy.ufuncs import multiply
+from minijax.numpy.ufuncs import multiply, promoting
 from minijax.numpy.vectorizing import vectorize
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type
 from minijax.primitives.dot import dot_general
 from minijax.primitives.families import is_complex, scalar_like
-from minijax.primitives.moving import broadcast_in_dim, expand_dims, full, reshape, reshape_to, transpose
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
 from minijax.primitives.sharding import laid_out
-from minijax.primitives.structural import broadcast_to_rank, broadcasted_iota, squeeze
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -39,7 +37,7 @@ def _equation(subscripts: Any, operands: tuple) -> tuple[str, tuple]:
     if isinstance(subscripts, str):
         return subscripts.replace(" ", ""), operands
     items = (subscripts, *operands)
-    lists, found = items[1::2], items[0 : len(items) // 2 * 2 : 2]
+    lists, values = items[1::2], items[0 : len(items) // 2 * 2 : 2]
     if len(items) % 2:
         lists = (*lists, items[-1])
     try:
@@ -51,8 +49,8 @@ def _equation(subscripts: Any, operands: tuple) -> tuple[str, tuple]:
         ) from None
     letters = dict(zip(labels, ascii_letters, strict=False)) | {Ellipsis: "..."}
     rows = ["".join(letters[k] for k in row) for row in lists]
-    text = ",".join(rows[: len(found)])
-    return (f"{text}->{rows[-1]}" if len(items) % 2 else text), found
+    text = ",".join(rows[: len(values)])
+    return (f"{text}->{rows[-1]}" if len(items) % 2 else text), values
 
 
 @cache.cache
@@ -125,8 +123,8 @@ def _path(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) ->
         return ((0, 1),) * (count - 1) or ((0,),)
     if optimize not in _GREEDY and count <= _MOST_SEARCHED:
         return _best_path(inputs, output, shapes)
-    found = _search(inputs, output, shapes, ("greedy", 2**62))[0][1:]
-    steps = [tuple(sorted(map(int, step))) for step in found]
+    contractions = _search(inputs, output, shapes, ("greedy", 2**62))[0][1:]
+    steps = [tuple(sorted(map(int, step))) for step in contractions]
     # numpy may leave all that remain to one last step.
     return (*steps[:-1], *((0, 1),) * (len(steps[-1]) - 1))
 
@@ -150,12 +148,12 @@ def _best_path(inputs: tuple[str, ...], output: str, shapes: tuple) -> tuple:
             pair = terms[i], terms[j]
             if pair not in known:
                 both = terms[i] | terms[j]
-                kept = both & frozenset(output).union(*rest)
-                count = math.prod(sizes[c] for c in both) * (2 if terms[i] & terms[j] - kept else 1)
-                known[pair] = kept, count
-            kept, count = known[pair]
+                left = both & frozenset(output).union(*rest)
+                count = math.prod(sizes[c] for c in both) * (2 if terms[i] & terms[j] - left else 1)
+                known[pair] = left, count
+            left, count = known[pair]
             if cost + count < best[0]:
-                search(cost + count, (*path, (i, j)), [*rest, kept])
+                search(cost + count, (*path, (i, j)), [*rest, left])
 
     search(0, (), [frozenset(names) for names in inputs])
     return best[1]
@@ -178,8 +176,8 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
     check_out("einsum", out)
     dot = () if _dot_general is dot_general else (_dot_general,)
-    found = _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
-    return found if out_sharding is None else laid_out("einsum", found, out_sharding)
+    product = _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
+    return product if out_sharding is None else laid_out("einsum", product, out_sharding)
 
 
 @fused(whole=True)
@@ -223,7 +221,7 @@ def _einsum(
         else:
             how = functools.partial(dot, precision=precision, preferred_element_type=preferred)
             x, names = _product(*taken, result, how)
-        x = x if names == result else transpose(x, [names.index(c) for c in result])
+        x = x if names == result else moving.transpose(x, [names.index(c) for c in result])
         terms.append((x, result))
     return as_type(terms[0][0], dtypes.check_and_canonicalize_user_dtype(preferred, "einsum"), weak)
 
@@ -238,10 +236,10 @@ def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable) -> tuple[Any, s
     contracted = sorted(shared - set(batch))
     sides = left, right
     at = [tuple(tuple(s.index(c) for c in group) for s in sides) for group in (contracted, batch)]
-    kept = ["".join(c for c in names if c not in shared) for names in sides]
-    if "".join([*batch, *reversed(kept)]) == result:
+    free = ["".join(c for c in names if c not in shared) for names in sides]
+    if "".join([*batch, *reversed(free)]) == result:
         return dot(y, x, tuple(pair[::-1] for pair in at)), result
-    return dot(x, y, tuple(at)), "".join([*batch, *kept])
+    return dot(x, y, tuple(at)), "".join([*batch, *free])
 
 
 def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
@@ -249,7 +247,7 @@ def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
     (x, names), shape = own, typeof(own[0]).shape
     longer = {c for c, n in zip(other[1], typeof(other[0]).shape, strict=True) if n != 1}
     axes = tuple(i for i, c in enumerate(names) if shape[i] == 1 and c in longer)
-    return (squeeze(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)) if axes else own
+    return (structural.squeeze(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)) if axes else own
 
 
 def _sum(x: Any, names: str, axes: Sequence[int]) -> tuple[Any, str]:
@@ -270,15 +268,15 @@ def _sum_repeated(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
         if len(axes) > 1:
             shape = typeof(x).shape
             mask = _diagonal(tuple(shape[i] for i in axes))
-            mask = mask if len(axes) == len(shape) else broadcast_in_dim(mask, shape, axes)
-            x = lax.select(mask, x, full(shape, scalar_like(x, 0)))
+            mask = mask if len(axes) == len(shape) else moving.broadcast_in_dim(mask, shape, axes)
+            x = lax.select(mask, x, moving.full(shape, scalar_like(x, 0)))
             x, names = _sum(x, names, axes[:-1] if c in keep else axes)
     return x, names
 
 
 def _diagonal(shape: tuple[int, ...]) -> Any:
     """The mask of the places whose indices are all the same."""
-    places = [broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
+    places = [structural.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
     first, *others = [lax.eq(a, b) for a, b in zip(places[:-1], places[1:], strict=True)]
     for other in others:
         first = lax.bitwise_and(first, other)
@@ -336,13 +334,13 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     if left and right:
         return typed_product(a, b, (((left - 1,), (right - 1,)), ((), ())), precision, preferred_element_type)
     if preferred_element_type is not None:
-        wanted = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner")
-        a, b = as_type(a, wanted), as_type(b, wanted)
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner")
+        a, b = as_type(a, dtype), as_type(b, dtype)
     return multiply(a, b)
 
 
 def _flat(x: Any) -> Any:
-    return reshape_to(x, (typeof(x).size,))
+    return moving.reshape_to(x, (typeof(x).size,))
 
 
 def outer(a: Any, b: Any, out: None = None) -> Any:
@@ -354,7 +352,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
 @jitted("outer", inline=True)
 def _outer(a, b):
     a, b = promote_dtypes(*arrays("outer", a, b))
-    return multiply(expand_dims(_flat(a), (1,)), expand_dims(_flat(b), (0,)))
+    return multiply(moving.expand_dims(_flat(a), (1,)), moving.expand_dims(_flat(b), (0,)))
 
 
 @jitted(static=PRODUCT_STATIC, inline=True)
@@ -378,16 +376,15 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     return vectorize(core, signature="(n),(n)->()")(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1))
 
 
-@jitted()
+@promoting(arrays)
 def matvec(x1: Any, x2: Any, /) -> Any:
     """As `numpy.matvec`."""
-    return _MATVEC(*arrays("matvec", x1, x2))
+    return _MATVEC(x1, x2)
 
 
-@jitted()
+@promoting(arrays)
 def vecmat(x1: Any, x2: Any, /) -> Any:
     """As `numpy.vecmat`."""
-    x1, x2 = arrays("vecmat", x1, x2)
     return _VECMAT(lax.conj(x1) if is_complex(x1) else x1, x2)
 
 
@@ -400,10 +397,10 @@ def kron(a: Any, b: Any) -> Any:
     """As `numpy.kron`."""
     a, b = promote_dtypes(*arrays("kron", a, b))
     rank = max(typeof(a).ndim, typeof(b).ndim)
-    a, b = broadcast_to_rank(a, rank), broadcast_to_rank(b, rank)
+    a, b = structural.broadcast_to_rank(a, rank), structural.broadcast_to_rank(b, rank)
     shape = tuple(m * n for m, n in zip(typeof(a).shape, typeof(b).shape, strict=True))
-    product = lax.mul(expand_dims(a, range(1, 2 * rank, 2)), expand_dims(b, range(0, 2 * rank, 2)))
-    return reshape(product, shape)
+    product = lax.mul(moving.expand_dims(a, range(1, 2 * rank, 2)), moving.expand_dims(b, range(0, 2 * rank, 2)))
+    return moving.reshape(product, shape)
 
 
 @jitted("cross", static=("axisa", "axisb", "axisc", "axis"))
@@ -423,8 +420,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def _components(x: Any) -> list:
-    found = [x[..., i] for i in range(x.shape[-1])]
-    return found if len(found) == 3 else [*found, zeros_like(found[1])]
+    components = [x[..., i] for i in range(x.shape[-1])]
+    return components if len(components) == 3 else [*components, zeros_like(components[1])]
 
 
 @jitted(static=("axis1", "axis2", "dtype"))
@@ -440,7 +437,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
         raise ValueError(f"trace: offset must be a scalar integer; got {kind}")
     a = moveaxis(a, places, (-2, -1))
     int_type = dtypes.default_int_dtype()
-    rows, columns = (broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
+    rows, columns = (structural.broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
     offset = int_type.type(offset) if isinstance(offset, int) else as_type(offset, int_type)
     mask = lax.eq(lax.add(rows, offset), columns)
     return reductions.sum(where(mask, a, zeros_like(a)), axis=(-2, -1), dtype=dtype)

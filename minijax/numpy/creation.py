@@ -14,12 +14,10 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import ufuncs
-from minijax.primitives import convert as lax_convert, elementwise as lax, moving, structural
+from minijax.primitives import convert as lax_convert, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import cast, convert
 from minijax.primitives.device import placed_like
-from minijax.primitives.moving import held
 from minijax.primitives.promote import arrays, promote_shapes
-from minijax.primitives.sharding import laid_out
 from minijax.primitives.values import array_of
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -75,8 +73,8 @@ def array(
     """As `numpy.array`; the order can only be "K"."""
     if order is not None and order != "K":
         raise NotImplementedError("array: Only implemented for order='K'")
-    wanted = dtypes.requested_dtype(dtype, "array")
-    return _place(_at_least(array_of(object, wanted, copy), ndmin), device, "jnp.array", out_sharding)
+    dtype = dtypes.requested_dtype(dtype, "array")
+    return _place(_at_least(array_of(object, dtype, copy), ndmin), device, "jnp.array", out_sharding)
 
 
 def asarray(
@@ -91,13 +89,13 @@ def asarray(
     """As `numpy.asarray`; a Python scalar gives an array of a weak type."""
     if order is not None and order != "K":
         raise NotImplementedError("asarray: Only implemented for order='K'")
-    wanted = dtypes.requested_dtype(dtype, "asarray")
-    return _place(array_of(a, wanted, bool(copy)), device, "jnp.array", out_sharding)
+    dtype = dtypes.requested_dtype(dtype, "asarray")
+    return _place(array_of(a, dtype, bool(copy)), device, "jnp.array", out_sharding)
 
 
 def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
     if out_sharding is not None:
-        return laid_out(name, x, out_sharding)
+        return sharding.laid_out(name, x, out_sharding)
     return x if device is None or isinstance(x, Tracer) else transfer.to_device(x, device)
 
 
@@ -115,9 +113,9 @@ def copy(a: Any, order: str | None = None) -> Any:
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """The array as another dtype; a lost imaginary part brings a warning."""
     x = value("astype", x)
-    wanted = dtypes.requested_dtype(dtype, "astype", float)
-    drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(wanted)
-    if drops and wanted == np.bool_:
+    target = dtypes.requested_dtype(dtype, "astype", float)
+    drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(target)
+    if drops and target == np.bool_:
         out = lax.ne(x, x.dtype.type(0))
     else:
         if drops:
@@ -126,7 +124,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
                 "or jnp.imag to take the real/imaginary component of your input.",
                 DeprecationWarning,
             )
-        out = cast(x, wanted)
+        out = cast(x, target)
     return _place(lax_convert.copy_p.bind(out) if copy else out, device)
 
 
@@ -171,7 +169,7 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False) -> Any:
     fill = convert(fill, dtype, weak)
     if shape:
         return moving.broadcast_in_dim(fill, shape, ())
-    return fill if isinstance(fill, Array) else held(fill)
+    return fill if isinstance(fill, Array) else moving.held(fill)
 
 
 @fused(0)
@@ -194,12 +192,12 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """As `numpy.full`; the dtype is that of the value, weak if that is and no device is given."""
     (fill,) = arraylike("full", fill_value)
-    wanted = dtypes.requested_dtype(dtype, "full")
+    dtype = dtypes.requested_dtype(dtype, "full")
     if typeof(fill).ndim:
-        out = moving.broadcast_to_shape(array_of(fill, wanted), _fits("full", typeof(fill).shape, _shape_of(shape)))
+        out = moving.broadcast_to_shape(array_of(fill, dtype), _fits("full", typeof(fill).shape, _shape_of(shape)))
     else:
-        weak = wanted is None and device is None and typeof(fill).weak_type
-        out = _constant(_shape_of(shape), fill, wanted or typeof(fill).dtype, weak)
+        weak = dtype is None and device is None and typeof(fill).weak_type
+        out = _constant(_shape_of(shape), fill, dtype or typeof(fill).dtype, weak)
     return _place(out, device, "full", out_sharding)
 
 
@@ -212,13 +210,13 @@ def _fits(name: str, have: tuple, shape: tuple) -> tuple:
 def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = arraylike(name, a)
-    wanted = dtypes.requested_dtype(dtype, name)
+    dtype = dtypes.requested_dtype(dtype, name)
     like = structural.typeof_like(a)
     shape = like.shape if shape is None else _shape_of(shape)
     if typeof(fill).ndim:
-        out = moving.broadcast_to_shape(convert(fill, wanted or like.dtype), _fits(name, typeof(fill).shape, shape))
+        out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), _fits(name, typeof(fill).shape, shape))
     else:
-        out = _constant(shape, fill, wanted or like.dtype, not wanted and like.weak_type)
+        out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type)
     if device is None and out_sharding is None:
         return placed_like(out, a)
     return _place(out, device, name, out_sharding)
@@ -266,9 +264,9 @@ def arange(
         if isinstance(x, complex | np.complexfloating):
             raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported")
     if dtype is None:
-        wanted = dtypes.result_type(*[x for x in bounds if x is not None])
+        dtype = dtypes.result_type(*[x for x in bounds if x is not None])
     else:
-        wanted = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
     start, stop, step = bounds
     if only_stop or stop is None:
         start, stop = 0, start
@@ -276,14 +274,14 @@ def arange(
             raise TypeError("arange: stop must be real number, not NoneType")
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
-    is_narrow = step is not None and dtypes.issubdtype(wanted, np.floating) and wanted.itemsize < 4
-    computed = dtypes.float32 if is_narrow else wanted
+    is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
+    computed = dtypes.float32 if is_narrow else dtype
     numbers = structural.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
     if step is not None:
         numbers = lax.mul(_literal(step, computed), numbers)
     if step is not None or start != 0:
         numbers = lax.add(_literal(start, computed), numbers)
-    return _place(convert(numbers, wanted) if is_narrow else numbers, device, "jnp.arange", out_sharding)
+    return _place(convert(numbers, dtype) if is_narrow else numbers, device, "jnp.arange", out_sharding)
 
 
 def _literal(x: Any, dtype: Any) -> Any:
@@ -308,19 +306,21 @@ def linspace(
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = arraylike("linspace", start, stop)
     dtype = dtypes.requested_dtype(dtype, "linspace")
-    found = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(axis))
-    return (_place(found[0], device), found[1]) if retstep else _place(found, device)
+    samples = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(axis))
+    return (_place(samples[0], device), samples[1]) if retstep else _place(samples, device)
 
 
-def _inexact_of(*xs: Any) -> Any:
-    return dtypes.to_inexact_dtype(dtypes.result_type(*xs))
+def _typed_ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
+    """The ends of a range in the dtype to compute in, that dtype, and the dtype of the result."""
+    result = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else dtype
+    result = dtypes.canonicalize_dtype(result)
+    computed = dtypes.to_inexact_dtype(result)
+    return astype(start, computed), astype(stop, computed), computed, result
 
 
 @jitted("_linspace", static=("num", "endpoint", "retstep", "dtype", "axis"))
 def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
-    result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = dtypes.to_inexact_dtype(result)
-    start, stop = astype(start, computed), astype(stop, computed)
+    start, stop, computed, result = _typed_ends(start, stop, dtype)
     shape = structural.broadcast_shapes(start.shape, stop.shape)
     ends = stop, start
     start, stop = moving.broadcast_to_shape(start, shape), moving.broadcast_to_shape(stop, shape)
@@ -362,9 +362,7 @@ def logspace(
 
 @jitted("_logspace", static=("num", "endpoint", "dtype", "axis"))
 def _logspace(start, stop, base, num, endpoint, dtype, axis):
-    result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = dtypes.to_inexact_dtype(result)
-    start, stop = astype(start, computed), astype(stop, computed)
+    start, stop, computed, result = _typed_ends(start, stop, dtype)
     powers = linspace(start, stop, num, endpoint=endpoint, axis=axis)
     base = convert(base, computed)
     base = moving.expand_dims(base, (axis,)) if base.ndim else base
@@ -383,9 +381,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 @jitted("_geomspace", static=("num", "endpoint", "dtype", "axis"))
 def _geomspace(start, stop, num, endpoint, dtype, axis):
-    result = dtypes.canonicalize_dtype(_inexact_of(start, stop) if dtype is None else dtype)
-    computed = dtypes.to_inexact_dtype(result)
-    start, stop = astype(start, computed), astype(stop, computed)
+    start, stop, computed, result = _typed_ends(start, stop, dtype)
     sign = lax.sign(start)
     ends = [ufuncs.log10(lax.div(x, sign)) for x in (start, stop)]
     powers = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
@@ -400,9 +396,7 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
 
 def _below(n: int, m: int, k: Any) -> Any:
     """The mask of the lower triangle of an n by m matrix."""
-    int_type = dtypes.default_int_dtype()
-    rows = lax.add(structural.broadcasted_iota(int_type, (n, m), 0), _literal(k, int_type))
-    return lax.ge(rows, structural.broadcasted_iota(int_type, (n, m), 1))
+    return structural.diagonal_mask(n, m, k, lax.ge, dtypes.default_int_dtype())
 
 
 def _on_diagonal(n: int, m: int, k: Any) -> Any:
@@ -455,6 +449,11 @@ def triu(m: Any, k: int = 0) -> Any:
     return _triangle("triu", m, k, False)
 
 
+def grid_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> Any:
+    """A vector laid along an axis of a grid; the other axes are of size 1 if `sparse`."""
+    return moving.broadcast_in_dim(x, [n if i == axis or not sparse else 1 for i, n in enumerate(shape)], (axis,))
+
+
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
     """As `numpy.meshgrid`; the arguments must be of rank 1, and the results are always copies."""
     args = list(values("meshgrid", *xi))
@@ -468,10 +467,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if swap:
         args[:2] = args[1::-1]
     shape = [x.shape[0] for x in args]
-    grids = [
-        moving.broadcast_in_dim(x, [n if j == i or not sparse else 1 for j, n in enumerate(shape)], (i,))
-        for i, x in enumerate(args)
-    ]
+    grids = [grid_along(x, i, shape, sparse) for i, x in enumerate(args)]
     if swap:
         grids[:2] = grids[1::-1]
     return grids
@@ -481,10 +477,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     """As `numpy.indices`."""
     dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)
-    grids = []
-    for i, n in enumerate(shape):
-        wide = [m if j == i or not sparse else 1 for j, m in enumerate(shape)]
-        grids.append(moving.broadcast_in_dim(structural.iota(dtype, n), wide, (i,)))
+    grids = [grid_along(structural.iota(dtype, n), i, shape, sparse) for i, n in enumerate(shape)]
     if sparse:
         return tuple(grids)
     return structural.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))

@@ -14,12 +14,10 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.reductions import static_axis
 from minijax.numpy.ufuncs import truth
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import full, reshape
 from minijax.primitives.promote import arrays, check_out
-from minijax.primitives.structural import concatenate
 
 
 def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: bool = False) -> Callable:
@@ -28,7 +26,7 @@ def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: 
     @jitted(name, static=("axis", "dtype"))
     def core(a, axis=None, dtype=None):
         if axis is None:
-            a, axis = reshape(a, (typeof(a).size,)), 0
+            a, axis = moving.reshape(a, (typeof(a).size,)), 0
         axis = dims.canonical_axis(axis, typeof(a).ndim)
         if skips_nan:
             a = where(lax.ne(a, a), scalar_like(a, start), a)
@@ -59,9 +57,9 @@ def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) ->
 
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         check_out(name, out)
-        wanted = dtypes.requested_dtype(dtype, name)
+        result_dtype = dtypes.requested_dtype(dtype, name)
         (a,) = arrays(name, a)
-        return core(a, static_axis(axis), wanted)
+        return core(a, static_axis(axis), result_dtype)
 
     return fused(whole=True)(named(function, name, f"As `numpy.{name}`; integers keep their dtype."))
 
@@ -90,7 +88,7 @@ def _with_initial(name: str, x: Any, axis: int | None, dtype: Any, include: bool
     if not include:
         return out
     shape = (*typeof(out).shape[:axis], 1, *typeof(out).shape[axis + 1 :])
-    return concatenate([full(shape, scalar_like(out, start)), out], axis)
+    return structural.concatenate([moving.full(shape, scalar_like(out, start)), out], axis)
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:

@@ -10,22 +10,22 @@ from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.ir.types import typeof
-from minijax.primitives import elementwise as lax
-from minijax.primitives.bessel import bessel_i0e
+from minijax.numpy.ufuncs import promoting
+from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import promote_args_inexact
 
 
-@jitted(inline=True)
+@promoting(promote_args_inexact, inline=True)
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """As `numpy.logaddexp`."""
-    return cumulative.logaddexp(*promote_args_inexact("logaddexp", x1, x2))
+    return cumulative.logaddexp(x1, x2)
 
 
-@jitted(inline=True)
+@promoting(promote_args_inexact, inline=True)
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """As `numpy.logaddexp2`."""
-    return _log2_of_sum(*promote_args_inexact("logaddexp2", x1, x2))
+    return _log2_of_sum(x1, x2)
 
 
 def _log2_of_sum(x: Any, y: Any) -> Any:
@@ -48,10 +48,9 @@ def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
     return cumulative.log_of_sum_jvp(_log2_of_sum, lax.exp2, x, y, tx, ty)
 
 
-@jitted()
+@promoting(promote_args_inexact)
 def sinc(x: Any, /) -> Any:
     """As `numpy.sinc`; all derivatives are right at zero too."""
-    (x,) = promote_args_inexact("sinc", x)
     at_zero = lax.eq(x, const_like(x, 0))
     angle = lax.mul(const_like(x, pi), x)
     safe = where(at_zero, const_like(x, 1), angle)
@@ -83,7 +82,7 @@ def i0(x: Any) -> Any:
 
 def _i0(x: Any) -> list:
     x = lax.abs(x)
-    return [lax.mul(lax.exp(x), bessel_i0e(x))]
+    return [lax.mul(lax.exp(x), bessel.bessel_i0e(x))]
 
 
 def _i0_jvp(x: Any, t: Any) -> list:

@@ -9,9 +9,8 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.util import named
 from minijax.composed.fft import FftType, fft as lax_fft
-from minijax.numpy import reductions, shaping, subscripts, ufuncs
+from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
 from minijax.numpy.creation import arange, array, astype, value
-from minijax.numpy.padding import pad
 from minijax.primitives import elementwise as lax
 
 _FORWARD = FftType.FFT, FftType.RFFT
@@ -39,9 +38,9 @@ def _in_parts(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
 
 def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
     """`x` with its last axes cut, or filled up with zeros, to these sizes."""
-    wanted = (*x.shape[: x.ndim - len(sizes)], *sizes)
-    x = subscripts.getitem(x, tuple(slice(n) for n in wanted))
-    return pad(x, [(0, n - m) for n, m in zip(wanted, x.shape, strict=True)])
+    shape = (*x.shape[: x.ndim - len(sizes)], *sizes)
+    x = subscripts.getitem(x, tuple(slice(n) for n in shape))
+    return padding.pad(x, [(0, n - m) for n, m in zip(shape, x.shape, strict=True)])
 
 
 def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None, forward: bool) -> Any:
@@ -66,12 +65,12 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str |
         s = (*s[:-1], max(0, 2 * (s[-1] - 1))) if halved else s
     else:
         x = _resized(x, (*s[:-1], s[-1] // 2 + 1) if halved else s)
-    found = _in_parts(x, kind, s)
+    spectrum = _in_parts(x, kind, s)
     if norm not in _NORMS[:2]:
-        scale = reductions.prod(array(np.array(s), dtype=found.dtype))
+        scale = reductions.prod(array(np.array(s), dtype=spectrum.dtype))
         scale = ufuncs.sqrt(scale) if norm == "ortho" else scale
-        found = ufuncs.multiply(found, ufuncs.divide(1, scale) if forward else scale)
-    return found if axes is None else shaping.moveaxis(found, last, axes)
+        spectrum = ufuncs.multiply(spectrum, ufuncs.divide(1, scale) if forward else scale)
+    return spectrum if axes is None else shaping.moveaxis(spectrum, last, axes)
 
 
 def _one_axis(name: str, axis: Any) -> Axes:
@@ -92,31 +91,21 @@ def _of_one_axis(kind: FftType) -> Callable:
     return named(transform, name, f"As `numpy.fft.{name}`.")
 
 
-def _of_two_axes(kind: FftType) -> Callable:
-    name = f"{kind.name.lower()}2"
+def _of_axes(kind: FftType, suffix: str, default: Axes) -> Callable:
+    name = kind.name.lower() + suffix
 
-    def transform(a: Any, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-        if len(axes) != 2:
+    def transform(a: Any, s: Any = None, axes: Axes = default, norm: str | None = None) -> Any:
+        if suffix == "2" and len(axes) != 2:
             raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
-        return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
-
-    return named(transform, name, f"As `numpy.fft.{name}`.")
-
-
-def _of_axes(kind: FftType) -> Callable:
-    name = f"{kind.name.lower()}n"
-
-    def transform(a: Any, s: Any = None, axes: Axes = None, norm: str | None = None) -> Any:
-        if axes is not None:
-            axes = tuple(axes)
+        axes = None if axes is None else tuple(axes)
         return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
 
     return named(transform, name, f"As `numpy.fft.{name}`.")
 
 
 fft, ifft, rfft, irfft = map(_of_one_axis, FftType)
-fft2, ifft2, rfft2, irfft2 = map(_of_two_axes, FftType)
-fftn, ifftn, rfftn, irfftn = map(_of_axes, FftType)
+fft2, ifft2, rfft2, irfft2 = (_of_axes(kind, "2", (-2, -1)) for kind in FftType)
+fftn, ifftn, rfftn, irfftn = (_of_axes(kind, "n", None) for kind in FftType)
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -124,8 +113,8 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     axes, a = _one_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
     length = (a.shape[axis] - 1) * 2 if n is None else n
     sizes = None if n is None else (n,)
-    found = _transform("hfft", FftType.IRFFT, ufuncs.conjugate(a), sizes, axes, norm, True)
-    return ufuncs.multiply(found, length)
+    spectrum = _transform("hfft", FftType.IRFFT, ufuncs.conjugate(a), sizes, axes, norm, True)
+    return ufuncs.multiply(spectrum, length)
 
 
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -133,8 +122,8 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     axes, a = _one_axis("ihfft", axis), value("jax.numpy.fft.ihfft", a)
     length = a.shape[axis] if n is None else n
     sizes = None if n is None else (n,)
-    found = _transform("ihfft", FftType.RFFT, a, sizes, axes, norm, False)
-    return ufuncs.multiply(ufuncs.conjugate(found), 1 / length)
+    spectrum = _transform("ihfft", FftType.RFFT, a, sizes, axes, norm, False)
+    return ufuncs.multiply(ufuncs.conjugate(spectrum), 1 / length)
 
 
 def _check_single(name: str, n: Any, d: Any) -> None:

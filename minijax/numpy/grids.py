@@ -20,9 +20,9 @@ from minijax.primitives.promote import is_unsigned, promote_dtypes
 # ---- grids and joined ranges -------------------------------------------------------------------------
 
 
-def _range(name: str, wanted: slice) -> Any:
+def _range(name: str, bounds: slice) -> Any:
     """The range that a slice names; an imaginary step is the number of points, both ends included."""
-    parts = (("start", wanted.start, 0), ("stop", wanted.stop, None), ("step", wanted.step, 1))
+    parts = (("start", bounds.start, 0), ("stop", bounds.stop, None), ("step", bounds.step, 1))
     start, stop, step = (default if x is None else concrete(x, name, f"slice {part}") for part, x, default in parts)
     if np.iscomplexobj(step):
         return creation.linspace(start, stop, int(abs(step)))
@@ -41,8 +41,8 @@ class _Grid:
         axes = promote_dtypes(*[_range(self._name, k) for k in key]) if key else []
         if not axes:
             return [] if self._sparse else creation.arange(0)
-        found = creation.meshgrid(*axes, indexing="ij", sparse=self._sparse)
-        return found if self._sparse else shaping.stack(found, 0)
+        grids = creation.meshgrid(*axes, indexing="ij", sparse=self._sparse)
+        return grids if self._sparse else shaping.stack(grids, 0)
 
 
 mgrid = _Grid("jnp.mgrid", False)
@@ -75,16 +75,16 @@ class _Joiner:
 
     def _directed(self, directive: str) -> tuple[int, ...]:
         try:
-            given = tuple(int(part) for part in directive.split(","))
+            numbers = tuple(int(part) for part in directive.split(","))
         except ValueError:
             raise ValueError(f"{self._name}: could not understand directive {directive!r}") from None
-        return (*given, *self._how[len(given) :])[:3]
+        return (*numbers, *self._how[len(numbers) :])[:3]
 
     def _part(self, item: Any, ndmin: int, place: int) -> Any:
-        found = _range(f"jnp.{self._name}", item) if isinstance(item, slice) else creation.asarray(item)
-        if found.ndim >= ndmin:
-            return found
-        wide = creation.array(found, copy=False, ndmin=ndmin)
+        piece = _range(f"jnp.{self._name}", item) if isinstance(item, slice) else creation.asarray(item)
+        if piece.ndim >= ndmin:
+            return piece
+        wide = creation.array(piece, copy=False, ndmin=ndmin)
         return moving.transpose(wide, tuple((i - place - 1) % ndmin for i in range(ndmin)))
 
 
@@ -190,12 +190,10 @@ def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = 
 # ---- bits --------------------------------------------------------------------------------------------
 
 
-def _check_bitorder(name: str, bitorder: str) -> None:
+def _in_order(name: str, bits: Any, bitorder: str) -> Any:
+    """Bits, given from the lowest, in the order that users ask for. Raises ValueError for another order."""
     if bitorder not in ("little", "big"):
         raise ValueError(f"{name}: 'order' must be either 'little' or 'big', got {bitorder!r}")
-
-
-def _in_order(bits: Any, bitorder: str) -> Any:
     return bits if bitorder == "little" else structural.rev(bits, (0,))
 
 
@@ -212,9 +210,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     a = value("packbits", a)
     if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
         raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
-    _check_bitorder("packbits", bitorder)
     bits = convert(lax.ne(a, const_like(a, 0)), np.dtype(np.uint8))
-    shifts = _in_order(structural.iota(np.dtype(np.uint8), 8), bitorder)
+    shifts = _in_order("packbits", structural.iota(np.dtype(np.uint8), 8), bitorder)
     bits, axis = _to_back(bits, axis)
     missing = -bits.shape[-1] % 8
     if missing:
@@ -231,9 +228,8 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     a = value("unpackbits", a)
     if a.dtype != np.uint8:
         raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {a.dtype}")
-    _check_bitorder("unpackbits", bitorder)
     masks = lax.shift_left(np.uint8(1), structural.iota(np.dtype(np.uint8), 8))
-    masks = _in_order(masks, bitorder)
+    masks = _in_order("unpackbits", masks, bitorder)
     a, axis = _to_back(a, axis)
     wide = moving.expand_dims(a, (a.ndim,)), moving.expand_dims(masks, tuple(range(a.ndim)))
     bits = convert(ufuncs.greater(ufuncs.bitwise_and(*wide), np.uint8(0)), np.dtype(np.uint8))

@@ -11,13 +11,11 @@ from minijax.base import dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import reductions, searching, shaping, subscripts, ufuncs
+from minijax.numpy import reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value, values, zeros
-from minijax.numpy.taking import ix_, known
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, sharding
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
-from minijax.primitives.sharding import laid_out
 
 _take, _put = subscripts.getitem, subscripts.update
 
@@ -37,7 +35,7 @@ def bincount(
         raise ValueError("bincount: only 1-dimensional input supported.")
     minlength = operator.index(concrete(minlength, "bincount", "minlength"))
     if length is None:
-        numbers = known("bincount", x)
+        numbers = taking.known("bincount", x)
         length = max(minlength, int(numbers.max(initial=-1)) + 1)
     else:
         length = operator.index(concrete(length, "bincount", "length"))
@@ -46,7 +44,7 @@ def bincount(
     elif typeof(weights).shape != x.shape:
         raise ValueError(f"bincount: shape of weights {typeof(weights).shape} must match that of x, {x.shape}")
     counts = zeros(length, typeof(weights).dtype)
-    return laid_out("jnp.bincount", _put(counts, ufuncs.clip(x, 0), weights, "add"), out_sharding)
+    return sharding.laid_out("jnp.bincount", _put(counts, ufuncs.clip(x, 0), weights, "add"), out_sharding)
 
 
 @jitted(static=("right", "method"))
@@ -89,17 +87,17 @@ def histogram(
     """As `numpy.histogram`, counting in floating point."""
     if isinstance(bins, str):
         raise TypeError("histogram: string values for `bins` are not there.")
-    a, _, *given = arrays("histogram", a, bins, *(() if weights is None else (weights,)))
-    a, *given = promote_dtypes_inexact(a, *given)
-    if not given:
-        given = [ones_like(a)]
-    elif typeof(given[0]).shape != typeof(a).shape:
+    a, _, *counted = arrays("histogram", a, bins, *(() if weights is None else (weights,)))
+    a, *counted = promote_dtypes_inexact(a, *counted)
+    if not counted:
+        counted = [ones_like(a)]
+    elif typeof(counted[0]).shape != typeof(a).shape:
         raise ValueError("histogram: weights should have the same shape as a.")
     edges = histogram_bin_edges(a, bins, range)
     size = edges.shape[0]
     places = searching.searchsorted(edges, a, side="right")
     places = where(ufuncs.equal(a, _take(edges, -1)), size - 1, places)
-    counts = _put(zeros(size, typeof(given[0]).dtype), places, given[0], "add")
+    counts = _put(zeros(size, typeof(counted[0]).dtype), places, counted[0], "add")
     counts = _take(counts, slice(1, None))
     if density:
         counts = ufuncs.divide(ufuncs.divide(counts, shaping.diff(edges)), reductions.sum(counts))
@@ -129,10 +127,10 @@ def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Any, list]:
     """As `numpy.histogramdd`; the sample is an array, a row a point."""
-    sample, *given = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
+    sample, *counted = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
     (sample,) = promote_dtypes_inexact(sample)
     count, rank = typeof(sample).shape
-    if given and typeof(given[0]).shape != (count,):
+    if counted and typeof(counted[0]).shape != (count,):
         raise ValueError("histogramdd: there should be one weight for each sample.")
     if _length(bins, rank) != rank:
         raise ValueError("histogramdd: there should be a bin for each dimension.")
@@ -146,22 +144,22 @@ def histogramdd(
     edges, places = [], []
     for i, (some, ends) in enumerate(zip(bins, range, strict=True)):
         column = lambda i=i: _take(sample, (slice(None), i))  # noqa: E731
-        found = histogram_bin_edges(column(), some, ends)
-        place = searching.searchsorted(found, column(), side="right")
-        last = ufuncs.equal(column(), _take(found, -1))
+        column_edges = histogram_bin_edges(column(), some, ends)
+        place = searching.searchsorted(column_edges, column(), side="right")
+        last = ufuncs.equal(column(), _take(column_edges, -1))
         places.append(where(last, ufuncs.subtract(place, 1), place))
-        edges.append(found)
+        edges.append(column_edges)
     widths = [shaping.diff(e) for e in edges]
     sizes = [e.size + 1 for e in edges]
     flat: Any = np.int32(0)
     clipped = [ufuncs.clip(place, 0, size - 1) for place, size in zip(places, sizes, strict=True)]
     for i, place in enumerate(clipped):
         flat = ufuncs.add(flat, ufuncs.multiply(place, prod(sizes[i + 1 :])))
-    counts = shaping.reshape(bincount(flat, *given, length=prod(sizes)), sizes)
+    counts = shaping.reshape(bincount(flat, *counted, length=prod(sizes)), sizes)
     counts = _take(counts, (slice(1, -1),) * rank)
     if density:
         counts = as_type(counts, typeof(sample).dtype)
         counts = ufuncs.divide(counts, reductions.sum(counts))
-        for width in ix_(*widths):
+        for width in taking.ix_(*widths):
             counts = ufuncs.divide(counts, width)
     return counts, edges

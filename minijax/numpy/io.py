@@ -13,14 +13,14 @@ from minijax.numpy.creation import asarray
 
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
     """As `numpy.load`, with an array of numbers put on the device; bfloat16 is known by its width."""
-    found = np.load(file, *args, **kwargs)
-    if not isinstance(found, np.ndarray):
-        return found
-    found = found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found
+    contents = np.load(file, *args, **kwargs)
+    if not isinstance(contents, np.ndarray):
+        return contents
+    contents = contents.view(dtypes.bfloat16) if contents.dtype == np.dtype("V2") else contents
     try:
-        return asarray(found)
+        return asarray(contents)
     except TypeError:
-        return found
+        return contents
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:

@@ -2,17 +2,15 @@
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax.api.custom import custom_jvp
-from minijax.api.vmap import vmap
-from minijax.base import dims, dtypes
-from minijax.composed.cumulative import cumprod
+from minijax.base import dtypes
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
@@ -22,7 +20,9 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import contractions, creation, products, reductions, shaping, subscripts, taking, ufuncs
+from minijax.numpy.cumulative import cumprod
 from minijax.numpy.products import matmul_highest
+from minijax.numpy.vectorizing import mapped
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.families import is_complex, scalar_like
@@ -169,25 +169,6 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 # ---- systems ----------------------------------------------------------------------------------------
 
 
-def _over_batches(fun: Callable, operands: Sequence, ranks: Sequence[int]) -> Any:
-    """`fun` of arrays without batch axes, over batch axes that broadcast together."""
-    shapes = [typeof(x).shape for x in operands]
-    batch = structural.broadcast_shapes(*(s[: len(s) - r] for s, r in zip(shapes, ranks, strict=True)))
-    mapped = [[size != 1 for size in s[: len(s) - r]] for s, r in zip(shapes, ranks, strict=True)]
-    ready = [
-        structural.squeeze(x, [i for i, is_mapped in enumerate(flags) if not is_mapped])
-        for x, flags in zip(operands, mapped, strict=True)
-    ]
-    unit = []
-    for i in range(1, len(batch) + 1):
-        in_axes = tuple(0 if len(flags) >= i and flags[-i] else None for flags in mapped)
-        if any(a == 0 for a in in_axes):
-            fun = vmap(fun, in_axes)
-        else:
-            unit.append(len(batch) - i)
-    return moving.expand_dims(fun(*ready), unit)
-
-
 @jitted("solve")
 def solve(a: Any, b: Any) -> Any:
     """As `numpy.linalg.solve`; differentiable with respect to both."""
@@ -205,7 +186,7 @@ def solve(a: Any, b: Any) -> Any:
         raise ValueError(f"solve: input with shape {right} does not have enough dimensions for a right-hand side")
     if not shape[-1] == shape[-2] == right[-rank]:
         raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={right}")
-    return _over_batches(lu.solve, (a, b), (2, rank))
+    return mapped(lu.solve, [a, b], [shape[:-2], right[: len(right) - rank]])
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> tuple:
@@ -228,13 +209,13 @@ def _by_singular_values(a: Any, b: Any, rcond: Any) -> tuple:
 
 def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
     a, b = _inexact("lstsq", a, b)
-    shape, given, dtype = typeof(a).shape, typeof(b).shape, typeof(a).dtype
-    if shape[:1] != given[:1]:
-        raise ValueError(f"lstsq: Leading dimensions of input arrays must match, got {shape} and {given}")
-    for x, ranks in ((shape, (2,)), (given, (1, 2))):
+    shape, right, dtype = typeof(a).shape, typeof(b).shape, typeof(a).dtype
+    if shape[:1] != right[:1]:
+        raise ValueError(f"lstsq: Leading dimensions of input arrays must match, got {shape} and {right}")
+    for x, ranks in ((shape, (2,)), (right, (1, 2))):
         if len(x) not in ranks:
             raise TypeError(f"lstsq: {len(x)}-dimensional array given. Array must be one or two-dimensional")
-    (m, n), of_vector = shape, len(given) == 1
+    (m, n), of_vector = shape, len(right) == 1
     b = b[:, None] if of_vector else b
     eps = dtypes.finfo(dtype).eps
     rcond = eps * max(n, m) if rcond is None else where(ufuncs.less(rcond, 0), eps, rcond)
@@ -353,10 +334,7 @@ def _element(a: Any, i: int, j: int) -> Any:
 
 
 def _product(a: Any, *places: tuple[int, int]) -> Any:
-    result = _element(a, *places[0])
-    for place in places[1:]:
-        result = lax.mul(result, _element(a, *place))
-    return result
+    return reduce(lax.mul, (_element(a, i, j) for i, j in places))
 
 
 def _det_3x3(a: Any) -> Any:
@@ -496,7 +474,7 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     lu, pivots, permutation = lax_linalg.lu(a)
     diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
     sign = convert(_parity_sign(_exchanges(pivots)), dtype)
-    partial = lax.mul(_cumprod(diagonal), moving.expand_dims(sign, (len(shape) - 2,)))
+    partial = lax.mul(cumprod(diagonal, -1), moving.expand_dims(sign, (len(shape) - 2,)))
     lu = subscripts.update(lu, (..., -1, -1), lax.div(scalar_like(lu, 1), get(partial, (..., -2))), "set")
     batch = taking.ix_(*(creation.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
     probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
@@ -513,11 +491,6 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     x = lax_linalg.triangular_solve(lu, x, left_side=True)
     x = where(lost, creation.zeros_like(b), x)
     return get(partial, (..., -1)), x
-
-
-@jitted("cumprod")
-def _cumprod(a: Any) -> Any:
-    return cumprod(a, typeof(a).ndim - 1)
 
 
 # ---- rank and condition -----------------------------------------------------------------------------
@@ -577,14 +550,9 @@ def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool
     orders.
     """
     (x,) = _inexact("norm", x)
-    ndim = typeof(x).ndim
     if axis is None and ord is None:
         return _euclidean(x, None, keepdims)
-    if axis is None:
-        axes = tuple(range(ndim))
-    else:
-        axes = tuple(axis) if isinstance(axis, tuple) else (axis,)
-        axes = tuple(dims.canonical_axis(operator.index(a), ndim) for a in axes)
+    axes = shaping.axes_from_front(axis, typeof(x).ndim)
     if len(axes) == 1:
         return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) == 2:
@@ -633,8 +601,8 @@ def _matrix_norm(x: Any, axes: tuple[int, int], order: Any, keepdims: bool) -> A
     best = partial(reductions.max, initial=0) if extremum is max else reductions.min
     if order in ("nuc", 2, -2):
         values = svd(shaping.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        found = reductions.sum(values, axis=-1) if order == "nuc" else best(values, axis=-1)
-        return shaping.expand_dims(found, axes) if keepdims else found
+        extreme = reductions.sum(values, axis=-1) if order == "nuc" else best(values, axis=-1)
+        return shaping.expand_dims(extreme, axes) if keepdims else extreme
     summed, over = axes if abs(order) == 1 else axes[::-1]
     over -= not keepdims and over > summed
     return best(reductions.sum(lax.abs(x), axis=summed, keepdims=keepdims), axis=over, keepdims=keepdims)
@@ -684,8 +652,7 @@ def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """As `numpy.linalg.vecdot`."""
-    how = dict(precision=precision, preferred_element_type=preferred_element_type)
-    return contractions.vecdot(x1, x2, axis=axis, **how)
+    return contractions.vecdot(x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple = 2, precision: Any = None,

@@ -7,12 +7,10 @@ import numpy as np
 from minijax.composed.selecting import where as choose
 from minijax.ir.types import typeof
 from minijax.numpy.reductions import Axis, canonical_axes, max as largest, static_axis, sum as total
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type, stop_gradient
 from minijax.primitives.families import const_like, is_complex, scalar_like
-from minijax.primitives.moving import expand_dims
 from minijax.primitives.promote import promote_args_inexact
-from minijax.primitives.structural import full_like
 
 
 def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: Any = None) -> tuple[Any, Any]:
@@ -20,9 +18,9 @@ def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: 
     axes = canonical_axes(static_axis(axis), typeof(a).ndim)
     height = lax.real(a) if is_complex(a) else a
     top = largest(height, axes, keepdims=keepdims, where=where, initial=const_like(height, -np.inf))
-    shift = stop_gradient(lax.select(lax.is_finite(top), top, full_like(top, 0)))
-    spread = shift if keepdims else expand_dims(shift, axes)
-    powers = lax.exp(lax.sub(a, as_type(spread, typeof(a).dtype)))
+    shift = stop_gradient(lax.select(lax.is_finite(top), top, structural.full_like(top, 0)))
+    wide_shift = shift if keepdims else moving.expand_dims(shift, axes)
+    powers = lax.exp(lax.sub(a, as_type(wide_shift, typeof(a).dtype)))
     if factors is not None:
         powers = lax.mul(powers, factors)
     return total(powers, axes, keepdims=keepdims, where=where), shift
@@ -37,11 +35,11 @@ def logsumexp(
     a, *factors = promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)
     if factors:
         a = choose(lax.ne(factors[0], scalar_like(factors[0], 0)), a, -np.inf)
-    found, shift = shifted_sum(a, axis, keepdims, where, *factors)
-    sign = lax.sign(found)
-    if return_sign or not is_complex(found):
-        found = lax.abs(found)
-    result = lax.add(lax.log(found), as_type(shift, typeof(found).dtype))
+    powers, shift = shifted_sum(a, axis, keepdims, where, *factors)
+    sign = lax.sign(powers)
+    if return_sign or not is_complex(powers):
+        powers = lax.abs(powers)
+    result = lax.add(lax.log(powers), as_type(shift, typeof(powers).dtype))
     if return_sign:
         return result, sign
     if factors and not is_complex(a):

@@ -13,10 +13,9 @@ from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array
 from minijax.numpy import creation, products, reductions, shaping, subscripts, ufuncs
-from minijax.primitives import elementwise as lax, structural
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import is_complex
-from minijax.primitives.moving import reshape_to, transpose
 from minijax.run import transfer
 from minijax.run.array import Array, install_operators, register_array_like
 
@@ -124,12 +123,12 @@ def _array_namespace(self, /, *, api_version: str | None = None) -> Any:
 def _method(name: str) -> Callable:
     """The method that calls the function `name` of the public namespace."""
 
-    found: list[Callable] = []
+    loaded: list[Callable] = []
 
     def method(self, *args, **kwargs):
-        if not found:
-            found.append(getattr(_jnp, name))
-        return found[0](self, *args, **kwargs)
+        if not loaded:
+            loaded.append(getattr(_jnp, name))
+        return loaded[0](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As `jax.numpy.{name}`."
@@ -187,8 +186,8 @@ def view(self, dtype: Any = None, type: None = None) -> Any:  # noqa: A002
     """As `numpy.ndarray.view`: the bits as another dtype, in a new array."""
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
-    wanted = dtypes.requested_dtype(dtype, "view", float)
-    return self if wanted == self.dtype else _from_bits(_to_bits(self), wanted)
+    target = dtypes.requested_dtype(dtype, "view", float)
+    return self if target == self.dtype else _from_bits(_to_bits(self), target)
 
 
 def _to_bits(x: Any) -> Any:
@@ -198,7 +197,7 @@ def _to_bits(x: Any) -> Any:
     if not is_complex(x):
         return x
     pairs = structural.stack([lax.real(x), lax.imag(x)], x.ndim)
-    return reshape_to(pairs, (*x.shape[:-1], 2 * x.shape[-1])) if x.ndim else pairs
+    return moving.reshape_to(pairs, (*x.shape[:-1], 2 * x.shape[-1])) if x.ndim else pairs
 
 
 def _from_bits(x: Any, dtype: Any) -> Any:
@@ -216,9 +215,9 @@ def _from_bits(x: Any, dtype: Any) -> Any:
                 "When changing to a larger dtype, its size must be a divisor of the total size in bytes of "
                 "the last axis of the array."
             )
-        x = reshape_to(x, (*x.shape[:-1], x.shape[-1] * have // want, want // have))
-    found = bitcast_convert_type(x, dtype)
-    return reshape_to(found, (*x.shape[:-1], x.shape[-1] * (have // want))) if have > want else found
+        x = moving.reshape_to(x, (*x.shape[:-1], x.shape[-1] * have // want, want // have))
+    parts = bitcast_convert_type(x, dtype)
+    return moving.reshape_to(parts, (*x.shape[:-1], x.shape[-1] * (have // want))) if have > want else parts
 
 
 def byteswap(self) -> Any:
@@ -242,15 +241,11 @@ def _flat(self):
     raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
 
 
-def _transposed(self):
-    return shaping.transpose(self)
-
-
 def _matrix_transposed(self):
     if self.ndim < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={self.ndim}")
     n = self.ndim
-    return transpose(self, (*range(n - 2), n - 1, n - 2))
+    return moving.transpose(self, (*range(n - 2), n - 1, n - 2))
 
 
 def _shared() -> dict[str, Any]:
@@ -266,7 +261,7 @@ def _shared() -> dict[str, Any]:
         "__round__": _round,
         "__array_namespace__": _array_namespace,
         "at": subscripts.at,
-        "T": property(_transposed),
+        "T": property(shaping.transpose),
         "mT": property(_matrix_transposed),
         "real": property(ufuncs.real),
         "imag": property(ufuncs.imag),

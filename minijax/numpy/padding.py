@@ -9,9 +9,7 @@ import numpy as np
 from minijax.api.vmap import vmap
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import quantiles, reductions, shaping
-from minijax.numpy.creation import asarray, concrete, linspace, value
-from minijax.numpy.ufuncs import round as rounded
+from minijax.numpy import creation, quantiles, reductions, shaping, ufuncs
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 
@@ -36,7 +34,7 @@ Widths = tuple[tuple[int, int], ...]
 
 def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs: Any) -> Any:
     """As `numpy.pad`; a function as mode returns the padded vector instead of changing it."""
-    array = value("pad", array)
+    array = creation.value("pad", array)
     widths = _pairs("pad_width", pad_width, array.ndim)
     if any(n < 0 for pair in widths for n in pair):
         raise ValueError("pad: index can't contain negative values")
@@ -58,33 +56,33 @@ def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs:
     return _pad(array, widths, mode, kwargs.get("constant_values", 0), lengths, tuple(map(tuple, ends)), reflect_type)
 
 
-def _pairs(name: str, given: Any, ndim: int) -> Widths:
+def _pairs(name: str, entries: Any, ndim: int) -> Widths:
     """What was given for the two ends of each axis, written out."""
-    if isinstance(given, dict):
+    if isinstance(entries, dict):
         pairs: list[Any] = [(0, 0)] * ndim
-        for axis, pair in given.items():
+        for axis, pair in entries.items():
             pairs[operator.index(axis)] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
-        given = pairs
-    found = np.asarray(concrete(given, "pad", name))
-    if found.dtype.kind not in "iu":
+        entries = pairs
+    ints = np.asarray(creation.concrete(entries, "pad", name))
+    if ints.dtype.kind not in "iu":
         raise TypeError(f"pad: `{name}` must be of integral type.")
-    if found.shape not in ((ndim, 2), (1, 2), (2,), (1,), ()):
+    if ints.shape not in ((ndim, 2), (1, 2), (2,), (1,), ()):
         raise ValueError(
-            f"jnp.pad: {name} with nd={ndim} has unsupported shape {found.shape}. Valid shapes are ({ndim}, "
+            f"jnp.pad: {name} with nd={ndim} has unsupported shape {ints.shape}. Valid shapes are ({ndim}, "
             "2), (1, 2), (2,), (1,), or ()."
         )
-    return tuple((int(a), int(b)) for a, b in np.broadcast_to(found, (ndim, 2)))
+    return tuple((int(a), int(b)) for a, b in np.broadcast_to(ints, (ndim, 2)))
 
 
 def _pad_by_function(array: Any, widths: Widths, function: Callable, kwargs: dict) -> Any:
-    found = structural.pad(array, array.dtype.type(0), [(a, b, 0) for a, b in widths])
+    padded = structural.pad(array, array.dtype.type(0), [(a, b, 0) for a, b in widths])
     for axis, pair in enumerate(widths):
-        last = moving.move_axis(found, axis, found.ndim - 1)
+        last = moving.move_axis(padded, axis, padded.ndim - 1)
         by_vector: Callable = lambda v, pair=pair, axis=axis: function(v, pair, axis, kwargs)  # noqa: E731
-        for _ in range(found.ndim - 1):
+        for _ in range(padded.ndim - 1):
             by_vector = vmap(by_vector)
-        found = moving.move_axis(by_vector(last), found.ndim - 1, axis)
-    return found
+        padded = moving.move_axis(by_vector(last), padded.ndim - 1, axis)
+    return padded
 
 
 @jitted("_pad", static=("widths", "mode", "lengths", "ends", "reflect_type"))
@@ -125,7 +123,7 @@ def _constant(array: Any, widths: Widths, constants: Any) -> Any:
             return array
         fill = convert(constants, array.dtype, array.weak_type)
         return structural.pad(array, fill, [(a, b, 0) for a, b in widths])
-    fills = convert(asarray(constants), array.dtype)
+    fills = convert(creation.asarray(constants), array.dtype)
     fills = moving.broadcast_to_shape(fills, (array.ndim, 2))
     for axis, pair in enumerate(widths):
         for end, n in enumerate(pair):
@@ -174,7 +172,7 @@ def _mirror(array: Any, axis: int, pair: tuple, reflect: bool, odd: bool) -> Any
 def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
     left, right = (_edge(array, axis, end) for end in range(2))
     before, after = (
-        linspace(end, structural.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
+        creation.linspace(end, structural.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
         for end, edge, n in zip(ends, (left, right), pair, strict=True)
     )
     return [before, shaping.flip(after, axis)]
@@ -183,13 +181,13 @@ def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
 def _statistic(array: Any, axis: int, pair: tuple, mode: str, lengths: tuple | None) -> list:
     statistic = _STATISTICS[mode]
     if lengths is None:
-        found = [statistic(array, axis=axis, keepdims=True)] * 2
+        fills = [statistic(array, axis=axis, keepdims=True)] * 2
     else:
         n = array.shape[axis]
         first, last = min(lengths[0], n), min(lengths[1], n)
         windows = [_part(array, 0, first, axis), _part(array, n - last, n, axis)]
-        found = [statistic(w, axis=axis, keepdims=True) for w in windows]
+        fills = [statistic(w, axis=axis, keepdims=True) for w in windows]
     if np.issubdtype(array.dtype, np.integer):
-        found = [rounded(x) for x in found]
-    found = [convert(x, array.dtype) for x in found]
-    return [shaping.repeat_all(x, n, axis) for x, n in zip(found, pair, strict=True)]
+        fills = [ufuncs.round(x) for x in fills]
+    fills = [convert(x, array.dtype) for x in fills]
+    return [shaping.repeat_all(x, n, axis) for x, n in zip(fills, pair, strict=True)]

@@ -106,12 +106,12 @@ def _places(obj: Any, n: int) -> Any:
     """What `insert` inserts before, as an array."""
     if isinstance(obj, slice):
         return creation.arange(*obj.indices(n))
-    found = value("insert", obj)
-    if found.ndim > 1:
+    places = value("insert", obj)
+    if places.ndim > 1:
         raise ValueError(f"jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar; got {obj}")
-    if not dtypes.issubdtype(found.dtype, np.integer):
+    if not dtypes.issubdtype(places.dtype, np.integer):
         raise ValueError(f"jnp.insert(): index array must be integer typed; got {obj}")
-    return found
+    return places
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:

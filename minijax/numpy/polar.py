@@ -17,10 +17,9 @@ from minijax.lax import linalg as lax_linalg
 from minijax.numpy import creation, ufuncs
 from minijax.numpy.linalg import norm
 from minijax.numpy.products import matmul_highest
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
 from minijax.primitives.families import is_complex
-from minijax.primitives.structural import broadcasted_iota, pad
 
 _LARGEST_CHOLESKY_WEIGHT = 100.0
 
@@ -48,8 +47,8 @@ def _weights(eps: float, max_iterations: int) -> tuple[list, list]:
 
 def _within(shape: tuple, m: Any, n: Any, x: Any, other: Any) -> Any:
     """`x` in the first m rows and n columns, `other` elsewhere."""
-    row = ufuncs.less(broadcasted_iota(np.int32, shape, 0), m)
-    column = ufuncs.less(broadcasted_iota(np.int32, shape, 1), n)
+    row = ufuncs.less(structural.broadcasted_iota(np.int32, shape, 0), m)
+    column = ufuncs.less(structural.broadcasted_iota(np.int32, shape, 1), n)
     return where(ufuncs.logical_and(row, column), x, other)
 
 
@@ -57,7 +56,7 @@ def _step_by_qr(u: Any, weights: Any, m: Any, n: Any) -> Any:
     rows, columns = typeof(u).shape
     a, c, b = weights
     scaled, unit = lax.mul(c, u), creation.eye(columns, dtype=typeof(u).dtype)
-    stacked = pad(scaled, np.zeros((), typeof(u).dtype)[()], ((0, columns, 0), (0, 0, 0)))
+    stacked = structural.pad(scaled, np.zeros((), typeof(u).dtype)[()], ((0, columns, 0), (0, 0, 0)))
     q, _ = lax_linalg.qr(dynamic_update_slice(stacked, unit, (m, 0)), full_matrices=False)
     upper = _within((rows, columns), m, n, q[:rows], 0)
     lower = _within((columns, columns), n, n, dynamic_slice(q, (m, 0), (columns, columns)), 0)

@@ -11,9 +11,8 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher import scan
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import contractions, linalg, products, reductions, shaping, taking, ufuncs
+from minijax.numpy import contractions, linalg, products, reductions, shaping, signal, taking, ufuncs
 from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
-from minijax.numpy.signal import convolve
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 from minijax.primitives.structural import broadcast_shapes, full_like
@@ -56,7 +55,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     if trim_leading_zeros:
         factors = [taking.trim_zeros(p, "f") for p in factors]
     factors = [p if _length("polymul", p) else zeros((1,), p.dtype) for p in factors]
-    return convolve(*factors)
+    return signal.convolve(*factors)
 
 
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple:
@@ -142,10 +141,10 @@ def poly(seq_of_zeros: Any) -> Any:
         raise ValueError(f"poly: input must be 1d or non-empty square 2d array, got shape {zs.shape}")
     if not zs.size:
         return ones((), zs.dtype)
-    found = ones((1,), zs.dtype)
+    coefficients = ones((1,), zs.dtype)
     for i in range(zs.size):
-        found = convolve(found, array([1, -zs[i]], dtype=zs.dtype))
-    return found
+        coefficients = signal.convolve(coefficients, array([1, -zs[i]], dtype=zs.dtype))
+    return coefficients
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Any:
@@ -184,9 +183,9 @@ def _roots_no_zeros(p: Any) -> Any:
 def _roots_with_zeros(p: Any, leading: Any) -> Any:
     # Leading zeros become trailing ones, whose roots are zeros; those are sorted to the end.
     p = where(leading == p.size, 1.0, p)
-    found = _roots_no_zeros(shaping.roll(p, -leading))
-    _, found = sort([found == 0, found], 0, num_keys=1)
-    return where(arange(found.size) < found.size - leading, found, complex(np.nan, np.nan))
+    all_roots = _roots_no_zeros(shaping.roll(p, -leading))
+    _, all_roots = sort([all_roots == 0, all_roots], 0, num_keys=1)
+    return where(arange(all_roots.size) < all_roots.size - leading, all_roots, complex(np.nan, np.nan))
 
 
 @jitted("polyfit", static=("deg", "rcond", "full", "cov"))
@@ -216,7 +215,7 @@ def polyfit(
         return c, residuals, rank, singular, rcond
     if not cov:
         return c
-    spread = linalg.inv(products.dot(shaping.transpose(lhs), lhs)) / contractions.outer(scale, scale)
+    covariance = linalg.inv(products.dot(shaping.transpose(lhs), lhs)) / contractions.outer(scale, scale)
     if cov == "unscaled":
         factor = 1.0
     elif len(x) <= order:
@@ -224,8 +223,8 @@ def polyfit(
     else:
         factor = residuals / (len(x) - order)
     if y.ndim == 1:
-        return c, spread * shaping.atleast_1d(factor)[None]
-    return c, spread[:, :, None] * shaping.atleast_1d(factor)[None, None]
+        return c, covariance * shaping.atleast_1d(factor)[None]
+    return c, covariance[:, :, None] * shaping.atleast_1d(factor)[None, None]
 
 
 def _check_points(x: Any, y: Any, deg: int) -> None:

@@ -11,19 +11,13 @@ from minijax.base.util import named
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import subscripts, ufuncs
-from minijax.numpy.cumulative import cumsum
+from minijax.numpy import cumulative, subscripts, taking, ufuncs
 from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
-from minijax.numpy.taking import take_along_axis
-from minijax.primitives import elementwise as lax, sort as lax_sort
+from minijax.primitives import elementwise as lax, gather_scatter, moving, sharding, sort as lax_sort, structural
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers
-from minijax.primitives.gather_scatter import gather
-from minijax.primitives.moving import broadcast_in_dim, expand_dims, full, move_axis, reshape
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
-from minijax.primitives.sharding import laid_out
-from minijax.primitives.structural import broadcasted_iota, full_like, index_in_dim, squeeze
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "overwrite_input", "keepdims", "method")
@@ -42,7 +36,7 @@ def _check_kinds(name: str, a: Any, q: Any, method: str, weights: Any) -> None:
         raise ValueError(f"{name}: weights cannot be complex.")
 
 
-def _spread_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
+def _broadcast_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
     """The weights in the shape of the array; given along the reduced axes alone, they hold for all others."""
     have = typeof(weights).shape
     if have == shape:
@@ -52,23 +46,23 @@ def _spread_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
     axes = canonical_axes(axis, len(shape))
     if have != tuple(shape[i] for i in axes):
         raise ValueError(f"{name}: weights of shape {have} must match the reduced axes {axes} of {shape}.")
-    return broadcast_in_dim(weights, shape, axes)
+    return moving.broadcast_in_dim(weights, shape, axes)
 
 
 def _merged(xs: list, axis: Any, ndim: int) -> tuple[list, int]:
     """The arrays with the axes to reduce made one, which is the second result."""
     if axis is None:
-        return [reshape(x, (typeof(x).size,)) for x in xs], 0
+        return [moving.reshape(x, (typeof(x).size,)) for x in xs], 0
     if not isinstance(axis, tuple):
         return xs, dims.canonical_axis(axis, ndim)
     axes = canonical_axes(axis, ndim)
     order = list(range(ndim))
-    kept = [i for i in order if i not in axes]
-    for i, j in enumerate(kept):
+    others = [i for i in order if i not in axes]
+    for i, j in enumerate(others):
         order[i], order[j] = order[j], order[i]
     sizes = typeof(xs[0]).shape
-    new = (*(sizes[i] for i in kept), prod(sizes[i] for i in axes))
-    return [reshape(x, new, order) for x in xs], len(kept)
+    new = (*(sizes[i] for i in others), prod(sizes[i] for i in axes))
+    return [moving.reshape(x, new, order) for x in xs], len(others)
 
 
 def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any, skips: bool) -> Any:
@@ -77,14 +71,14 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     shape = typeof(a).shape
     xs = [a]
     if weights is not None:
-        xs.append(_spread_weights(name, as_type(weights, typeof(a).dtype), shape, axis))
+        xs.append(_broadcast_weights(name, as_type(weights, typeof(a).dtype), shape, axis))
     xs, along = _merged(xs, axis, len(shape))
-    found = _along(xs, q, along, method, keepdims, skips)
+    quantiles = _along(xs, q, along, method, keepdims, skips)
     if keepdims and not isinstance(axis, int):
         axes = canonical_axes(axis, len(shape))
-        kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
-        found = reshape(found, (*typeof(q).shape, *kept))
-    return as_type(found, typeof(a).dtype)
+        reduced_shape = tuple(1 if i in axes else n for i, n in enumerate(shape))
+        quantiles = moving.reshape(quantiles, (*typeof(q).shape, *reduced_shape))
+    return as_type(quantiles, typeof(a).dtype)
 
 
 def _along(xs: list, q: Any, axis: int, method: str, keepdims: bool, skips: bool) -> Any:
@@ -126,9 +120,9 @@ def _reader(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     offsets = len(shape) if keepdims else len(shape) - 1
     numbers = GatherDimensionNumbers(tuple(range(batch, batch + offsets)), () if keepdims else (axis,), (axis,))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
-    values = [gather(a, expand_dims(x, (batch,)), numbers, sizes) for x in (low, high)]
+    values = [gather_scatter.gather(a, moving.expand_dims(x, (batch,)), numbers, sizes) for x in (low, high)]
     if batch and offsets:
-        weights = [broadcast_in_dim(w, typeof(values[0]).shape, (0,)) for w in weights]
+        weights = [moving.broadcast_in_dim(w, typeof(values[0]).shape, (0,)) for w in weights]
     return (*values, *weights)
 
 
@@ -137,12 +131,12 @@ def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     batch = typeof(q).ndim
     counts = sum_of(lax.bitwise_not(lax.ne(a, a)), axis, typeof(q).dtype, keepdims=keepdims)
     rank = typeof(counts).ndim
-    q = expand_dims(q, tuple(range(batch, batch + rank)))
-    counts = expand_dims(counts, tuple(range(batch)))
+    q = moving.expand_dims(q, tuple(range(batch, batch + rank)))
+    counts = moving.expand_dims(counts, tuple(range(batch)))
     last = lambda: lax.sub(counts, scalar_like(counts, 1))  # noqa: E731
     low, high, *weights = _split(q, last, lambda x: ufuncs.maximum(scalar_like(x, 0), ufuncs.minimum(x, last())))
     shape = typeof(low).shape
-    at = [broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
+    at = [structural.broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
     at = [at[:axis], at[axis + keepdims :]]
     return (*(subscripts.getitem(a, (*at[0], x, *at[1])) for x in (low, high)), *weights)
 
@@ -151,43 +145,43 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     """The first elements at which the sum of the weights reaches the share q of all."""
     batch = typeof(q).ndim
     front = tuple(range(batch))
-    weights = full_like(a, 1) if weights is None else weights
-    none = full_like(weights, 0)
+    weights = structural.full_like(a, 1) if weights is None else weights
+    none = structural.full_like(weights, 0)
     wrong, nans = lax.bitwise_or(lax.lt(weights, none), lax.ne(weights, weights)), lax.ne(a, a)
     skipped = lax.bitwise_or(wrong, nans)
-    reached = cumsum(lax.select(skipped, none, weights), axis)
-    total = index_in_dim(reached, -1, axis, keepdims)
+    reached = cumulative.cumsum(lax.select(skipped, none, weights), axis)
+    total = structural.index_in_dim(reached, -1, axis, keepdims)
     rank = typeof(total).ndim
-    total = expand_dims(total, front)
-    aim = lax.mul(reshape(q, (*typeof(q).shape, *(1,) * rank)), total)
-    aim = aim if keepdims else expand_dims(aim, (axis + batch,))
+    total = moving.expand_dims(total, front)
+    aim = lax.mul(moving.reshape(q, (*typeof(q).shape, *(1,) * rank)), total)
+    aim = aim if keepdims else moving.expand_dims(aim, (axis + batch,))
     int_type = dtypes.default_int_dtype()
-    below = convert(lax.lt(expand_dims(reached, front), aim), int_type)
+    below = convert(lax.lt(moving.expand_dims(reached, front), aim), int_type)
     place = sum_of(below, axis + batch, keepdims=keepdims)
     if skips:
         counts = sum_of(lax.bitwise_not(nans), axis, typeof(q).dtype, keepdims=keepdims)
     else:
-        counts = full(typeof(total).shape[batch:], scalar_like(q, typeof(a).shape[axis]))
+        counts = moving.full(typeof(total).shape[batch:], scalar_like(q, typeof(a).shape[axis]))
     last = convert(lax.sub(counts, scalar_like(counts, 1)), int_type)
-    place = ufuncs.maximum(scalar_like(place, 0), ufuncs.minimum(place, expand_dims(last, front)))
-    place = squeeze(place, (axis + batch,)) if keepdims else place
-    place = move_axis(place, 0, axis) if batch else expand_dims(place, (axis,))
-    found = take_along_axis(a, place, axis)
-    found = move_axis(found, axis, 0) if batch else squeeze(found, (axis,))
-    found = expand_dims(found, (axis + batch,)) if keepdims else found
-    empty = lax.eq(counts, full(typeof(counts).shape, scalar_like(counts, 0)))
+    place = ufuncs.maximum(scalar_like(place, 0), ufuncs.minimum(place, moving.expand_dims(last, front)))
+    place = structural.squeeze(place, (axis + batch,)) if keepdims else place
+    place = moving.move_axis(place, 0, axis) if batch else moving.expand_dims(place, (axis,))
+    elements = taking.take_along_axis(a, place, axis)
+    elements = moving.move_axis(elements, axis, 0) if batch else structural.squeeze(elements, (axis,))
+    elements = moving.expand_dims(elements, (axis + batch,)) if keepdims else elements
+    empty = lax.eq(counts, moving.full(typeof(counts).shape, scalar_like(counts, 0)))
     bad = any_of(wrong, axis, keepdims=keepdims)
     bad = lax.bitwise_or(bad, empty if skips else any_of(nans, axis, keepdims=keepdims))
-    return where(expand_dims(bad, front), full_like(found, np.nan), found)
+    return where(moving.expand_dims(bad, front), structural.full_like(elements, np.nan), elements)
 
 
 def _function(name: str, skips: bool) -> Callable:
     def function(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                  method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:  # fmt: skip
-        given = arrays(name, a, q, *(() if weights is None else (weights,)))
+        operands = arrays(name, a, q, *(() if weights is None else (weights,)))
         if overwrite_input or out is not None:
             raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
-        return _quantile(name, *given[:2], axis, method, keepdims, *given[2:] or (None,), skips)
+        return _quantile(name, *operands[:2], axis, method, keepdims, *operands[2:] or (None,), skips)
 
     doc = f"As `numpy.{name}`, without the methods that few use; weights go with inverted_cdf."
     return jitted(static=_STATIC)(named(function, name, doc))
@@ -207,8 +201,8 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.percentile`, with the methods of `quantile`."""
     a, q = arrays("percentile", a, q)
-    found = quantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
-    return laid_out("jnp.percentile", found, out_sharding)
+    quantiles = quantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
+    return sharding.laid_out("jnp.percentile", quantiles, out_sharding)
 
 
 @jitted("nanpercentile", static=_STATIC)

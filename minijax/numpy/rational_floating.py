@@ -10,15 +10,12 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
-from minijax.numpy import ufuncs
-from minijax.numpy.shaping import broadcast_arrays
-from minijax.primitives import elementwise as lax
+from minijax.numpy import shaping, ufuncs
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type, bitcast_convert_type, convert
 from minijax.primitives.families import const_like, is_complex
-from minijax.primitives.moving import full
 from minijax.primitives.promote import arrays, check_out, is_unsigned, promote_args_inexact, promote_dtypes
 from minijax.primitives.reduce import reduce_or
-from minijax.primitives.structural import full_like
 
 # ---- integers ----------------------------------------------------------------------------------------
 
@@ -33,7 +30,7 @@ def _integers(name: str, x1: Any, x2: Any) -> list:
 @jitted()
 def gcd(x1: Any, x2: Any) -> Any:
     """As `numpy.gcd`."""
-    x1, x2 = broadcast_arrays(*_integers("gcd", x1, x2))
+    x1, x2 = shaping.broadcast_arrays(*_integers("gcd", x1, x2))
     if not is_unsigned(x1):
         x1, x2 = lax.abs(x1), lax.abs(x2)
     return while_loop(_any_left, _euclids_step, (x1, x2))[0]
@@ -66,10 +63,9 @@ def lcm(x1: Any, x2: Any) -> Any:
 # ---- floating-point numbers --------------------------------------------------------------------------
 
 
-@jitted()
+@ufuncs.promoting(promote_args_inexact)
 def frexp(x: Any, /) -> tuple[Any, Any]:
     """As `numpy.frexp`."""
-    (x,) = promote_args_inexact("frexp", x)
     if is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
     return tuple(bind_custom_jvp(_frexp, _frexp_jvp, (x,), False))
@@ -90,7 +86,7 @@ def _frexp(x: Any) -> list:
     bits = ufuncs.bitwise_or(ufuncs.bitwise_and(bits, ~(mask << width)), (bias - ints.type(1)) << width)
     mantissa = bitcast_convert_type(bits, dtype)
     unchanged = ufuncs.bitwise_or(ufuncs.bitwise_or(ufuncs.isinf(x), ufuncs.not_equal(x, x)), ufuncs.equal(x, 0))
-    exponent = where(unchanged, full_like(exponent, 0), exponent)
+    exponent = where(unchanged, structural.full_like(exponent, 0), exponent)
     return [where(unchanged, x, mantissa), convert(exponent, np.dtype(np.int32))]
 
 
@@ -101,14 +97,13 @@ def _frexp_jvp(x: Any, t: Any) -> list:
         mantissa,
         exponent,
         ufuncs.multiply(t, slope),
-        full(typeof(exponent).shape, np.zeros((), dtypes.float0)[()]),
+        moving.full(typeof(exponent).shape, np.zeros((), dtypes.float0)[()]),
     ]
 
 
-@jitted()
+@ufuncs.promoting(arrays)
 def ldexp(x1: Any, x2: Any, /) -> Any:
     """As `numpy.ldexp`."""
-    x1, x2 = arrays("ldexp", x1, x2)
     kinds = typeof(x1).dtype, typeof(x2).dtype
     exact = dtypes.issubdtype(kinds[1], np.integer) or kinds[1] == np.bool_
     if is_complex(x1) or not exact:
@@ -121,8 +116,8 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     # A power of two less keeps the largest numbers finite.
     mantissa = where(ufuncs.greater(total, 0), ufuncs.multiply(mantissa, 2), mantissa)
     total = where(ufuncs.greater(total, 0), ufuncs.subtract(total, 1), total)
-    found = ufuncs.multiply(mantissa, ufuncs.power(2, total))
-    return where(ufuncs.bitwise_or(ufuncs.isinf(x1), ufuncs.equal(x1, 0)), x1, found)
+    scaled = ufuncs.multiply(mantissa, ufuncs.power(2, total))
+    return where(ufuncs.bitwise_or(ufuncs.isinf(x1), ufuncs.equal(x1, 0)), x1, scaled)
 
 
 @jitted()
@@ -134,15 +129,14 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     return lax.sub(x, whole), whole
 
 
-@jitted(inline=True)
+@ufuncs.promoting(promote_args_inexact, inline=True)
 def spacing(x: Any, /) -> Any:
     """As `numpy.spacing`."""
-    (x,) = promote_args_inexact("spacing", x)
     if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
     infinity, info = const_like(x, np.inf), dtypes.finfo(typeof(x).dtype)
     if info.dtype == np.float16:
         return ufuncs.subtract(lax.nextafter(x, infinity), x)
-    found = ufuncs.subtract(lax.nextafter(x, ufuncs.copysign(infinity, x)), x)
+    step = ufuncs.subtract(lax.nextafter(x, ufuncs.copysign(infinity, x)), x)
     # Subnormal steps may be flushed to zero.
-    return where(ufuncs.equal(found, 0), ufuncs.copysign(info.smallest_subnormal, x), found)
+    return where(ufuncs.equal(step, 0), ufuncs.copysign(info.smallest_subnormal, x), step)

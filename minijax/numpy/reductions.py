@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod as product
 from typing import Any
 
@@ -14,11 +15,9 @@ from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
-from minijax.numpy import ufuncs
-from minijax.numpy.creation import asarray
-from minijax.primitives import elementwise as lax, reduce as lax_reduce
+from minijax.numpy import creation, ufuncs
+from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce
 from minijax.primitives.families import const_like, is_complex, scalar_like
-from minijax.primitives.moving import broadcast_to_shape, expand_dims, full, reshape
 from minijax.primitives.promote import (
     arrays,
     as_type,
@@ -60,23 +59,22 @@ def _for_computation(dtype: Any) -> Any:
     return dtypes.float32 if dtype in _HALVES else dtype
 
 
+@dataclass(eq=False)
 class Reducer:
     """A reduction: how elements combine, and the value that changes nothing (None: there is none).
 
-    One of numbers is given what does the same for truth values, where those are asked for.
+    One of numbers has what does the same for truth values, where those are asked for.
     """
 
-    def __init__(self, name: str, reduce: Callable, combine: Callable, start: Any, logical: "Reducer | None" = None):
-        self.name = name
-        self.reduce = reduce
-        self.combine = combine
-        self.start = start
-        self.logical = logical
-        self.numeric = logical is not None
+    name: str
+    reduce: Callable
+    combine: Callable
+    start: Any
+    logical: "Reducer | None" = None
 
     def operand(self, a: Any) -> Any:
         """`a` as the kind of numbers that this reduction takes."""
-        return promote_dtypes_numeric(a)[0] if self.numeric and typeof(a).dtype == np.bool_ else a
+        return promote_dtypes_numeric(a)[0] if self.logical and typeof(a).dtype == np.bool_ else a
 
     def unit(self, dtype: Any) -> Any:
         """The value that changes nothing, in a dtype."""
@@ -86,7 +84,7 @@ class Reducer:
         """The dtypes to compute in and to give."""
         if dtype is not None:
             return dtype, dtype
-        if not self.numeric:
+        if not self.logical:
             return have, have
         if promote_integers and dtypes.issubdtype(have, np.integer):
             unsigned = dtypes.issubdtype(have, np.unsignedinteger)
@@ -123,7 +121,7 @@ class Reducer:
             if typeof(initial).shape:
                 raise ValueError(f"initial value must be a scalar, got an array of shape {typeof(initial).shape}")
             out = self.combine(as_type(initial, computed), out)
-        return as_type(expand_dims(out, axes) if keepdims else out, result)
+        return as_type(moving.expand_dims(out, axes) if keepdims else out, result)
 
 
 class Logical(Reducer):
@@ -154,22 +152,20 @@ def _reduce(
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-@fused(whole=True)
-def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
-    """As `numpy.sum`; without `promote_integers`, narrow integers are summed in their own dtype."""
-    check_out("sum", out)
-    dtype = dtypes.requested_dtype(dtype, "sum")
-    return _reduce(a, SUM, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
+def _total(reducer: Reducer, verb: str) -> Callable:
+    name = reducer.name
+
+    def function(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+                 initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
+        check_out(name, out)
+        dtype = dtypes.requested_dtype(dtype, name)
+        return _reduce(a, reducer, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
+
+    doc = f"As `numpy.{name}`; without `promote_integers`, narrow integers are {verb} in their own dtype."
+    return fused(whole=True)(named(function, name, doc))
 
 
-@fused(whole=True)
-def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
-    """As `numpy.prod`; without `promote_integers`, narrow integers are multiplied in their own dtype."""
-    check_out("prod", out)
-    dtype = dtypes.requested_dtype(dtype, "prod")
-    return _reduce(a, PROD, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
+sum, prod = _total(SUM, "summed"), _total(PROD, "multiplied")
 
 
 def _extremum(reducer: Reducer) -> Callable:
@@ -212,24 +208,30 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 # ---- places -----------------------------------------------------------------------------------------
 
 
-def _extremal_place(name: str, op: Callable) -> Callable:
-    @jitted(name, static=("axis", "keepdims"), inline=True)
-    def find(a, axis, keepdims):
-        shape = typeof(a).shape
-        if axis is None:
-            a, at = reshape(a, (product(shape),)), 0
-        else:
-            at = axis
-        if not typeof(a).shape[at]:
-            raise ValueError(f"attempt to get {name} of an empty sequence")
-        index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
-        return expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
+def _place(name: str, find: Callable, note: str = "") -> Callable:
+    """The public function whose jitted core `find` gives the places of extrema."""
 
     def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
         check_out(name, out)
         return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
 
-    return fused(whole=True)(named(place, name, f"As `numpy.{name}`."))
+    return fused(whole=True)(named(place, name, f"As `numpy.{name}`{note}."))
+
+
+def _extremal_place(name: str, op: Callable) -> Callable:
+    @jitted(name, static=("axis", "keepdims"), inline=True)
+    def find(a, axis, keepdims):
+        shape = typeof(a).shape
+        if axis is None:
+            a, at = moving.reshape(a, (product(shape),)), 0
+        else:
+            at = axis
+        if not typeof(a).shape[at]:
+            raise ValueError(f"attempt to get {name} of an empty sequence")
+        index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
+        return moving.expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
+
+    return _place(name, find)
 
 
 argmax = _extremal_place("argmax", lax_reduce.argmax)
@@ -253,7 +255,7 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     computed = _for_computation(result) if dtype is None else result
     count = None
     if where is not None:
-        mask = broadcast_to_shape(*arrays("mean", where), typeof(a).shape)
+        mask = moving.broadcast_to_shape(*arrays("mean", where), typeof(a).shape)
         count = sum(mask, axis, computed, keepdims=keepdims)
     else:
         shape = typeof(a).shape
@@ -302,7 +304,7 @@ def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
     if where is None:
         count = scalar_like(squares, all_sizes(a, canonical_axes(axis, typeof(a).ndim)))
     else:
-        count = sum(broadcast_to_shape(where, typeof(a).shape), axis, part, keepdims=keepdims)
+        count = sum(moving.broadcast_to_shape(where, typeof(a).shape), axis, part, keepdims=keepdims)
     count = lax.sub(count, as_type(correction, part))
     total = sum(squares, axis, part, keepdims=keepdims, where=where)
     variance = lax.div(total, count)
@@ -320,8 +322,8 @@ def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
     return _root(a, axis, dtype, keepdims, correction, mean_, where)
 
 
-def _spread(name: str, function: Callable) -> Callable:
-    def spread(
+def _deviation(name: str, core: Callable) -> Callable:
+    def function(
         a: Any,
         axis: Axis = None,
         dtype: Any = None,
@@ -342,12 +344,12 @@ def _spread(name: str, function: Callable) -> Callable:
         result_dtype = dtypes.requested_dtype(dtype, name)
         if name == "std" and result_dtype is not None and not dtypes.is_inexact(result_dtype):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
-        return function(a, static_axis(axis), result_dtype, keepdims, mean, correction, where)
+        return core(a, static_axis(axis), result_dtype, keepdims, mean, correction, where)
 
-    return named(spread, name, f"As `numpy.{name}`.")
+    return named(function, name, f"As `numpy.{name}`.")
 
 
-var, std = _spread("var", _var), _spread("std", _std)
+var, std = _deviation("var", _var), _deviation("std", _std)
 
 
 @jitted(static=("axis", "returned", "keepdims"), inline=True)
@@ -356,14 +358,14 @@ def _average(a: Any, axis: Axis, weights: Any, returned: bool, keepdims: bool) -
         (a,) = promote_dtypes_inexact(a)
         average = mean(a, axis, keepdims=keepdims)
         shape, count = typeof(average).shape, all_sizes(a, canonical_axes(axis, typeof(a).ndim))
-        return (average, full(shape, scalar_like(average, count))) if returned else average
+        return (average, moving.full(shape, scalar_like(average, count))) if returned else average
     a, weights = promote_dtypes_inexact(a, weights)
     shape, weights_shape = typeof(a).shape, typeof(weights).shape
     if shape != weights_shape:
-        weights = reshape(weights, _weights_shape(shape, weights_shape, axis))
+        weights = moving.reshape(weights, _weights_shape(shape, weights_shape, axis))
     total = sum(weights, axis, keepdims=keepdims)
     average = ufuncs.divide(sum(ufuncs.multiply(a, weights), axis, keepdims=keepdims), total)
-    return (average, broadcast_to_shape(total, typeof(average).shape)) if returned else average
+    return (average, moving.broadcast_to_shape(total, typeof(average).shape)) if returned else average
 
 
 def _weights_shape(shape: tuple, have: tuple, axis: Axis) -> tuple[int, ...]:
@@ -435,11 +437,7 @@ def _nan_place(name: str, find: Callable, worst: float) -> Callable:
         index = find(choose(nans, worst, a), axis, keepdims=keepdims)
         return choose(all(nans, axis, keepdims=keepdims), -1, index)
 
-    def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-        check_out(name, out)
-        return search(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
-
-    return fused(whole=True)(named(place, name, f"As `numpy.{name}`, with -1 where all elements are NaN."))
+    return _place(name, search, ", with -1 where all elements are NaN")
 
 
 nanargmax = _nan_place("nanargmax", argmax, -np.inf)
@@ -517,7 +515,7 @@ def _array_equiv(a1: Any, a2: Any) -> Any:
 
 
 def _value(x: Any) -> Any:
-    return x if is_value(x) else asarray(x)
+    return x if is_value(x) else creation.asarray(x)
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""Functions of samples: gradients, integrals, interpolation, and angles without jumps."""
+"""Functions of samples: gradients, integrals, interpolation, angles without jumps, covariances."""
 
 from collections.abc import Sequence
 from math import pi
@@ -10,12 +10,14 @@ from minijax.base import dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import cumulative, reductions, searching, shaping, ufuncs
-from minijax.numpy.creation import asarray, value, values
+from minijax.numpy import cumulative, products, reductions, searching, shaping, taking, ufuncs
+from minijax.numpy.creation import array, asarray, full, value, values
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import complex as from_parts
 from minijax.primitives.families import is_complex
-from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
+from minijax.primitives.promote import arrays, promote_args_inexact, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.sort import sort
-from minijax.primitives.structural import slice_in_dim
+from minijax.primitives.structural import broadcast_to_rank, slice_in_dim
 
 
 def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:
@@ -40,8 +42,8 @@ def _gradient(f: Any, *varargs: Any, axis: Any) -> Any:
         spacings = (spacings or [1.0]) * len(axes)
     if len(spacings) != len(axes):
         raise TypeError(f"gradient: Invalid number of spacing arguments {len(spacings)} for {axis=}")
-    found = [_slope(f, h, i) for h, i in zip(spacings, axes, strict=True)]
-    return found[0] if len(axes) == 1 else found
+    slopes = [_slope(f, h, i) for h, i in zip(spacings, axes, strict=True)]
+    return slopes[0] if len(axes) == 1 else slopes
 
 
 def _slope(f: Any, h: Any, axis: int) -> Any:
@@ -155,10 +157,84 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
     run = xp[i] - xp[i - 1]
     delta = x - xp[i - 1]
     is_flat = ufuncs.absolute(run) <= np.spacing(np.finfo(xp.dtype).eps)
-    found = where(is_flat, fp[i - 1], fp[i - 1] + delta / where(is_flat, 1, run) * rise)
+    y = where(is_flat, fp[i - 1], fp[i - 1] + delta / where(is_flat, 1, run) * rise)
     ends = (beyond_left, left, 0, ufuncs.less), (beyond_right, right, -1, ufuncs.greater)
     for is_line, end, at, passed in ends:
         if not is_line:
             end = fp[at] if end is None else end
-            found = found if period is not None else where(passed(x, xp[at]), end, found)
-    return found
+            y = y if period is not None else where(passed(x, xp[at]), end, y)
+    return y
+
+
+# ---- covariances -------------------------------------------------------------------------------------
+
+
+def _weights(name: str, weights: Any, count: int) -> Any:
+    (w,) = map(asarray, arrays("cov", weights))
+    if w.ndim > 1:
+        raise RuntimeError(f"cov: cannot handle multidimensional {name}, got shape {w.shape}")
+    if w.shape[0] != count:
+        raise RuntimeError(f"cov: incompatible numbers of samples and {name}, {count} and {w.shape[0]}")
+    return ufuncs.absolute(w)
+
+
+def _rows(m: Any, rowvar: bool, is_vector: bool) -> Any:
+    rows = shaping.atleast_2d(m)
+    return rows if rowvar or is_vector else shaping.transpose(rows)
+
+
+@jitted("cov", static=("rowvar", "bias", "ddof", "dtype"))
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Any:  # fmt: skip
+    """As `numpy.cov`."""
+    if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
+        raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
+    samples = [m] if y is None else [m, y]
+    m, *ys = map(asarray, promote_args_inexact("cov", *samples))
+    for name, z in zip(("m", "y"), (m, *ys), strict=False):
+        if z.ndim > 2:
+            raise ValueError(f"cov: {name} has more than 2 dimensions, got shape {z.shape}")
+    x = _rows(m, rowvar, m.ndim == 1)
+    if not x.shape[0]:
+        return shaping.reshape(array([]), (0, 0))
+    for z in ys:
+        x = shaping.concatenate((x, _rows(z, rowvar, z.ndim < 2 or z.shape[0] == 1)))
+    count = x.shape[1]
+    x = x if dtype is None else convert(x, dtypes.check_and_canonicalize_user_dtype(dtype, "cov"))
+    if not count:
+        return full((x.shape[0],) * 2 if x.shape[0] > 1 else (), np.nan, x.dtype)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    w = None
+    if fweights is not None:
+        if not dtypes.issubdtype(typeof(fweights).dtype, np.integer):
+            raise TypeError("cov: fweights must be integer.")
+        w = _weights("fweights", fweights, count)
+    if aweights is not None:
+        aweights = _weights("aweights", aweights, count)
+        w = aweights if w is None else w * aweights
+    mean, total = reductions.average(x, axis=1, weights=w, returned=True)
+    total = total[0]
+    if w is None:
+        norm = count - ddof
+    elif ddof == 0:
+        norm = total
+    elif aweights is None:
+        norm = total - ddof
+    else:
+        norm = total - ddof * reductions.sum(w * aweights) / total
+    x = x - mean[:, None]
+    other = x if w is None else x * broadcast_to_rank(w, 2)
+    return shaping.squeeze(products.dot(x, ufuncs.conjugate(shaping.transpose(other))) / norm)
+
+
+@jitted("corrcoef", static=("rowvar", "dtype"))
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+    """As `numpy.corrcoef`."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not c.ndim:
+        return ufuncs.divide(c, c)
+    deviations = convert(ufuncs.sqrt(ufuncs.real(taking.diag(c))), c.dtype)
+    c = c / deviations[:, None] / deviations[None]
+    if is_complex(c):
+        return from_parts(ufuncs.clip(ufuncs.real(c), -1, 1), ufuncs.clip(ufuncs.imag(c), -1, 1))
+    return ufuncs.clip(c, -1, 1)

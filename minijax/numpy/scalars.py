@@ -21,9 +21,6 @@ class _ScalarMeta(type):
     def __eq__(self, other):
         return self is other or self.dtype.type == other
 
-    def __ne__(self, other):
-        return not self == other
-
     def __call__(self, x: Any) -> Any:
         return creation.asarray(x, dtype=self.dtype)
 
@@ -38,9 +35,9 @@ def _abstract(self, *args, **kwargs):
 def _scalar_type(name: str) -> Any:
     dtype = dtypes.BY_NAME[name]
     doc = f"A JAX scalar constructor of type {name}: its calls give arrays of rank 0 and of this dtype."
-    made = _ScalarMeta(name, (object,), {"dtype": dtype, "__init__": _abstract, "__doc__": doc})
-    made.__module__ = f"{__name__.partition('.')[0]}.numpy"
-    return made
+    kind = _ScalarMeta(name, (object,), {"dtype": dtype, "__init__": _abstract, "__doc__": doc})
+    kind.__module__ = f"{__name__.partition('.')[0]}.numpy"
+    return kind
 
 
 TYPES = {name: _scalar_type(name) for name in dtypes.BY_NAME}

@@ -11,17 +11,12 @@ from minijax.base import dims, dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
 from minijax.ir.types import typeof
-from minijax.numpy import shaping, subscripts
-from minijax.numpy.creation import ones, zeros_like
-from minijax.numpy.ufuncs import floor_divide
-from minijax.primitives import elementwise as lax, sort as lax_sort
+from minijax.numpy import creation, shaping, subscripts, ufuncs
+from minijax.primitives import dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.convert import convert
-from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.families import is_complex, scalar_like
-from minijax.primitives.moving import full, reshape, reshape_to
 from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.primitives.reduce import reduce_sum
-from minijax.primitives.structural import broadcasted_iota, concatenate, iota, rev
 
 _STATIC = ("axis", "kind", "order", "stable", "descending")
 
@@ -35,7 +30,7 @@ def _along(name: str, a: Any, axis: int | None, kind: None, order: None) -> tupl
     if order is not None:
         raise TypeError(f"'order' argument to {name} is not supported.")
     if axis is None:
-        return reshape(a, (typeof(a).size,)), 0
+        return moving.reshape(a, (typeof(a).size,)), 0
     return a, dims.canonical_axis(axis, typeof(a).ndim)
 
 
@@ -51,8 +46,8 @@ def sort(
 ) -> Any:
     """As `numpy.sort`, stable unless told otherwise; `descending` turns the order round."""
     a, axis = _along("sort", a, axis, kind, order)
-    found = lax_sort.sort(a, axis, is_stable=stable)
-    return rev(found, (axis,)) if descending else found
+    ascending = lax_sort.sort(a, axis, is_stable=stable)
+    return structural.rev(ascending, (axis,)) if descending else ascending
 
 
 @jitted(static=(*_STATIC, "dtype"))
@@ -61,11 +56,11 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
     """As `numpy.argsort`, stable unless told otherwise, also if `descending`; `dtype` is the places'."""
     a, axis = _along("argsort", a, axis, kind, order)
     shape = typeof(a).shape
-    places = broadcasted_iota(dtypes.default_int_dtype() if dtype is None else dtype, shape, axis)
+    places = structural.broadcasted_iota(dtypes.default_int_dtype() if dtype is None else dtype, shape, axis)
     if descending and stable:
-        a, places = rev(a, (axis,)), rev(places, (axis,))
-    _, found = lax_sort.sort_key_val(a, places, axis, is_stable=stable)
-    return rev(found, (axis,)) if descending else found
+        a, places = structural.rev(a, (axis,)), structural.rev(places, (axis,))
+    _, permutation = lax_sort.sort_key_val(a, places, axis, is_stable=stable)
+    return structural.rev(permutation, (axis,)) if descending else permutation
 
 
 def _place_dtype(size: int) -> Any:
@@ -76,8 +71,8 @@ def _place_dtype(size: int) -> Any:
 def sort_complex(a: Any) -> Any:
     """As `numpy.sort_complex`."""
     (a,) = arrays("sort_complex", a)
-    found = lax_sort.sort(a, -1)
-    return convert(found, dtypes.to_complex_dtype(typeof(found).dtype))
+    ascending = lax_sort.sort(a, -1)
+    return convert(ascending, dtypes.to_complex_dtype(typeof(ascending).dtype))
 
 
 @jitted(static=("axis",))
@@ -93,7 +88,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     if not shape:
         return dtypes.default_int_dtype().type(0)
     axis = dims.canonical_axis(axis, len(shape))
-    places = broadcasted_iota(dtypes.default_int_dtype(), shape, axis)
+    places = structural.broadcasted_iota(dtypes.default_int_dtype(), shape, axis)
     return lax_sort.sort((*rows[::-1], places), axis, num_keys=len(rows))[-1]
 
 
@@ -122,7 +117,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
     low = lax.neg(lax_sort.top_k(_turned(a), kth + 1)[0])
     low = lax.sub(low, scalar_like(low, 1)) if is_unsigned(a) else low
     high = lax_sort.top_k(a, typeof(a).shape[-1] - kth - 1)[0]
-    return shaping.swapaxes(concatenate([low, high], typeof(a).ndim - 1), axis, -1)
+    return shaping.swapaxes(structural.concatenate([low, high], typeof(a).ndim - 1), axis, -1)
 
 
 @jitted(static=("kth", "axis"))
@@ -137,8 +132,8 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
 
     for _ in shape[1:]:
         cross_out = vmap(cross_out)
-    _, high = lax_sort.top_k(cross_out(ones(shape), low), shape[-1] - kth - 1)
-    return shaping.swapaxes(concatenate([low, high], len(shape) - 1), axis, -1)
+    _, high = lax_sort.top_k(cross_out(creation.ones(shape), low), shape[-1] - kth - 1)
+    return shaping.swapaxes(structural.concatenate([low, high], len(shape) - 1), axis, -1)
 
 
 # ---- searching ---------------------------------------------------------------------------------------
@@ -151,30 +146,30 @@ def _prepared(x: Any) -> list:
     if not is_inexact(x):
         return [x]
     shape = typeof(x).shape
-    zeroed = lax.select(lax.eq(x, scalar_like(x, 0)), full(shape, scalar_like(x, 0)), x)
-    return [lax.select(lax.ne(x, x), full(shape, scalar_like(x, np.nan)), zeroed)]
+    zeroed = lax.select(lax.eq(x, scalar_like(x, 0)), moving.full(shape, scalar_like(x, 0)), x)
+    return [lax.select(lax.ne(x, x), moving.full(shape, scalar_like(x, np.nan)), zeroed)]
 
 
 def _precedes(left: list, right: list, or_equal: bool) -> Any:
-    found = (lax_sort.le_to_p if or_equal else lax_sort.lt_to_p).bind(left[-1], right[-1])
+    precedes = (lax_sort.le_to_p if or_equal else lax_sort.lt_to_p).bind(left[-1], right[-1])
     for a, b in zip(left[-2::-1], right[-2::-1], strict=True):
         less, tie = lax_sort.lt_to_p.bind(a, b), lax_sort.eq_to_p.bind(a, b)
-        found = lax.bitwise_or(less, lax.bitwise_and(tie, found))
-    return found
+        precedes = lax.bitwise_or(less, lax.bitwise_and(tie, precedes))
+    return precedes
 
 
 @jitted("_searchsorted_scan_impl", static=("side", "unrolled"))
 def _by_halving(a: Any, query: Any, side: str, unrolled: bool) -> Any:
     size, dtype = typeof(a).shape[0], _place_dtype(typeof(a).shape[0])
     if not size:
-        return full(typeof(query).shape, dtype(0))
+        return moving.full(typeof(query).shape, dtype(0))
     if typeof(query).shape:
         return vmap(lambda a, q: _by_halving(a, q, side, unrolled), (None, 0))(a, query)
 
     def halve(span, _):
         low, high = span
-        middle = lax.add(low, floor_divide(lax.sub(high, low), 2))
-        there = dynamic_index_in_dim(a, middle, keepdims=False)
+        middle = lax.add(low, ufuncs.floor_divide(lax.sub(high, low), 2))
+        there = dynamic_slice.dynamic_index_in_dim(a, middle, keepdims=False)
         before = _precedes(_prepared(query), _prepared(there), side == "left")
         return (lax.select(before, low, middle), lax.select(before, middle, high)), ()
 
@@ -187,16 +182,16 @@ def _by_halving(a: Any, query: Any, side: str, unrolled: bool) -> Any:
 @jitted("_searchsorted_sort_impl", static=("side",))
 def _by_sorting(a: Any, query: Any, side: str) -> Any:
     size, dtype = typeof(a).shape[0], _place_dtype(typeof(a).shape[0])
-    shape, flat = typeof(query).shape, lambda: reshape_to(query, (typeof(query).size,))
+    shape, flat = typeof(query).shape, lambda: moving.reshape_to(query, (typeof(query).size,))
 
     def rank(x: Any) -> Any:
-        places = iota(dtype, typeof(x).shape[0])
-        none = zeros_like(places)
+        places = structural.iota(dtype, typeof(x).shape[0])
+        none = creation.zeros_like(places)
         return subscripts.update(none, lax_sort.sort_key_val(x, places)[1], places, "set")
 
-    joined = rank(concatenate([flat(), a] if side == "left" else [a, flat()], 0))
+    joined = rank(structural.concatenate([flat(), a] if side == "left" else [a, flat()], 0))
     place = slice(0, math.prod(shape)) if side == "left" else slice(size, None)
-    return reshape_to(lax.sub(subscripts.getitem(joined, place), rank(flat())), shape)
+    return moving.reshape_to(lax.sub(subscripts.getitem(joined, place), rank(flat())), shape)
 
 
 @jitted("_searchsorted_compare_all_impl", static=("side",))

@@ -6,31 +6,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import dims, dtypes
+from minijax.base import dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.indexing.language import PLAIN
-from minijax.numpy import reductions, searching, shaping, subscripts, ufuncs
+from minijax.numpy import cumulative, reductions, searching, shaping, subscripts, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
-from minijax.numpy.cumulative import cumsum
 from minijax.numpy.taking import known, nonzero
-from minijax.primitives import elementwise as lax, sort as lax_sort
-from minijax.primitives.dynamic_slice import dynamic_update_slice
+from minijax.primitives import dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.families import const_like
-from minijax.primitives.moving import expand_dims, full as filled, reshape
 from minijax.primitives.promote import is_inexact, promote_dtypes
-from minijax.primitives.structural import iota
 
 _HEAD, _TAIL = slice(None, -1), slice(1, None)
 _take, _put = subscripts.getitem, subscripts.update
 
 
 def _places(size: int) -> Any:
-    return iota(dtypes.default_int_dtype(), size)
+    return structural.iota(dtypes.default_int_dtype(), size)
 
 
 def _zeros(shape: tuple) -> Any:
-    return filled(shape, dtypes.default_int_dtype().type(0))
+    return moving.full(shape, dtypes.default_int_dtype().type(0))
 
 
 def _neighbours(x: Any) -> tuple[Any, Any]:
@@ -53,8 +49,8 @@ def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
         order = searching.lexsort(_take(keys, slice(None, None, -1)))
     aux = _take(aux, order)
     if not aux.size:
-        return aux, filled(aux.shape[:1], np.bool_(False)), order
-    first = filled((size,), np.bool_(True))
+        return aux, moving.full(aux.shape[:1], np.bool_(False)), order
+    first = moving.full((size,), np.bool_(True))
     after, before = _neighbours(aux)
     differs = lax.ne(after, before)
     if equal_nan and is_inexact(aux):
@@ -84,28 +80,28 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
     if size is None:
         known("unique", mask)
     at = nonzero(mask, size=size)[0]
-    found = _take(aux, at) if aux.size else aux
+    values = _take(aux, at) if aux.size else aux
     if size is not None and fill_value is not None:
-        fill = asarray(fill_value, found.dtype)
-        if found.shape[0]:
+        fill = asarray(fill_value, values.dtype)
+        if values.shape[0]:
             valid = lax.lt(_places(size), reductions.sum(mask))
-            found = where(expand_dims(valid, tuple(range(1, found.ndim))), found, fill)
+            values = where(moving.expand_dims(valid, tuple(range(1, values.ndim))), values, fill)
         else:
-            found = full((size, *found.shape[1:]), fill)
+            values = full((size, *values.shape[1:]), fill)
     empty, length = not aux.size, ar.shape[axis]
-    found = shaping.moveaxis(found, 0, axis) if axis else found
+    values = shaping.moveaxis(values, 0, axis) if axis else values
     first = which = often = None
     if index:
         first = order if empty else _take(order, at)
     if inverse:
-        rank = None if empty else lax.sub(cumsum(mask), const_like(order, 1))
+        rank = None if empty else lax.sub(cumulative.cumsum(mask), const_like(order, 1))
         which = _zeros((length,))
         which = which if empty else _put(which, order, rank, "set")
     if counts and empty:
-        often = filled(aux.shape[:1], dtypes.default_int_dtype().type(length))
+        often = moving.full(aux.shape[:1], dtypes.default_int_dtype().type(length))
     elif counts:
         often = _counts(mask, at, size)
-    return _Distinct(found, first, which, often, reductions.sum(mask) if number else None)
+    return _Distinct(values, first, which, often, reductions.sum(mask) if number else None)
 
 
 def _counts(mask: Any, at: Any, size: int | None) -> Any:
@@ -134,20 +130,11 @@ def unique(
     """
     a = value("unique", ar)
     size = _size("unique", a, size=size)
-    if axis is None:
-        found = _distinct(shaping.ravel(a), 0, size, fill_value, return_index, return_inverse, return_counts, equal_nan)
-        inverse = None if found.inverse is None else shaping.reshape(found.inverse, a.shape)
-    else:
-        axis = dims.canonical_axis(axis, a.ndim)
-        found = _distinct(a, axis, size, fill_value, return_index, return_inverse, return_counts, equal_nan)
-        inverse = found.inverse
-    asked = [
-        (True, found.values),
-        (return_index, found.indices),
-        (return_inverse, inverse),
-        (return_counts, found.counts),
-    ]
-    results = tuple(x for wanted, x in asked if wanted)
+    along = shaping.flat_unless(a, axis)
+    distinct = _distinct(*along, size, fill_value, return_index, return_inverse, return_counts, equal_nan)
+    if axis is None and return_inverse:
+        distinct = distinct._replace(inverse=shaping.reshape(distinct.inverse, a.shape))
+    results = tuple(x for x in distinct if x is not None)
     return results if len(results) > 1 else results[0]
 
 
@@ -188,8 +175,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueCountsResult:
     """As `numpy.unique_counts`, with the size of `unique`."""
-    found = _unique("unique_counts", x, False, False, True, size=size, fill_value=fill_value)
-    return _UniqueCountsResult(*found)
+    return _UniqueCountsResult(*_unique("unique_counts", x, False, False, True, size=size, fill_value=fill_value))
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueInverseResult:
@@ -209,21 +195,20 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) -> Any:
     ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(ar1, ar2))
     if not ar1.size or not ar2.size:
-        return filled(ar1.shape, np.bool_(invert))
+        return moving.full(ar1.shape, np.bool_(invert))
     compare = lax.ne if invert else lax.eq
     if method in ("auto", "compare_all"):
-        same = compare(expand_dims(ar1, (1,)), expand_dims(ar2, (0,)))
+        same = compare(moving.expand_dims(ar1, (1,)), moving.expand_dims(ar2, (0,)))
         return reductions.all(same, -1) if invert else reductions.any(same, -1)
     if method == "binary_search":
         ar2 = lax_sort.sort(ar2)
         return compare(ar1, _take(ar2, searching.searchsorted(ar2, ar1)))
     inverse = None
     if not assume_unique:
-        found = _distinct(ar1, size=ar1.size, fill_value=reductions.max(ar2), inverse=True)
-        ar1, inverse = found.values, found.inverse
+        ar1, _, inverse, *_ = _distinct(ar1, size=ar1.size, fill_value=reductions.max(ar2), inverse=True)
     joined = shaping.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
-    result, order = filled(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
+    result, order = moving.full(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
     result = _put(result, order, compare(*_neighbours(aux)), "set")
     return result if inverse is None else _take(result, inverse)
 
@@ -248,9 +233,9 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     return unique(shaping.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
 
 
-def _filled_up(found: Any, number: Any, fill: Any) -> Any:
-    valid = lax.lt(_places(found.size), number)
-    return where(valid, found, fill(found) if callable(fill) else fill)
+def _filled_up(x: Any, number: Any, fill: Any) -> Any:
+    valid = lax.lt(_places(x.size), number)
+    return where(valid, x, fill(x) if callable(fill) else fill)
 
 
 def setdiff1d(
@@ -281,19 +266,19 @@ def setdiff1d(
 
 def _joined(ar1: Any, number1: Any, ar2: Any) -> Any:
     """The distinct elements of both arrays side by side, and zeros."""
-    joined = filled((ar1.size + ar2.size,), ar1.dtype.type(0))
-    return dynamic_update_slice(dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
+    joined = moving.full((ar1.size + ar2.size,), ar1.dtype.type(0))
+    return dynamic_slice.dynamic_update_slice(dynamic_slice.dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
 
 
 def _selected(x: Any, at: Any, fill: Any) -> Any:
     return _take(x, at, PLAIN._replace(mode="fill", fill_value=fill))
 
 
-def _with_fill(found: Any, number: Any, fill: Any) -> Any:
+def _with_fill(x: Any, number: Any, fill: Any) -> Any:
     """Beyond `number`, the fill value, or else the least of the values."""
     if fill is not None:
-        return _filled_up(found, number, fill)
-    return _filled_up(_filled_up(found, number, reductions.max), number, reductions.min)
+        return _filled_up(x, number, fill)
+    return _filled_up(_filled_up(x, number, reductions.max), number, reductions.min)
 
 
 @jitted("_setxor1d_size", static=("assume_unique", "size"))
@@ -303,13 +288,13 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
         joined = shaping.concatenate([ar1, ar2])
         aux = searching.sort(shaping.concatenate([ar1, ar2]))
     else:
-        found1, found2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))
-        joined, end = _joined(found1.values, found1.number, found2.values), False
-        number = lax.add(found1.number, found2.number)
+        set1, set2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))
+        joined, end = _joined(set1.values, set1.number, set2.values), False
+        number = lax.add(set1.number, set2.number)
         inside = lax.lt(_places(joined.size + 1), lax.add(number, const_like(number, 1)))
         _, aux = lax_sort.sort((lax.bitwise_not(_take(inside, _TAIL)), joined), num_keys=2)
     differs = lax.ne(*_neighbours(aux))
-    edges = [reshape(np.bool_(x), (1,)) for x in (True, end)]
+    edges = [moving.reshape(np.bool_(x), (1,)) for x in (True, end)]
     flag = shaping.concatenate([edges[0], differs, edges[1]])
     if not assume_unique:
         flag = lax.bitwise_and(inside, _put(flag, number, True, "set"))
@@ -347,12 +332,12 @@ def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: b
         firsts, number1 = [_places(n) for n in sizes], sizes[0]
         joined = shaping.concatenate([ar1, ar2])
         aux, order = lax_sort.sort((joined, _places(length)), num_keys=1)
-        inside = filled((length,), np.bool_(True))
+        inside = moving.full((length,), np.bool_(True))
     else:
-        found = [_distinct(x, size=x.size, fill_value=0, index=True, number=True) for x in (ar1, ar2)]
-        firsts, number1 = [x.indices for x in found], found[0].number
-        joined = _joined(found[0].values, number1, found[1].values)
-        inside = lax.lt(_places(length), lax.add(number1, found[1].number))
+        set1, set2 = (_distinct(x, size=x.size, fill_value=0, index=True, number=True) for x in (ar1, ar2))
+        firsts, number1 = [set1.indices, set2.indices], set1.number
+        joined = _joined(set1.values, number1, set2.values)
+        inside = lax.lt(_places(length), lax.add(number1, set2.number))
         keys = (lax.bitwise_not(inside), joined, _places(length))
         _, aux, order = lax_sort.sort(keys, num_keys=2)
     both = lax.bitwise_and(lax.eq(*_neighbours(aux)), _take(inside, _TAIL))

@@ -13,19 +13,17 @@ from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import subscripts
+from minijax.numpy import subscripts, ufuncs
 from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
-from minijax.numpy.ufuncs import power, remainder
-from minijax.primitives import dynamic_slice, elementwise as lax, moving, structural
+from minijax.primitives import dynamic_slice, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.promote import check_arraylike, check_out, promote_dtypes
-from minijax.primitives.sharding import laid_out
 from minijax.run.array import Array
 
 Axes = int | Sequence[int] | None
 
 
-def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
+def axes_from_front(axis: Axes, ndim: int) -> tuple[int, ...]:
     """Axes counted from the front; None: all of them."""
     if axis is None:
         return tuple(range(ndim))
@@ -51,11 +49,11 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         raise ValueError(f"reshape: Unexpected value for 'order' argument: {order}.")
     sizes = _fill_in(a.shape, shape)
     if order == "F":
-        turned = moving.reshape(a, sizes[::-1], tuple(range(a.ndim))[::-1])
-        a = moving.transpose(turned, tuple(range(len(sizes)))[::-1])
+        transposed = moving.reshape(a, sizes[::-1], tuple(range(a.ndim))[::-1])
+        a = moving.transpose(transposed, tuple(range(len(sizes)))[::-1])
     elif sizes != a.shape:
         a = moving.reshape(a, sizes)
-    return a if out_sharding is None else laid_out("reshape", a, out_sharding)
+    return a if out_sharding is None else sharding.laid_out("reshape", a, out_sharding)
 
 
 def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
@@ -123,7 +121,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
     """As `numpy.moveaxis`."""
     a = value("moveaxis", a)
-    froms, tos = _axes(source, a.ndim), _axes(destination, a.ndim)
+    froms, tos = axes_from_front(source, a.ndim), axes_from_front(destination, a.ndim)
     if len(froms) != len(tos):
         raise ValueError(f"Inconsistent number of elements: moveaxis got source {source}, destination {destination}")
     if len(set(froms)) != len(froms) or len(set(tos)) != len(tos):
@@ -149,7 +147,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 def squeeze(a: Any, axis: Axes = None) -> Any:
     """As `numpy.squeeze`."""
     a = value("squeeze", a)
-    axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else _axes(axis, a.ndim)
+    axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else axes_from_front(axis, a.ndim)
     return structural.squeeze(a, axes) if axes else a
 
 
@@ -173,7 +171,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         raise ValueError(
             f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
         )
-    return laid_out("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
+    return sharding.laid_out("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> list:
@@ -221,22 +219,27 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     dtype = dtypes.requested_dtype(dtype, "concatenate")
     if isinstance(arrays, np.ndarray | Array):
         return _merge_first(value("concatenate", arrays), axis, dtype)
-    parts = list(arraylike("concatenate", *_listed("concatenate", arrays)))
-    if not parts:
-        raise ValueError("Need at least one array to concatenate.")
+    parts = _listed("concatenate", arrays)
     if axis is None:
         return concatenate([ravel(x) for x in parts], 0, dtype)
     if any(typeof(x).ndim == 0 for x in parts):
         raise ValueError("Zero-dimensional arrays cannot be concatenated.")
     axis = dims.canonical_axis(axis, typeof(parts[0]).ndim)
-    parts = promote_dtypes(*parts) if dtype is None else [convert(x, dtype) for x in parts]
+    parts = _in_one_dtype(parts, dtype)
     return value("concatenate", parts[0]) if len(parts) == 1 else structural.concatenate(parts, axis)
 
 
 def _listed(name: str, arrays: Any) -> Sequence:
+    """The arrays to join. Raises TypeError unless they are a sequence, ValueError for an empty one."""
     if not isinstance(arrays, Sequence):
         raise TypeError(f"{name}: the arrays must be given as a sequence or as one array, got {type(arrays)}")
-    return arrays
+    if not arrays:
+        raise ValueError(f"Need at least one array to {name}.")
+    return arraylike(name, *arrays)
+
+
+def _in_one_dtype(arrays: Sequence, dtype: Any) -> list:
+    return promote_dtypes(*arrays) if dtype is None else [convert(x, dtype) for x in arrays]
 
 
 def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
@@ -268,14 +271,11 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
         x = value("stack", arrays)
         axis = dims.canonical_axis(axis, x.ndim)
         return concatenate(moving.expand_dims(x, (axis + 1,)), axis, dtype)
-    parts = list(arraylike("stack", *_listed("stack", arrays)))
-    if not parts:
-        raise ValueError("Need at least one array to stack.")
+    parts = _listed("stack", arrays)
     axis = dims.canonical_axis(axis, typeof(parts[0]).ndim + 1)
     if any(typeof(x).shape != typeof(parts[0]).shape for x in parts):
         raise ValueError("All input arrays must have the same shape.")
-    parts = promote_dtypes(*parts) if dtype is None else [convert(x, dtype) for x in parts]
-    return structural.stack(parts, axis)
+    return structural.stack(_in_one_dtype(parts, dtype), axis)
 
 
 def _each(at_least: Any, tup: Any) -> tuple[Any, int]:
@@ -419,7 +419,7 @@ def roll(a: Any, shift: Any, axis: Axes = None) -> Any:
     a = value("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = _axes(axis, a.ndim)
+    axes = axes_from_front(axis, a.ndim)
     if isinstance(shift, Sequence) and any(isinstance(s, Array) for s in shift):
         shift = asarray(shift)
     if isinstance(shift, Array):
@@ -438,7 +438,7 @@ def _roll_static(a, shift, axis):
         n = a.shape[i]
         if n == 0:
             continue
-        cut = (n - s) % n if s % n else 0
+        cut = -s % n
         a = structural.concatenate(
             [structural.slice_in_dim(a, cut, n, axis=i), structural.slice_in_dim(a, 0, cut, axis=i)], i
         )
@@ -455,7 +455,7 @@ def _roll_dynamic(a, shift, axis):
         n = a.shape[i]
         dtype = np.dtype(np.int32)
         by = convert(structural.index_in_dim(shifts, k, keepdims=False), dtype)
-        by = remainder(by, lax.max(dtype.type(n), dtype.type(1)))
+        by = ufuncs.remainder(by, lax.max(dtype.type(n), dtype.type(1)))
         twice = structural.concatenate([a, a], i)
         a = dynamic_slice.dynamic_slice_in_dim(twice, lax.sub(dtype.type(n), by), n, axis=i)
     return a
@@ -464,12 +464,10 @@ def _roll_dynamic(a, shift, axis):
 def flip(m: Any, axis: Axes = None) -> Any:
     """As `numpy.flip`."""
     m = value("flip", m)
-    return _flip(m, _axes(axis, m.ndim))
+    return _flip(m, axes_from_front(axis, m.ndim))
 
 
-@jitted("_flip", static=("axis",))
-def _flip(m, axis):
-    return structural.rev(m, axis)
+_flip = jitted("_flip", static=("dimensions",))(structural.rev)
 
 
 def fliplr(m: Any) -> Any:
@@ -496,9 +494,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
         return m
     if turns == 2:
         return flip(flip(m, i), j)
-    order = list(range(m.ndim))
-    order[i], order[j] = order[j], order[i]
-    return transpose(flip(m, j), order) if turns == 1 else flip(transpose(m, order), j)
+    return swapaxes(flip(m, j), i, j) if turns == 1 else flip(swapaxes(m, i, j), j)
 
 
 @jitted("resize", static=("new_shape",))
@@ -511,8 +507,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     if flat.size == 0 or size == 0:
         return moving.full(shape, np.zeros((), flat.dtype)[()], flat.weak_type)
     flat = tile(flat, math.ceil(size / flat.size))
-    flat = subscripts.getitem(flat, slice(size))
-    return reshape(flat, shape)
+    return reshape(subscripts.getitem(flat, slice(size)), shape)
 
 
 # ---- differences -------------------------------------------------------------------------------------
@@ -535,16 +530,16 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if a.ndim == 0:
         raise ValueError("diff: diff requires input that is at least one dimensional")
     axis = dims.canonical_axis(axis, a.ndim)
-    ends = [None if e is None else _edge_of("diff", e, a, axis) for e in (prepend, append)]
     if prepend is not None or append is not None:
-        a = concatenate([e for e in (ends[0], a, ends[1]) if e is not None], axis)
+        edges = [[] if edge is None else [_edge_of(edge, a, axis)] for edge in (prepend, append)]
+        a = concatenate([*edges[0], a, *edges[1]], axis)
     for _ in range(n):
         a = _apart(a, axis)
     return a
 
 
-def _edge_of(name: str, edge: Any, a: Any, axis: int) -> Any:
-    edge = value(name, edge)
+def _edge_of(edge: Any, a: Any, axis: int) -> Any:
+    edge = value("diff", edge)
     if edge.ndim:
         return edge
     return moving.broadcast_to_shape(edge, tuple(1 if i == axis else m for i, m in enumerate(a.shape)))
@@ -573,4 +568,4 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
         raise ValueError(f"vander: N must be nonnegative, got {n}")
     powers = structural.iota(x.dtype, n)
     powers = powers if increasing else lax.sub(x.dtype.type(n - 1), powers)
-    return power(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))
+    return ufuncs.power(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))

@@ -6,9 +6,7 @@ from typing import Any
 
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import shaping, ufuncs
-from minijax.numpy.creation import arange, concrete, ones
-from minijax.numpy.custom_rules import i0
+from minijax.numpy import creation, custom_rules, shaping, ufuncs
 from minijax.primitives.conv import conv_general_dilated
 from minijax.primitives.moving import broadcast_in_dim
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
@@ -64,8 +62,8 @@ def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, pre
 
 
 def _window(name: str, of: Callable, M: Any, *shape: Any) -> Any:
-    size = int(concrete(M, name, "M"))
-    return ones(size) if size <= 1 else of(arange(size, dtype=float), size, *shape)
+    size = int(creation.concrete(M, name, "M"))
+    return creation.ones(size) if size <= 1 else of(creation.arange(size, dtype=float), size, *shape)
 
 
 def _cosine(turns: float, n: Any, size: int) -> Any:
@@ -95,7 +93,7 @@ def hanning(M: int) -> Any:
 
 def _kaiser(n: Any, size: int, beta: Any) -> Any:
     middle = 0.5 * (size - 1)
-    return i0(ufuncs.multiply(beta, ufuncs.sqrt(1 - ((n - middle) / middle) ** 2))) / i0(beta)
+    return custom_rules.i0(ufuncs.multiply(beta, ufuncs.sqrt(1 - ((n - middle) / middle) ** 2))) / custom_rules.i0(beta)
 
 
 def kaiser(M: int, beta: Any) -> Any:

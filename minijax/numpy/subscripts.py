@@ -15,8 +15,7 @@ from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import creation, ufuncs
-from minijax.primitives import gather_scatter, structural
-from minijax.primitives.sharding import laid_out
+from minijax.primitives import gather_scatter, sharding, structural
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
 
@@ -36,9 +35,9 @@ def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
     if options.fill_value is not None:
         options = options._replace(fill_value=_fill_value(options.fill_value))
     if type(x) is ArrayImpl and state.is_eager():
-        found = _at_once(x, index, options, None, ())
-        if found is not None:
-            return found
+        items = _at_once(x, index, options, None, ())
+        if items is not None:
+            return items
     ind, operands = parse(index, typeof(x).shape)
     return read(x, operands, ind, options)
 
@@ -59,9 +58,9 @@ def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN)
         if dtype.kind == "u" and values <= dtypes.iinfo(dtype).max:
             values = creation.asarray(values, dtype)
     if type(x) is ArrayImpl and state.is_eager() and not isinstance(values, Tracer):
-        found = _at_once(x, index, options, name, (operand(values),))
-        if found is not None:
-            return found
+        updated = _at_once(x, index, options, name, (operand(values),))
+        if updated is not None:
+            return updated
     ind, operands = parse(index, typeof(x).shape)
     return scatter(x, operands, values, ind, options, _UPDATES[name])
 
@@ -77,22 +76,22 @@ class _Known(NamedTuple):
     starts: tuple[ArrayImpl, ...]
 
 
-def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, given: tuple) -> Any:
+def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, new_values: tuple) -> Any:
     """The index taken, or the update `name` with `given` made, by one program; None where that cannot be."""
     parts = _split(index, x._sig.shape)
     if parts is None:
         return None
     kinds, ints, arrays = parts
     how = options if options.fill_value is None else cache.key(options)
-    key = (config.state(), x._sig, how, name, *[a._sig for a in given], *kinds)
+    key = (config.state(), x._sig, how, name, *[a._sig for a in new_values], *kinds)
     known = programs.get(key)
     if known is None:
-        known = programs.once(key, _learned, x, index, options, name, given, ints, arrays)
+        known = programs.once(key, _learned, x, index, options, name, new_values, ints, arrays)
         if known is None:
             programs.pop(key)
             return None
     run, sizes, starts = known
-    leaves = [x, *given, *arrays]
+    leaves = [x, *new_values, *arrays]
     for i, n in zip(ints, sizes, strict=True):
         if i < 0 and options.wrap_negative_indices:
             i += n
@@ -124,11 +123,11 @@ def _split(index: Any, shape: tuple[int, ...]) -> tuple[list, list, list] | None
             kinds.append(int)
             ints.append(int(item))
         else:
-            found = _index_arrays(item, () if kinds else shape)
-            if found is None:
+            item_arrays = _index_arrays(item, () if kinds else shape)
+            if item_arrays is None:
                 return None
-            arrays += found
-            kinds += [a._sig for a in found]
+            arrays += item_arrays
+            kinds += [a._sig for a in item_arrays]
     return kinds, ints, arrays
 
 
@@ -139,24 +138,24 @@ def _index_arrays(item: Any, shape: tuple[int, ...]) -> list[ArrayImpl] | None:
     if type(item) is not ArrayImpl and type(item) is not np.ndarray:
         return None
     if item.dtype == np.bool_ and item.shape and item.shape == shape[: item.ndim]:
-        return [transfer.to_device(found.astype(np.int32)) for found in np.nonzero(np.asarray(item))]
+        return [transfer.to_device(places.astype(np.int32)) for places in np.nonzero(np.asarray(item))]
     if item.dtype.kind not in "iu":
         return None
     return [item if type(item) is ArrayImpl else transfer.to_device(item)]
 
 
 def _learned(
-    x: ArrayImpl, index: Any, options: Options, name: str | None, given: tuple, ints: list, arrays: list
+    x: ArrayImpl, index: Any, options: Options, name: str | None, new_values: tuple, ints: list, arrays: list
 ) -> _Known | None:
     """The program for an index, with ints and the starts of slices as operands, so that it serves others."""
-    if x._sig.device is None or given and not _keeps_type(x, given[0]):
+    if x._sig.device is None or new_values and not _keeps_type(x, new_values[0]):
         return None
     ind = parse(index, x._sig.shape)[0]
-    found = _as_operands(ind, options, len(arrays), len(ints))
-    if found is None or name is None and ind.is_whole() and None not in ind.entries:
+    generalized = _as_operands(ind, options, len(arrays), len(ints))
+    if generalized is None or name is None and ind.is_whole() and None not in ind.entries:
         return None
-    ind, sizes, starts = found
-    leaves = [x, *given, *arrays, *[transfer.scalar_operand(0)] * len(sizes)]
+    ind, sizes, starts = generalized
+    leaves = [x, *new_values, *arrays, *[transfer.scalar_operand(0)] * len(sizes)]
     leaves += [transfer.scalar_operand(i) for i in starts]
     key = (config.state(), ind, cache.key(options), name, *[a._sig for a in leaves])
     run = programs.once(key, compile_function, _flat(ind, options, name), leaves, name or "getitem")
@@ -190,8 +189,8 @@ def _as_operands(index: Index, options: Options, first: int, ints: int) -> tuple
         lowest = -n if options.wrap_negative_indices else 0
         if type(e) is int and not (lowest <= e < n and n <= _LARGEST_INT32):
             return None
-    found = iter([entry(e, index.shape[a]) for a, e in on_axes])
-    entries = tuple(e if e is None or e is Ellipsis else next(found) for e in index.entries)
+    operand_entries = iter([entry(e, index.shape[a]) for a, e in on_axes])
+    entries = tuple(e if e is None or e is Ellipsis else next(operand_entries) for e in index.entries)
     return index._replace(entries=entries), sizes, starts
 
 
@@ -231,8 +230,8 @@ def _updating(name: str, doc: str) -> Callable:
         wrap_negative_indices: bool = True,
     ) -> Any:
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
-        found = update(self.array, self.index, values, name, options)
-        return found if out_sharding is None else laid_out(f".{name}", found, out_sharding)
+        updated = update(self.array, self.index, values, name, options)
+        return updated if out_sharding is None else sharding.laid_out(f".{name}", updated, out_sharding)
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -261,8 +260,8 @@ class _IndexUpdateRef:
     ) -> Any:
         """`x[index]`, with a choice of what becomes of indices out of bounds."""
         options = Options(mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
-        found = getitem(self.array, self.index, options)
-        return found if out_sharding is None else laid_out(".get", found, out_sharding)
+        items = getitem(self.array, self.index, options)
+        return items if out_sharding is None else sharding.laid_out(".get", items, out_sharding)
 
     set = _updating("set", "A copy of `x` with `x[index]` set to `values`.")
     add = _updating("add", "A copy of `x` with `values` added at `index`, repeatedly where indices repeat.")
@@ -282,7 +281,7 @@ class _IndexUpdateRef:
     def _as_factors(self, name: str, values: Any, out_sharding: Any = None, **options: Any) -> Any:
         ones = structural.full_like(self.array, 1)
         factors = _IndexUpdateRef(ones, self.index).multiply(values, **options)
-        return laid_out(f".{name}", getattr(ufuncs, name)(self.array, factors), out_sharding)
+        return sharding.laid_out(f".{name}", getattr(ufuncs, name)(self.array, factors), out_sharding)
 
     def apply(
         self,
@@ -331,6 +330,4 @@ def _items_of(x: Array, count: int) -> Any:
         yield from _unstacked(part)
 
 
-@jitted("_unstack")
-def _unstacked(x):
-    return structural.unstack(x)
+_unstacked = jitted("_unstack")(structural.unstack)

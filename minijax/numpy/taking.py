@@ -16,16 +16,13 @@ from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import creation, shaping, subscripts
+from minijax.numpy import creation, cumulative, searching, shaping, subscripts
 from minijax.numpy.creation import arraylike, concrete, value, values
-from minijax.numpy.cumulative import cumsum
-from minijax.numpy.searching import argsort, sort
 from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
-from minijax.primitives import elementwise as lax, gather_scatter, moving, structural
+from minijax.primitives import elementwise as lax, gather_scatter, moving, sharding, structural
 from minijax.primitives.convert import convert, copy_p
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_out
-from minijax.primitives.sharding import laid_out
 
 # ---- take --------------------------------------------------------------------------------------------
 
@@ -140,10 +137,7 @@ def put_along_axis(
     wide = (*a.shape[:axis], index_shape[axis], *a.shape[axis + 1 :])
     put = shaping.broadcast_to(values, wide)
     int_type = dtypes.default_int_dtype()
-    places = [
-        moving.broadcast_in_dim(structural.iota(int_type, n), [n if j == i else 1 for j in range(a.ndim)], (i,))
-        for i, n in enumerate(a.shape)
-    ]
+    places = [creation.grid_along(structural.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
     places[axis] = indices
     updated = subscripts.update(a, tuple(places), put, "set", Options(mode))
     return shaping.reshape(updated, shape)
@@ -277,25 +271,25 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         raise ValueError(f"nonzero: fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value}")
     if a.size == 0 or size == 0:
         return tuple(creation.full((size,), 0 if f is None else f, int_type) for f in fills)
-    ends = cumsum(mask)
+    ends = cumulative.cumsum(mask)
     tally = moving.full((size,), int_type.type(0))
-    flat = cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
-    found = [
+    flat = cumulative.cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
+    places_by_axis = [
         remainder(floor_divide(flat, int_type.type(math.prod(a.shape[i + 1 :]))), n) for i, n in enumerate(a.shape)
     ]
     if fill_value is None:
-        return tuple(found)
+        return tuple(places_by_axis)
     places = structural.iota(int_type, size)
     count = moving.sum_axes(convert(convert(mask, np.dtype(np.int32)), int_type), tuple(range(a.ndim)))
     beyond = lax.ge(places, count)
-    return tuple(choose(beyond, fill, x) for fill, x in zip(fills, found, strict=True))
+    return tuple(choose(beyond, fill, x) for fill, x in zip(fills, places_by_axis, strict=True))
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """As `numpy.argwhere`; traced, it needs `size`."""
     a = value("argwhere", a)
-    found = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
-    places = shaping.transpose(shaping.vstack(found))
+    places_by_axis = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
+    places = shaping.transpose(shaping.vstack(places_by_axis))
     if a.ndim:
         return places
     return shaping.reshape(subscripts.getitem(places, slice(0, 0)), (places.shape[0], 0))
@@ -335,7 +329,7 @@ def _without(a: Any, places: Any, axis: int) -> Any:
     """`a` without the elements at distinct places, which may be traced."""
     size, gone = a.shape[axis], places.shape[0]
     places = choose(places < 0, places + size, places)
-    places = sort(clip(places, 0, size)) - structural.iota(places.dtype, gone)
+    places = searching.sort(clip(places, 0, size)) - structural.iota(places.dtype, gone)
     rest = structural.iota(places.dtype, size - gone)
     rest = rest + (rest[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
     return subscripts.getitem(a, (*[slice(None)] * axis, rest))
@@ -347,7 +341,7 @@ def repeat(
     """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
     repeated.
     """
-    return laid_out("repeat", _repeated(a, repeats, axis, total_repeat_length), out_sharding)
+    return sharding.laid_out("repeat", _repeated(a, repeats, axis, total_repeat_length), out_sharding)
 
 
 def _repeated(a: Any, repeats: Any, axis: int | None, total: int | None) -> Any:
@@ -367,8 +361,8 @@ def _repeated(a: Any, repeats: Any, axis: int | None, total: int | None) -> Any:
     counts = moving.broadcast_to_shape(counts, a.shape[axis : axis + 1])
     if not total or not counts.shape[0]:
         return take(a, creation.zeros(total, np.int32), axis)
-    starts = cumsum(shaping.roll(counts, 1).at[0].set(0))
-    passed = cumsum(creation.zeros(total, np.int32).at[starts].add(1))
+    starts = cumulative.cumsum(shaping.roll(counts, 1).at[0].set(0))
+    passed = cumulative.cumsum(creation.zeros(total, np.int32).at[starts].add(1))
     return take(a, passed - 1, axis)
 
 
@@ -376,11 +370,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     """As `numpy.trim_zeros`; the values must be known."""
     a = value("trim_zeros", filt)
     nonzeros = np.argwhere(known("trim_zeros", a))
-    axes = (
-        range(a.ndim)
-        if axis is None
-        else [dims.canonical_axis(i, a.ndim) for i in (axis if isinstance(axis, Sequence) else (axis,))]
-    )
+    axes = shaping.axes_from_front(axis, a.ndim)
     parts = []
     for i, n in enumerate(a.shape):
         low, high = (int(nonzeros[:, i].min()), int(nonzeros[:, i].max()) + 1) if nonzeros.size else (n, n)
@@ -418,7 +408,7 @@ def compress(
         )
     mask = shaping.expand_dims(condition, tuple(range(1, a.ndim)))
     filled = choose(mask, a, convert(copy_p.bind(creation.asarray(fill_value)), a.dtype))
-    front = filled[argsort(condition, stable=True, descending=True)][:size]
+    front = filled[searching.argsort(condition, stable=True, descending=True)][:size]
     return moving.move_axis(front, 0, axis)
 
 

@@ -14,19 +14,13 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.scan import scan
 from minijax.ir.types import ShapedArray, typeof
-from minijax.numpy import cumulative, custom_rules, reductions, ufuncs
+from minijax.numpy import cumulative, custom_rules, logsumexp, reductions, taking, ufuncs, vectorizing
 from minijax.numpy.creation import asarray, astype, zeros
-from minijax.numpy.logsumexp import shifted_sum
-from minijax.numpy.reductions import Logical, Reducer
 from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, ravel
 from minijax.numpy.subscripts import getitem, update
-from minijax.numpy.taking import take
-from minijax.numpy.vectorizing import vectorize
-from minijax.primitives import elementwise as lax, reduce as lax_reduce
+from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce, structural
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import reshape
 from minijax.primitives.promote import arrays, check_arraylike, promote_args_inexact
-from minijax.primitives.structural import slice_in_dim
 
 
 class ufunc:
@@ -64,7 +58,7 @@ class ufunc:
     @jitted("_call_vectorized", static=("self",))
     def _vectorized(self, *args):
         check_arraylike(self.__name__, *args)
-        return vectorize(self._func)(*args)
+        return vectorizing.vectorize(self._func)(*args)
 
     def _check(self, method: str, out: None = None) -> None:
         if self.nin != 2 or self.nout != 1:
@@ -76,9 +70,6 @@ class ufunc:
         if dtype is not None:
             return dtypes.check_and_canonicalize_user_dtype(dtype, f"{self.__name__}.{method}")
         return eval_shape(self._call, *(ShapedArray((), t.dtype, t.weak_type) for t in map(typeof, args))).dtype
-
-    def _way(self, method: str, by_loop: Callable) -> Callable:
-        return self._ways[method] or by_loop
 
     @jitted("reduce", static=("self", "axis", "dtype", "out", "keepdims"))
     def reduce(self, a: Any, axis: int | None = 0, dtype: Any = None, out: None = None,
@@ -95,7 +86,7 @@ class ufunc:
                 )
             if typeof(where).dtype != np.bool_:
                 raise ValueError(f"where argument must have dtype=bool; got dtype={typeof(where).dtype}")
-        by = self._way("reduce", self._reduce_by_loop)
+        by = self._ways["reduce"] or self._reduce_by_loop
         return by(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
 
     def _reduce_by_loop(self, a, axis, dtype, keepdims, initial, where):
@@ -108,12 +99,12 @@ class ufunc:
         if axis is None:
             a = ravel(a)
             where = None if where is None else ravel(where)
-            kept = (1,) * len(shape)
+            reduced_shape = (1,) * len(shape)
         else:
             axis = dims.canonical_axis(axis, len(shape))
             a = moveaxis(a, axis, 0)
             where = None if where is None else moveaxis(where, axis, 0)
-            kept = (*shape[:axis], 1, *shape[axis + 1 :])
+            reduced_shape = (*shape[:axis], 1, *shape[axis + 1 :])
         count, *rest = typeof(a).shape
         start = self.identity if initial is None else initial
         if start is None:
@@ -123,23 +114,23 @@ class ufunc:
         else:
             carry = astype(asarray(start), dtype)
             if not count:
-                return broadcast_to(carry, kept if keepdims else tuple(rest))
+                return broadcast_to(carry, reduced_shape if keepdims else tuple(rest))
             carry = broadcast_to(carry, tuple(rest))
 
         def step(i, carry):
-            wanted = None if where is None else getitem(where, i)
+            is_counted = None if where is None else getitem(where, i)
             new = self._call(carry, astype(getitem(a, i), dtype))
-            return new if wanted is None else choose(wanted, new, carry)
+            return new if is_counted is None else choose(is_counted, new, carry)
 
         result = fori_loop(int(start is None), count, step, carry)
-        return reshape(result, kept) if keepdims else result
+        return moving.reshape(result, reduced_shape) if keepdims else result
 
     @jitted("accumulate", static=("self", "axis", "dtype", "out"))
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
         """The function of the first elements along `axis`: of one, of two, and so on."""
         self._check("accumulate", out)
         check_arraylike(f"{self.__name__}.accumulate", a)
-        return self._way("accumulate", self._accumulate_by_scan)(a, axis=axis, dtype=dtype)
+        return (self._ways["accumulate"] or self._accumulate_by_scan)(a, axis=axis, dtype=dtype)
 
     def _accumulate_by_scan(self, a, axis, dtype):
         if axis is None or isinstance(axis, tuple):
@@ -156,8 +147,8 @@ class ufunc:
             so_far = choose(is_first, first, self._call(astype(so_far, dtype), astype(getitem(a, i), dtype)))
             return (i + 1, so_far), so_far
 
-        _, found = scan(step, (0, astype(getitem(a, 0), dtype)), None, typeof(a).shape[0])
-        return moveaxis(found, 0, axis)
+        _, partial_results = scan(step, (0, astype(getitem(a, 0), dtype)), None, typeof(a).shape[0])
+        return moveaxis(partial_results, 0, axis)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
         """A copy of `a` with some elements replaced by their function (of `b` too), once for each index.
@@ -173,7 +164,7 @@ class ufunc:
 
     @jitted("at", static=("self",))
     def _at(self, a, indices, b=None):
-        return self._way("at", self._at_by_scan)(a, indices, *(() if b is None else (b,)))
+        return (self._ways["at"] or self._at_by_scan)(a, indices, *(() if b is None else (b,)))
 
     def _at_by_scan(self, a, indices, *values):
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -189,12 +180,9 @@ class ufunc:
         count = int(np.prod(shape))
         places = [ravel(broadcast_to(i, shape)) for i in indices]
         rest = typeof(a).shape[len(indices) :]
+        tails = [rest if typeof(b).ndim > len(shape) else () for b in values]
         values = [
-            reshape(
-                broadcast_to(b, (*shape, *(rest if typeof(b).ndim > len(shape) else ()))),
-                (count, *(rest if typeof(b).ndim > len(shape) else ())),
-            )
-            for b in values
+            moving.reshape(broadcast_to(b, (*shape, *t)), (count, *t)) for b, t in zip(values, tails, strict=True)
         ]
 
         def step(carry, _):
@@ -218,28 +206,28 @@ class ufunc:
         if axis is None or isinstance(axis, tuple):
             raise ValueError("reduceat requires a single integer axis.")
         axis = dims.canonical_axis(axis, typeof(a).ndim)
-        return self._way("reduceat", self._reduceat_by_loop)(a, indices, axis)
+        return (self._ways["reduceat"] or self._reduceat_by_loop)(a, indices, axis)
 
     def _reduceat_by_loop(self, a, indices, axis):
         count, parts = typeof(a).shape[axis], typeof(indices).shape[0]
-        found = take(a, indices, axis=axis)
+        heads = taking.take(a, indices, axis=axis)
         bounds = expand_dims(append(indices, count), [i for i in range(typeof(a).ndim) if i != axis])
-        first = slice_in_dim(bounds, 0, parts, axis=axis)
-        last = slice_in_dim(bounds, 1, parts + 1, axis=axis)
+        first = structural.slice_in_dim(bounds, 0, parts, axis=axis)
+        last = structural.slice_in_dim(bounds, 1, parts + 1, axis=axis)
 
-        def step(i, found):
+        def step(i, totals):
             inside = ufuncs.logical_and(ufuncs.greater(i, first), ufuncs.less(i, last))
-            return choose(inside, self._call(found, take(a, expand_dims(i, 0), axis=axis)), found)
+            return choose(inside, self._call(totals, taking.take(a, expand_dims(i, 0), axis=axis)), totals)
 
-        return fori_loop(0, count, step, found)
+        return fori_loop(0, count, step, heads)
 
     @jitted("outer", static=("self",))
     def outer(self, A: Any, B: Any, /) -> Any:
         """The function of each element of `A` and each of `B`."""
         self._check("outer")
         A, B = arrays(f"{self.__name__}.outer", A, B)
-        found = vmap(vmap(self._call, (None, 0)), (0, None))(ravel(A), ravel(B))
-        return reshape(found, (*typeof(A).shape, *typeof(B).shape))
+        pairs = vmap(vmap(self._call, (None, 0)), (0, None))(ravel(A), ravel(B))
+        return moving.reshape(pairs, (*typeof(A).shape, *typeof(B).shape))
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
@@ -250,7 +238,7 @@ def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) 
 # ---- the ufuncs of this package ---------------------------------------------------------------------
 
 
-class _Bits(Reducer):
+class _Bits(reductions.Reducer):
     """A reduction of the bits of integers."""
 
     def __call__(self, a, *args):
@@ -263,7 +251,7 @@ class _Bits(Reducer):
         return np.asarray(self.start).astype(dtype)
 
 
-def _by(reducer: Reducer) -> Callable:
+def _by(reducer: reductions.Reducer) -> Callable:
     def reduce(a, axis, dtype, keepdims, initial, where):
         dtype = dtypes.requested_dtype(dtype, reducer.name)
         return reducer(a, reductions.static_axis(axis), dtype, keepdims, initial, where, True)
@@ -277,10 +265,10 @@ def _by_logsumexp(combine: Callable, unit: float | None = None) -> Callable:
     def reduce(a, axis, dtype, keepdims, initial, where):
         a, *initial = promote_args_inexact("logsumexp", *((a,) if initial is None else (a, initial)))
         scaled = [ufuncs.multiply(x, unit) if unit else x for x in (*initial, a)]
-        total, shift = shifted_sum(scaled.pop(), axis, keepdims, where)
-        found = lax.add(lax.log(total), astype(shift, typeof(total).dtype))
-        found = combine(scaled[0], found) if scaled else found
-        return ufuncs.divide(found, unit) if unit else found
+        total, shift = logsumexp.shifted_sum(scaled.pop(), axis, keepdims, where)
+        log = lax.add(lax.log(total), astype(shift, typeof(total).dtype))
+        log = combine(scaled[0], log) if scaled else log
+        return ufuncs.divide(log, unit) if unit else log
 
     return reduce
 
@@ -290,7 +278,7 @@ def _updating(name: str) -> Callable:
 
 
 def _ufunc(
-    function: Callable, nin: int = 2, identity: Any = None, reducer: Reducer | None = None, **ways: Any
+    function: Callable, nin: int = 2, identity: Any = None, reducer: reductions.Reducer | None = None, **ways: Any
 ) -> ufunc:
     if reducer:
         ways["reduce"] = _by(reducer)
@@ -309,8 +297,8 @@ minimum = _ufunc(ufuncs.minimum, reducer=reductions.MIN)
 bitwise_and = _ufunc(ufuncs.bitwise_and, 2, -1, _Bits("bitwise_and", _AND, lax.bitwise_and, -1))
 bitwise_or = _ufunc(ufuncs.bitwise_or, 2, 0, _Bits("bitwise_or", _OR, lax.bitwise_or, 0))
 bitwise_xor = _ufunc(ufuncs.bitwise_xor, 2, 0, _Bits("bitwise_xor", _XOR, lax.bitwise_xor, 0))
-logical_and = _ufunc(ufuncs.logical_and, 2, True, Logical("logical_and", _AND, lax.bitwise_and, True))
-logical_or = _ufunc(ufuncs.logical_or, 2, False, Logical("logical_or", _OR, lax.bitwise_or, False))
-logical_xor = _ufunc(ufuncs.logical_xor, 2, False, Logical("logical_xor", _XOR, lax.bitwise_xor, False))
+logical_and = _ufunc(ufuncs.logical_and, 2, True, reductions.Logical("logical_and", _AND, lax.bitwise_and, True))
+logical_or = _ufunc(ufuncs.logical_or, 2, False, reductions.Logical("logical_or", _OR, lax.bitwise_or, False))
+logical_xor = _ufunc(ufuncs.logical_xor, 2, False, reductions.Logical("logical_xor", _XOR, lax.bitwise_xor, False))
 logaddexp = _ufunc(custom_rules.logaddexp, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp))
 logaddexp2 = _ufunc(custom_rules.logaddexp2, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp, math_log(2)))

@@ -1,5 +1,6 @@
 """Elementwise functions: arithmetic, functions of analysis, comparison, logic and bits."""
 
+import functools
 from collections.abc import Callable
 from math import e, log10 as math_log10, pi
 from typing import Any
@@ -12,10 +13,9 @@ from minijax.composed.division import float_divmod, floor_divide, remainder
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import const_like, is_complex, scalar_like
-from minijax.primitives.moving import full
 from minijax.primitives.promote import (
     arrays,
     as_type,
@@ -31,10 +31,22 @@ from minijax.primitives.promote import (
     promote_dtypes_numeric,
     promote_shapes,
 )
-from minijax.primitives.structural import full_like
 from minijax.run.array import ArrayImpl
 
 Promotion = Callable[..., list]
+
+
+def promoting(promote: Promotion, inline: bool = False) -> Callable[[Callable], Callable]:
+    """Decorator: jits a function of arrays alone; it gets them checked and promoted, under its name."""
+
+    def wrap(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def promoted(*args):
+            return function(*promote(function.__name__, *args))
+
+        return jitted(inline=inline)(promoted)
+
+    return wrap
 
 
 def _inlined(function: Callable, name: str) -> Callable:
@@ -86,10 +98,9 @@ reciprocal = _unary("reciprocal", lambda x: lax.integer_pow(x, -1))
 absolute = _unary("absolute", lambda x: x if is_unsigned(x) or kind_of(x) is bool else lax.abs(x), promote_args)
 
 
-@jitted(inline=True)
+@promoting(promote_args_inexact, inline=True)
 def fabs(x: Any, /) -> Any:
     """As `numpy.fabs`."""
-    (x,) = promote_args_inexact("fabs", x)
     if is_complex(x):
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
     return lax.abs(x)
@@ -98,12 +109,11 @@ def fabs(x: Any, /) -> Any:
 mod = remainder
 
 
-@jitted()
+@promoting(arrays)
 def fmod(x1: Any, x2: Any, /) -> Any:
     """As `numpy.fmod`."""
-    x1, x2 = arrays("fmod", x1, x2)
     if kind_of(dtypes_of(x1, x2)) is int:
-        x2 = where(equal(x2, 0), full_like(x2, 1), x2)
+        x2 = where(equal(x2, 0), structural.full_like(x2, 1), x2)
     return lax.rem(*promote_args_numeric("fmod", x1, x2))
 
 
@@ -112,10 +122,9 @@ def dtypes_of(*args: Any) -> np.ndarray:
     return np.empty(0, dtypes.result_type(*args))
 
 
-@jitted()
+@promoting(promote_args_numeric)
 def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     """As `numpy.divmod`."""
-    x1, x2 = promote_args_numeric("divmod", x1, x2)
     if is_inexact(x1):
         return float_divmod(x1, x2)
     return floor_divide(x1, x2), remainder(x1, x2)
@@ -179,10 +188,9 @@ fmax = _extremum("fmax", lambda x, y: greater(x, y))
 fmin = _extremum("fmin", lambda x, y: less(x, y))
 
 
-@jitted()
+@promoting(promote_args_inexact)
 def hypot(x1: Any, x2: Any, /) -> Any:
     """As `numpy.hypot`."""
-    x1, x2 = promote_args_inexact("hypot", x1, x2)
     if is_complex(x1):
         raise ValueError(
             "jnp.hypot is not well defined for complex-valued inputs. Please convert to real values first, "
@@ -193,7 +201,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     infinite = lax.bitwise_or(lax.eq(x1, infinity), lax.eq(x2, infinity))
     large, small = lax.max(x1, x2), lax.min(x1, x2)
     is_zero = equal(large, 0)
-    ratio = lax.div(small, where(equal(large, 0), full_like(large, 1), large))
+    ratio = lax.div(small, where(equal(large, 0), structural.full_like(large, 1), large))
     scaled = lax.mul(large, lax.sqrt(add(1, lax.square(ratio))))
     return where(infinite, const_like(large, np.inf), where(is_zero, large, scaled))
 
@@ -207,10 +215,9 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     return where(below, zero, where(above, const_like(x1, 1), where(nan, x1, x2)))
 
 
-@jitted()
+@promoting(promote_args_inexact)
 def copysign(x1: Any, x2: Any, /) -> Any:
     """As `numpy.copysign`."""
-    x1, x2 = promote_args_inexact("copysign", x1, x2)
     if is_complex(x1):
         raise TypeError("copysign does not support complex-valued inputs")
     return where(signbit(x2), lax.neg(lax.abs(x1)), lax.abs(x1))
@@ -240,10 +247,10 @@ deg2rad = _unary("deg2rad", lambda x: lax.mul(x, const_like(x, pi / 180)))
 rad2deg = _unary("rad2deg", lambda x: lax.mul(x, const_like(x, 180 / pi)))
 
 
-@jitted()
+@promoting(promote_args_inexact)
 def arccosh(x: Any, /) -> Any:
     """As `numpy.arccosh`."""
-    out = lax.acosh(*promote_args_inexact("arccosh", x))
+    out = lax.acosh(x)
     if not is_complex(out):
         return out
     real_part = lax.real(out)
@@ -289,10 +296,9 @@ def trunc(x: Any) -> Any:
     return where(lax.lt(x, const_like(x, 0)), lax.ceil(x), lax.floor(x))
 
 
-@jitted()
+@promoting(arrays)
 def rint(x: Any, /) -> Any:
     """As `numpy.rint`."""
-    (x,) = arrays("rint", x)
     if not is_inexact(x):
         return convert(x, dtypes.default_float_dtype())
     if is_complex(x):
@@ -338,25 +344,22 @@ isnan = _unary("isnan", lambda x: lax.ne(x, x), promote_args)
 
 
 def _all_false(x: Any) -> Any:
-    return full_like(x, False, np.bool_)
+    return structural.full_like(x, False, np.bool_)
 
 
-@jitted(inline=True)
+@promoting(arrays, inline=True)
 def isfinite(x: Any, /) -> Any:
     """As `numpy.isfinite`."""
-    (x,) = arrays("isfinite", x)
     if not is_inexact(x):
-        return full_like(x, True, np.bool_)
+        return structural.full_like(x, True, np.bool_)
     if is_complex(x):
-        re, im = lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x))
-        return lax.bitwise_and(re, im)
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
     return lax.is_finite(x)
 
 
-@jitted()
+@promoting(arrays)
 def isinf(x: Any, /) -> Any:
     """As `numpy.isinf`."""
-    (x,) = arrays("isinf", x)
     if not is_inexact(x):
         return _all_false(x)
     if is_complex(x):
@@ -384,10 +387,9 @@ isposinf = _signed_infinity("isposinf", np.inf)
 isneginf = _signed_infinity("isneginf", -np.inf)
 
 
-@jitted()
+@promoting(arrays)
 def signbit(x: Any, /) -> Any:
     """As `numpy.signbit`."""
-    (x,) = arrays("signbit", x)
     dtype = typeof(x).dtype
     if kind_of(x) is bool:
         return _all_false(x)
@@ -439,24 +441,21 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 # ---- complex numbers --------------------------------------------------------------------------------
 
 
-@jitted(inline=True)
+@promoting(arrays, inline=True)
 def real(val: Any, /) -> Any:
     """As `numpy.real`."""
-    (val,) = arrays("real", val)
     return lax.real(val) if is_complex(val) else val
 
 
-@jitted(inline=True)
+@promoting(arrays, inline=True)
 def imag(val: Any, /) -> Any:
     """As `numpy.imag`."""
-    (val,) = arrays("imag", val)
-    return lax.imag(val) if is_complex(val) else full_like(val, 0)
+    return lax.imag(val) if is_complex(val) else structural.full_like(val, 0)
 
 
-@jitted(inline=True)
+@promoting(arrays, inline=True)
 def conjugate(x: Any, /) -> Any:
     """As `numpy.conjugate`."""
-    (x,) = arrays("conjugate", x)
     return lax.conj(x) if is_complex(x) else x
 
 
@@ -467,7 +466,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     if is_complex(z):
         re, im = lax.real(z), lax.imag(z)
     else:
-        re, im, aval = z, full(typeof(z).shape, scalar_like(z, 0)), typeof(z)
+        re, im, aval = z, moving.full(typeof(z).shape, scalar_like(z, 0)), typeof(z)
         if not aval.ndim or not dtypes.is_inexact(aval.dtype):
             re, im = (as_type(part, dtypes.default_float_dtype()) for part in (re, im))
     radians = lax.atan2(im, re)
@@ -558,8 +557,7 @@ right_shift = _binary(
 )
 
 
-@jitted()
+@promoting(promote_args_numeric)
 def bitwise_count(x: Any, /) -> Any:
     """As `numpy.bitwise_count`."""
-    (x,) = promote_args_numeric("bitwise_count", x)
     return convert(lax.population_count(x if is_unsigned(x) else lax.abs(x)), np.dtype(np.uint8))

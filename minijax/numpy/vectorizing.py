@@ -28,26 +28,26 @@ def _parse(signature: str) -> list[list[tuple[str, ...]]]:
 def _check_core(shape: tuple, names: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
     for name, size in zip(names, shape, strict=True):
         if sizes.setdefault(name, size) != size:
-            found = f"{name!r}: {size} vs {sizes[name]}"
-            raise ValueError(f"inconsistent size for core dimension {found} {where}")
+            mismatch = f"{name!r}: {size} vs {sizes[name]}"
+            raise ValueError(f"inconsistent size for core dimension {mismatch} {where}")
 
 
-def _checked(f: Callable, wanted: list[tuple[str, ...]], sizes: dict[str, int], where: str) -> Callable:
+def _checked(f: Callable, signatures: list[tuple[str, ...]], sizes: dict[str, int], where: str) -> Callable:
     """`f`, with the number and the core shapes of its results held to the signature."""
 
     def checked(*args):
-        found = f(*args)
-        if len(wanted) > 1 and not isinstance(found, tuple):
-            raise TypeError(f"output must be a tuple when multiple outputs are expected, got: {found} {where}")
-        outs = found if isinstance(found, tuple) else (found,)
-        if len(outs) != len(wanted):
-            expected = f"expected {len(wanted)}, got {len(outs)}"
+        out = f(*args)
+        if len(signatures) > 1 and not isinstance(out, tuple):
+            raise TypeError(f"output must be a tuple when multiple outputs are expected, got: {out} {where}")
+        outs = out if isinstance(out, tuple) else (out,)
+        if len(outs) != len(signatures):
+            expected = f"expected {len(signatures)}, got {len(outs)}"
             raise TypeError(f"wrong number of output arguments: {expected} {where}")
-        for names, shape in zip(wanted, (typeof(x).shape for x in outs), strict=True):
+        for names, shape in zip(signatures, (typeof(x).shape for x in outs), strict=True):
             if len(shape) != len(names):
                 raise ValueError(f"output shape {shape} does not match core dimensions {names} {where}")
             _check_core(shape, names, sizes, where)
-        return found
+        return out
 
     return checked
 
@@ -56,25 +56,29 @@ def _without_excluded(f: Callable, excluded: frozenset, args: Sequence, kwargs: 
     fixed = {i: x for i, x in enumerate(args) if i in excluded}
     places = [i for i in range(len(args)) if i not in fixed]
 
-    def rest(*given):
-        both = fixed | dict(zip(places, given, strict=True))
-        return f(*(both[i] for i in range(len(args))), **kwargs)
+    def rest(*others):
+        by_place = fixed | dict(zip(places, others, strict=True))
+        return f(*(by_place[i] for i in range(len(args))), **kwargs)
 
     return (rest if fixed or kwargs else f), [args[i] for i in places]
 
 
-def _mapped(f: Callable, args: list, leads: list[tuple[int, ...]], signature: str | None) -> Any:
-    """`f` over the axes of the shape that the leading shapes broadcast to."""
+def mapped(f: Callable, args: list, leads: list[tuple[int, ...]], name: str | None = None) -> Any:
+    """`f` of core arrays over the axes of the shape that the leading shapes broadcast to.
+
+    With a `name`, leading shapes of several ranks are warned of or refused, as the configuration says.
+    """
     shape = broadcast_shapes(*leads) if leads else ()
-    check_ranks(f"jnp.vectorize function with signature {signature}", leads)
+    if name is not None:
+        check_ranks(name, leads)
     padded = [(1,) * (len(shape) - len(lead)) + lead for lead in leads]
     for i in reversed(range(len(shape))):
         axes = tuple(None if lead[i] == 1 else 0 for lead in padded)
         f = f if set(axes) == {None} else vmap(f, axes)
     units = [tuple(i for i, n in enumerate(lead) if n == 1) for lead in leads]
-    found = f(*(squeeze(x, unit) if unit else x for x, unit in zip(args, units, strict=True)))
+    out = f(*(squeeze(x, unit) if unit else x for x, unit in zip(args, units, strict=True)))
     new = tuple(i for i, n in enumerate(shape) if n == 1)
-    return tree.tree_map(lambda x: expand_dims(x, new), found) if new else found
+    return tree.tree_map(lambda x: expand_dims(x, new), out) if new else out
 
 
 def vectorize(
@@ -92,11 +96,12 @@ def vectorize(
 
     @functools.wraps(pyfunc)
     def vectorized(*args, **kwargs):
-        f, given = _without_excluded(pyfunc, excluded, args, kwargs)
-        values = [asarray(x) for x in given]
+        f, rest = _without_excluded(pyfunc, excluded, args, kwargs)
+        values = [asarray(x) for x in rest]
         shapes = [typeof(x).shape for x in values]
+        name = f"jnp.vectorize function with signature {signature}"
         if signature is None:
-            return _mapped(f, values, shapes, None)
+            return mapped(f, values, shapes, name)
         inner, outer = _parse(signature)
         if len(values) != len(inner):
             expected = f"expected {len(inner)}, got {len(values)}"
@@ -110,6 +115,6 @@ def vectorize(
             split = len(shape) - len(names)
             leads.append(shape[:split])
             _check_core(shape[split:], names, sizes, where)
-        return _mapped(_checked(f, outer, sizes, where), values, leads, signature)
+        return mapped(_checked(f, outer, sizes, where), values, leads, name)
 
     return vectorized

@@ -40,9 +40,9 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
         if bucket_size is not None:
             buckets = ufuncs.floor_divide(creation.arange(typeof(ids).shape[0]), bucket_size)
             index = (buckets, subscripts.getitem(ids, (None,)))
-        found = subscripts.update(initial, index, data, method, options)
-        found = found if bucket_size is None else as_type(reduce(found, axis=0), aval.dtype)
-        return laid_out(name, found, out_sharding)
+        out = subscripts.update(initial, index, data, method, options)
+        out = out if bucket_size is None else as_type(reduce(out, axis=0), aval.dtype)
+        return laid_out(name, out, out_sharding)
 
     explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
 

@@ -10,12 +10,10 @@ from minijax.base import dims, dtypes
 from minijax.composed.random import random_bits_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof
-from minijax.primitives import elementwise as ops, structural
+from minijax.primitives import elementwise as ops, moving, sort, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import expand_dims, full, move_axis, reshape
 from minijax.primitives.reduce import argmax
-from minijax.primitives.sort import sort_key_val, top_k
 from minijax.random.keys import single_key
 from minijax.random.samplers import check_shape, checked_key, drawn_shape, gumbel, randint, split_in_two, uniform
 from minijax.run.array import Array
@@ -26,7 +24,7 @@ def _check_array(name: str, x: Any) -> None:
         raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position 0.")
 
 
-def _counted(size: int) -> Array:
+def _numbers_below(size: int) -> Array:
     return structural.iota(dtypes.default_int_dtype(), max(size, 0))
 
 
@@ -42,10 +40,10 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     if not aval.ndim:
         if not np.issubdtype(aval.dtype, np.integer):
             raise TypeError("x must be an integer or at least 1-dimensional")
-        return _shuffle(key, _counted(int(x)), axis)
+        return _shuffle(key, _numbers_below(int(x)), axis)
     if independent or aval.ndim == 1:
         return _shuffle(key, x, axis)
-    order = _shuffle(key, _counted(aval.shape[axis]), 0)
+    order = _shuffle(key, _numbers_below(aval.shape[axis]), 0)
     return jnp.take(x, order, axis, unique_indices=True)
 
 
@@ -56,7 +54,7 @@ def _shuffle(key, x, axis):
     rounds = ceil(3 * log(max(1, prod(shape))) / log(np.iinfo(np.uint32).max))
     for _ in range(rounds):
         key, now = split_in_two(key)
-        _, x = sort_key_val(random_bits_p.bind(now, bit_width=32, shape=shape), x, axis)
+        _, x = sort.sort_key_val(random_bits_p.bind(now, bit_width=32, shape=shape), x, axis)
     return x
 
 
@@ -73,7 +71,7 @@ def choice(
     axis = dims.canonical_axis(axis, aval.ndim or 1)
     inputs, draws = aval.shape[axis] if aval.ndim else int(a), prod(shape)
     if draws == 0:
-        return full(shape, np.zeros((), aval.dtype)[()])
+        return moving.full(shape, np.zeros((), aval.dtype)[()])
     if inputs <= 0:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and draws > inputs:
@@ -83,11 +81,11 @@ def choice(
     if p is None and not replace:
         mixed = permutation(key, a if aval.ndim else inputs, axis)
         limits = (*aval.shape[:axis], draws, *aval.shape[axis + 1 :])
-        found = structural.slice(mixed, (0,) * len(limits), limits)
+        drawn = structural.slice(mixed, (0,) * len(limits), limits)
     else:
-        found = _indices(key, inputs, shape, replace, p, mode)
-        found = jnp.take(a, found, axis) if aval.ndim else found
-    return reshape(found, (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :]))
+        drawn = _indices(key, inputs, shape, replace, p, mode)
+        drawn = jnp.take(a, drawn, axis) if aval.ndim else drawn
+    return moving.reshape(drawn, (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :]))
 
 
 def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode: str | None) -> Array:
@@ -106,7 +104,7 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
     index = dtypes.default_int_dtype()
     if not replace:
         scores = ops.add(gumbel(key, (inputs,), dtype, mode), ops.log(p))
-        return convert(top_k(scores, prod(shape))[1], index)
+        return convert(sort.top_k(scores, prod(shape))[1], index)
     sums = jnp.cumsum(p)
     last = structural.squeeze(structural.slice(sums, (inputs - 1,), (inputs,)), (0,))
     drawn = uniform(key, shape, dtype)
@@ -131,7 +129,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
         return _without_replacement(key, logits, axis, shape, prod(prefix), mode)
     wide = (*prefix, *rest[:axis], aval.shape[axis], *rest[axis:])
     noise = gumbel(key, wide, aval.dtype, mode)
-    scores = ops.add(noise, expand_dims(logits, tuple(range(len(prefix)))))
+    scores = ops.add(noise, moving.expand_dims(logits, tuple(range(len(prefix)))))
     return argmax(scores, len(prefix) + axis, dtypes.default_int_dtype())
 
 
@@ -143,5 +141,5 @@ def _without_replacement(key, logits, axis, shape, count, mode):
         )
     scores = ops.add(logits, gumbel(key, aval.shape, aval.dtype, mode))
     last = aval.ndim - 1
-    _, found = top_k(move_axis(scores, axis, last), count)
-    return reshape(found, shape, (last, *range(last)))
+    _, drawn = sort.top_k(moving.move_axis(scores, axis, last), count)
+    return moving.reshape(drawn, shape, (last, *range(last)))

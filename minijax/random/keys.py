@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,25 +27,17 @@ from minijax.run.array import Array
 _NOT_HERE = ("threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
 
 
+@dataclass(frozen=True, repr=False, slots=True)
 class PRNGSpec:
     """Names a generator that has no name known to all."""
 
-    __slots__ = ("_impl",)
-
-    def __init__(self, impl: PRNGImpl):
-        self._impl = impl
+    _impl: PRNGImpl
 
     def __repr__(self):
         return f"PRNGSpec({self._impl.name!r})"
 
     def __str__(self):
         return str(self._impl)
-
-    def __hash__(self):
-        return hash(self._impl)
-
-    def __eq__(self, other):
-        return type(other) is PRNGSpec and self._impl == other._impl
 
 
 def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable, split: Callable, random_bits: Callable,
@@ -124,8 +117,8 @@ def _impl_of(name: str, impl: Any, dtype: Any) -> PRNGImpl:
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """A raw key of uint32 words made from an integer; a typed one if `jax_enable_custom_prng` is set."""
-    made = _seeded("PRNGKey", seed, resolve_impl(impl))
-    return made if config.enable_custom_prng.value else random_unwrap_p.bind(made)
+    typed = _seeded("PRNGKey", seed, resolve_impl(impl))
+    return typed if config.enable_custom_prng.value else random_unwrap_p.bind(typed)
 
 
 def key_dtype(impl_spec: Any = None) -> dtypes.KeyType:

@@ -1,21 +1,21 @@
 """Draws from distributions over numbers."""
 
+from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
 
 import numpy as np
 
 from minijax.base import config, dims, dtypes
+from minijax.base.util import named
 from minijax.composed.random import random_bits_p, random_split_p
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.ufuncs import clip
-from minijax.primitives import elementwise as ops, structural
+from minijax.primitives import elementwise as ops, moving, sharding, structural
 from minijax.primitives.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import full, reshape
-from minijax.primitives.sharding import explicit_sharding
 from minijax.random.keys import single_key
 from minijax.run.array import Array
 
@@ -30,17 +30,17 @@ def drawn_shape(shape: Any) -> _Shape:
 def check_shape(name: str, shape: _Shape, *parameters: Any) -> None:
     """Raises ValueError unless the parameters broadcast to exactly `shape`."""
     shapes = [p if isinstance(p, tuple) else typeof(p).shape for p in parameters]
-    found = structural.broadcast_shapes(shape, *shapes)
-    if found != shape:
+    broadcast = structural.broadcast_shapes(shape, *shapes)
+    if broadcast != shape:
         raise ValueError(
             f"{name} parameter shapes must be broadcast-compatible with shape argument, and the result of "
-            f"broadcasting the shapes must equal the shape argument, but got result {found} for {shape}"
+            f"broadcasting the shapes must equal the shape argument, but got result {broadcast} for {shape}"
         )
 
 
 def checked_key(name: str, key: Any, out_sharding: Any) -> Array:
     """The one typed key to draw with."""
-    if explicit_sharding(name, out_sharding) is not None:
+    if sharding.explicit_sharding(name, out_sharding) is not None:
         raise NotImplementedError(f"{name}: out_sharding over Explicit axes is not there.")
     return single_key(name, key)[0]
 
@@ -104,7 +104,7 @@ def _uniform(key, shape, dtype, minval, maxval):
     one = np.ones((), dtype)
     number = bitcast_convert_type(ops.bitwise_or(mantissa, one.view(word)[()]), dtype)
     scaled = ops.add(ops.mul(ops.sub(number, one[()]), ops.sub(high, low)), low)
-    return ops.max(low, reshape(scaled, shape))
+    return ops.max(low, moving.reshape(scaled, shape))
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -149,7 +149,7 @@ def _randint(key, shape, minval, maxval, dtype):
     more, less = (random_bits_p.bind(k, bit_width=info.bits, shape=shape) for k in split_in_two(key))
     span = convert(ops.sub(high, low), unsigned)
     one = scalar_like(span, 1)
-    span = ops.select(ops.le(high, low), full(typeof(span).shape, one), span)
+    span = ops.select(ops.le(high, low), moving.full(typeof(span).shape, one), span)
     span = ops.select(ops.bitwise_and(beyond, ops.gt(high, low)), ops.add(span, one), span)
     # The high word counts for 2**bits modulo the span, computed without overflow.
     root = ops.rem(scalar_like(span, 2 ** (info.bits // 2)), span)
@@ -252,18 +252,21 @@ def _truncated_normal(key, lower, upper, shape, dtype):
     return clip(drawn, *inside)
 
 
-def _simple(name: str, key: Any, shape: Any, dtype: Any, out_sharding: Any) -> tuple[Array, _Shape, np.dtype]:
-    """The arguments of a distribution without parameters."""
-    return checked_key(name, key, out_sharding), drawn_shape(shape), float_dtype(name, dtype)
+def _parameterless(sample: Callable) -> Callable:
+    """The public function of a distribution without parameters: checks its arguments, and jits `sample`."""
+    name = sample.__name__
+    jitted_sample = jitted(f"_{name}", static=("shape", "dtype"))(sample)
+
+    def draw(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+        key = checked_key(name, key, out_sharding)
+        return jitted_sample(key, drawn_shape(shape), float_dtype(name, dtype))
+
+    return named(draw, name, sample.__doc__)
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+@_parameterless
+def exponential(key, shape, dtype):
     """Numbers of the exponential distribution of mean 1."""
-    return _exponential(*_simple("exponential", key, shape, dtype, out_sharding))
-
-
-@jitted("_exponential", static=("shape", "dtype"))
-def _exponential(key, shape, dtype):
     return ops.neg(ops.log1p(ops.neg(uniform(key, shape, dtype))))
 
 
@@ -272,7 +275,8 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
 
     Raises ValueError for a mode other than "high" and "low".
     """
-    key, shape, dtype = _simple("gumbel", key, shape, dtype, out_sharding)
+    key = checked_key("gumbel", key, out_sharding)
+    shape, dtype = drawn_shape(shape), float_dtype("gumbel", dtype)
     if mode is None:
         mode = "high" if config.option("high_dynamic_range_gumbel").value else "low"
     if mode not in ("high", "low"):
@@ -293,34 +297,22 @@ def _gumbel(key, shape, dtype, mode):
     return ops.neg(ops.log(ops.neg(ops.log1p(ops.neg(drawn)))))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+@_parameterless
+def laplace(key, shape, dtype):
     """Numbers of the Laplace distribution of scale 1."""
-    return _laplace(*_simple("laplace", key, shape, dtype, out_sharding))
-
-
-@jitted("_laplace", static=("shape", "dtype"))
-def _laplace(key, shape, dtype):
     drawn = uniform(key, shape, dtype, np.asarray(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)[()], 1.0)
     return ops.mul(ops.sign(drawn), ops.log1p(ops.neg(ops.abs(drawn))))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+@_parameterless
+def logistic(key, shape, dtype):
     """Numbers of the logistic distribution of scale 1."""
-    return _logistic(*_simple("logistic", key, shape, dtype, out_sharding))
-
-
-@jitted("_logistic", static=("shape", "dtype"))
-def _logistic(key, shape, dtype):
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).tiny, dtype)[()], 1.0)
     return ops.sub(ops.log(drawn), ops.log1p(ops.neg(drawn)))
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+@_parameterless
+def cauchy(key, shape, dtype):
     """Numbers of the Cauchy distribution of scale 1."""
-    return _cauchy(*_simple("cauchy", key, shape, dtype, out_sharding))
-
-
-@jitted("_cauchy", static=("shape", "dtype"))
-def _cauchy(key, shape, dtype):
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).eps, dtype)[()], 1.0)
     return ops.tan(ops.mul(scalar_like(drawn, pi), ops.sub(drawn, scalar_like(drawn, 0.5))))
