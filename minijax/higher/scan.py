@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, config, errors, source, tree
+from minijax.base import cache, config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.dispatch.operands import operand
