@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib.machinery import BuiltinImporter, SourceFileLoader
 from types import ModuleType, TracebackType
 
-from minijax.base.alias import install
+from minijax.interop.alias import install
 
 USAGE = """\
 usage: python -m minijax PROGRAM [ARGS]

@@ -132,7 +132,7 @@ print(pickle.loads(pickle.dumps(jax.base.lazy.defer)) is jax.base.lazy.defer)
 
 def test_install_within_a_program_may_be_called_twice():
     code = """
-from minijax.base.alias import install
+from minijax.interop.alias import install
 install(), install()
 import jax, minijax, sys
 print(jax is minijax, sum(type(finder).__name__ == "AliasFinder" for finder in sys.meta_path))
@@ -145,7 +145,7 @@ def test_install_refuses_where_another_jax_is_loaded(loaded):
     code = f"""
 import sys, types
 sys.modules["{loaded}"] = types.ModuleType("{loaded}")
-from minijax.base.alias import install
+from minijax.interop.alias import install
 try: install()
 except RuntimeError as error: print(error)
 print(len([finder for finder in sys.meta_path if type(finder).__name__ == "AliasFinder"]))
@@ -157,7 +157,7 @@ print(len([finder for finder in sys.meta_path if type(finder).__name__ == "Alias
 
 @pytest.mark.oracle
 def test_install_refuses_where_the_real_jax_is_loaded():
-    run = python("-c", "import jax; from minijax.base.alias import install; install()")
+    run = python("-c", "import jax; from minijax.interop.alias import install; install()")
     assert run.returncode == 1
     assert "RuntimeError: minijax.install: jax is already loaded" in run.stderr
 

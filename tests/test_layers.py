@@ -23,11 +23,10 @@ FACES = ("interpreters", "extend", "lax")
 LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
 JAXLIB_ROOMS = ("minijax.run", "minijax.base.native")
-LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax.base.finder")
+LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax.interop.finder")
 
 # What may be imported late, and why; nothing else of the package may.
 LATE = {
-    ("minijax.base.alias", "minijax.base.finder"): "importlib.metadata, which only who installs the alias pays for",
     ("minijax.ir.jaxpr", "minijax.ir.show"): "programs print themselves, by a printer that is about programs",
     ("minijax.numpy.methods", "minijax.numpy"): "methods are named after functions in modules that load at first use",
 }
@@ -399,7 +398,7 @@ def test_a_rule_rejects_what_breaks_it(rule, sources):
 
 
 KEPT = {
-    "minijax": "from minijax.base.alias import install\ndef __getattr__(name): return name",
+    "minijax": "from minijax.interop.alias import install\ndef __getattr__(name): return name",
     "minijax.lax": "from minijax.primitives.sin import sin",
     "minijax.numpy": "from minijax import lax\nstep = 1",
     "minijax.primitives": "",

@@ -2,15 +2,13 @@
 
 import sys
 
-from minijax.base.lazy import defer
 from minijax.base.naming import ALIAS, is_under, mirror_loaded_modules
-
-_finder = defer("minijax.base.finder")
+from minijax.interop.finder import AliasFinder
 
 
 def install() -> None:
     """Let `import jax` and `import jax.X`, from now on, give `minijax` and `minijax.X`."""
-    if any(isinstance(finder, _finder.AliasFinder) for finder in sys.meta_path):
+    if any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
         return
     loaded = [name for name, module in sys.modules.items() if is_under(name, ALIAS) and module is not None]
     if loaded:
@@ -19,5 +17,5 @@ def install() -> None:
             "jax, or run the program with python -m minijax"
         )
     # First in line: the path finder would run minijax/numpy.py once more under the name jax.numpy.
-    sys.meta_path.insert(0, _finder.AliasFinder())
+    sys.meta_path.insert(0, AliasFinder())
     mirror_loaded_modules()
