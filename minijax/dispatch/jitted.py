@@ -264,13 +264,13 @@ class Jitted:
 
     def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
         """How the leaves of the dynamic arguments and of the results are to lie; () where all is open."""
-        given = self.options
+        options = self.options
         args, kwargs = treedef.children()
-        if given.in_shardings is not None and kwargs.num_leaves:
+        if options.in_shardings is not None and kwargs.num_leaves:
             raise ValueError("pjit does not support kwargs when in_shardings is specified.")
         return (
-            spread_over("in_shardings", given.in_shardings, args),
-            spread_over("out_shardings", given.out_shardings, traced.out_tree),
+            spread_over("in_shardings", options.in_shardings, args),
+            spread_over("out_shardings", options.out_shardings, traced.out_tree),
         )
 
     def program_options(self, traced: Traced, treedef: Any, static: tuple) -> ProgramOptions:

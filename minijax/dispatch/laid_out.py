@@ -33,26 +33,26 @@ def shardings_of(argument: str, value: Any) -> Shardings | None:
     return Shardings(tuple(leaves), treedef)
 
 
-def spread_over(argument: str, given: Shardings | None, treedef: Any) -> tuple:
+def spread_over(argument: str, shardings: Shardings | None, treedef: Any) -> tuple:
     """One sharding for each leaf of a tree; () where nothing is laid down.
 
     Raises ValueError if the shardings are no prefix of the tree, RuntimeError for a partition spec where no
     mesh is set.
     """
-    return () if given is None else _spread(argument, given, treedef, meshes.context_mesh())
+    return () if shardings is None else _spread(argument, shardings, treedef, meshes.context_mesh())
 
 
 @cache.cache(maxsize=1024)
-def _spread(argument, given, treedef, mesh):
-    found = [
+def _spread(argument, shardings, treedef, mesh):
+    concrete = [
         UNSPECIFIED if s is None or s is UNSPECIFIED else concrete_sharding("jit", argument, s)
-        for s in _leaves(argument, given, treedef)
+        for s in _leaves(argument, shardings, treedef)
     ]
-    return tuple(found)
+    return tuple(concrete)
 
 
-def _leaves(argument: str, given: Shardings, treedef: Any) -> Sequence:
-    prefix = given.treedef.unflatten(given.leaves)
+def _leaves(argument: str, shardings: Shardings, treedef: Any) -> Sequence:
+    prefix = shardings.treedef.unflatten(shardings.leaves)
     if argument == "in_shardings":
         count = len(treedef.children())
         if isinstance(prefix, (tuple, list)) and len(prefix) != count:

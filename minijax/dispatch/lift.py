@@ -36,10 +36,10 @@ def lift_constants(closed: ClosedJaxpr, exactly: bool) -> Lifted:
     If `exactly`, those stay that meet both a product and a sum: whether the two are rounded as one is up to
     the compiler, and may depend on what it knows of the constant.
     """
-    found = _lift(closed, (False,) * len(closed.invars), exactly)
-    jaxpr, consts = found.closed.jaxpr, found.closed.consts
-    opened = jaxpr.replace(constvars=[*jaxpr.constvars, *found.values])
-    return Lifted(ClosedJaxpr(opened, [*consts, *found.values.values()]), found.values)
+    lifted = _lift(closed, (False,) * len(closed.invars), exactly)
+    jaxpr, consts = lifted.closed.jaxpr, lifted.closed.consts
+    opened = jaxpr.replace(constvars=[*jaxpr.constvars, *lifted.values])
+    return Lifted(ClosedJaxpr(opened, [*consts, *lifted.values.values()]), lifted.values)
 
 
 def _lift(closed: ClosedJaxpr, fixed: Sequence[bool], exactly: bool) -> Lifted:
@@ -52,9 +52,9 @@ def _lift(closed: ClosedJaxpr, fixed: Sequence[bool], exactly: bool) -> Lifted:
     if not lifter.lifted:
         return Lifted(closed, {})
     pairs = zip(flat.constvars, flat.consts, strict=True)
-    kept = [(v, c) for v, c in pairs if v not in lifter.lifted]
-    jaxpr = flat.jaxpr.replace(constvars=[v for v, _ in kept], eqns=eqns)
-    return Lifted(ClosedJaxpr(jaxpr, [c for _, c in kept]), lifter.lifted)
+    left = [(v, c) for v, c in pairs if v not in lifter.lifted]
+    jaxpr = flat.jaxpr.replace(constvars=[v for v, _ in left], eqns=eqns)
+    return Lifted(ClosedJaxpr(jaxpr, [c for _, c in left]), lifter.lifted)
 
 
 def _without_moved_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -171,14 +171,14 @@ class _Lifter:
 
     def lift_inside(self, closed: ClosedJaxpr, fixed: Sequence[bool]) -> tuple[ClosedJaxpr, list[Var]]:
         """A jaxpr in an equation with constants as leading inputs, and the variables to pass for them."""
-        found = _lift(closed, fixed, self.exactly)
-        if not found.values:
+        lifted = _lift(closed, fixed, self.exactly)
+        if not lifted.values:
             return closed, []
-        jaxpr = found.closed.jaxpr
+        jaxpr = lifted.closed.jaxpr
         info = jaxpr.debug_info._replace(arg_names=None)
-        opened = jaxpr.replace(invars=[*found.values, *jaxpr.invars], debug_info=info)
-        passed = [self.variable(c, v.aval) for v, c in found.values.items()]
-        return ClosedJaxpr(opened, found.closed.consts), passed
+        opened = jaxpr.replace(invars=[*lifted.values, *jaxpr.invars], debug_info=info)
+        passed = [self.variable(c, v.aval) for v, c in lifted.values.items()]
+        return ClosedJaxpr(opened, lifted.closed.consts), passed
 
 
 def _is_other_kind(a: Folding, b: Folding) -> bool:

@@ -69,7 +69,7 @@ class Placement(NamedTuple):
 @cache.weak_cache
 def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
     """What the equations of a jaxpr, and of those inside it, say of placement: (whose, sharding)."""
-    found: dict[Any, None] = {}
+    named_by: dict[Any, None] = {}
     seen, waiting = set(), [jaxpr]
     while waiting:
         now = waiting.pop()
@@ -77,9 +77,9 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
             seen.add(now)
             for eqn in now.eqns:
                 named = eqn.primitive.shardings(eqn.params)
-                found.update(dict.fromkeys([(eqn.primitive.name, s) for s in named]))
+                named_by.update(dict.fromkeys([(eqn.primitive.name, s) for s in named]))
                 waiting.extend(jaxprs_in_params(eqn.params))
-    return tuple(found)
+    return tuple(named_by)
 
 
 def choose_placement(operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr) -> Placement:
@@ -147,23 +147,23 @@ def _replicated_if_whole(sig: Signature, devices: tuple) -> Sharding | None:
     return client.single_device_sharding(devices[0]) if whole else None
 
 
-def _argument_sharding(sig: Signature, wanted: Sharding | None, name: str, options) -> Sharding | None:
-    if wanted is None:
+def _argument_sharding(sig: Signature, asked: Sharding | None, name: str, options) -> Sharding | None:
+    if asked is None:
         return sig.sharding if sig.committed else None
-    check_fits(wanted, sig.aval, f"pjit arguments with pytree key path {name}")
-    if sig.committed and sig.sharding.memory_kind != wanted.memory_kind:
+    check_fits(asked, sig.aval, f"pjit arguments with pytree key path {name}")
+    if sig.committed and sig.sharding.memory_kind != asked.memory_kind:
         raise ValueError(
             "Memory kinds passed to jax.jit does not match memory kind on the respective arg. Got jit memory "
-            f"kind: {wanted.memory_kind}, arg memory kind: {sig.sharding.memory_kind} for arg type: "
+            f"kind: {asked.memory_kind}, arg memory kind: {sig.sharding.memory_kind} for arg type: "
             f"{sig.aval.str_short()}, argument {name} of {options.name}"
         )
-    if sig.committed and not sig.sharding.is_equivalent_to(wanted, sig.aval.ndim):
+    if sig.committed and not sig.sharding.is_equivalent_to(asked, sig.aval.ndim):
         raise ValueError(
             "Sharding passed to jit does not match the sharding on the respective arg. "
-            f"Got jit sharding: {wanted},\narg sharding: {sig.sharding} for arg type: "
+            f"Got jit sharding: {asked},\narg sharding: {sig.sharding} for arg type: "
             f"{sig.aval.str_short()}, argument {name} of {options.name}"
         )
-    return wanted
+    return asked
 
 
 def _result_shardings(outs: Sequence, avals: Sequence, paths: Sequence[str] | None) -> list:

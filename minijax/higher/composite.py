@@ -20,8 +20,8 @@ class Composite(Inlined):
     unites = True
 
     def lower(self, e, ins, outs, *operands, name, jaxpr, attributes, version):
-        found = {key: tree.tree_unflatten(treedef, leaves) for key, leaves, treedef in attributes}
-        return e.composite(name, e.private(jaxpr, name), operands, ins, outs, found, version)
+        attributes_by_name = {key: tree.tree_unflatten(treedef, leaves) for key, leaves, treedef in attributes}
+        return e.composite(name, e.private(jaxpr, name), operands, ins, outs, attributes_by_name, version)
 
     def jvp(self, primals, tangents, **params):
         raise ValueError("JVP rule for composite not implemented. You can use `jax.custom_jvp` to add support.")

@@ -75,8 +75,8 @@ class Cond(TakesRefs):
 
     def discharge(self, operands, refs, *, branches, **how):
         n = len(branches[0].outvars)
-        made = dict(how, branches=tuple(map(discharge_jaxpr, branches)))
-        return values_of(operands), made, lambda results: (results[:n], results[n:])
+        new_params = dict(how, branches=tuple(map(discharge_jaxpr, branches)))
+        return values_of(operands), new_params, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, *, branches, **how):
         nonzeros = nonzero_mask(tangents[1:])
@@ -180,13 +180,13 @@ class Cond(TakesRefs):
 
 def place_of(platform: str, places: Sequence) -> int:
     """Which of the groups of platforms holds this one; a group None holds any."""
-    found = [i for i, names in enumerate(places) if names is None or platform in names]
-    if not found:
+    holding = [i for i, names in enumerate(places) if names is None or platform in names]
+    if not holding:
         raise NotImplementedError(
             f"MLIR translation rule for primitive 'platform_index(platforms={places})' not found for "
             f"platform {platform}"
         )
-    return found[0]
+    return holding[0]
 
 
 cond_p = Cond()

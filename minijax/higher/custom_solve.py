@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from minijax.base import source, tree
+from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in
 from minijax.higher.agreement import fixpoint
 from minijax.hlo.emitter import jaxpr_body
@@ -87,43 +88,43 @@ class CustomLinearSolve(Primitive):
             )
         consts, b = _grouped(operands, const_lengths)
         if all(type(ct) is Zero for ct in cts[: len(b)]):
-            found = [Zero(x.aval) for x in b]
+            cts_of_b = [Zero(x.aval) for x in b]
         else:
             rhs = map(instantiate, cts[: len(b)])
-            found = self.bind(
+            cts_of_b = self.bind(
                 *chain(*consts.transposed()), *rhs, const_lengths=const_lengths.transposed(), jaxprs=jaxprs.transposed()
             )[: len(b)]
-        return [*(None for _ in chain(*consts)), *found]
+        return [*(None for _ in chain(*consts)), *cts_of_b]
 
     def batch(self, axis, operands, dims, *, const_lengths, jaxprs):
         const_flags, flags = _grouped([d is not None for d in dims], const_lengths)
         n = len(flags)
 
-        def batched(
-            closed: ClosedJaxpr | None, consts: Sequence[bool], inputs: Sequence[bool], wanted: Sequence[bool]
-        ) -> tuple[ClosedJaxpr | None, list[bool]]:
+        def batched(name: str, inputs: Sequence[bool], outputs: Sequence[bool]) -> tuple[ClosedJaxpr | None, Mask]:
+            """A function's jaxpr, its results batched at least as `outputs` says, and how they are."""
+            closed = getattr(jaxprs, name)
             if closed is None:
-                return None, list(wanted)
-            ins = tuple(0 if f else None for f in (*consts, *inputs))
-            return batch_jaxpr(closed, axis, ins, (*wanted, *(False,) * (len(closed.outvars) - len(wanted))))
+                return None, Mask(outputs)
+            ins = tuple(0 if f else None for f in (*getattr(const_flags, name), *inputs))
+            return batch_jaxpr(closed, axis, ins, (*outputs, *(False,) * (len(closed.outvars) - len(outputs))))
 
-        def step(known: Sequence[bool]) -> tuple[_LinearSolveTuple, list[bool]]:
+        def step(known: Sequence[bool]) -> tuple[_LinearSolveTuple, Mask]:
             b, x = known[:n], known[n:]
-            solve, solved = batched(jaxprs.solve, const_flags.solve, b, x)
-            vecmat, applied = batched(jaxprs.vecmat, const_flags.vecmat, b, x)
-            matvec, made = batched(jaxprs.matvec, const_flags.matvec, x, b)
-            transpose_solve, back = batched(jaxprs.transpose_solve, const_flags.transpose_solve, x, b)
-            found = [*map(any, zip(made, back, strict=False)), *map(any, zip(solved, applied, strict=False))]
-            return _LinearSolveTuple(matvec, vecmat, solve, transpose_solve), found
+            solve, x_of_solve = batched("solve", b, x)
+            vecmat, x_of_vecmat = batched("vecmat", b, x)
+            matvec, b_of_matvec = batched("matvec", x, b)
+            transpose_solve, b_of_solve = batched("transpose_solve", x, b)
+            out_b, out_x = Mask(b_of_matvec[:n]) | b_of_solve[:n], Mask(x_of_solve[:n]) | x_of_vecmat[:n]
+            return _LinearSolveTuple(matvec, vecmat, solve, transpose_solve), Mask((*out_b, *out_x))
 
-        made, known = fixpoint(step, (*flags, *flags))
-        everything = [d is not None for d in dims[: len(dims) - n]] + list(known[:n])
-        ready = [
+        batched_jaxprs, known = fixpoint(step, (*flags, *flags))
+        instantiated = [d is not None for d in dims[: len(dims) - n]] + list(known[:n])
+        moved = [
             moving.axis_to_front(x, d, axis.size) if f else x
-            for x, d, f in zip(operands, dims, everything, strict=True)
+            for x, d, f in zip(operands, dims, instantiated, strict=True)
         ]
-        out_avals = zip(made.solve.out_avals, jaxprs.solve.out_avals, strict=True)
-        results = self.bind(*ready, const_lengths=const_lengths, jaxprs=made)
+        out_avals = zip(batched_jaxprs.solve.out_avals, jaxprs.solve.out_avals, strict=True)
+        results = self.bind(*moved, const_lengths=const_lengths, jaxprs=batched_jaxprs)
         return results, [0 if wide.ndim > thin.ndim else None for wide, thin in out_avals]
 
     def names_axis(self, params):

@@ -108,19 +108,19 @@ def user_rule(rule: Callable, name: str, in_tree: Any, out_tree: Any) -> tuple[C
                 f"custom_vmap: the function {name} captures a value that is batched; such values must be its arguments"
             )
         out, out_batched = rule(size, list(in_batched), *in_tree.unflatten(operands)[1])
-        leaves, found = tree.flatten(out)
+        leaves, result_tree = tree.flatten(out)
         batched, spec = tree.flatten(out_batched)
-        if found != spec:
+        if result_tree != spec:
             raise ValueError(
                 "structure of output value and output batching specification returned by custom vmap rule "
-                f"({getattr(rule, '__name__', rule)}) do not match.\nOutput values: {found}\n"
+                f"({getattr(rule, '__name__', rule)}) do not match.\nOutput values: {result_tree}\n"
                 f"Batching spec: {spec}"
             )
-        if found != out_tree:
+        if result_tree != out_tree:
             raise ValueError(
                 f"structure of output returned by custom vmap rule ({getattr(rule, '__name__', rule)}) does "
                 "not match that of original custom-vmapped function.\n"
-                f"Original output: {out_tree}\nRule output: {found}"
+                f"Original output: {out_tree}\nRule output: {result_tree}"
             )
         return leaves, batched
 

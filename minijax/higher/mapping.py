@@ -58,8 +58,8 @@ def _flattened(x: Any) -> Any:
 def _all_at_once(f: Callable, xs: Any, size: int) -> Any:
     leaves, treedef = tree.flatten(xs)
     flat, axis = Flat(f, tree.treedef_tuple((treedef,))), Axis(None, size)
-    results, found = batch_flat(flat, axis, leaves, [0] * len(leaves))
-    return flat.out_tree.unflatten([place(x, d, 0, axis) for x, d in zip(results, found, strict=True)])
+    results, out_dims = batch_flat(flat, axis, leaves, [0] * len(leaves))
+    return flat.out_tree.unflatten([place(x, d, 0, axis) for x, d in zip(results, out_dims, strict=True)])
 
 
 @source.boundary
@@ -81,10 +81,10 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
         leaves = [rev(x, (axis,)) for x in leaves]
 
     def combine(a: Sequence, b: Sequence) -> list:
-        made, out_tree = tree.flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
-        if len(made) != len(leaves):
+        combined, out_tree = tree.flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
+        if len(combined) != len(leaves):
             raise ValueError(f"associative_scan: fn returned the tree {out_tree}; wanted {treedef}.")
-        return made
+        return combined
 
     results = _prefixes(combine, leaves, axis)
     if reverse:

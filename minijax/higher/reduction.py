@@ -38,11 +38,11 @@ def _reducer(e: Any, closed: ClosedJaxpr) -> Callable:
 
 
 def _check_results(name: str, avals: Sequence[ShapedArray], closed: ClosedJaxpr) -> None:
-    wanted, found = (
+    required, computed = (
         ", ".join(a.str_short() for a in part) for part in ([ShapedArray((), a.dtype) for a in avals], closed.out_avals)
     )
-    if wanted != found:
-        raise ValueError(f"{name}: the computation must make {wanted}, as the operands hold, not {found}")
+    if required != computed:
+        raise ValueError(f"{name}: the computation must make {required}, as the operands hold, not {computed}")
 
 
 class Reducing(Primitive):

@@ -4,6 +4,7 @@ residual is read: so `checkpoint` runs the rule only going back.
 
 from collections.abc import Callable
 
+from minijax.base.mask import Mask
 from minijax.dispatch.call import Call, Inlined
 from minijax.ir.body import source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Literal
@@ -77,8 +78,8 @@ class RematOpt(Inlined):
             fun_jaxpr_thunk=fun_jvp_jaxpr_thunk,
             num_consts=2 * num_consts,
         )
-        found = dict(zip(order, results, strict=True))
-        return [found[i] for i in range(n)], [found[n + i] for i in range(n)]
+        by_place = dict(zip(order, results, strict=True))
+        return [by_place[i] for i in range(n)], [by_place[n + i] for i in range(n)]
 
     def linearize(self, nonzeros, primals, **params):
         raise no_reverse_mode(self)
@@ -88,9 +89,9 @@ class RematOpt(Inlined):
         free = (None,) * num_res
         _, fun_dims = batch_jaxpr_axes(fun, axis, dims)
         _, fwd_dims = batch_jaxpr_axes(fwd_jaxpr, axis, dims)
-        wanted = tuple(a if b is None else b for a, b in zip(fun_dims, fwd_dims[num_res:], strict=True))
-        fun, _ = batch_jaxpr_axes(fun, axis, dims, wanted)
-        fwd, out_dims = batch_jaxpr_axes(fwd_jaxpr, axis, dims, (*free, *wanted))
+        result_dims = tuple(a if b is None else b for a, b in zip(fun_dims, fwd_dims[num_res:], strict=True))
+        fun, _ = batch_jaxpr_axes(fun, axis, dims, result_dims)
+        fwd, out_dims = batch_jaxpr_axes(fwd_jaxpr, axis, dims, (*free, *result_dims))
         results = self.bind(
             *operands, fwd_jaxpr=fwd, fun_jaxpr_thunk=_thunk(fun), num_consts=num_consts, num_res=num_res
         )
@@ -99,7 +100,7 @@ class RematOpt(Inlined):
     def dce(self, used, eqn):
         params = eqn.params
         n, consts = params["num_res"], params["num_consts"]
-        outvars = [v for v, u in zip(eqn.outvars, used, strict=True) if u]
+        outvars = Mask(used).marked(eqn.outvars)
         if not any(used[:n]):
             call = dict(call_jaxpr=params["fun_jaxpr_thunk"]())
             whole = eqn.replace(primitive=closed_call_p, params=call, outvars=eqn.outvars[n:])
@@ -108,7 +109,7 @@ class RematOpt(Inlined):
         keep = (any(used[n:]),) * consts + (True,) * (len(eqn.invars) - consts)
         closed, used_inputs = prune_closed(params["fwd_jaxpr"], used, keep)
         params = dict(params, fwd_jaxpr=closed, num_res=sum(used[:n]), num_consts=sum(used_inputs[:consts]))
-        invars = [v for v, u in zip(eqn.invars, used_inputs, strict=True) if u]
+        invars = used_inputs.marked(eqn.invars)
         new = eqn.replace(params=params, effects=closed.effects, invars=invars, outvars=outvars)
         return list(used_inputs), new
 
@@ -140,8 +141,8 @@ def optimized_forward(fun: Callable, fwd: Callable, out_count: Callable[[], int]
         plain = plain.replace(constvars=[mine.get(id(c), places.get(id(c))) for c in consts])
         n = len(rule.outvars) - out_count()
         inputs = {v: x for v, x in zip(rule.invars, primals, strict=True)}
-        is_input = [type(v) is not Literal and v in inputs for v in rule.outvars[:n]]
-        fresh = [v for v, known in zip(rule.outvars, is_input, strict=False) if not known]
+        are_inputs = Mask([type(v) is not Literal and v in inputs for v in rule.outvars[:n]])
+        fresh, forwarded = are_inputs.partition(rule.outvars[:n])
         fwd_jaxpr = constants_to_inputs(rule.replace(outvars=[*fresh, *rule.outvars[n:]]))
         results = remat_opt_p.bind(
             *consts,
@@ -151,8 +152,7 @@ def optimized_forward(fun: Callable, fwd: Callable, out_count: Callable[[], int]
             num_res=len(fresh),
             fun_jaxpr_thunk=_thunk(ClosedJaxpr(constants_to_inputs(plain))),
         )
-        made = iter(results[: len(fresh)])
-        residuals = [inputs[v] if type(v) is not Literal and v in inputs else next(made) for v in rule.outvars[:n]]
+        residuals = are_inputs.merge(results[: len(fresh)], (inputs[v] for v in forwarded))
         return [*residuals, *results[len(fresh) :]]
 
     optimized.__name__ = fwd.__name__

@@ -212,11 +212,11 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Parts) -> list[
         _, consts, carry = loop.split(names[first:])
         e.scope, e.tokens = f"{here}/body", {**tokens, **dict(zip(ordered, names, strict=False))}
         new = jaxpr_body(e, loop.body.jaxpr, e.constants(loop.body), [*consts, *carry])
-        made = [e.tokens[effect] for effect in ordered]
+        new_tokens = [e.tokens[effect] for effect in ordered]
         if flags.shape:
             flag = test(names)
             new = [_kept_rows(e, flag, flags, *row) for row in zip(new, carry, loop.split(ins)[2], strict=True)]
-        return [*made, *names[first : len(names) - len(carry)], *new]
+        return [*new_tokens, *names[first : len(names) - len(carry)], *new]
 
     results = e.while_([*(tokens[effect] for effect in ordered), *operands], [*[token_type] * first, *ins], cond, body)
     e.scope, e.tokens = scope, {**tokens, **dict(zip(ordered, results, strict=False))}

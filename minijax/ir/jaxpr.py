@@ -96,9 +96,9 @@ class JaxprEqn:
         source_info=None,
         ctx: EqnContext | None = None,
     ) -> "JaxprEqn":
-        given: tuple[Any, ...] = invars, outvars, primitive, params, effects, source_info, ctx
+        new_values: tuple[Any, ...] = invars, outvars, primitive, params, effects, source_info, ctx
         own = (getattr(self, name) for name in JaxprEqn.__slots__)
-        return JaxprEqn(*[mine if new is None else new for new, mine in zip(given, own, strict=True)])
+        return JaxprEqn(*[mine if new is None else new for new, mine in zip(new_values, own, strict=True)])
 
     def renamed(self, names: Mapping[Any, Atom]) -> "JaxprEqn":
         """The equation with other variables, or literals, for its own."""

@@ -53,10 +53,11 @@ def is_linear(x: Val) -> bool:
     return type(x) is Linear
 
 
-def cotangents(operands: Sequence, results: Iterable, found: Iterable[bool]) -> list:
-    """What a transpose rule returns: for linear operands the next result where one was `found`, or Zero."""
-    results, found = iter(results), iter(found)
-    return [None if not is_linear(x) else next(results) if next(found) else Zero(x.aval.to_ct_aval()) for x in operands]
+def cotangents(operands: Sequence, results: Iterable, nonzeros: Iterable[bool]) -> list:
+    """What a transpose rule returns: for linear operands the next result that `nonzeros` marks, or Zero."""
+    results, nonzeros = iter(results), iter(nonzeros)
+    ct_of = lambda x: next(results) if next(nonzeros) else Zero(x.aval.to_ct_aval())  # noqa: E731
+    return [ct_of(x) if is_linear(x) else None for x in operands]
 
 
 class Folding(enum.Enum):
@@ -185,19 +186,19 @@ class Primitive:
         """Result types and effects, remembered per operand types and parameters."""
         try:
             key = (*avals, *params.items())
-            found = self._memo.get(key)
+            typed = self._memo.get(key)
         except TypeError:
             return self._typed(avals, params)
         except AttributeError:
             self._memo = {}
-            found = None
-        if found is None:
-            found = self._typed(avals, params)
+            typed = None
+        if typed is None:
+            typed = self._typed(avals, params)
             if len(self._memo) >= _MAX_MEMO:
                 self._memo.clear()
             if next(programs_in(params.values()), None) is None:
-                self._memo[key] = found
-        return found
+                self._memo[key] = typed
+        return typed
 
     def _typed(self, avals, params):
         outs = self.infer(*avals, **params)

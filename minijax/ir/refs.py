@@ -13,12 +13,12 @@ class AbstractRef(AbstractValue):
     __slots__ = ("inner_aval", "__weakref__")
 
     def __new__(cls, inner_aval: AbstractValue):
-        found = _types.get(inner_aval)
-        if found is None:
-            made = object.__new__(cls)
-            made.inner_aval = inner_aval
-            found = _types.setdefault(inner_aval, made)
-        return found
+        interned = _types.get(inner_aval)
+        if interned is None:
+            aval = object.__new__(cls)
+            aval.inner_aval = inner_aval
+            interned = _types.setdefault(inner_aval, aval)
+        return interned
 
     shape = property(lambda self: self.inner_aval.shape)
     dtype = property(lambda self: self.inner_aval.dtype)

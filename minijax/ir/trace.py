@@ -211,9 +211,9 @@ class JaxprTrace(Trace):
     def _constant(self, x: Any) -> Atom:
         # Several tracers may stand for one variable of an outer trace.
         known = x.val if type(x) is JaxprTracer else x
-        found = self.const_vars.get(id(known))
-        if found is not None:
-            return found
+        var = self.const_vars.get(id(known))
+        if var is not None:
+            return var
         if isinstance(x, Tracer):
             self.admit(x)
             aval = x.aval
@@ -222,11 +222,11 @@ class JaxprTrace(Trace):
             literal = as_literal(x, aval)
             if literal is not None:
                 return literal
-        kept = self._snapshot(x)
+        snapshot = self._snapshot(x)
         var = Var(aval)
-        self.originals += (known, kept)
-        self.const_vars[id(known)] = self.const_vars[id(kept)] = var
-        self.consts.append(kept)
+        self.originals += (known, snapshot)
+        self.const_vars[id(known)] = self.const_vars[id(snapshot)] = var
+        self.consts.append(snapshot)
         return var
 
     def _snapshot(self, x: Any) -> Any:
@@ -235,9 +235,9 @@ class JaxprTrace(Trace):
             return x
         trace = self.parent
         while trace is not None:
-            found = trace.const_vars.get(id(x)) if type(trace) is JaxprTrace else None
-            if found is not None:
-                return trace.consts[list(trace.constvars()).index(found)]
+            var = trace.const_vars.get(id(x)) if type(trace) is JaxprTrace else None
+            if var is not None:
+                return trace.consts[list(trace.constvars()).index(var)]
             trace = trace.parent
         return value_kinds[np.ndarray].canonicalise(x)
 

@@ -83,11 +83,11 @@ class ShapedArray(AbstractValue):
     def __new__(cls, shape, dtype, weak_type=False, *, sharding=None, manual_axis_type=NOT_MANUAL, memory_space=Device):
         key = (shape, dtype, weak_type, sharding, manual_axis_type, memory_space)
         try:
-            found = _interned.get(key)
+            interned = _interned.get(key)
         except TypeError:
-            found = None
-        if found is not None and found.shape is not None:
-            return found
+            interned = None
+        if interned is not None and interned.shape is not None:
+            return interned
         return _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space)
 
     def __setattr__(self, name, value):
@@ -187,9 +187,9 @@ def _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space) -
     dtype = dtypes.canonical(dtype)
     key = (shape, dtype, bool(weak_type), sharding, manual_axis_type, memory_space)
     with _lock:
-        found = _interned.get(key)
-        if found is not None:
-            return found
+        interned = _interned.get(key)
+        if interned is not None:
+            return interned
         new = object.__new__(ShapedArray)
         put = object.__setattr__
         for name, value in zip(ShapedArray.__slots__, key, strict=False):
@@ -338,10 +338,10 @@ _scalar_types: dict[tuple, ShapedArray] = {}
 def _scalar_typeof(kind):
     def scalar(x):
         dtype = dtypes.scalar_dtype(kind)
-        found = _scalar_types.get((kind, dtype))
-        if found is None:
-            found = _scalar_types[kind, dtype] = ShapedArray((), dtype, kind is not bool)
-        return found
+        aval = _scalar_types.get((kind, dtype))
+        if aval is None:
+            aval = _scalar_types[kind, dtype] = ShapedArray((), dtype, kind is not bool)
+        return aval
 
     return scalar
 
@@ -361,9 +361,9 @@ def _snapshot(x: np.ndarray) -> np.ndarray:
     dtype = dtypes.canonicalize_dtype(x.dtype)
     if x.flags.owndata and not x.flags.writeable and x.dtype == dtype:
         return x
-    kept = np.array(x, dtype)
-    kept.flags.writeable = False
-    return kept
+    copy = np.array(x, dtype)
+    copy.flags.writeable = False
+    return copy
 
 
 register_value_type(np.ndarray, _numpy_typeof, _snapshot)

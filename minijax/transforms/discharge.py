@@ -54,8 +54,8 @@ class TakesRefs(Primitive):
     def rebind(self, trace, operands, params):
         if not any(map(uses_refs, jaxprs_in_params(params))):
             return super().rebind(trace, operands, params)
-        given = [x for x in operands if isinstance(x, Ref)]
-        if not given or any(map(is_ref, given)) and _is_open(given):
+        refs = [x for x in operands if isinstance(x, Ref)]
+        if not refs or any(map(is_ref, refs)) and _is_open(refs):
             return self._on_values(operands, params)
         return super().rebind(trace, operands, params)
 
