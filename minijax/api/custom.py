@@ -133,7 +133,7 @@ class custom_jvp(_Custom):  # noqa: N801
             out = self(*primals)
             terms = [t(x, out, *primals) for t, x in zip(jvps, tangents, strict=False) if t is not None]
             if not terms:
-                return out, tree.tree_map(lambda x: instantiate(Zero(typeof(x).to_tangent_aval())), out)
+                return out, tree.tree_map(lambda x: instantiate(Zero.from_primal_value(x)), out)
             return out, functools.reduce(functools.partial(tree.tree_map, add_any), terms)
 
         self.defjvp(jvp)

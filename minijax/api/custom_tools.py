@@ -30,7 +30,7 @@ def _value(leaf: Any) -> Any:
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of a value, as an array or as a `SymbolicZero`; of integers it is of float0."""
-    zero = Zero(typeof(val).to_tangent_aval())
+    zero = Zero.from_primal_value(val)
     return symbolic(zero) if symbolic_zeros else instantiate(zero)
 
 

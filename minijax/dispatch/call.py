@@ -10,7 +10,7 @@ from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr
-from minijax.ir.types import Zero, typeof
+from minijax.ir.types import Zero
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr
@@ -146,7 +146,7 @@ def _opened(jaxpr: Jaxpr) -> Jaxpr:
 
 def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[bool]) -> tuple[list, list]:
     """Results and their tangents, with `Zero` where there is none."""
-    zeros = (Zero(typeof(r).to_tangent_aval()) for r, nz in zip(results, nonzeros, strict=True) if not nz)
+    zeros = (Zero.from_primal_value(r) for r, nz in zip(results, nonzeros, strict=True) if not nz)
     return list(results), Mask(nonzeros).merge(zeros, tangents)
 
 

@@ -83,7 +83,7 @@ class Jit(Call, TakesRefs):
         if _disable_jit.value:
             return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *operands)
         how = (name, donated_invars, keep_unused, compiler_options_kvs, in_shardings, out_shardings)
-        return run_closed(jaxpr, operands, how, _program_options)
+        return run_closed(jaxpr, operands, how, program_options)
 
     def lower(self, e, ins, outs, *operands, jaxpr, name, in_shardings, out_shardings, **params):
         return e.call_jaxpr(jaxpr, name, operands, specified(in_shardings), specified(out_shardings))
@@ -185,16 +185,12 @@ def specified(shardings: Sequence) -> tuple:
     return tuple([None if s is UNSPECIFIED else s for s in shardings])
 
 
-def _program_options(name, donated, keep_unused, compiler_options, in_shardings, out_shardings):
-    return ProgramOptions(
-        name,
-        donated if any(donated) else (),
-        keep_unused,
-        None,
-        compiler_options,
-        specified(in_shardings),
-        specified(out_shardings),
-    )
+def program_options(
+    name: str, donated: Sequence[bool], keep_unused: bool, compiler_options: tuple, ins: Sequence, outs: Sequence
+) -> ProgramOptions:
+    """The options of a program, from the parameters of a `jit` equation."""
+    donated = tuple(donated) if any(donated) else ()
+    return ProgramOptions(name, donated, keep_unused, None, compiler_options, specified(ins), specified(outs))
 
 
 def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:

@@ -10,7 +10,7 @@ from minijax.base import cache, config, source, tree
 from minijax.base.thread import thread
 from minijax.dispatch.executable import Programs, executable_for
 from minijax.dispatch.explain import explain_miss
-from minijax.dispatch.jit import JitOptions, call_params, jit_p, specified
+from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
 from minijax.dispatch.laid_out import spread_over
 from minijax.dispatch.operands import operands_of, parse, parse_static
 from minijax.dispatch.placement import ProgramOptions
@@ -278,17 +278,9 @@ class Jitted:
         device = o.device
         if device is None and o.backend is not None:
             device = client.local_devices(backend=o.backend)[0]
-        donated = self.donated(treedef, static)
-        ins, outs = self.shardings(traced, treedef)
-        return ProgramOptions(
-            self.name,
-            tuple(donated) if any(donated) else (),
-            o.keep_unused,
-            device,
-            o.compiler_options,
-            specified(ins),
-            specified(outs),
-        )
+        donated, shardings = self.donated(treedef, static), self.shardings(traced, treedef)
+        options = program_options(self.name, donated, o.keep_unused, o.compiler_options, *shardings)
+        return options._replace(device=device)
 
     # ---- tracing ------------------------------------------------------------------------------------
 

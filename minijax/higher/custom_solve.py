@@ -73,13 +73,13 @@ class CustomLinearSolve(Primitive):
         results = self.bind(*primals, **params)
         n = len(b)
         if any(type(t) is not Zero for t in pushed.matvec):
-            zeros = [Zero(typeof(x).to_tangent_aval()) for x in results[:n]]
+            zeros = [Zero.from_primal_value(x) for x in results[:n]]
             apply = lambda *xs: eval_jaxpr(jaxprs.matvec.jaxpr, jaxprs.matvec.consts, *xs)  # noqa: E731
             _, moved = jvp_flat(apply, [*consts.matvec, *results[:n]], [*pushed.matvec, *zeros])
             moved = [t if type(t) is Zero else neg(t) for t in moved]
             rhs = [add_zeros(t, m) for t, m in zip(rhs, moved, strict=True)]
         solved = self.bind(*chain(*consts), *map(instantiate, rhs), **params)
-        return results, [*solved[:n], *(Zero(typeof(x).to_tangent_aval()) for x in results[n:])]
+        return results, [*solved[:n], *(Zero.from_primal_value(x) for x in results[n:])]
 
     def transpose(self, cts, *operands, const_lengths, jaxprs):
         if jaxprs.transpose_solve is None:

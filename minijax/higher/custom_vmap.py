@@ -74,7 +74,7 @@ def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask) -> tuple[Callable, F
     def jvp_of_rule_rule(size, flags, operands):
         n = len(moves)
         primals, primal_flags = operands[:n], flags[:n]
-        tangents = moves.merge([Zero(typeof(x).to_tangent_aval()) for x in moves.unmarked(primals)], operands[n:])
+        tangents = moves.merge([Zero.from_primal_value(x) for x in moves.unmarked(primals)], operands[n:])
         tangent_flags = moves.merge(repeat(False), flags[n:])
         either = Mask(primal_flags) | tangent_flags
         batched: list[bool] = []

@@ -95,7 +95,7 @@ class Reduce(Reducing):
             )
         xs = [merged_to_front(x, dimensions) for x in xs]
         ts = [
-            Zero(typeof(x).to_tangent_aval()) if type(t) is Zero else merged_to_front(t, dimensions)
+            Zero.from_primal_value(x) if type(t) is Zero else merged_to_front(t, dimensions)
             for x, t in zip(xs, ts, strict=True)
         ]
         if typeof(xs[0]).shape[0]:

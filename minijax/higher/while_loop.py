@@ -18,7 +18,7 @@ from minijax.ir.body import Body, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.primitive import Folding
 from minijax.ir.refs import is_ref
-from minijax.ir.types import ShapedArray, Zero, token_type, typeof
+from minijax.ir.types import ShapedArray, Zero, token_type
 from minijax.primitives.moving import held
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
@@ -110,7 +110,7 @@ class While(TakesRefs):
         pushed, nonzeros = _pushed(loop, inputs)
         from_outside, read = Mask(nonzeros.marked(inputs)), Mask(inputs.marked(nonzeros))
         without = from_outside.unmarked(nonzeros.marked(primals))
-        zeros = [instantiate(Zero(typeof(p).to_tangent_aval())) for p in without]
+        zeros = [instantiate(Zero.from_primal_value(p)) for p in without]
         unknown = loop.with_tangents((False,) * len(primals), (True,) * sum(nonzeros), nonzeros)
         known, _ = _known(pushed, Mask(unknown))
         outs = self.bind_all(primals, known.params())

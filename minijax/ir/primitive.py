@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import Aval, Ct, Device, Name, ShapedArray, Val, Zero, is_value, space_of, typeof, varying_axes
+from minijax.ir.types import Aval, Ct, Device, Name, ShapedArray, Val, Zero, is_value, space_of, varying_axes
 
 _MAX_MEMO = 4096
 
@@ -308,7 +308,7 @@ class Linear1(Primitive):
         (out,) = self.bind_all(primals, params)
         (t,) = tangents
         if type(t) is Zero:
-            return [out], [Zero(typeof(out).to_tangent_aval())]
+            return [out], [Zero.from_primal_value(out)]
         return [out], self.bind_all(tangents, params)
 
     def transpose(self, cts, x, **params):

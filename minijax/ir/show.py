@@ -14,7 +14,7 @@ from types import GeneratorType
 from typing import Any, NamedTuple
 
 from minijax.base import source
-from minijax.ir.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 
 _WIDTH = 80
 _MAX_INLINE_EQNS = 10
@@ -85,13 +85,6 @@ def _is_jaxpr(x: Any) -> bool:
     return isinstance(x, (Jaxpr, ClosedJaxpr))
 
 
-def _inner(eqn: JaxprEqn) -> Iterator[Jaxpr]:
-    for value in eqn.params.values():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
-            if _is_jaxpr(item):
-                yield _open(item)
-
-
 def _shared_jaxprs(root: Jaxpr) -> dict[Jaxpr, str]:
     """The inner programs that get a name: those reached twice, and the long ones; breadth first."""
     uses: dict[Jaxpr, int] = {root: 1}
@@ -99,7 +92,7 @@ def _shared_jaxprs(root: Jaxpr) -> dict[Jaxpr, str]:
     queue = deque([root])
     while queue:
         for eqn in queue.popleft().eqns:
-            for inner in _inner(eqn):
+            for inner in jaxprs_in_params(eqn.params):
                 uses[inner] = uses.get(inner, 0) + 1
                 if isinstance(title := eqn.params.get("name"), str):
                     titles.setdefault(inner, title.strip("<>"))

@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax.base import config, dtypes, errors, source, stack
 from minijax.base.linear_util import wrap_init
+from minijax.base.mask import Mask
 from minijax.base.util import curry
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
@@ -343,7 +344,7 @@ def checked_values(values: Sequence) -> Sequence:
 
 
 class EvalTrace(Trace):
-    """Runs operations at once; `process` is filled in by `transforms.evaluate`."""
+    """Runs operations at once; `process` is filled in by `dispatch.operations`."""
 
     __slots__ = ()
     process: Callable[[Any, Sequence, dict], list]
@@ -439,17 +440,17 @@ def is_live(x: Any) -> bool:
 
 def close_over(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
     """Makes captured tracers leading inputs; the closed jaxpr and those tracers."""
-    if not any(map(is_live, consts)):
+    return open_at(jaxpr, consts, Mask(map(is_live, consts)))
+
+
+def open_at(jaxpr: Jaxpr, consts: Sequence, opened: Mask) -> tuple[ClosedJaxpr, list]:
+    """Makes the constants that the mask marks leading inputs; the closed jaxpr, and their values."""
+    if not any(opened):
         return ClosedJaxpr(jaxpr, consts), []
-    traced = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if is_live(c)]
-    fixed = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if not is_live(c)]
-    info = jaxpr.debug_info
-    if info.arg_names is not None:
-        info = info._replace(arg_names=("",) * len(traced) + info.arg_names)
-    opened = jaxpr.replace(
-        constvars=[v for v, _ in fixed], invars=[v for v, _ in traced] + jaxpr.invars, debug_info=info
-    )
-    return ClosedJaxpr(opened, [c for _, c in fixed]), [c for _, c in traced]
+    closed_vars, open_vars = opened.partition(jaxpr.constvars)
+    closed_values, open_values = opened.partition(consts)
+    jaxpr = constants_to_inputs(jaxpr.replace(constvars=open_vars)).replace(constvars=closed_vars)
+    return ClosedJaxpr(jaxpr, closed_values), open_values
 
 
 def constants_to_inputs(jaxpr: Jaxpr) -> Jaxpr:

@@ -111,7 +111,7 @@ def zero_if_float0(t: Any) -> Any:
 
 def with_zeros(primals: Sequence, tangents: Sequence) -> list:
     """The tangents with symbolic zeros where there is None."""
-    return [Zero(typeof(p).to_tangent_aval()) if t is None else t for p, t in zip(primals, tangents, strict=True)]
+    return [Zero.from_primal_value(p) if t is None else t for p, t in zip(primals, tangents, strict=True)]
 
 
 @stack.deep

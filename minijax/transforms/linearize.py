@@ -8,7 +8,7 @@ from minijax.base import dtypes, stack
 from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
-from minijax.ir.trace import JaxprTrace, JaxprTracer, Trace, Tracer, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, JaxprTracer, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
@@ -170,11 +170,9 @@ def linearize_jaxpr(
         if instantiate_out is not None:
             jaxpr, zeros, out_nonzeros = _instantiated(jaxpr, results, Mask(out_nonzeros), Mask(instantiate_out))
             values, residual = [*values, *zeros], [*residual, *(True,) * len(zeros)]
-        fixed, residuals = Mask(residual).partition(jaxpr.constvars)
-        fixed_values, residual_values = Mask(residual).partition(values)
-        tangent = constants_to_inputs(jaxpr.replace(constvars=residuals)).replace(constvars=fixed)
-        linear_part[:] = ClosedJaxpr(tangent, fixed_values), Mask(out_nonzeros)
-        return [*results, *residual_values]
+        tangent, residuals = open_at(jaxpr, values, Mask(residual))
+        linear_part[:] = tangent, Mask(out_nonzeros)
+        return [*results, *residuals]
 
     jaxpr, consts = trace_to_jaxpr(primal, closed.in_avals, closed.debug_info._replace(result_paths=None))
     pruned, _ = prune_closed(ClosedJaxpr(jaxpr, consts), (True,) * len(jaxpr.outvars), True)
@@ -184,7 +182,7 @@ def linearize_jaxpr(
 def _instantiated(jaxpr: Jaxpr, results: Sequence, nonzeros: Mask, instantiated: Mask) -> tuple[Jaxpr, list, Mask]:
     """The linear jaxpr that reads from new constvars the zeros of results that must have a tangent."""
     missing = Mask([want and not nz for nz, want in zip(nonzeros, instantiated, strict=True)])
-    zeros = [instantiate(Zero(typeof(r).to_tangent_aval())) for r in missing.marked(results)]
+    zeros = [instantiate(Zero.from_primal_value(r)) for r in missing.marked(results)]
     constvars = [Var(typeof(r).to_tangent_aval()) for r in missing.marked(results)]
     out_nonzeros = nonzeros | instantiated
     outvars = Mask(out_nonzeros.marked(missing)).merge(jaxpr.outvars, constvars)

@@ -7,7 +7,7 @@ from minijax.base import cache
 from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, constants_to_inputs, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, open_at, trace_to_jaxpr
 from minijax.transforms.discharge import discharged
 
 
@@ -72,10 +72,9 @@ def _unknown_part(staging: JaxprTrace, results: Sequence) -> tuple[ClosedJaxpr, 
     jaxpr, consts = staging.to_jaxpr(results)
     staging.finish()
     values = dict(zip(jaxpr.constvars, consts, strict=True))
-    residuals = [v for v in _constvars_in_order_of_jax(jaxpr) if isinstance(values[v], Tracer)]
-    fixed = [v for v, x in values.items() if not isinstance(x, Tracer)]
-    opened = constants_to_inputs(jaxpr.replace(constvars=residuals)).replace(constvars=fixed)
-    return ClosedJaxpr(opened, [values[v] for v in fixed]), [values[v] for v in residuals]
+    jaxpr = jaxpr.replace(constvars=_constvars_in_order_of_jax(jaxpr))
+    consts = [values[v] for v in jaxpr.constvars]
+    return open_at(jaxpr, consts, Mask([isinstance(x, Tracer) for x in consts]))
 
 
 def _constvars_in_order_of_jax(jaxpr: Jaxpr) -> list[Var]:
