@@ -232,7 +232,7 @@ class SymbolicZero:
 
     @staticmethod
     def from_primal_value(x: Any) -> "SymbolicZero":
-        return SymbolicZero.from_primal_value(x)
+        return SymbolicZero(typeof(x).to_tangent_aval())
 
 
 def symbolic(t: Any) -> Any:
