@@ -1,13 +1,11 @@
 """jax.extend.linear_util: functions with transformations around them."""
 
-from minijax.base.linear_util import (
-    StoreException as StoreException,
-    WrappedFun as WrappedFun,
+from minijax.base.linear_util import StoreException as StoreException, WrappedFun as WrappedFun, wrap_init as wrap_init
+from minijax.interop.transformations import (
     cache as cache,
     merge_linear_aux as merge_linear_aux,
     transformation as transformation,
     transformation2 as transformation2,
     transformation_with_aux as transformation_with_aux,
     transformation_with_aux2 as transformation_with_aux2,
-    wrap_init as wrap_init,
 )

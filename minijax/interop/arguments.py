@@ -6,7 +6,8 @@ from typing import Any
 
 from minijax.api.shapes import abstract
 from minijax.base import tree
-from minijax.base.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
+from minijax.base.linear_util import Store, WrappedFun
+from minijax.interop.transformations import transformation2, transformation_with_aux2
 from minijax.ir.body import argument_names, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo
 
