@@ -13,8 +13,8 @@ from minijax.api.stages import JitWrapped
 from minijax.base import source, tree
 from minijax.base.mask import Mask
 from minijax.dispatch.jit import JitOptions
+from minijax.dispatch.jit_shardings import shardings_of
 from minijax.dispatch.jitted import Resolved
-from minijax.dispatch.laid_out import shardings_of
 from minijax.ir import state
 from minijax.ir.body import (
     Flat,

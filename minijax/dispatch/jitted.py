@@ -11,7 +11,7 @@ from minijax.base.thread import thread
 from minijax.dispatch.executable import Programs, executable_for
 from minijax.dispatch.explain import explain_miss
 from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
-from minijax.dispatch.laid_out import spread_over
+from minijax.dispatch.jit_shardings import leaf_shardings
 from minijax.dispatch.operands import operands_of, parse, parse_static
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
@@ -269,8 +269,8 @@ class Jitted:
         if options.in_shardings is not None and kwargs.num_leaves:
             raise ValueError("pjit does not support kwargs when in_shardings is specified.")
         return (
-            spread_over("in_shardings", options.in_shardings, args),
-            spread_over("out_shardings", options.out_shardings, traced.out_tree),
+            leaf_shardings("in_shardings", options.in_shardings, args),
+            leaf_shardings("out_shardings", options.out_shardings, traced.out_tree),
         )
 
     def program_options(self, traced: Traced, treedef: Any, static: tuple) -> ProgramOptions:

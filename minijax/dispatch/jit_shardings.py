@@ -33,17 +33,17 @@ def shardings_of(argument: str, value: Any) -> Shardings | None:
     return Shardings(tuple(leaves), treedef)
 
 
-def spread_over(argument: str, shardings: Shardings | None, treedef: Any) -> tuple:
+def leaf_shardings(argument: str, shardings: Shardings | None, treedef: Any) -> tuple:
     """One sharding for each leaf of a tree; () where nothing is laid down.
 
     Raises ValueError if the shardings are no prefix of the tree, RuntimeError for a partition spec where no
     mesh is set.
     """
-    return () if shardings is None else _spread(argument, shardings, treedef, meshes.context_mesh())
+    return () if shardings is None else _leaf_shardings(argument, shardings, treedef, meshes.context_mesh())
 
 
 @cache.cache(maxsize=1024)
-def _spread(argument, shardings, treedef, mesh):
+def _leaf_shardings(argument, shardings, treedef, mesh):
     concrete = [
         UNSPECIFIED if s is None or s is UNSPECIFIED else concrete_sharding("jit", argument, s)
         for s in _leaves(argument, shardings, treedef)
