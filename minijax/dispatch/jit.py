@@ -8,6 +8,7 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import Call, forwarded
 from minijax.dispatch.operations import run_closed
 from minijax.dispatch.placement import ProgramOptions
+from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, cotangents, is_linear
 from minijax.ir.trace import eval_jaxpr
@@ -92,13 +93,16 @@ class Jit(Call, TakesRefs):
         return [s for s in (*params["in_shardings"], *params["out_shardings"]) if s is not UNSPECIFIED]
 
     def calling(self, params, closed, operands, ins, outs):
+        name, donated, shardings = params["name"], params["donated_invars"], params["in_shardings"]
+        kept = params["keep_unused"], params["inline"], params["compiler_options_kvs"]
+        if True not in donated and not any(map(specified, (shardings, params["out_shardings"]))):
+            return list(operands), call_params(closed, name, (), *kept)
         in_shardings, out_shardings = (
-            [UNSPECIFIED if i is None else params[name][i] for i in places]
-            for name, places in (("in_shardings", ins), ("out_shardings", outs))
+            [UNSPECIFIED if i is None else all_shardings[i] for i in places]
+            for all_shardings, places in ((shardings, ins), (params["out_shardings"], outs))
         )
-        donated = [i is not None and params["donated_invars"][i] for i in ins]
-        kept = params["name"], donated, params["keep_unused"], params["inline"], params["compiler_options_kvs"]
-        return list(operands), call_params(closed, *kept, in_shardings, out_shardings)
+        donated = [i is not None and donated[i] for i in ins]
+        return list(operands), call_params(closed, name, donated, *kept, in_shardings, out_shardings)
 
     def parts(self, params):
         # What one part is given, the other reads again.
@@ -106,30 +110,12 @@ class Jit(Call, TakesRefs):
         return params, params
 
     def linearize(self, nonzeros, primals, **params):
-        nonzeros, every = Mask(nonzeros), range(len(primals))
-        parts = linearize_jaxpr(params["jaxpr"], nonzeros)
-        out_nonzeros = parts.out_nonzeros
-        outs, residuals = self._run_known(parts.primal, primals, every, range(len(out_nonzeros)), params)
-        ins = [*(None for _ in residuals), *nonzeros.marked(every)]
-        tangent_params = self.parts(params)[1]
-
-        def push(*tangents):
-            operands, outs = [*residuals, *tangents], out_nonzeros.marked(range(len(out_nonzeros)))
-            return self.bind_all(*self.calling(tangent_params, parts.tangent, operands, ins, outs))
-
-        return outs, out_nonzeros, push
-
-    def _run_known(
-        self, closed: ClosedJaxpr, operands: Sequence, ins: Sequence[int], outs: Sequence[int], params: dict
-    ) -> tuple[list, list]:
-        """Runs a body, (operands) -> (results, residuals); its results, and the residuals."""
-        n = len(outs)
-        held = tuple([params["out_shardings"][i] is not UNSPECIFIED for i in outs])
-        closed, sources = forwarded(closed, n, held)
-        own = [i for i, (kind, _) in zip(outs, sources, strict=False) if kind == "out"]
-        results = self.bind_all(*self.calling(params, closed, operands, ins, own))
-        values = [operands[i] if kind == "in" else results[i] for kind, i in sources]
-        return values[:n], values[n:]
+        calls = _linear_calls(params["jaxpr"], Mask(nonzeros), _how(params))
+        results = self.bind_all(primals, calls.primal)
+        values = [primals[i] if kind == "in" else results[i] for kind, i in calls.sources]
+        n = len(calls.out_nonzeros)
+        outs, residuals = values[:n], values[n:]
+        return outs, calls.out_nonzeros, lambda *tangents: self.bind_all([*residuals, *tangents], calls.tangent)
 
     def transpose(self, cts, *operands, **params):
         linear, nonzero = Mask(map(is_linear, operands)), nonzero_mask(cts)
@@ -142,11 +128,8 @@ class Jit(Call, TakesRefs):
         return cotangents(operands, self.bind_all(values, call_params(closed, *kept, *shardings)), nonzero_in)
 
     def batch(self, axis, operands, dims, **params):
-        closed, out_dims = batch_jaxpr_axes(params["jaxpr"], axis, tuple(dims))
-        ins, outs = _widened(params["in_shardings"], axis, dims), _widened(params["out_shardings"], axis, out_dims)
-        params = {**params, "in_shardings": ins, "out_shardings": outs}
-        call = self.calling(params, closed, operands, range(len(ins)), range(len(outs)))
-        return self.bind_all(*call), list(out_dims)
+        call, out_dims = _batched_call(params["jaxpr"], axis, tuple(dims), _how(params))
+        return self.bind_all(operands, call), list(out_dims)
 
     def partial_eval(self, staging, operands, unknown_in, **params):
         closed, unknown = params["jaxpr"], Mask(unknown_in)
@@ -155,7 +138,10 @@ class Jit(Call, TakesRefs):
         known_ins, unknown_ins = unknown.partition(range(len(unknown)))
         known_outs, unknown_outs = pe.out_unknown.partition(range(len(pe.out_unknown)))
         known, rest = unknown.partition(operands)
-        outs, residuals = self._run_known(pe.known, known, known_ins, known_outs, known_params)
+        sources, params = _known_call(pe.known, known_ins, known_outs, known_params)
+        results = self.bind_all(known, params)
+        values = [known[i] if kind == "in" else results[i] for kind, i in sources]
+        outs, residuals = values[: len(known_outs)], values[len(known_outs) :]
         k = pe.num_residuals
         # (residuals, unknown operands) -> (unknown operands, residuals)
         body = permute_jaxpr(pe.unknown, (*range(k, len(pe.unknown.invars)), *range(k)))
@@ -180,7 +166,7 @@ jit_p = Jit()
 
 def specified(shardings: Sequence) -> tuple:
     """The shardings with None for those that are unspecified; () if all are."""
-    if all(s is UNSPECIFIED for s in shardings):
+    if shardings.count(UNSPECIFIED) == len(shardings):
         return ()
     return tuple([None if s is UNSPECIFIED else s for s in shardings])
 
@@ -199,3 +185,46 @@ def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
     return [
         s if s is UNSPECIFIED or d is None else widened(s, d, names, None) for s, d in zip(shardings, dims, strict=True)
     ]
+
+
+_HOW = "name donated_invars keep_unused inline compiler_options_kvs in_shardings out_shardings".split()
+
+
+def _how(params: dict) -> tuple:
+    """The parameters of a call but for its jaxpr, which what is remembered of it must not hold."""
+    return tuple([params[name] for name in _HOW])
+
+
+def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], params: dict) -> tuple[tuple, dict]:
+    """The parameters of a call of a body, (operands) -> (results, residuals), and where among both each of those is."""
+    held = tuple([params["out_shardings"][i] is not UNSPECIFIED for i in outs])
+    closed, sources = forwarded(closed, len(outs), held)
+    own = [i for i, (kind, _) in zip(outs, sources, strict=False) if kind == "out"]
+    return sources, jit_p.calling(params, closed, (), ins, own)[1]
+
+
+class _LinearCalls(NamedTuple):
+    """The parameters of the two equations that a call becomes, and where results and residuals are."""
+
+    primal: dict[str, Any]
+    sources: tuple
+    tangent: dict[str, Any]
+    out_nonzeros: Mask
+
+
+@state.traced_cache
+def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCalls:
+    params, parts = dict(zip(_HOW, how, strict=True)), linearize_jaxpr(closed, nonzeros)
+    every, outs = range(len(nonzeros)), range(len(parts.out_nonzeros))
+    sources, primal = _known_call(parts.primal, every, outs, params)
+    ins = [*(None for _ in sources[len(outs) :]), *nonzeros.marked(every)]
+    _, tangent = jit_p.calling(jit_p.parts(params)[1], parts.tangent, (), ins, parts.out_nonzeros.marked(outs))
+    return _LinearCalls(primal, sources, tangent, parts.out_nonzeros)
+
+
+@state.traced_cache
+def _batched_call(closed: ClosedJaxpr, axis: Axis, dims: tuple, how: tuple) -> tuple[dict[str, Any], tuple]:
+    batched, out_dims = batch_jaxpr_axes(closed, axis, dims)
+    shardings = _widened(how[-2], axis, dims), _widened(how[-1], axis, out_dims)
+    name, donated, keep_unused, inline, options, *_ = how
+    return call_params(batched, name, donated, keep_unused, inline, options, *shardings), out_dims
