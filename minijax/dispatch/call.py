@@ -7,7 +7,7 @@ from minijax.base import cache
 from minijax.base.mask import Mask
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, substituted
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr
 from minijax.ir.types import Zero
@@ -96,25 +96,27 @@ class Call(Inlined):
         unknown = Mask(unknown_in)
         pe = partial_eval_jaxpr_custom(self.body(eqn.params), unknown, policy, (True,) * len(eqn.outvars))
         known_ins, unknown_ins = unknown.partition(range(len(unknown)))
-        known_outs, unknown_outs = pe.out_unknown.partition(range(len(eqn.outvars)))
+        known_outs = pe.out_unknown.unmarked(range(len(eqn.outvars)))
         known_in = unknown.unmarked(eqn.invars)
         known_out, unknown_out = pe.out_unknown.partition(eqn.outvars)
         # Inside and outside of the call, a residual may be an input or a result.
-        outvars = pe.known.jaxpr.outvars
-        outside = dict(zip(pe.known.jaxpr.invars, known_in, strict=True))
-        outside = dict(zip(outvars, known_out, strict=False)) | outside
-        fresh = list(dict.fromkeys(v for v in outvars[len(known_out) :] if v not in outside))
-        saved = [Var(v.aval) for v in fresh]
-        outside |= dict(zip(fresh, saved, strict=True))
-        residuals = [outside[v] for v in outvars[len(known_out) :]]
-        residuals += [known_in[i] for i in pe.input_residuals]
-        closed = pe.known.replace(jaxpr=pe.known.jaxpr.replace(outvars=[*outvars[: len(known_out)], *fresh]))
+        results, saved = pe.known.jaxpr.outvars[: len(known_out)], pe.known.jaxpr.outvars[len(known_out) :]
+        outside = dict(zip(results, known_out, strict=True)) | dict(zip(pe.known.jaxpr.invars, known_in, strict=True))
+        fresh = {v: Var(v.aval) for v in saved if v not in outside}
+        residuals = [*substituted(saved, outside | fresh), *(known_in[i] for i in pe.input_residuals)]
+        closed = pe.known.replace(jaxpr=pe.known.jaxpr.replace(outvars=[*results, *fresh]))
         known_params, staged_params = self.parts(eqn.params)
         ins, known_params = self.calling(known_params, closed, known_in, known_ins, known_outs)
-        known = eqn.replace(params=known_params, invars=ins, outvars=[*known_out, *saved])
+        known = eqn.replace(params=known_params, invars=ins, outvars=[*known_out, *fresh.values()])
+        # The staged part makes the results again, but for those that are residuals.
+        passed = {outside[v] for v in saved if v in results}
+        remade = Mask([v not in passed for v in eqn.outvars])
+        closed, _ = prune_closed(pe.staged, remade, True)
         operands, places = [*residuals, *unknown.marked(eqn.invars)], [*(None for _ in residuals), *unknown_ins]
-        ins, staged_params = self.calling(staged_params, pe.staged, operands, places, unknown_outs)
-        return EqnParts([known], [eqn.replace(params=staged_params, invars=ins)], unknown_out, saved, False)
+        outs = remade.marked(range(len(remade)))
+        ins, staged_params = self.calling(staged_params, closed, operands, places, outs)
+        staged = eqn.replace(params=staged_params, invars=ins, outvars=remade.marked(eqn.outvars))
+        return EqnParts([known], [staged], unknown_out, [*fresh.values()], False, [*passed])
 
 
 class OpenCall(Call):

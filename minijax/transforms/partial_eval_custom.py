@@ -35,7 +35,8 @@ class PartialEvalCustom(NamedTuple):
 class EqnParts(NamedTuple):
     """An equation's share of each part, its unknown results, and the values that may be residuals.
 
-    `to_round`: these are rounded where known equations read them too.
+    `to_round`: these are rounded where known equations read them too, as are the `passed` known results, which the
+    staged equation does not make again.
     """
 
     known: Sequence[JaxprEqn]
@@ -43,6 +44,7 @@ class EqnParts(NamedTuple):
     unknown_out: Sequence[Var] = ()
     residuals: Sequence[Var] = ()
     to_round: bool = True
+    passed: Sequence[Var] = ()
 
 
 class RecomputeType:
@@ -101,6 +103,7 @@ def partial_eval_jaxpr_custom(
         staged_eqns += parts.staged
         unknown.update(parts.unknown_out)
         saveable.update(dict.fromkeys(parts.residuals, parts.to_round))
+        saveable.update(dict.fromkeys(parts.passed, True))
     out_unknown = _which(jaxpr.outvars, unknown)
     staged_outs = out_unknown | (instantiate or out_unknown)
     staged, residuals, input_residuals = _staged_part(jaxpr, staged_eqns, staged_outs, unknown_in, saveable)

@@ -72,6 +72,14 @@ def _trees(jax, jnp):
     return f({"a": X}, k=2.0), jax.grad(lambda t: f(t, k=3.0)["o"].sum())({"a": X, "b": jnp.ones(2)})
 
 
+def _calls(jax, jnp):
+    inner = jax.jit(lambda x, y: jnp.sin(x) * jnp.cos(y) * jnp.exp(x * y))
+    f = jax.checkpoint(lambda x, y: inner(x, y) * y, policy=jax.checkpoint_policies.everything_saveable)
+    scanned = lambda x, y: jax.lax.scan(lambda c, v: (f(c, v), None), x, jnp.stack([y, y + 1]))[0]  # noqa: E731
+    # Values alone: jax leaves a call that computes nothing in the jaxpr.
+    return jax.grad(f, (0, 1))(1.0, 2.0), jax.grad(scanned, (0, 1))(1.0, 2.0)
+
+
 def _closures(jax, jnp):
     def f(x, y):
         return jax.checkpoint(lambda z: jnp.sin(z * y))(x) + jax.checkpoint(lambda z: z + np.float32(2) * X[0])(y)
@@ -147,6 +155,7 @@ VALUES = {
         jax.checkpoint(lambda n, x: x**n if n > 2 else x, static_argnums=0), argnums=1
     )(3, 2.0),
     "trees and keywords": _trees,
+    "calls": _calls,
     "closures": _closures,
     "names": _names,
     "decorators": _decorators,

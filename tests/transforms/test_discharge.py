@@ -96,3 +96,16 @@ def test_a_reference_that_a_loop_writes_becomes_a_carry():
             ] 0.0:f32[] a
           in (b,) }
     """)
+
+
+def test_each_of_several_references_comes_back_with_its_own_value():
+    def count_and_add(count, total, x):
+        total[...] = total[...] + x
+        count[...] = count[...] + 1
+        return x
+
+    count, total = jax.new_ref(np.int32(0)), jax.new_ref(jnp.zeros(2))
+    for x in (1.0, 2.0):
+        jax.jit(count_and_add)(count, total, jnp.full(2, x))
+    assert count[...] == 2
+    assert total[...].tolist() == [3.0, 3.0]
