@@ -10,6 +10,7 @@ pytestmark = pytest.mark.oracle
 
 GIVEN = dict(
     b=lambda s: s.jnp.asarray(numbers(8, 2)),
+    w=lambda s: s.jnp.asarray(numbers(2)),
     double=lambda s: lambda x: x * 2,
     total=lambda s: lambda x: s.lax.psum(s.jnp.sin(x), "i"),
 )
@@ -46,6 +47,7 @@ def test_values_and_shardings_equal_jax_s():
         jax.pmap(double)(jax.device_put(numbers(8, 2), on('i', mesh=m8)))
         jax.pmap(double, axis_size=8)(b)
         jax.pmap(lambda x: x)(numbers(1, 3))
+        [jax.pmap(lambda x: x * w)(b), jax.pmap(lambda x: x * w).lower(b).compile().input_shardings[0]]
         jax.jit(lambda x: jax.pmap(double)(x) + 1)(b)
         jax.pmap(lambda x: custom(x) + bent(x))(b)
     """,
