@@ -49,3 +49,15 @@ def test_a_pruned_program_as_text():
     assert str(pruned) == cleandoc("""
         { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul b 2.0:f32[] in (c,) }
     """)
+
+
+def test_an_equation_with_an_effect_stays_though_nobody_reads_its_results():
+    def write(ref, x):
+        ref[...] = x
+        jnp.sin(x)
+
+    closed = jax.make_jaxpr(write)(jax.new_ref(jnp.zeros(2)), jnp.ones(2))
+    pruned, used_inputs = prune_jaxpr(closed.jaxpr, ())
+    assert [eqn.primitive.name for eqn in closed.eqns] == ["swap", "sin"]
+    assert [eqn.primitive.name for eqn in pruned.eqns] == ["swap"]
+    assert used_inputs == (True, True)
