@@ -1,3 +1,3 @@
 """jax.memory: where the memory of a value is."""
 
-from minijax.ir.types import MemorySpace as Space  # noqa: F401
+from minijax.partition.memory import MemorySpace as Space  # noqa: F401

@@ -6,7 +6,8 @@ from typing import Any
 
 from minijax.base.dtypes import canonicalize_dtype
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.types import AbstractValue, Device, ShapedArray, checked_type
+from minijax.ir.types import AbstractValue, ShapedArray, checked_type
+from minijax.partition.memory import Device
 from minijax.partition.shardings import PartitionSpec, Sharding
 
 

@@ -11,8 +11,9 @@ from minijax.base import dtypes, tree
 from minijax.dispatch.placement import check_fits
 from minijax.ir import context, state
 from minijax.ir.trace import CompileTimeTrace, Tracer
-from minijax.ir.types import MemorySpace, is_value, typeof
+from minijax.ir.types import is_value, typeof
 from minijax.partition import meshes
+from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.primitives.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values

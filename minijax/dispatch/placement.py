@@ -5,8 +5,9 @@ from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import cache, dtypes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
-from minijax.ir.types import AbstractValue, Device, Host, MemorySpace, ShapedArray, space_of
+from minijax.ir.types import AbstractValue, ShapedArray, space_of
 from minijax.partition import meshes
+from minijax.partition.memory import Device, Host, MemorySpace
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import MEMORY_KINDS, IndivisibleError, NamedSharding, Sharding
 from minijax.run import client

@@ -2,59 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
-from minijax.base.lazy import defer
+from minijax.ir.atoms import Atom as Atom, DropVar as DropVar, Literal as Literal, Var as Var
 from minijax.ir.context import EqnContext, NameStack, SourceInfo, entered
-from minijax.ir.types import Aval
-
-_show = defer("minijax.ir.show")
-
-
-class Var:
-    """A variable of a jaxpr; it has a type and no name."""
-
-    __slots__ = ("aval", "__weakref__")
-
-    def __init__(self, aval: Aval):
-        self.aval = aval
-
-    def __repr__(self):
-        return f"Var(id={id(self)}):{self.aval.str_short(True)}"
-
-
-class DropVar(Var):
-    """Stands for a result that nobody reads."""
-
-    __slots__ = ()
-
-    def __repr__(self):
-        return "_"
-
-
-@final
-class Literal:
-    """A constant written in place of a variable."""
-
-    __slots__ = ("val", "aval")
-
-    def __init__(self, val: Any, aval: Aval):
-        self.val = val
-        self.aval = aval
-
-    @property
-    def hash(self) -> int | None:
-        """A hash of the value; None if it has none."""
-        try:
-            return hash(self.val)
-        except TypeError:
-            return hash((self.val.item(), self.val.dtype)) if getattr(self.val, "shape", None) == () else None
-
-    def __repr__(self):
-        return f"Literal({self.val})"
-
-
-Atom = Var | Literal
+from minijax.ir.show import Printed, eqn_text
 
 
 class DebugInfo(NamedTuple):
@@ -114,7 +66,7 @@ class JaxprEqn:
         return entered(self.ctx)
 
     def __str__(self):
-        return _show.eqn_text(self)
+        return eqn_text(self)
 
     __repr__ = __str__
 
@@ -127,24 +79,7 @@ def substituted(atoms: Sequence[Any], names: Mapping[Any, Atom]) -> list[Any]:
 NO_EFFECTS: frozenset = frozenset()
 
 
-class _Printed:
-    """Prints as jaxprs do."""
-
-    __slots__ = ()
-
-    def __str__(self):
-        return _show.jaxpr_text(self)
-
-    __repr__ = __str__
-
-    def pretty_print(self, **options) -> str:
-        return _show.jaxpr_text(self, **options)
-
-    def _repr_pretty_(self, printer, cycle):
-        printer.text(str(self))
-
-
-class Jaxpr(_Printed):
+class Jaxpr(Printed):
     """A program: typed inputs, constants, a list of equations, outputs."""
 
     __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "__weakref__")
@@ -174,7 +109,7 @@ class Jaxpr(_Printed):
         return Jaxpr(**{**{name: getattr(self, name) for name in names}, **fields})
 
 
-class ClosedJaxpr(_Printed):
+class ClosedJaxpr(Printed):
     """A jaxpr with the values of its constants."""
 
     __slots__ = ("jaxpr", "consts", "__weakref__")

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from minijax.ir import state
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import Aval, Ct, Device, Name, ShapedArray, Val, Zero, is_value, space_of, varying_axes
+from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, varying_axes
+from minijax.partition.memory import Device
 
 _MAX_MEMO = 4096
 

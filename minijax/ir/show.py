@@ -14,7 +14,7 @@ from types import GeneratorType
 from typing import Any, NamedTuple
 
 from minijax.base import source
-from minijax.ir.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from minijax.ir.atoms import Atom, DropVar, Literal, Var
 
 _WIDTH = 80
 _MAX_INLINE_EQNS = 10
@@ -48,8 +48,25 @@ class Options(NamedTuple):
     print_effects: bool = False
 
 
+class Printed:
+    """A jaxpr, open or closed, as what can be printed."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return jaxpr_text(self)
+
+    __repr__ = __str__
+
+    def pretty_print(self, **options) -> str:
+        return jaxpr_text(self, **options)
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(str(self))
+
+
 def jaxpr_text(
-    jaxpr: Jaxpr | ClosedJaxpr,
+    jaxpr: Printed,
     *,
     source_info: bool = False,
     print_shapes: bool = True,
@@ -72,27 +89,32 @@ def jaxpr_text(
     return _layout(tokens + _flatten(printer.jaxpr(root)))
 
 
-def eqn_text(eqn: JaxprEqn) -> str:
+def eqn_text(eqn: Any) -> str:
     """One equation as text, with its inner programs in place."""
     return _layout(_flatten(_Printer(Options(), {}).eqn(eqn)))
 
 
-def _open(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
-    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+def _open(jaxpr: Any) -> Any:
+    return getattr(jaxpr, "jaxpr", jaxpr)
 
 
 def _is_jaxpr(x: Any) -> bool:
-    return isinstance(x, (Jaxpr, ClosedJaxpr))
+    return isinstance(x, Printed)
 
 
-def _shared_jaxprs(root: Jaxpr) -> dict[Jaxpr, str]:
+def _inner(eqn: Any) -> Iterator:
+    for value in eqn.params.values():
+        yield from map(_open, filter(_is_jaxpr, value if isinstance(value, (tuple, list)) else (value,)))
+
+
+def _shared_jaxprs(root: Any) -> dict[Any, str]:
     """The inner programs that get a name: those reached twice, and the long ones; breadth first."""
-    uses: dict[Jaxpr, int] = {root: 1}
-    titles: dict[Jaxpr, str] = {}
+    uses: dict[Any, int] = {root: 1}
+    titles: dict[Any, str] = {}
     queue = deque([root])
     while queue:
         for eqn in queue.popleft().eqns:
-            for inner in jaxprs_in_params(eqn.params):
+            for inner in _inner(eqn):
                 uses[inner] = uses.get(inner, 0) + 1
                 if isinstance(title := eqn.params.get("name"), str):
                     titles.setdefault(inner, title.strip("<>"))
@@ -102,7 +124,7 @@ def _shared_jaxprs(root: Jaxpr) -> dict[Jaxpr, str]:
     return _numbered({j: titles.get(j, "jaxpr") for j, n in uses.items() if n > 1 or len(j.eqns) > _MAX_INLINE_EQNS})
 
 
-def _numbered(titles: dict[Jaxpr, str]) -> dict[Jaxpr, str]:
+def _numbered(titles: dict[Any, str]) -> dict[Any, str]:
     """The titles with a number after those given before; as in jax, clashes of numbered ones may remain."""
     seen: dict[str, int] = {}
     names = {}
@@ -127,7 +149,7 @@ def _letters(n: int) -> str:
 class _Printer:
     """Names variables and yields tokens; a generator among the tokens stands for the tokens it yields."""
 
-    def __init__(self, options: Options, shared: dict[Jaxpr, str]):
+    def __init__(self, options: Options, shared: dict[Any, str]):
         self.options = options
         self.shared = shared
         self.taken = set(shared.values())
@@ -166,7 +188,7 @@ class _Printer:
             yield self.name(atom, typed)
         yield from (_CLOSE, _DEDENT)
 
-    def jaxpr(self, jaxpr: Jaxpr) -> Iterator:
+    def jaxpr(self, jaxpr: Any) -> Iterator:
         yield from (_OPEN, _INDENT, "{ lambda ")
         yield from self.atoms(jaxpr.constvars, True)
         yield "; "
@@ -189,7 +211,7 @@ class _Printer:
             return str(effect)
         return f"{type(effect).__name__.removesuffix('Effect')}<{self.name(var)}>"
 
-    def drop_unused(self, jaxpr: Jaxpr) -> None:
+    def drop_unused(self, jaxpr: Any) -> None:
         """Names results that nobody reads `_`; as in jax, in the outermost program only."""
         used = {v for eqn in jaxpr.eqns for v in eqn.invars if isinstance(v, Var)}
         used.update(v for v in jaxpr.outvars if isinstance(v, Var))
@@ -198,7 +220,7 @@ class _Printer:
                 if var not in used:
                     self.names.setdefault(var, "_")
 
-    def eqn(self, eqn: JaxprEqn) -> Iterator:
+    def eqn(self, eqn: Any) -> Iterator:
         custom = self.options.custom_pp_eqn_rules
         if custom and (show := getattr(eqn.primitive, "show_eqn", None)) is not None:
             yield show(eqn, self.name)
@@ -220,7 +242,7 @@ class _Printer:
         yield " "
         yield from self.atoms(eqn.invars)
 
-    def source_note(self, eqn: JaxprEqn) -> Iterator:
+    def source_note(self, eqn: Any) -> Iterator:
         if self.options.source_info:
             yield _Note(source.summary(eqn.traceback))
 
@@ -250,7 +272,7 @@ class _Printer:
         else:
             yield _ADDRESS.sub(" at 0xXXXXXXXXXXXX", str(value))
 
-    def _reference(self, jaxpr: Jaxpr | ClosedJaxpr) -> str | Iterator:
+    def _reference(self, jaxpr: Any) -> str | Iterator:
         jaxpr = _open(jaxpr)
         return self.shared.get(jaxpr) or self.jaxpr(jaxpr)
 
@@ -263,7 +285,7 @@ def _literal_text(value: Any) -> str:
     return str(value.item() if hasattr(value, "item") else value)
 
 
-def _shown_params(eqn: JaxprEqn, custom: bool) -> list[tuple[str, Any]]:
+def _shown_params(eqn: Any, custom: bool) -> list[tuple[str, Any]]:
     show = getattr(eqn.primitive, "show_params", None) if custom else None
     pairs = show(eqn) if show is not None else None
     return sorted(eqn.params.items(), key=lambda pair: pair[0]) if pairs is None else pairs

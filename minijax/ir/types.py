@@ -1,6 +1,5 @@
 """Types of values: interned array types, the registry of value kinds, symbolic zeros."""
 
-import enum
 import threading
 from collections.abc import Callable
 from math import prod
@@ -9,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.partition.memory import Device, MemorySpace
+from minijax.partition.shardings import unsharded
 
 
 class AbstractValue:
@@ -38,22 +39,6 @@ class ManualAxisType(NamedTuple):
     reduced: frozenset = frozenset()
 
 
-class MemorySpace(enum.Enum):
-    """Where the memory of a value is: with its device, or with the host."""
-
-    Device = 1
-    Host = 2
-    Any = 3
-
-    __hash__ = object.__hash__  # members are compared by identity, and types are looked up by them
-
-    def __repr__(self):
-        return f"MemorySpace.{self.name}"
-
-    __str__ = __repr__
-
-
-Device, Host = MemorySpace.Device, MemorySpace.Host
 NOT_MANUAL = ManualAxisType()
 
 _interned: dict[tuple, "ShapedArray"] = {}
@@ -104,7 +89,7 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self):
-        return self._sharding if self._sharding is not None else sharding_of_unsharded(self.ndim)
+        return self._sharding if self._sharding is not None else unsharded(self.ndim)
 
     mat = property(lambda self: self.manual_axis_type)
     itemsize = property(lambda self: self.dtype.itemsize)
@@ -371,14 +356,6 @@ register_value_type(np.generic, _numpy_typeof)
 for _scalar in (*np.sctypeDict.values(), *dtypes.ml_scalar_types):
     if issubclass(_scalar, (np.number, np.bool_)) or _scalar in dtypes.ml_scalar_types:
         register_value_type(_scalar, _numpy_typeof)
-
-
-def sharding_of_unsharded(ndim: int):
-    """The sharding that an array type without a mesh reports; filled in by `partition.shardings`."""
-    return _unsharded_factory[0](ndim)
-
-
-_unsharded_factory: list[Callable] = [lambda ndim: None]
 
 
 def _is_foreign_array(cls: type) -> bool:

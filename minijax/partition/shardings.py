@@ -12,8 +12,7 @@ import numpy as np
 
 from minijax.base import cache
 from minijax.base.util import ByKey
-from minijax.ir import types
-from minijax.ir.types import MemorySpace
+from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import (
     AbstractDevice as AbstractDevice,
     AbstractMesh,
@@ -345,6 +344,3 @@ empty_abstract_mesh = AbstractMesh((), ())
 def unsharded(ndim: int) -> NamedSharding:
     """The sharding that the type of an array reports if no mesh is known for it."""
     return NamedSharding(empty_abstract_mesh, PartitionSpec(*[None] * ndim))
-
-
-types._unsharded_factory[0] = unsharded

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.types import AbstractValue, MemorySpace, Zero, space_of, typeof
+from minijax.ir.types import AbstractValue, Zero, space_of, typeof
+from minijax.partition.memory import MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS, Sharding
 from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl, Format

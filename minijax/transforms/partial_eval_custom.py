@@ -9,7 +9,7 @@ from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
-from minijax.ir.types import Device, Host, MemorySpace
+from minijax.partition.memory import Device, Host, MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS
 from minijax.primitives.device import ALWAYS_COPY, device_put_p
 from minijax.primitives.elementwise import reduce_precision_p

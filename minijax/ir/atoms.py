@@ -1,0 +1,51 @@
+"""What the equations of a program read and write: variables and literals."""
+
+from typing import Any, final
+
+from minijax.ir.types import Aval
+
+
+class Var:
+    """A variable of a jaxpr; it has a type and no name."""
+
+    __slots__ = ("aval", "__weakref__")
+
+    def __init__(self, aval: Aval):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Var(id={id(self)}):{self.aval.str_short(True)}"
+
+
+class DropVar(Var):
+    """Stands for a result that nobody reads."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "_"
+
+
+@final
+class Literal:
+    """A constant written in place of a variable."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val: Any, aval: Aval):
+        self.val = val
+        self.aval = aval
+
+    @property
+    def hash(self) -> int | None:
+        """A hash of the value; None if it has none."""
+        try:
+            return hash(self.val)
+        except TypeError:
+            return hash((self.val.item(), self.val.dtype)) if getattr(self.val, "shape", None) == () else None
+
+    def __repr__(self):
+        return f"Literal({self.val})"
+
+
+Atom = Var | Literal
