@@ -32,10 +32,6 @@ LATE = {
 
 # What a module sets on an object of another room: these edges go up, and no import shows them.
 SOCKETS = {
-    (
-        "minijax.primitives.varying",
-        "minijax.ir.state",
-    ): "operands inside `shard_map` are made to vary alike as they are bound",
     ("minijax.primitives.zeros", "minijax.ir.types.Zero"): "a symbolic zero becomes an array by an operation",
     ("minijax.dispatch.operations", "minijax.ir.trace.EvalTrace"): "what runs an operation at once",
     ("minijax.composed.refs", "minijax.ir.refs.Ref"): "`ref[...]` speaks the language of indices",

@@ -21,7 +21,7 @@ NEVER: tuple[Any, object] = (None, None)  # options with an epoch that is not no
 class _Thread(threading.local):
     trace: Any = None  # None: operations are run at once
     axes: tuple = ()  # (name, size) of each named axis, the innermost last
-    manual: tuple = ()  # inside `shard_map` with check_vma: the names of the mesh axes, in their order
+    manual: Any = ()  # inside `shard_map` with check_vma: the `primitives.varying.ManualAxes` of its mesh
     mesh: Any = None  # that of the `shard_map` whose function is being traced
     origin: Any = None  # where the operations are from that a jaxpr's equations make again
     context: EqnContext = EMPTY
@@ -93,13 +93,12 @@ class named_axis:
 
 
 class manual_axes:
-    """Makes the axes of a mesh known for a while; if `checked`, types say over which ones a value varies."""
+    """Makes the axes of a mesh known for a while; types say over which of those of these `names` a value varies."""
 
     __slots__ = ("_sizes", "_names", "_saved")
 
-    def __init__(self, sizes: Sequence[tuple[Any, int]], checked: bool):
-        self._sizes = sizes
-        self._names = tuple([name for name, _ in sizes]) if checked else ()
+    def __init__(self, sizes: Sequence[tuple[Any, int]], names: Any):
+        self._sizes, self._names = sizes, names
 
     def __enter__(self) -> None:
         self._saved = thread.axes, thread.manual

@@ -24,6 +24,7 @@ from minijax.primitives.elementwise import div
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import squeeze
+from minijax.primitives.varying import ManualAxes
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.linearize import linearize_jaxpr
@@ -34,7 +35,7 @@ from minijax.transforms.transpose import transpose_jaxpr
 
 def inside(mesh: Any, check_vma: bool) -> AbstractContextManager:
     """The thread state in which a body is traced and transformed."""
-    return state.manual_axes(mesh.shape_tuple, check_vma)
+    return state.manual_axes(mesh.shape_tuple, ManualAxes(mesh.axis_names) if check_vma else ())
 
 
 def local_aval(aval: ShapedArray, spec: P, mesh: Any, check_vma: bool) -> ShapedArray:

@@ -167,20 +167,20 @@ class Primitive:
     def bind(self, *operands: Any, **params: Any) -> Any:
         """Runs or records the operation; the result, or a list if `multiple_results`."""
         if state.thread.manual and self.unites:
-            operands = state.unite[0](operands)
+            operands = state.thread.manual.unite(operands)
         results = (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
         return results if self.multiple_results else results[0]
 
     def bind_all(self, operands: Sequence, params: dict) -> list:
         """As `bind`; always a list."""
         if state.thread.manual and self.unites:
-            operands = state.unite[0](operands)
+            operands = state.thread.manual.unite(operands)
         return (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
 
     def rebind(self, trace: Any, operands: Sequence, params: dict) -> list:
         """Hands a recorded equation to a trace again."""
         if state.thread.manual and self.unites:
-            operands = state.unite[0](operands)
+            operands = state.thread.manual.unite(operands)
         return trace.process(self, operands, params)
 
     def typed(self, avals: Sequence[Aval], params: dict) -> tuple[list[Aval], frozenset]:

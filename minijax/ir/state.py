@@ -7,8 +7,6 @@ from minijax.base import cache, config
 from minijax.base.thread import manual_axes as manual_axes, named_axis as named_axis, thread, under_trace
 
 eval_trace: list[Any] = [None]
-# primitive, operands -> operands that vary alike; a socket that `primitives.varying` fills
-unite: list[Any] = [None]
 
 
 def current_trace() -> Any:

@@ -84,24 +84,26 @@ def in_mesh_order(axes: frozenset) -> tuple:
     return tuple([name for name in state.thread.manual if name in axes])
 
 
-def unite(operands: Sequence) -> Sequence:
-    """The operands, each cast to vary over all the manual mesh axes that one of them varies over."""
-    if len(operands) < 2:
-        return operands
-    axes = [varying_axes(typeof(x)) for x in operands]
-    together = frozenset().union(*axes)
-    if not all(mine == together for mine in axes) and not config.auto_pcast.value:
-        raise ValueError(
-            f"an operation requires varying manual axes to match, but got {axes}. Cast the operands with "
-            "jax.lax.pcast, set jax_auto_pcast, or pass check_vma=False to jax.shard_map"
-        )
-    return [
-        x if mine == together else pvary_p.bind(x, axes=in_mesh_order(together - mine))
-        for x, mine in zip(operands, axes, strict=True)
-    ]
+class ManualAxes(tuple[Any, ...]):
+    """The names of the mesh axes that `shard_map` makes manual, in their order."""
 
+    __slots__ = ()
 
-state.unite[0] = unite
+    def unite(self, operands: Sequence) -> Sequence:
+        """The operands of one operation, each cast to vary over all of these axes that one of them varies over."""
+        if len(operands) < 2:
+            return operands
+        axes = [varying_axes(typeof(x)) for x in operands]
+        together = frozenset().union(*axes)
+        if not all(mine == together for mine in axes) and not config.auto_pcast.value:
+            raise ValueError(
+                f"an operation requires varying manual axes to match, but got {axes}. Cast the operands with "
+                "jax.lax.pcast, set jax_auto_pcast, or pass check_vma=False to jax.shard_map"
+            )
+        return [
+            x if mine == together else pvary_p.bind(x, axes=in_mesh_order(together - mine))
+            for x, mine in zip(operands, axes, strict=True)
+        ]
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
