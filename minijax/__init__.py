@@ -10,49 +10,41 @@ _FACE = Face(
     flatten_util interpreters lax memory monitoring nn numpy ops random ref sharding stages tree tree_util typing
     version
 """.split(),
-    {
-        "minijax.api.assembly": """
-        make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays
-    """,
-        "minijax.api.autodiff": """
-        fwd_and_bwd grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize value_and_grad vjp
-    """,
-        "minijax.api.checkpoint": "checkpoint checkpoint_policies remat",
-        "minijax.api.custom": "custom_gradient custom_jvp custom_vjp",
-        "minijax.api.custom_tools": "closure_convert",
-        "minijax.api.environment": "effects_barrier print_environment_info",
-        "minijax.api.jit": "eval_shape jit make_jaxpr",
-        "minijax.api.meshes": "make_mesh reshard",
-        "minijax.api.pmap": "pmap",
-        "minijax.api.shapes": "ShapeDtypeStruct typeof",
-        "minijax.api.shard_map": "shard_map smap",
-        "minijax.api.transfer": """
-        block_until_ready copy_to_host_async device_get device_put ensure_compile_time_eval named_call named_scope
-    """,
-        "minijax.api.vmap": "vmap",
-        "minijax.interop.alias": "install",
-        "minijax.base.cache": "clear_caches",
-        "minijax.base.config": """
-        allow_f16_reductions array_garbage_collection_guard auto_pcast check_tracer_leaks checking_leaks config
-        debug_infs debug_key_reuse debug_nans default_device default_matmul_precision default_prng_impl disable_jit
-        enable_checks enable_custom_prng enable_x64 explain_cache_misses jax2tf_associative_scan_reductions
-        legacy_prng_key log_compiles make_user_context no_execution no_tracing numpy_dtype_promotion
-        numpy_rank_promotion remove_size_one_mesh_axis_from_type softmax_custom_jvp thread_guard threefry_partitionable
-        transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device
-    """,
-        "minijax.base.dtypes": "float0",
-        "minijax.partition.meshes": "set_mesh",
-        "minijax.ir.refs": "Ref",
-        "minijax.partition.shardings": "NamedSharding P=PartitionSpec",
-        "minijax.primitives.gather_dims": "ds=dslice",
-        "minijax.base.naming": "__version__=VERSION __version_info__=VERSION_INFO",
-        "minijax.composed.refs": "empty_ref free_ref freeze new_ref",
-        "minijax.run.array": "Array Shard live_arrays",
-        "minijax.run.client": """
-        Device default_backend device_count devices host_count host_id host_ids local_device_count local_devices
-        process_count process_index process_indices
-    """,
-    },
+    """
+minijax.api.assembly: make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays
+minijax.api.autodiff: fwd_and_bwd grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize value_and_grad
+    vjp
+minijax.api.checkpoint: checkpoint checkpoint_policies remat
+minijax.api.custom: custom_gradient custom_jvp custom_vjp
+minijax.api.custom_tools: closure_convert
+minijax.api.environment: effects_barrier print_environment_info
+minijax.api.jit: eval_shape jit make_jaxpr
+minijax.api.meshes: make_mesh reshard
+minijax.api.pmap: pmap
+minijax.api.shapes: ShapeDtypeStruct typeof
+minijax.api.shard_map: shard_map smap
+minijax.api.transfer: block_until_ready copy_to_host_async device_get device_put ensure_compile_time_eval named_call
+    named_scope
+minijax.api.vmap: vmap
+minijax.interop.alias: install
+minijax.base.cache: clear_caches
+minijax.base.config: allow_f16_reductions array_garbage_collection_guard auto_pcast check_tracer_leaks checking_leaks
+    config debug_infs debug_key_reuse debug_nans default_device default_matmul_precision default_prng_impl disable_jit
+    enable_checks enable_custom_prng enable_x64 explain_cache_misses jax2tf_associative_scan_reductions
+    legacy_prng_key log_compiles make_user_context no_execution no_tracing numpy_dtype_promotion numpy_rank_promotion
+    remove_size_one_mesh_axis_from_type softmax_custom_jvp thread_guard threefry_partitionable transfer_guard
+    transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device
+minijax.base.dtypes: float0
+minijax.partition.meshes: set_mesh
+minijax.ir.refs: Ref
+minijax.partition.shardings: NamedSharding P=PartitionSpec
+minijax.primitives.gather_dims: ds=dslice
+minijax.base.naming: __version__=VERSION __version_info__=VERSION_INFO
+minijax.composed.refs: empty_ref free_ref freeze new_ref
+minijax.run.array: Array Shard live_arrays
+minijax.run.client: Device default_backend device_count devices host_count host_id host_ids local_device_count
+    local_devices process_count process_index process_indices
+""",
     removed={"jax.{0} is deprecated; use jax.device_put instead": "device_put_replicated device_put_sharded"},
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

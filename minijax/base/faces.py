@@ -1,12 +1,15 @@
 """Faces: modules of names that live elsewhere, each looked up when it is first asked for."""
 
 import importlib
+import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Rooms = Mapping[str, str]
+# The names that each room holds: by room, or as a text with a paragraph `room: names` for each, all but its first line
+# indented.
+Rooms = Mapping[str, str] | str
 
 
 class Face:
@@ -39,6 +42,8 @@ class Face:
 
     def _place(self, rooms: Rooms) -> list[str]:
         placed = []
+        if isinstance(rooms, str):
+            rooms = dict(paragraph.split(": ") for paragraph in re.split(r"\n(?=\w)", rooms.strip()))
         for room, names in rooms.items():
             for public, _, inner in (entry.partition("=") for entry in names.split()):
                 self._rooms[public] = room, inner or public

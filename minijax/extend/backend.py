@@ -5,12 +5,10 @@ from minijax.base.faces import Face
 _FACE = Face(
     __name__,
     (),
-    {
-        "minijax.interop.backends": """
-        backend_xla_version backends clear_backends clear_in_memory_compilation_cache get_backend register_backend_cache
-        register_backend_factory
-    """,
-        "minijax.run.client": "get_default_device=default_device",
-    },
+    """
+minijax.interop.backends: backend_xla_version backends clear_backends clear_in_memory_compilation_cache get_backend
+    register_backend_cache register_backend_factory
+minijax.run.client: get_default_device=default_device
+""",
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -7,10 +7,10 @@ _FACE = Face(
     (),
     {},
     deprecated={
-        "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2.": {
-            "minijax.interop.introspection": "ArrayMapping Index",
-            "minijax.partition.shardings": "_UNSPECIFIED=UNSPECIFIED",
-        },
+        "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2.": """
+minijax.interop.introspection: ArrayMapping Index
+minijax.partition.shardings: _UNSPECIFIED=UNSPECIFIED
+""",
         "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2. Use jax.sharding.Mesh axis names directly.": {
             "minijax.interop.introspection": "MeshAxisName=Value"
         },

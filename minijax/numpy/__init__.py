@@ -1,7 +1,5 @@
 """NumPy's functions on arrays and tracers."""
 
-import re
-
 from minijax.base.faces import Face
 
 # Each module, and the names that it holds.
@@ -58,5 +56,5 @@ numpy: array_repr array_str character complexfloating dtype e euler_gamma flexib
     inexact inf integer iterable nan newaxis number object_ pi s_ save savez signedinteger unsignedinteger
 numpy.exceptions: ComplexWarning
 """
-_FACE = Face(__name__, ("fft", "linalg"), dict(room.split(":") for room in re.split(r"\n(?=\w)", _ROOMS.strip())))
+_FACE = Face(__name__, ("fft", "linalg"), _ROOMS)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -5,12 +5,11 @@ from minijax.base.faces import Face
 _FACE = Face(
     __name__,
     (),
-    {
-        "minijax.random.choices": "categorical choice permutation",
-        "minijax.random.keys": "PRNGKey clone fold_in key key_data key_dtype key_impl split wrap_key_data",
-        "minijax.random.samplers": """
-        bernoulli bits cauchy exponential gumbel laplace logistic normal rademacher randint truncated_normal uniform
-    """,
-    },
+    """
+minijax.random.choices: categorical choice permutation
+minijax.random.keys: PRNGKey clone fold_in key key_data key_dtype key_impl split wrap_key_data
+minijax.random.samplers: bernoulli bits cauchy exponential gumbel laplace logistic normal rademacher randint
+    truncated_normal uniform
+""",
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
