@@ -30,7 +30,7 @@ class CustomCall(Inlined):
 
     def _record(self, trace: JaxprTrace, fun: Callable, operands: Sequence, params: Callable) -> list:
         trace.capture(operands)
-        info = DebugInfo(f"{self.name}", getattr(fun, "__name__", "fun"))
+        info = DebugInfo(self.name, getattr(fun, "__name__", "fun"))
         jaxpr, consts = trace_to_jaxpr(fun, [typeof(x) for x in operands], info)
         closed = ClosedJaxpr(constants_to_inputs(jaxpr), [])
         return trace.process(self, [*consts, *operands], params(closed, len(consts)))
@@ -46,15 +46,15 @@ class CustomJVPCall(CustomCall):
     def record(self, trace: JaxprTrace, fun: Callable, jvp: Callable, operands: Sequence, params: dict) -> list:
         """Writes the call into a jaxpr."""
 
-        def made(closed: ClosedJaxpr, consts: int) -> dict:
-            return dict(
-                call_jaxpr=closed,
-                jvp_jaxpr_fun=_lifted_jvp(jvp, consts),
-                num_consts=consts,
-                symbolic_zeros=params["symbolic_zeros"],
-            )
+        def params_of(closed: ClosedJaxpr, n: int) -> dict:
+            def lifted(*xs):
+                half = len(xs) // 2
+                return jvp(*xs[n:half], *xs[half + n :])
 
-        return self._record(trace, fun, operands, made)
+            rule = _lifted(jvp, n, lifted)
+            return dict(call_jaxpr=closed, jvp_jaxpr_fun=rule, num_consts=n, symbolic_zeros=params["symbolic_zeros"])
+
+        return self._record(trace, fun, operands, params_of)
 
     def rebind(self, trace: Trace, operands, params):
         fun = _function(params["call_jaxpr"])
@@ -79,17 +79,11 @@ def _function(closed: ClosedJaxpr) -> Callable:
     return fun
 
 
-def _lifted_jvp(jvp: Callable, consts: int) -> Callable:
-    """The rule for a function whose first operands are captured values."""
+def _lifted(rule: Callable, consts: int, lifted: Callable) -> Callable:
+    """`lifted`, under the name of `rule`, if the function has captured values as first operands; the rule otherwise."""
     if not consts:
-        return jvp
-
-    def lifted(*primals_and_tangents):
-        half = len(primals_and_tangents) // 2
-        primals, tangents = primals_and_tangents[:half], primals_and_tangents[half:]
-        return jvp(*primals[consts:], *tangents[consts:])
-
-    lifted.__name__ = getattr(jvp, "__name__", "jvp")
+        return rule
+    lifted.__name__ = getattr(rule, "__name__", "jvp")
     return lifted
 
 
@@ -105,16 +99,12 @@ class CustomVJPCall(CustomCall):
     def record(
         self, trace: JaxprTrace, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, params: dict
     ) -> list:
-        def made(closed: ClosedJaxpr, consts: int) -> dict:
-            return dict(
-                call_jaxpr=closed,
-                fwd_jaxpr_thunk=_lifted_fwd(fwd, consts),
-                num_consts=consts,
-                bwd=_lifted_bwd(bwd, consts),
-                **params,
-            )
+        def params_of(closed: ClosedJaxpr, n: int) -> dict:
+            forward = _lifted(fwd, n, lambda *primals: fwd(*primals[n:]))
+            backward = _lifted(bwd, n, lambda *residuals_and_cts: [None] * n + list(bwd(*residuals_and_cts)))
+            return dict(call_jaxpr=closed, fwd_jaxpr_thunk=forward, num_consts=n, bwd=backward, **params)
 
-        return self._record(trace, fun, operands, made)
+        return self._record(trace, fun, operands, params_of)
 
     def rebind(self, trace: Trace, operands, params):
         rest = {k: params[k] for k in ("out_trees", "symbolic_zeros")}
@@ -160,28 +150,6 @@ class _Flags(list):
 
     def __hash__(self):
         return hash(tuple(self))
-
-
-def _lifted_fwd(fwd: Callable, consts: int) -> Callable:
-    if not consts:
-        return fwd
-
-    def lifted(*primals):
-        return fwd(*primals[consts:])
-
-    lifted.__name__ = fwd.__name__
-    return lifted
-
-
-def _lifted_bwd(bwd: Callable, consts: int) -> Callable:
-    if not consts:
-        return bwd
-
-    def lifted(*residuals_and_cts):
-        return [None] * consts + list(bwd(*residuals_and_cts))
-
-    lifted.__name__ = bwd.__name__
-    return lifted
 
 
 class CustomLin(Primitive):
