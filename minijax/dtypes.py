@@ -1,17 +1,14 @@
 """Dtypes, their promotion and their limits."""
 
-from ml_dtypes import bfloat16 as bfloat16
+from minijax.base.faces import Face
 
-from minijax.base.dtypes import (
-    TypePromotionError as TypePromotionError,
-    canonicalize_dtype as canonicalize_dtype,
-    extended as extended,
-    finfo as finfo,
-    float0 as float0,
-    iinfo as iinfo,
-    issubdtype as issubdtype,
-    itemsize_bits as itemsize_bits,
-    prng_key as prng_key,
-    result_type as result_type,
-    scalar_type_of as scalar_type_of,
+_FACE = Face(
+    __name__,
+    (),
+    """
+ml_dtypes: bfloat16
+minijax.base.dtypes: TypePromotionError canonicalize_dtype extended finfo float0 iinfo issubdtype itemsize_bits
+    prng_key result_type scalar_type_of
+""",
 )
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
