@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
-from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -14,8 +14,15 @@ from minijax.primitives.elementwise import add, lt, select
 from minijax.primitives.families import check_same_dtypes, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import gather as gather, gather_p, scatter_p
-from minijax.primitives.structural import SliceAt, check_starts, concatenate, index_in_dim, squeeze
-from minijax.primitives.zeros import instantiate
+from minijax.primitives.structural import (
+    JointlyLinear,
+    SliceAt,
+    check_starts,
+    concatenate,
+    index_in_dim,
+    operand_type,
+    squeeze,
+)
 from minijax.run.array import Array
 
 _IN_ORDER = dict(indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP)
@@ -53,7 +60,7 @@ class DynamicSlice(SliceAt):
         )
 
 
-class DynamicUpdateSlice(Primitive):
+class DynamicUpdateSlice(JointlyLinear):
     """The operand with a window at given starts replaced, moved inside if it would stick out."""
 
     name = "dynamic_update_slice"
@@ -74,22 +81,12 @@ class DynamicUpdateSlice(Primitive):
             return [update]
         return [e.dynamic_update_slice(x, update, starts, *ins[:2], ins[2:])]
 
-    def jvp(self, primals, tangents):
-        (out,) = self.bind_all(primals, {})
-        if all(type(t) is Zero for t in tangents[:2]):
-            return [out], [Zero(typeof(out).to_tangent_aval())]
-        return [out], self.bind_all([*map(instantiate, tangents[:2]), *primals[2:]], {})
-
-    def transpose(self, cts, x, update, *starts):
-        (ct,) = cts
-        nothing = [None] * len(starts)
-        if type(ct) is Zero:
-            return [*(Zero(v.aval) if is_linear(v) else None for v in (x, update)), *nothing]
-        shape = (update.aval if is_linear(update) else typeof(update)).shape
+    def transposed(self, ct, x, update, *starts):
+        shape = operand_type(update).shape
         zeros = moving.full(shape, scalar_like(ct, 0))
         ct_x = self.bind(ct, zeros, *starts) if is_linear(x) else None
         ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_linear(update) else None
-        return [ct_x, ct_update, *nothing]
+        return [ct_x, ct_update, *[None] * len(starts)]
 
     def batch(self, axis, operands, dims_in):
         (x, update, *starts), (d, update_dim, *start_dims) = operands, dims_in

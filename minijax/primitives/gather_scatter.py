@@ -34,7 +34,7 @@ from minijax.primitives.gather_dims import (
     scatter_numbers,
     window_sizes,
 )
-from minijax.primitives.structural import full, iota, shifted
+from minijax.primitives.structural import JointlyLinear, full, iota, operand_type, shifted
 from minijax.primitives.zeros import add_tangents, instantiate, zeros_like_aval
 
 _INT32, _BOOL = np.dtype(np.int32), np.dtype(bool)
@@ -112,12 +112,7 @@ class Gather(Primitive):
         params = dict(how, dimension_numbers=numbers, slice_sizes=slice_sizes)
         if d is not None:
             x = moving.move_axis(x, d, 0)
-            numbers = numbers._replace(
-                offset_dims=shifted(numbers.offset_dims),
-                collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
-                start_index_map=shifted(numbers.start_index_map),
-                operand_batching_dims=shifted(numbers.operand_batching_dims),
-            )
+            numbers = GatherDimensionNumbers(*map(shifted, numbers[:4]), numbers.start_indices_batching_dims)
         if indices_dim is None:
             params["slice_sizes"] = (axis.size, *slice_sizes)
             params["dimension_numbers"] = numbers._replace(offset_dims=(0, *numbers.offset_dims))
@@ -199,7 +194,7 @@ def _fill_value(dtype: Any, given: Any) -> Any:
 # ---- scatter ----------------------------------------------------------------------------------------
 
 
-class Scatter(Primitive):
+class Scatter(JointlyLinear):
     """Updates written into windows of the operand, at the places that index vectors name.
 
     `combine` makes one element of the old and the new one; None: the new one, or what `update_jaxpr` says.
@@ -234,10 +229,9 @@ class Scatter(Primitive):
         )[0]  # fmt: skip
 
     def write(self, x: Any, indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
-              indices_are_sorted: bool = False, unique_indices: bool = False,
-              mode: _Mode = None, in_transpose: bool = False) -> Any:  # fmt: skip
-        """Binds the primitive."""
-        jaxpr = None
+              indices_are_sorted: bool = False, unique_indices: bool = False, mode: _Mode = None,
+              in_transpose: bool = False, jaxpr: Jaxpr | None = None) -> Any:  # fmt: skip
+        """Binds the primitive; `jaxpr` is the `update_jaxpr` of one that has no `combine`."""
         if self.combine is not None:
             jaxpr = _update_jaxpr(self.combine, typeof(x).dtype, in_transpose)
         numbers = ScatterDimensionNumbers(*map(_axes, dimension_numbers))
@@ -258,10 +252,7 @@ class Scatter(Primitive):
             numbers = ScatterDimensionNumbers(window, dropped, index_map, (0, *of_operand), of_indices)
         return self.bind_all([x, indices, updates], dict(how, dimension_numbers=numbers)), [0]
 
-    def transpose(self, cts, x, indices, updates, **params):
-        (ct,) = cts
-        if type(ct) is Zero:
-            return [Zero(v.aval) if is_linear(v) else None for v in (x, indices, updates)]
+    def transposed(self, ct, x, indices, updates, **params):
         ct_x = self.ct_operand(ct, indices, updates, **params) if is_linear(x) else None
         ct_updates = self.ct_updates(ct, indices, updates.aval, **params) if is_linear(updates) else None
         return [ct_x, None, ct_updates]
@@ -274,8 +265,13 @@ class Scatter(Primitive):
         self, ct: Any, indices: Any, aval: ShapedArray, *, dimension_numbers: Any, mode: Any, **how: Any
     ) -> Any:
         """The cotangent of updates of type `aval`: read where they were written."""
-        sizes = window_sizes(dimension_numbers, typeof(ct).ndim, aval.shape)
-        return gather(ct, indices, gather_numbers(dimension_numbers), sizes, mode=mode, fill_value=0)
+        return _read_windows(ct, indices, dimension_numbers, aval.shape, mode=mode, fill_value=0)
+
+
+def _read_windows(x: Any, indices: Any, numbers: ScatterDimensionNumbers, update_shape: tuple, **how: Any) -> Any:
+    """What stands in the windows of `x` that a scatter of updates of this shape writes."""
+    sizes = window_sizes(numbers, typeof(x).ndim, update_shape)
+    return gather(x, indices, gather_numbers(numbers), sizes, **how)
 
 
 def _flags(params: dict) -> dict:
@@ -336,30 +332,17 @@ class ScatterReplace(Scatter):
         one = scalar_like(count, 1)
         ids = add(moving.reshape(count, apart), moving.full(shape, one))
         written = self.write(moving.full(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
-        sizes = window_sizes(numbers, typeof(x).ndim, shape)
-        read = gather(written, indices, gather_numbers(numbers), sizes)
+        read = _read_windows(written, indices, numbers, shape)
         return written, lambda: eq(ids, read)
 
     def ct_operand(self, ct, indices, updates, **params):
         if not params["unique_indices"]:
             raise NotImplementedError("scatter transpose is only implemented where unique_indices=True")
-        aval = updates.aval if is_linear(updates) else typeof(updates)
-        zeros = moving.full(aval.shape, scalar_like(ct, 0))
+        zeros = moving.full(operand_type(updates).shape, scalar_like(ct, 0))
         return self.write(ct, indices, zeros, **_flags(params))
 
 
-class ScatterLinear(Scatter):
-    """The updates are added to what was there, or subtracted."""
-
-    def jvp(self, primals, tangents, **params):
-        (out,) = self.bind_all(primals, params)
-        t, _, t_updates = tangents
-        if type(t) is Zero and type(t_updates) is Zero:
-            return [out], [Zero.from_primal_value(out)]
-        return [out], self.bind_all([instantiate(t), primals[1], instantiate(t_updates)], params)
-
-
-class ScatterAdd(ScatterLinear):
+class ScatterAdd(Scatter):
     """The updates are added to what was there."""
 
     def lower(self, e, ins, outs, x, indices, updates, *, mode, dimension_numbers, update_jaxpr, **how):
@@ -378,7 +361,7 @@ class ScatterAdd(ScatterLinear):
         return [e.binary("complex", *sums, out)]
 
 
-class ScatterSub(ScatterLinear):
+class ScatterSub(Scatter):
     """The updates are subtracted from what was there."""
 
     def ct_updates(self, ct, indices, aval, **params):
@@ -415,8 +398,7 @@ class ScatterExtremum(Scatter):
         if type(t) is Zero and type(t_updates) is Zero:
             return [out], [Zero.from_primal_value(out)]
         t, t_updates, numbers = instantiate(t), instantiate(t_updates), params["dimension_numbers"]
-        sizes = window_sizes(numbers, typeof(x).ndim, typeof(updates).shape)
-        read = lambda v: gather(v, indices, gather_numbers(numbers), sizes)  # noqa: E731
+        read = lambda v: _read_windows(v, indices, numbers, typeof(updates).shape)  # noqa: E731
         of_old, of_new = self._shares(x, indices, updates, read(x), read(out), read, numbers)
         change = add(mul(read(t), of_old), mul(t_updates, of_new))
         return [out], [scatter_add(t, indices, change, **_flags(params))]
@@ -480,14 +462,6 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable,
     (out,) = jaxpr.outvars
     if out.aval.dtype != dtype or out.aval.shape:
         raise TypeError(f"scatter_apply: func must map a scalar of {dtype.name} to another, got {out.aval}")
-    return scatter_p.bind(
-        operand,
-        scatter_indices,
-        full(update_shape, 0, dtype),
-        update_jaxpr=jaxpr,
-        update_consts=(),
-        dimension_numbers=ScatterDimensionNumbers(*map(_axes, dimension_numbers)),
-        indices_are_sorted=bool(indices_are_sorted),
-        unique_indices=bool(unique_indices),
-        mode=GatherScatterMode.from_any(mode),
-    )
+    flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
+    updates = full(update_shape, 0, dtype)
+    return scatter_p.write(operand, scatter_indices, updates, dimension_numbers, jaxpr=jaxpr, **flags)

@@ -1,6 +1,7 @@
 """Structural operations: slices, padding, joining and splitting, filled and counted arrays."""
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from math import prod
 from operator import index
 from typing import Any
@@ -38,6 +39,11 @@ def shifted(axes: Sequence[int], by: int = 1) -> _Shape:
 def beside(axis: int, d: int) -> int:
     """The number of an axis in an array with one more axis, `d`."""
     return axis if axis < d else axis + 1
+
+
+def operand_type(x: Any) -> ShapedArray:
+    """The type of an operand of a transpose rule, `Linear` or known."""
+    return x.aval if is_linear(x) else typeof(x)
 
 
 def check_nonnegative(name: str, values: Sequence[int]) -> None:
@@ -165,29 +171,33 @@ def _check_slice(x, starts, limits, strides):
         raise TypeError(f"slice strides must be positive, got {strides}")
 
 
-class Joined(Primitive):
-    """An operation linear in all its operands together."""
+class JointlyLinear(Primitive):
+    """An operation linear in all its operands together, but for those that are indices."""
 
     def jvp(self, primals, tangents, **params):
-        (out,) = self.bind_all(primals, params)
+        outs = self.bind_all(primals, params)
         if all(type(t) is Zero for t in tangents):
-            return [out], [Zero.from_primal_value(out)]
-        return [out], self.bind_all([instantiate(t) for t in tangents], params)
+            return outs, [Zero.from_primal_value(out) for out in outs]
+        operands = [x if _is_index(t) else instantiate(t) for x, t in zip(primals, tangents, strict=True)]
+        return outs, self.bind_all(operands, params)
 
     def transpose(self, cts, *operands, **params):
         (ct,) = cts
         if type(ct) is Zero:
             return [Zero(x.aval) if is_linear(x) else None for x in operands]
-        shapes = [(x.aval if is_linear(x) else typeof(x)).shape for x in operands]
-        parts = self.parted(ct, shapes, **params)
-        return [p if is_linear(x) else None for p, x in zip(parts, operands, strict=True)]
+        return self.transposed(ct, *operands, **params)
 
-    def parted(self, ct: Any, shapes: Sequence[_Shape], **params: Any) -> Sequence:
-        """The cotangents of operands of these shapes."""
+    def transposed(self, ct: Any, *operands: Any, **params: Any) -> Sequence:
+        """The cotangents of operands that are `Linear`, and None for the others."""
         raise NotImplementedError
 
 
-class Pad(Joined):
+def _is_index(tangent: Any) -> bool:
+    """Whether a tangent says that its operand is of integers."""
+    return type(tangent) is Zero and tangent.aval.dtype == dtypes.float0
+
+
+class Pad(JointlyLinear):
     """Padding by a scalar, before, after and between the elements; negative padding cuts off."""
 
     moves_data = True
@@ -214,18 +224,14 @@ class Pad(Joined):
         low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
         return [e.pad(x, value, ins[0], outs[0], low, high, between)]
 
-    def transpose(self, cts, x, value, *, padding_config):
-        (ct,) = cts
-        if type(ct) is Zero:
-            return [Zero(v.aval) if is_linear(v) else None for v in (x, value)]
+    def transposed(self, ct, x, value, *, padding_config):
         cut = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
         ct_x = slice(cut, (0,) * len(padding_config), typeof(cut).shape, tuple(c + 1 for _, _, c in padding_config))
         if not is_linear(value):
             return [ct_x, None]
         axes = tuple(range(len(padding_config)))
         sums = [moving.reduce_sum_p.bind(v, axes=axes, out_sharding=None) for v in (ct, ct_x)]
-        ct_value = sub(*sums)
-        return [ct_x if is_linear(x) else None, ct_value]
+        return [ct_x if is_linear(x) else None, sub(*sums)]
 
     def batch(self, axis, operands, dims_in, *, padding_config):
         (x, value), (d, value_dim) = operands, dims_in
@@ -239,6 +245,18 @@ class Pad(Joined):
         if typeof(padded).ndim > 1:
             value = moving.broadcast_in_dim(value, typeof(padded).shape, (d,))
         return [select(inside, padded, value)], [d]
+
+
+class Joined(JointlyLinear):
+    """An operation that puts its operands side by side."""
+
+    def transposed(self, ct, *operands, **params):
+        parts = self.parts(ct, [operand_type(x).shape for x in operands], **params)
+        return [part if is_linear(x) else None for part, x in zip(parts, operands, strict=True)]
+
+    def parts(self, ct: Any, shapes: Sequence[_Shape], **params: Any) -> Sequence:
+        """The cotangents of operands of these shapes."""
+        raise NotImplementedError
 
 
 class Concatenate(Joined):
@@ -263,7 +281,7 @@ class Concatenate(Joined):
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
 
-    def parted(self, ct, shapes, *, dimension):
+    def parts(self, ct, shapes, *, dimension):
         return split(ct, [s[dimension] for s in shapes], dimension)
 
     def batch(self, axis, operands, dims_in, *, dimension):
@@ -292,7 +310,7 @@ class Stack(Joined):
         parts = [e.broadcast_in_dim(x, ins[0], single, kept) for x in xs]
         return parts if len(parts) == 1 else [e.concatenate(parts, [single] * len(parts), outs[0], axis)]
 
-    def parted(self, ct, shapes, *, axis):
+    def parts(self, ct, shapes, *, axis):
         return unstack_p.bind(ct, axis=axis)
 
     def batch(self, axis_data, operands, dims_in, *, axis):
@@ -306,22 +324,11 @@ class Stack(Joined):
         return [self.bind(*operands, axis=axis + 1)], [d]
 
 
-class Parted(Primitive):
-    """A linear operation that cuts its operand to pieces."""
-
-    multiple_results = True
-
-    def jvp(self, primals, tangents, **params):
-        outs = self.bind_all(primals, params)
-        if type(tangents[0]) is Zero:
-            return outs, [Zero.from_primal_value(out) for out in outs]
-        return outs, self.bind_all(tangents, params)
-
-
-class Split(Parted):
+class Split(JointlyLinear):
     """Pieces of given sizes along an axis."""
 
     moves_data = True
+    multiple_results = True
     name = "split"
 
     def infer(self, x, *, sizes, axis):
@@ -329,13 +336,11 @@ class Split(Parted):
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins
-        start, results = 0, []
-        for out, size in zip(outs, sizes, strict=True):
-            starts = tuple(start if i == axis else 0 for i in range(have.ndim))
-            limits = tuple(start + size if i == axis else n for i, n in enumerate(have.shape))
-            results.append(e.slice(x, have, out, starts, limits))
-            start += size
-        return results
+        ends = [0, *accumulate(sizes)]
+        return [
+            e.slice(x, have, out, *_bounds_along(have.shape, axis, start, end))
+            for out, (start, end) in zip(outs, pairwise(ends), strict=True)
+        ]
 
     def transpose(self, cts, x, *, sizes, axis):
         if all(type(ct) is Zero for ct in cts):
@@ -347,9 +352,16 @@ class Split(Parted):
         return self.bind(*operands, sizes=sizes, axis=beside(axis, d)), [d] * len(sizes)
 
 
-class Unstack(Parted):
+def _bounds_along(shape: _Shape, axis: int, start: int, limit: int) -> tuple[_Shape, _Shape]:
+    """The starts and limits of a slice from start to limit along one axis."""
+    starts = tuple(start if i == axis else 0 for i in range(len(shape)))
+    return starts, tuple(limit if i == axis else n for i, n in enumerate(shape))
+
+
+class Unstack(JointlyLinear):
     """The slices along an axis, which they lose."""
 
+    multiple_results = True
     name = "unstack"
 
     def infer(self, x, *, axis):
@@ -359,12 +371,8 @@ class Unstack(Parted):
     def lower(self, e, ins, outs, x, *, axis):
         (have,) = ins
         single = have.update(shape=(*have.shape[:axis], 1, *have.shape[axis + 1 :]))
-        results = []
-        for k, out in enumerate(outs):
-            starts = tuple(k if i == axis else 0 for i in range(have.ndim))
-            limits = tuple(k + 1 if i == axis else n for i, n in enumerate(have.shape))
-            results.append(e.reshape(e.slice(x, have, single, starts, limits), single, out))
-        return results
+        slices = [e.slice(x, have, single, *_bounds_along(have.shape, axis, k, k + 1)) for k in range(len(outs))]
+        return [e.reshape(part, single, out) for part, out in zip(slices, outs, strict=True)]
 
     def transpose(self, cts, x, *, axis):
         if all(type(ct) is Zero for ct in cts):
@@ -457,20 +465,17 @@ class Empty(Primitive):
     def infer(self, *, shape, dtype, out_sharding):
         return [ShapedArray(shape, dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True))]
 
-    def lower(self, e, ins, outs, *, shape, dtype, out_sharding):
+    def lower(self, e, ins, outs, **params):
         return [e.zeros(outs[0])]
 
 
-class EmptyScalar(Primitive):
+class EmptyScalar(Empty):
     """A scalar whose value nobody reads."""
 
     name = "empty2"
 
     def infer(self, *, dtype, memory_space):
         return [ShapedArray((), dtype, memory_space=memory_space)]
-
-    def lower(self, e, ins, outs, *, dtype, memory_space):
-        return [e.zeros(outs[0])]
 
 
 squeeze_p, slice_p, strided_slice_p, pad_p = Squeeze(), Slice(), StridedSlice(), Pad()
@@ -522,8 +527,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
         for v, given in ((start_index, 0), (limit_index, size))
     )
     shape = typeof(operand).shape
-    starts = tuple(start if i == axis else 0 for i in range(len(shape)))
-    limits = tuple(limit if i == axis else n for i, n in enumerate(shape))
+    starts, limits = _bounds_along(shape, axis, start, limit)
     return slice(operand, starts, limits, tuple(int(stride) if i == axis else 1 for i in range(len(shape))))
 
 
