@@ -18,7 +18,7 @@ from minijax.primitives.conv import (
     permuted,
     sliding_shape,
 )
-from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general
+from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general, permute_axes
 from minijax.primitives.structural import eye, rev
 from minijax.primitives.window import padtype_to_pads
 
@@ -125,9 +125,7 @@ def conv_general_dilated_patches(
     size, features = int(np.prod(filter_shape)), aval.shape[numbers.lhs_spec[1]]
     rhs = moving.broadcast_in_dim(eye(size, size, aval.dtype), (features, size, size), (1, 2))
     rhs = moving.reshape(rhs, (features * size, 1, *filter_shape))
-    order = moving.inverse(numbers.rhs_spec)
-    if order != tuple(range(len(order))):
-        rhs = moving.transpose(rhs, order)
+    rhs = permute_axes(rhs, moving.inverse(numbers.rhs_spec))
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, numbers, features,
         precision=None if precision is None else (precision, Precision.DEFAULT),

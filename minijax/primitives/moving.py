@@ -31,8 +31,8 @@ class BroadcastInDim(Linear1):
 
     def transposed(self, ct, aval, *, shape, broadcast_dimensions, sharding):
         unit = tuple(i for i, size in enumerate(aval.shape) if size == 1)
-        kept = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
-        return expand_dims(sum_axes(ct, tuple(i for i in range(len(shape)) if i not in kept)), unit)
+        preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
+        return expand_dims(sum_axes(ct, other_axes(len(shape), preserved)), unit)
 
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
         x = axis_to_front(operands[0], dims_in[0], axis.size)
@@ -40,8 +40,8 @@ class BroadcastInDim(Linear1):
         return [broadcast_in_dim(x, (axis.size, *shape), wider)], [0]
 
     def show_params(self, eqn):
-        found = eqn.params["broadcast_dimensions"]
-        return [("broadcast_dimensions", found)] if found else []
+        axes = eqn.params["broadcast_dimensions"]
+        return [("broadcast_dimensions", axes)] if axes else []
 
 
 class Reshape(Linear1):
@@ -101,9 +101,8 @@ class Transpose(Linear1):
         return transpose(ct, inverse(permutation))
 
     def batch(self, axis, operands, dims_in, *, permutation):
-        d = dims_in[0]
-        perm = (d, *(i if i < d else i + 1 for i in permutation))
-        return [transpose(operands[0], perm)], [0]
+        (d,) = dims_in
+        return [transpose(operands[0], (d, *axes_beside(permutation, d)))], [0]
 
 
 _HALVES = frozenset((dtypes.BY_NAME["float16"], dtypes.BY_NAME["bfloat16"]))
@@ -133,8 +132,7 @@ class ReduceSum(Linear1):
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
             return ct
-        kept = tuple(i for i in range(aval.ndim) if i not in axes)
-        return broadcast_in_dim(ct, aval.shape, kept)
+        return broadcast_in_dim(ct, aval.shape, other_axes(aval.ndim, axes))
 
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
@@ -147,12 +145,12 @@ def reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
         raise ValueError(f"duplicate value in 'axes' of {name}: {axes}")
     if not all(0 <= a < x.ndim for a in axes):
         raise ValueError(f"reduction axes {axes} contains out-of-bounds indices for {x}.")
-    return ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in axes), x.dtype, x.weak_type)
+    return ShapedArray(tuple(x.shape[i] for i in other_axes(x.ndim, axes)), x.dtype, x.weak_type)
 
 
 def batched_axes(axes: Sequence[int], d: int) -> tuple[tuple[int, ...], int]:
     """Reduction axes beside a batch axis `d`, and where that axis ends up."""
-    wider = tuple(a if a < d else a + 1 for a in axes)
+    wider = axes_beside(axes, d)
     return wider, d - sum(1 for a in wider if a < d)
 
 
@@ -164,12 +162,23 @@ fold_as(Folding.MOVE, broadcast_in_dim_p, reshape_p, transpose_p)
 fold_as(Folding.PLAIN, reduce_sum_p)
 
 
+def other_axes(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
+    """The axes that are in none of the sequences."""
+    gone = {i for axes in taken for i in axes}
+    return tuple(i for i in range(ndim) if i not in gone)
+
+
+def axes_beside(axes: Sequence[int], d: int) -> tuple[int, ...]:
+    """The numbers of axes in an array with one more axis, `d`."""
+    return tuple(a if a < d else a + 1 for a in axes)
+
+
 def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     """The permutation that undoes `permutation`."""
-    found = [0] * len(permutation)
+    places = [0] * len(permutation)
     for i, p in enumerate(permutation):
-        found[p] = i
-    return tuple(found)
+        places[p] = i
+    return tuple(places)
 
 
 def broadcast_in_dim(
@@ -299,10 +308,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     at = [dims.canonical_axis(d, ndim) for d in dimensions]
     if len(set(at)) != len(at):
         raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
-    kept = tuple(i for i in range(ndim) if i not in at)
     sizes = iter(aval.shape)
     shape = tuple(1 if i in at else next(sizes) for i in range(ndim))
-    return broadcast_in_dim(array, shape, kept)
+    return broadcast_in_dim(array, shape, other_axes(ndim, at))
 
 
 def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
@@ -322,13 +330,19 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
     return transpose(x, order)
 
 
+def divide_axis(x: Any, axis: int, count: int) -> Any:
+    """`x` with one axis of size n made two, of sizes (count, n // count)."""
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:axis], count, shape[axis] // count, *shape[axis + 1 :]))
+
+
 def broadcast_axis(x: Any, size: int, at: int) -> Any:
     """`x` repeated along a new axis."""
     shape = typeof(x).shape
-    wanted = (*shape[:at], size, *shape[at:])
+    out_shape = (*shape[:at], size, *shape[at:])
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0 and recorder() is None:
-        return np.zeros(wanted, dtypes.float0)
-    return broadcast_in_dim(x, wanted, tuple(i for i in range(len(shape) + 1) if i != at))
+        return np.zeros(out_shape, dtypes.float0)
+    return broadcast_in_dim(x, out_shape, other_axes(len(out_shape), (at,)))
 
 
 def axis_to_front(x: Any, dim: int | None, size: int) -> Any:
