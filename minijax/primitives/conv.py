@@ -11,7 +11,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import PrecisionLike, Product, canonical_precision, precision_pair
-from minijax.primitives.families import ANY, check_kinds, check_same_dtypes
+from minijax.primitives.families import ANY, COMPLEX, FLOAT, REAL, check_kinds, check_same_dtypes
 from minijax.primitives.moving import divide_axis
 from minijax.primitives.sharding import laid_out
 from minijax.primitives.structural import rev
@@ -239,11 +239,10 @@ def _check_groups(x: Shape, kernel: Shape, features: int, batches: int) -> None:
 def _result_dtype(dtype: Any, preferred: Any) -> Any:
     if preferred is None or preferred == dtype:
         return dtype
-    kinds = np.integer, np.floating, np.complexfloating
-    fits = dict(zip(kinds, ((np.integer, np.floating), (np.floating,), (np.complexfloating,)), strict=True))
+    accepted = {np.integer: REAL, np.floating: FLOAT, np.complexfloating: COMPLEX}
     name = "conv_general_dilated: `preferred_element_type`"
-    for kind in kinds:
-        if dtypes.issubdtype(dtype, kind) and not any(dtypes.issubdtype(preferred, k) for k in fits[kind]):
+    for kind, kinds in accepted.items():
+        if dtypes.issubdtype(dtype, kind) and not kinds.accepts(preferred):
             raise TypeError(f"{name} {preferred} is incompatible with operands of type {dtype}.")
     if np.dtype(preferred).itemsize < np.dtype(dtype).itemsize:
         raise TypeError(f"{name} must not be narrower than the original type: {preferred}, {dtype}.")

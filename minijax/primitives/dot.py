@@ -137,8 +137,8 @@ class DotAlgorithmPreset(_Named):
             return None
         if self._is_f8:
             if np.dtype(lhs) not in _F8 or np.dtype(rhs) not in _F8:
-                found = f"{np.dtype(lhs)} and {np.dtype(rhs)}"
-                raise ValueError(f"dot_general: algorithm '{self}' multiplies float8 numbers, got {found}.")
+                names = f"{np.dtype(lhs)} and {np.dtype(rhs)}"
+                raise ValueError(f"dot_general: algorithm '{self}' multiplies float8 numbers, got {names}.")
             sums = self.accumulation_type or out
             return lhs, rhs, sums, 1, 1, 1, self.name.endswith("FAST_ACCUM")
         name = self.name.split("_")[0]

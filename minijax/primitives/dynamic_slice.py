@@ -127,13 +127,13 @@ def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | 
     """The starts as scalars, those below zero counted from the end."""
     shape = typeof(operand).shape
     if type(start_indices) is not tuple and isinstance(start_indices, Array | np.ndarray):
-        found = typeof(start_indices).shape
-        if len(found) != 1:
-            raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {found}")
+        indices_shape = typeof(start_indices).shape
+        if len(indices_shape) != 1:
+            raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {indices_shape}")
         if isinstance(start_indices, np.ndarray):
             start_indices = list(start_indices)
         else:
-            start_indices = [index_in_dim(start_indices, i, keepdims=False) for i in range(found[0])]
+            start_indices = [index_in_dim(start_indices, i, keepdims=False) for i in range(indices_shape[0])]
     if len(start_indices) != len(shape):
         raise ValueError(f"{name}: {len(start_indices)} indices for operand dimensions {shape}")
     allowed = (allow_negative,) * len(shape) if isinstance(allow_negative, bool) else allow_negative
@@ -203,8 +203,8 @@ def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Any:
     """One slice along an axis, at an index that may be a traced value."""
-    found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return found if keepdims else squeeze(found, (axis,))
+    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return out if keepdims else squeeze(out, (axis,))
 
 
 def dynamic_update_slice_in_dim(

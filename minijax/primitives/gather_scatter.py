@@ -80,11 +80,11 @@ class Gather(Primitive):
         if wide.dtype != ins[1].dtype:
             indices = e.convert(indices, ins[1], wide)
         inside = _inside(e, indices, wide, bounds)
-        found = self._emit(e, [ins[0], wide], outs, x, indices, **how)
+        windows = self._emit(e, [ins[0], wide], outs, x, indices, **how)
         batch_axes = tuple(i for i in range(out.ndim) if i not in numbers.offset_dims)
         flags = ShapedArray(out.shape, _BOOL)
         inside = e.broadcast_in_dim(inside, ShapedArray(wide.shape[:-1], _BOOL), flags, batch_axes)
-        return [e.select(inside, found, e.full(fill_value, out), flags, out)]
+        return [e.select(inside, windows, e.full(fill_value, out), flags, out)]
 
     def _emit(self, e, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted):
         return e.gather(x, indices, *ins, outs[0], slice_sizes=slice_sizes,
@@ -176,11 +176,11 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(map(int, axes))
 
 
-def _fill_value(dtype: Any, given: Any) -> Any:
-    if given is not None:
-        if isinstance(given, Tracer):
+def _fill_value(dtype: Any, value: Any) -> Any:
+    if value is not None:
+        if isinstance(value, Tracer):
             raise TypeError("gather: fill_value must be a constant, got a traced value")
-        return given.item() if hasattr(given, "item") else given
+        return value.item() if hasattr(value, "item") else value
     if dtypes.is_extended(dtype):
         return np.iinfo(np.uint32).max
     if dtypes.is_inexact(dtype):
@@ -212,21 +212,15 @@ class Scatter(JointlyLinear):
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
     def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
-        return [self.emit(e, ins, outs, x, _clipped(e, indices, ins, mode, dimension_numbers), updates,
-                          dimension_numbers, _reducer(e, update_jaxpr), **how)]  # fmt: skip
+        reducer = None if update_jaxpr is None else lambda *names: jaxpr_body(e, update_jaxpr, (), names)
+        indices = _clipped(e, indices, ins, mode, dimension_numbers)
+        return [self.emit(e, ins, x, indices, updates, dimension_numbers, reducer, **how)]
 
-    def emit(self, e: Any, ins: Sequence, outs: Sequence, x: str, indices: str, updates: str,
-             numbers: ScatterDimensionNumbers, reducer: Any, *, indices_are_sorted: bool,
-             unique_indices: bool, update_consts: tuple = ()) -> str:  # fmt: skip
+    def emit(self, e: Any, ins: Sequence, x: str, indices: str, updates: str, numbers: ScatterDimensionNumbers,
+             reducer: Any, *, update_consts: tuple, **flags: bool) -> str:  # fmt: skip
         """The scatter itself, of indices that are in bounds or may be dropped."""
-        window, dropped, index_map, of_operand, of_indices = numbers
-        return e.scatter(
-            [x], indices, [updates], ins[:1], ins[1], ins[2:], reducer, update_window_dims=window,
-            inserted_window_dims=dropped, scatter_dims_to_operand_dims=index_map,
-            input_batching_dims=of_operand,
-            scatter_indices_batching_dims=of_indices, indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
-        )[0]  # fmt: skip
+        numbers = numbers._asdict()
+        return e.scatter([x], indices, [updates], ins[:1], ins[1], ins[2:], reducer, **numbers, **flags)[0]
 
     def write(self, x: Any, indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
               indices_are_sorted: bool = False, unique_indices: bool = False, mode: _Mode = None,
@@ -290,10 +284,6 @@ def _clipped(e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbe
     return e.clamp(e.full(0, aval), indices, _each(e, bounds, aval), aval)
 
 
-def _reducer(e: Any, jaxpr: Jaxpr | None) -> Callable | None:
-    return None if jaxpr is None else lambda *names: jaxpr_body(e, jaxpr, (), names)
-
-
 # As in jax, what transposition writes does not share the little program with what the user wrote.
 @cache.cache(maxsize=1024)
 def _update_jaxpr(combine: Callable, dtype: Any, in_transpose: bool) -> Jaxpr:
@@ -354,7 +344,7 @@ class ScatterAdd(Scatter):
         indices = _clipped(e, indices, ins, mode, dimension_numbers)
         part = [ShapedArray(ins[0].shape, np.float64), ins[1], ShapedArray(ins[2].shape, np.float64)]
         sums = [
-            self.emit(e, part, part[:1], e.map_to(name, x, ins[0], part[0]), indices,
+            self.emit(e, part, e.map_to(name, x, ins[0], part[0]), indices,
                       e.map_to(name, updates, ins[2], part[2]), dimension_numbers, "add", **how)
             for name in ("real", "imag")
         ]  # fmt: skip
@@ -407,12 +397,12 @@ class ScatterExtremum(Scatter):
         """The factors of the tangents of the operand (as a change) and of the updates: ties share equally."""
         count = lambda these: read(scatter_add(full_of(x), indices, these(), numbers))  # noqa: E731
         one = scalar_like(x, 1)
-        won, kept = eq(updates, new), eq(old, new)
+        won, stays = eq(updates, new), eq(old, new)
         winners = count(lambda: select(won, full_of(updates, 1), full_of(updates)))
         updates_here = count(lambda: full_of(updates, 1))
-        share = select(kept, div(one, add(winners, one)), div(one, winners))
+        share = select(stays, div(one, add(winners, one)), div(one, winners))
         share = select(won, share, full_of(updates))
-        left = select(kept, div(one, add(winners, one)), full_of(updates))
+        left = select(stays, div(one, add(winners, one)), full_of(updates))
         return div(add(scalar_like(x, -1), left), updates_here), share
 
 

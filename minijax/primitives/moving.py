@@ -36,8 +36,7 @@ class BroadcastInDim(Linear1):
 
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
         x = axis_to_front(operands[0], dims_in[0], axis.size)
-        wider = (0, *(d + 1 for d in broadcast_dimensions))
-        return [broadcast_in_dim(x, (axis.size, *shape), wider)], [0]
+        return [broadcast_in_dim(x, (axis.size, *shape), (0, *axes_beside(broadcast_dimensions, 0)))], [0]
 
     def show_params(self, eqn):
         axes = eqn.params["broadcast_dimensions"]
@@ -76,7 +75,7 @@ class Reshape(Linear1):
 
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
         x = move_axis(operands[0], dims_in[0], 0)
-        wider = None if dimensions is None else (0, *(d + 1 for d in dimensions))
+        wider = None if dimensions is None else (0, *axes_beside(dimensions, 0))
         return [reshape(x, (axis.size, *new_sizes), wider)], [0]
 
 
@@ -190,12 +189,12 @@ def broadcast_in_dim(
     """
     aval = typeof(operand)
     shape, axes = dims.canonical_shape(shape), tuple(broadcast_dimensions)
-    found = operand
+    out = operand
     if shape or not isinstance(operand, Array):
         _check_broadcast(aval, shape, axes)
         if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
-            found = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
-    return found if out_sharding is None else laid_out("broadcast_in_dim", found, out_sharding)
+            out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
+    return out if out_sharding is None else laid_out("broadcast_in_dim", out, out_sharding)
 
 
 def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
@@ -233,8 +232,8 @@ def spread_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
     have = typeof(x).shape
     if have == shape:
         return x
-    kept = tuple(i for i, (n, m) in enumerate(zip(have, shape, strict=False)) if n == m)
-    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in kept)), shape, kept)
+    axes = tuple(i for i, (n, m) in enumerate(zip(have, shape, strict=False)) if n == m)
+    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in axes)), shape, axes)
 
 
 def recorder() -> JaxprTrace | None:
@@ -281,10 +280,10 @@ def reshape(
         permute = tuple(dims.canonical_axis(d, aval.ndim) for d in dimensions)
         if permute == tuple(range(aval.ndim)):
             permute = None
-    found = operand
+    out = operand
     if permute is not None or aval.shape != sizes or not sizes or not isinstance(operand, Array):
-        found = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
-    return found if out_sharding is None else laid_out("reshape", found, out_sharding)
+        out = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
+    return out if out_sharding is None else laid_out("reshape", out, out_sharding)
 
 
 def reshape_to(x: Any, shape: tuple[int, ...]) -> Any:

@@ -31,6 +31,11 @@ def inserted(items: Sequence, at: int, item: Any) -> tuple:
     return (*items[:at], item, *items[at:])
 
 
+def resized(shape: _Shape, axis: int, size: int) -> _Shape:
+    """A shape with another size along one axis."""
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
 def shifted(axes: Sequence[int], by: int = 1) -> _Shape:
     """Axis numbers, after axes were put in front."""
     return tuple(a + by for a in axes)
@@ -59,7 +64,7 @@ class Squeeze(Linear1):
     name = "squeeze"
 
     def infer(self, x, *, dimensions):
-        return [ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)]
+        return [ShapedArray(tuple(x.shape[i] for i in moving.other_axes(x.ndim, dimensions)), x.dtype, x.weak_type)]
 
     def lower(self, e, ins, outs, x, *, dimensions):
         return [e.reshape(x, ins[0], outs[0])]
@@ -82,7 +87,10 @@ class SliceAt(Primitive):
             raise TypeError(
                 f"dynamic_slice: {len(starts)} starts, {len(slice_sizes)} sizes for operand of rank {x.ndim}"
             )
-        check_window(self.name, slice_sizes, x.shape)
+        if any(s < 0 for s in slice_sizes):
+            raise TypeError(f"{self.name}: slice_sizes must not be negative, got {slice_sizes}")
+        if any(s > n for s, n in zip(slice_sizes, x.shape, strict=True)):
+            raise TypeError(f"{self.name}: slice_sizes {slice_sizes} exceed the operand's shape {x.shape}")
         check_starts(self.name, starts)
         return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
 
@@ -92,22 +100,14 @@ class SliceAt(Primitive):
         return [e.dynamic_slice(x, starts, ins[0], ins[1:], outs[0])]
 
 
-def check_window(name: str, sizes: Sequence[int], shape: _Shape) -> None:
-    """Raises TypeError unless a window of these sizes fits the shape."""
-    if any(s < 0 for s in sizes):
-        raise TypeError(f"{name}: slice_sizes must not be negative, got {sizes}")
-    if any(s > n for s, n in zip(sizes, shape, strict=True)):
-        raise TypeError(f"{name}: slice_sizes {sizes} exceed the operand's shape {shape}")
-
-
 def check_starts(name: str, starts: Sequence[ShapedArray]) -> None:
     """Raises TypeError unless the starts are scalar integers of one dtype."""
     if any(i.shape for i in starts):
         raise TypeError(f"{name}: start_indices must be scalars, got {starts}")
     kinds = {i.dtype for i in starts}
     if len(kinds) > 1 or not all(np.issubdtype(k, np.integer) for k in kinds):
-        found = ", ".join(i.dtype.name for i in starts)
-        raise TypeError(f"{name}: index arguments must be integers of the same type, got: {found}")
+        names = ", ".join(i.dtype.name for i in starts)
+        raise TypeError(f"{name}: index arguments must be integers of the same type, got: {names}")
 
 
 slice_at_p = SliceAt()
@@ -274,8 +274,7 @@ class Concatenate(Joined):
         if len({s[:dimension] + s[dimension + 1 :] for s in shapes}) > 1:
             raise TypeError(f"Cannot concatenate shapes {_listed(shapes)}: they differ beside dimension {dimension}")
         check_same_dtypes(self.name, *xs)
-        total = sum(s[dimension] for s in shapes)
-        shape = (*shapes[0][:dimension], total, *shapes[0][dimension + 1 :])
+        shape = resized(shapes[0], dimension, sum(s[dimension] for s in shapes))
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
     def lower(self, e, ins, outs, *xs, dimension):
@@ -306,8 +305,8 @@ class Stack(Joined):
 
     def lower(self, e, ins, outs, *xs, axis):
         single = ShapedArray(inserted(ins[0].shape, axis, 1), ins[0].dtype)
-        kept = tuple(beside(i, axis) for i in range(ins[0].ndim))
-        parts = [e.broadcast_in_dim(x, ins[0], single, kept) for x in xs]
+        axes = moving.other_axes(single.ndim, (axis,))
+        parts = [e.broadcast_in_dim(x, ins[0], single, axes) for x in xs]
         return parts if len(parts) == 1 else [e.concatenate(parts, [single] * len(parts), outs[0], axis)]
 
     def parts(self, ct, shapes, *, axis):
@@ -332,7 +331,7 @@ class Split(JointlyLinear):
     name = "split"
 
     def infer(self, x, *, sizes, axis):
-        return [ShapedArray((*x.shape[:axis], s, *x.shape[axis + 1 :]), x.dtype, x.weak_type) for s in sizes]
+        return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins
@@ -370,9 +369,11 @@ class Unstack(JointlyLinear):
 
     def lower(self, e, ins, outs, x, *, axis):
         (have,) = ins
-        single = have.update(shape=(*have.shape[:axis], 1, *have.shape[axis + 1 :]))
-        slices = [e.slice(x, have, single, *_bounds_along(have.shape, axis, k, k + 1)) for k in range(len(outs))]
-        return [e.reshape(part, single, out) for part, out in zip(slices, outs, strict=True)]
+        single = have.update(shape=resized(have.shape, axis, 1))
+        return [
+            e.reshape(e.slice(x, have, single, *_bounds_along(have.shape, axis, k, k + 1)), single, out)
+            for k, out in enumerate(outs)
+        ]
 
     def transpose(self, cts, x, *, axis):
         if all(type(ct) is Zero for ct in cts):
@@ -407,7 +408,7 @@ class Rev(Linear1):
 
     def batch(self, axis, operands, dims_in, *, dimensions):
         (d,) = dims_in
-        return [rev(operands[0], tuple(beside(i, d) for i in dimensions))], [d]
+        return [rev(operands[0], moving.axes_beside(dimensions, d))], [d]
 
 
 class Tile(Linear1):
@@ -523,8 +524,8 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     """A slice along one axis; None and negative numbers as in Python's slices, but nothing is clipped."""
     axis, size = _size_along("slice_in_dim", operand, int(axis))
     start, limit = (
-        given if v is None else dims.canonical_dim(v) + (size if v < 0 else 0)
-        for v, given in ((start_index, 0), (limit_index, size))
+        default if v is None else dims.canonical_dim(v) + (size if v < 0 else 0)
+        for v, default in ((start_index, 0), (limit_index, size))
     )
     shape = typeof(operand).shape
     starts, limits = _bounds_along(shape, axis, start, limit)
@@ -538,8 +539,8 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     if not -size <= i < size:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {size}")
     i %= size
-    found = slice_in_dim(operand, i, i + 1, 1, axis)
-    return found if keepdims else squeeze(found, (axis,))
+    out = slice_in_dim(operand, i, i + 1, 1, axis)
+    return out if keepdims else squeeze(out, (axis,))
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
@@ -606,8 +607,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
         return operand
     shape = (*dims.canonical_shape(sizes), *typeof(operand).shape)
     check_nonnegative("broadcast_in_dim shape", shape)
-    kept = tuple(range(len(sizes), len(shape)))
-    return moving.broadcast_in_dim(operand, shape, kept, out_sharding=out_sharding)
+    return moving.broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))), out_sharding=out_sharding)
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
@@ -622,9 +622,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
     if any(n < 0 for s in padded for n in s):
         raise TypeError(f"broadcast_shapes: sizes must be nonnegative, got {_listed(shapes)}")
     sizes = [{n for n in column if n != 1} or {1} for column in zip(*padded, strict=True)]
-    if any(len(found) > 1 for found in sizes):
+    if any(len(column) > 1 for column in sizes):
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}")
-    return tuple(found.pop() for found in sizes)
+    return tuple(column.pop() for column in sizes)
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
@@ -663,11 +663,13 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got shape {aval.shape}")
-    wanted = dtypes.dtype_from_user(aval.dtype if dtype is None else dtype)
-    return _filled(shape, fill_value, wanted, dtype is None and aval.weak_type, sharding)
+    return _filled(shape, fill_value, dtype, aval, sharding)
 
 
-def _filled(shape: Any, value: Any, dtype: Any, weak: bool, sharding: Any) -> Any:
+def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any) -> Any:
+    """An array of one value; without a dtype it has that of `like` and its weak type."""
+    weak = dtype is None and like.weak_type
+    dtype = dtypes.dtype_from_user(like.dtype if dtype is None else dtype)
     shape = dims.shape_of(shape)
     check_nonnegative("broadcast_in_dim shape", shape)
     is_placed = sharding is not None and state.is_eager()
@@ -686,12 +688,10 @@ def full_like(
 ) -> Any:
     """An array of one value, of the shape, dtype and weak type of `x` unless told otherwise."""
     aval = typeof_like(x)
-    weak = dtype is None and aval.weak_type
-    wanted = dtypes.dtype_from_user(aval.dtype if dtype is None else dtype)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")
-    made = _filled(aval.shape if shape is None else shape, fill_value, wanted, weak, sharding)
-    return made if sharding is not None else placed_like(made, x)
+    array = _filled(aval.shape if shape is None else shape, fill_value, dtype, aval, sharding)
+    return array if sharding is not None else placed_like(array, x)
 
 
 def typeof_like(x: Any) -> ShapedArray:
@@ -711,14 +711,14 @@ def iota(dtype: Any, size: int) -> Any:
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
     """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
-    found = iota_p.bind(dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None)
-    return found if out_sharding is None else laid_out("broadcasted_iota", found, out_sharding)
+    numbers = iota_p.bind(dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None)
+    return laid_out("broadcasted_iota", numbers, out_sharding)
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
     """An array whose elements may be anything."""
-    found = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
-    return laid_out("lax.empty", found, out_sharding)
+    array = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
+    return laid_out("lax.empty", array, out_sharding)
 
 
 def empty_of(aval: ShapedArray) -> Any:
