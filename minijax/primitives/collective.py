@@ -15,7 +15,7 @@ from minijax.base.dims import canonical_axis
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
+from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
@@ -23,9 +23,9 @@ from minijax.primitives.elementwise import add, div, eq, mul, select
 from minijax.primitives.families import const_like, scalar_like
 from minijax.primitives.moving import move_axis, reduced_aval
 from minijax.primitives.reduce import lowest
-from minijax.primitives.structural import broadcasted_iota, collapse, index_in_dim, squeeze
+from minijax.primitives.structural import broadcasted_iota, collapse, index_in_dim, inserted, resized, squeeze
 from minijax.primitives.varying import Groups, cast_to_vary, device_groups, names_of, psum_invariant_p
-from minijax.primitives.zeros import zeros_like_aval
+from minijax.primitives.zeros import ZeroJvp, zeros_like_aval
 from minijax.run.array import Array
 
 
@@ -140,14 +140,14 @@ class LinearNamed(Named, Linear1):
             return [self.bind(x, **params)], [d]
         if params.get("axis_index_groups") is not None:
             raise NotImplementedError(f"{self.name}: axis_index_groups not supported in vmap")
-        out, d = self.of_batch(axis.size, x, d, **params)
+        out, d = self.batched_over_axis(axis.size, x, d, **params)
         return [out], [d]
 
     def beside(self, d: int, params: dict) -> tuple[dict, int]:
         """The parameters where the operand has one more dimension `d`, and which one that is of the result."""
         return params, d
 
-    def of_batch(self, size: int, x: Any, d: int | None, **params: Any) -> tuple[Any, int | None]:
+    def batched_over_axis(self, size: int, x: Any, d: int | None, **params: Any) -> tuple[Any, int | None]:
         """The collective over the batch axis itself, dimension `d` of `x`; the result and its batch dimension."""
         raise NotImplementedError
 
@@ -158,20 +158,16 @@ class AllGather(LinearNamed):
     name = "all_gather"
 
     def infer(self, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
-        at, shape = all_gather_dimension, list(x.shape)
-        if tiled:
-            shape[at] *= axis_size
-        else:
-            shape.insert(at, axis_size)
-        return [x.update(shape=tuple(shape))]
+        at = all_gather_dimension
+        shape = resized(x.shape, at, x.shape[at] * axis_size) if tiled else inserted(x.shape, at, axis_size)
+        return [x.update(shape=shape)]
 
     def lower(self, e, ins, outs, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
         groups, (aval,) = device_groups(e, self, axis_name, axis_index_groups), ins
         if not tiled:
             at = all_gather_dimension
-            apart = aval.update(shape=(*aval.shape[:at], 1, *aval.shape[at:]))
-            dims = [i + (i >= at) for i in range(aval.ndim)]
-            x, aval = e.broadcast_in_dim(x, aval, apart, dims), apart
+            apart = aval.update(shape=inserted(aval.shape, at, 1))
+            x, aval = e.broadcast_in_dim(x, aval, apart, moving.other_axes(apart.ndim, (at,))), apart
         return [e.all_gather(x, aval, outs[0], all_gather_dimension, groups)]
 
     def transposed(self, ct, aval, *, all_gather_dimension, **params):
@@ -181,7 +177,7 @@ class AllGather(LinearNamed):
         at = params["all_gather_dimension"]
         return {**params, "all_gather_dimension": at + (d <= at)}, d + (d > at and not params["tiled"])
 
-    def of_batch(self, size, x, d, *, all_gather_dimension, tiled, **params):
+    def batched_over_axis(self, size, x, d, *, all_gather_dimension, tiled, **params):
         x = moving.broadcast_axis(x, size, 0) if d is None else x
         x = move_axis(x, d or 0, all_gather_dimension)
         return (collapse(x, all_gather_dimension, all_gather_dimension + 2) if tiled else x), None
@@ -193,24 +189,20 @@ class ReduceScatter(LinearNamed):
     name = "reduce_scatter"
 
     def infer(self, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
-        shape = list(x.shape)
-        size = shape[scatter_dimension]
-        if tiled:
-            if size % axis_size:
-                raise ValueError(f"psum_scatter: {axis_size} members cannot share a dimension of size {size}")
-            shape[scatter_dimension] //= axis_size
-        elif size != axis_size:
+        at, size = scatter_dimension, x.shape[scatter_dimension]
+        if tiled and size % axis_size:
+            raise ValueError(f"psum_scatter: {axis_size} members cannot share a dimension of size {size}")
+        if not tiled and size != axis_size:
             raise ValueError(f"psum_scatter: the scattered dimension must have size {axis_size}, not {size}")
-        else:
-            del shape[scatter_dimension]
-        return [x.update(shape=tuple(shape))]
+        parts = (size // axis_size,) if tiled else ()
+        return [x.update(shape=(*x.shape[:at], *parts, *x.shape[at + 1 :]))]
 
     def lower(self, e, ins, outs, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
         groups, (out,) = device_groups(e, self, axis_name, axis_index_groups), outs
         if tiled:
             return [e.reduce_scatter(x, ins[0], out, scatter_dimension, groups, "add")]
         at = scatter_dimension
-        apart = out.update(shape=(*out.shape[:at], 1, *out.shape[at:]))
+        apart = out.update(shape=inserted(out.shape, at, 1))
         return [e.reshape(e.reduce_scatter(x, ins[0], apart, at, groups, "add"), apart, out)]
 
     def transposed(self, ct, aval, *, scatter_dimension, **params):
@@ -220,7 +212,7 @@ class ReduceScatter(LinearNamed):
         at = params["scatter_dimension"]
         return {**params, "scatter_dimension": at + (d <= at)}, d - (d > at and not params["tiled"])
 
-    def of_batch(self, size, x, d, *, scatter_dimension, tiled, **params):
+    def batched_over_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
         if d is None and typeof(x).dtype == np.bool_:
             x = mul(convert(x, np.dtype(np.int32), True), size)
         else:
@@ -250,7 +242,7 @@ class AllToAll(LinearNamed):
     def beside(self, d, params):
         return {**params, **{name: params[name] + (d <= params[name]) for name in ("split_axis", "concat_axis")}}, d
 
-    def of_batch(self, size, x, d, *, split_axis, concat_axis, **params):
+    def batched_over_axis(self, size, x, d, *, split_axis, concat_axis, **params):
         if d is None:
             x, d = moving.broadcast_axis(x, size, 0), 0
         if split_axis != concat_axis:
@@ -258,10 +250,7 @@ class AllToAll(LinearNamed):
             return moving.divide_axis(joined, split_axis, size), split_axis
         at = split_axis + (d <= split_axis)
         x = moving.divide_axis(x, at, size)
-        order = list(range(typeof(x).ndim))
-        there = d + (d > at)
-        order[at], order[there] = there, at
-        return collapse(moving.transpose(x, order), at, at + 2), d
+        return collapse(moving.swap_axes(x, at, d + (d > at)), at, at + 2), d
 
 
 class PPermute(LinearNamed):
@@ -276,7 +265,7 @@ class PPermute(LinearNamed):
     def transposed(self, ct, aval, *, axis_name, perm):
         return self.bind(ct, axis_name=axis_name, perm=tuple((b, a) for a, b in perm))
 
-    def of_batch(self, size, x, d, *, axis_name, perm):
+    def batched_over_axis(self, size, x, d, *, axis_name, perm):
         sources = dict((b, a) for a, b in perm)
         if sorted(sources) != list(range(size)) or sorted(sources.values()) != sorted(sources):
             raise AssertionError(f"ppermute: perm {perm} doesn't match the axis size {size}")
@@ -300,11 +289,11 @@ class PBroadcast(LinearNamed):
         chosen = eq(axis_index(axis_name), np.int32(source))
         return select(moving.broadcast_in_dim(chosen, aval.shape, ()), total, zeros_like_aval(typeof(total)))
 
-    def of_batch(self, size, x, d, *, axis_name, source):
+    def batched_over_axis(self, size, x, d, *, axis_name, source):
         return (x if d is None else index_in_dim(x, source, d, keepdims=False)), None
 
 
-class AxisIndex(Named):
+class AxisIndex(Named, ZeroJvp):
     """Where in the named axis one is."""
 
     name = "axis_index"
@@ -326,10 +315,6 @@ class AxisIndex(Named):
         size = e.constant(mesh.axis_sizes[at], unsigned)
         place = e.binary("divide", e.partition_id(), inner, unsigned)
         return [e.convert(e.binary("remainder", place, size, unsigned), unsigned, outs[0])]
-
-    def jvp(self, primals, tangents, *, axis_name):
-        out = self.bind(axis_name=axis_name)
-        return [out], [Zero(typeof(out).to_tangent_aval())]
 
     def batch(self, axis, operands, dims, *, axis_name):
         return [broadcasted_iota(np.int32, (axis.size,), 0)], [0]
@@ -354,7 +339,7 @@ def axis_size(axis_name: Any) -> int:
     return prod(state.axis_size(name) for name in names_of(axis_name))
 
 
-def _check_groups(axis_name: Any, groups: Any) -> Groups:
+def _check_groups(groups: Any) -> Groups:
     if groups is None:
         return None
     groups = tuple(tuple(map(int, group)) for group in groups)
@@ -375,13 +360,13 @@ def _group_size(axis_name: Any, groups: Groups) -> int:
 
 def _in_groups(axis_name: Any, groups: Any, tiled: bool) -> dict:
     """The parameters that gathers and scatters have alike."""
-    groups = _check_groups(axis_name, groups)
+    groups = _check_groups(groups)
     size = _group_size(axis_name, groups)
     return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
 
 
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
-    groups = _check_groups(axis_name, groups)
+    groups = _check_groups(groups)
     axes = names_of(axis_name)
     axis_size([name for name in axes if not isinstance(name, int)])
 
@@ -405,7 +390,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     leaves = tree.tree_leaves(x)
     if any(isinstance(leaf, Tracer) for leaf in leaves) or any(isinstance(a, int) for a in names_of(axis_name)):
         return _psum_traced(x, axis_name, axis_index_groups)
-    size = _group_size(axis_name, _check_groups(axis_name, axis_index_groups))
+    size = _group_size(axis_name, _check_groups(axis_index_groups))
     return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
 
 
@@ -428,7 +413,7 @@ def _multiple(leaf: Any, size: int) -> Any:
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean over a named axis, leaf by leaf."""
-    size = _group_size(axis_name, _check_groups(axis_name, axis_index_groups))
+    size = _group_size(axis_name, _check_groups(axis_index_groups))
 
     def mean(total):
         if isinstance(total, dtypes.PYTHON_SCALARS):
@@ -484,7 +469,7 @@ def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """Exchanges parts: splits `split_axis` over the named axis, and joins what comes along `concat_axis`."""
-    groups = _check_groups(axis_name, axis_index_groups)
+    groups = _check_groups(axis_index_groups)
     size = _group_size(axis_name, groups)
 
     def one(leaf):

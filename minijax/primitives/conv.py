@@ -185,6 +185,7 @@ def _swapped(spec: Sequence[int]) -> Shape:
 
 
 def permuted(shape: Sequence[int], spec: Sequence[int]) -> Shape:
+    """A shape with its sizes in the order of `spec`."""
     return tuple(shape[i] for i in spec)
 
 

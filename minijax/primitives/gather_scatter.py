@@ -335,20 +335,18 @@ class ScatterReplace(Scatter):
 class ScatterAdd(Scatter):
     """The updates are added to what was there."""
 
-    def lower(self, e, ins, outs, x, indices, updates, *, mode, dimension_numbers, update_jaxpr, **how):
-        (out,) = outs
-        if out.dtype != np.complex128 or e.platform not in ("cuda", "rocm"):
-            return super().lower(e, ins, outs, x, indices, updates, mode=mode, update_jaxpr=update_jaxpr,
-                                 dimension_numbers=dimension_numbers, **how)  # fmt: skip
+    def emit(self, e, ins, x, indices, updates, numbers, reducer, **how):
+        scatter = super().emit
+        if ins[0].dtype != np.complex128 or e.platform not in ("cuda", "rocm"):
+            return scatter(e, ins, x, indices, updates, numbers, reducer, **how)
         # GPUs have no atomic addition of 128 bits: the parts are added apart.
-        indices = _clipped(e, indices, ins, mode, dimension_numbers)
         part = [ShapedArray(ins[0].shape, np.float64), ins[1], ShapedArray(ins[2].shape, np.float64)]
         sums = [
-            self.emit(e, part, e.map_to(name, x, ins[0], part[0]), indices,
-                      e.map_to(name, updates, ins[2], part[2]), dimension_numbers, "add", **how)
+            scatter(e, part, e.map_to(name, x, ins[0], part[0]), indices,
+                    e.map_to(name, updates, ins[2], part[2]), numbers, "add", **how)
             for name in ("real", "imag")
         ]  # fmt: skip
-        return [e.binary("complex", *sums, out)]
+        return e.binary("complex", *sums, ins[0])
 
 
 class ScatterSub(Scatter):

@@ -335,6 +335,13 @@ def divide_axis(x: Any, axis: int, count: int) -> Any:
     return reshape(x, (*shape[:axis], count, shape[axis] // count, *shape[axis + 1 :]))
 
 
+def swap_axes(x: Any, a: int, b: int) -> Any:
+    """`x` with two different axes exchanged."""
+    order = list(range(typeof(x).ndim))
+    order[a], order[b] = b, a
+    return transpose(x, order)
+
+
 def broadcast_axis(x: Any, size: int, at: int) -> Any:
     """`x` repeated along a new axis."""
     shape = typeof(x).shape
