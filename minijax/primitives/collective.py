@@ -388,17 +388,15 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over a named axis, leaf by leaf; of a constant, its multiple."""
     leaves = tree.tree_leaves(x)
-    if any(isinstance(leaf, Tracer) for leaf in leaves) or any(isinstance(a, int) for a in names_of(axis_name)):
-        return _psum_traced(x, axis_name, axis_index_groups)
-    size = _group_size(axis_name, _check_groups(axis_index_groups))
-    return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
+    has_positions = any(isinstance(a, int) for a in names_of(axis_name))
+    if not has_positions and not any(isinstance(leaf, Tracer) for leaf in leaves):
+        size = _group_size(axis_name, _check_groups(axis_index_groups))
+        return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
 
-
-def _psum_traced(x, axis_name, groups):
     def one(leaf):
         if isinstance(leaf, dtypes.PYTHON_SCALARS):
-            return _multiple(leaf, _group_size(axis_name, groups))
-        return _reduce_all(psum_p, leaf, axis_name, groups)
+            return _multiple(leaf, _group_size(axis_name, axis_index_groups))
+        return _reduce_all(psum_p, leaf, axis_name, axis_index_groups)
 
     return tree.tree_map(one, x)
 

@@ -28,7 +28,7 @@ from minijax.run.array import Array
 _IN_ORDER = dict(indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP)
 
 
-class DynamicSlice(SliceAt):
+class DynamicSlice(SliceAt, JointlyLinear):
     """A window of given sizes at given starts, moved inside if it would stick out."""
 
     def jvp(self, primals, tangents, *, slice_sizes):
@@ -38,13 +38,9 @@ class DynamicSlice(SliceAt):
         outs = self.bind_all(primals, params)
         return outs, moved or [Zero(typeof(outs[0]).to_tangent_aval())]
 
-    def transpose(self, cts, x, *starts, slice_sizes):
-        (ct,) = cts
-        nothing = [None] * len(starts)
-        if type(ct) is Zero:
-            return [Zero(x.aval), *nothing]
+    def transposed(self, ct, x, *starts, slice_sizes):
         zeros = moving.full(x.aval.shape, scalar_like(ct, 0))
-        return [dynamic_update_slice_p.bind(zeros, ct, *starts), *nothing]
+        return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
     def batch(self, axis, operands, dims_in, *, slice_sizes):
         indices, indices_dim = _index_vector(axis, operands[1:], dims_in[1:])

@@ -10,7 +10,7 @@ from minijax.base import cache, dims, dtypes
 from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
-from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import elementwise, moving
@@ -43,7 +43,7 @@ _Mode = str | GatherScatterMode | None
 # ---- gather -----------------------------------------------------------------------------------------
 
 
-class Gather(Primitive):
+class Gather(JointlyLinear):
     """Slices of the operand at the places that index vectors name, side by side."""
 
     moves_data = True
@@ -98,14 +98,9 @@ class Gather(Primitive):
         fill = 0 if params["mode"] is FILL_OR_DROP else params["fill_value"]
         return [out], self.bind_all([t, primals[1]], {**params, "fill_value": fill})
 
-    def transpose(self, cts, x, indices, *, dimension_numbers, indices_are_sorted, unique_indices, mode, **how):
-        (ct,) = cts
-        if type(ct) is Zero:
-            return [Zero(x.aval), None]
-        flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
-        zeros = zeros_like_aval(x.aval)
-        numbers = scatter_numbers(dimension_numbers)
-        return [scatter_add_p.write(zeros, indices, ct, numbers, in_transpose=True, **flags), None]
+    def transposed(self, ct, x, indices, **params):
+        flags = {**_flags(params), "dimension_numbers": scatter_numbers(params["dimension_numbers"])}
+        return [scatter_add_p.write(zeros_like_aval(x.aval), indices, ct, in_transpose=True, **flags), None]
 
     def batch(self, axis, operands, dims_in, *, dimension_numbers, slice_sizes, **how):
         (x, indices), (d, indices_dim), numbers = operands, dims_in, dimension_numbers
@@ -269,7 +264,7 @@ def _read_windows(x: Any, indices: Any, numbers: ScatterDimensionNumbers, update
 
 
 def _flags(params: dict) -> dict:
-    """The parameters of one scatter that another at the same places takes over."""
+    """The parameters of a gather or scatter that a scatter at the same places takes over."""
     return {k: params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
 
 

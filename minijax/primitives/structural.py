@@ -182,13 +182,13 @@ class JointlyLinear(Primitive):
         return outs, self.bind_all(operands, params)
 
     def transpose(self, cts, *operands, **params):
-        (ct,) = cts
-        if type(ct) is Zero:
+        if all(type(ct) is Zero for ct in cts):
             return [Zero(x.aval) if is_linear(x) else None for x in operands]
-        return self.transposed(ct, *operands, **params)
+        cts = list(map(instantiate, cts))
+        return self.transposed(cts if self.multiple_results else cts[0], *operands, **params)
 
     def transposed(self, ct: Any, *operands: Any, **params: Any) -> Sequence:
-        """The cotangents of operands that are `Linear`, and None for the others."""
+        """The cotangents of operands that are `Linear`, and None for the others; `ct` is a list for several results."""
         raise NotImplementedError
 
 
@@ -341,10 +341,8 @@ class Split(JointlyLinear):
             for out, (start, end) in zip(outs, pairwise(ends), strict=True)
         ]
 
-    def transpose(self, cts, x, *, sizes, axis):
-        if all(type(ct) is Zero for ct in cts):
-            return [Zero(x.aval)]
-        return [concatenate([instantiate(ct) for ct in cts], axis)]
+    def transposed(self, cts, x, *, sizes, axis):
+        return [concatenate(cts, axis)]
 
     def batch(self, axis_data, operands, dims_in, *, sizes, axis):
         (d,) = dims_in
@@ -375,10 +373,8 @@ class Unstack(JointlyLinear):
             for k, out in enumerate(outs)
         ]
 
-    def transpose(self, cts, x, *, axis):
-        if all(type(ct) is Zero for ct in cts):
-            return [Zero(x.aval)]
-        return [stack_p.bind(*map(instantiate, cts), axis=axis)]
+    def transposed(self, cts, x, *, axis):
+        return [stack_p.bind(*cts, axis=axis)]
 
     def batch(self, axis_data, operands, dims_in, *, axis):
         (d,) = dims_in
