@@ -14,7 +14,7 @@ from minijax.ir.primitive import Primitive, cotangents, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import cast
-from minijax.primitives.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair, rest
+from minijax.primitives.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair
 from minijax.primitives.elementwise import add, bitwise_and, le, lt, select
 from minijax.primitives.families import emit, scalar_like
 from minijax.primitives.sharding import laid_out
@@ -98,7 +98,7 @@ def _planned(numbers: RaggedDotDimensionNumbers, left: int, right: int) -> _Plan
             f"{name} requires rhs group dimension numbers to be distinct from contracting and batch "
             f"dimensions, got {groups}."
         )
-    free = rest(left, contract[0], batch[0]), rest(right, contract[1], batch[1], groups)
+    free = moving.other_axes(left, contract[0], batch[0]), moving.other_axes(right, contract[1], batch[1], groups)
     return _Plan(contract, batch, free, ragged[0], groups[0] if groups else None, mode)
 
 
@@ -258,7 +258,7 @@ def _shifted(axes: _Axes) -> _Axes:
 
 def _split_groups(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
     """[groups, *x]: the elements of each group, which lie side by side along an axis, among zeros."""
-    others = rest(typeof(x).ndim, before)
+    others = moving.other_axes(typeof(x).ndim, before)
     at = others.index(ragged)
 
     def masked(x, sizes):

@@ -4,6 +4,7 @@ Under `vmap` an axis is a dimension, and the batch rules turn collectives into r
 """
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -14,7 +15,7 @@ from minijax.base.dims import canonical_axis
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
+from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
@@ -22,9 +23,9 @@ from minijax.primitives.elementwise import add, div, eq, mul, select
 from minijax.primitives.families import const_like, scalar_like
 from minijax.primitives.moving import move_axis, reduced_aval
 from minijax.primitives.reduce import lowest
-from minijax.primitives.structural import broadcasted_iota, index_in_dim, squeeze
-from minijax.primitives.varying import Groups, device_groups, in_mesh_order, names_of, psum_invariant_p, pvary_p
-from minijax.primitives.zeros import zeros_like_aval
+from minijax.primitives.structural import broadcasted_iota, collapse, index_in_dim, inserted, resized, squeeze
+from minijax.primitives.varying import Groups, cast_to_vary, device_groups, names_of, psum_invariant_p
+from minijax.primitives.zeros import ZeroJvp, zeros_like_aval
 from minijax.run.array import Array
 
 
@@ -50,13 +51,7 @@ class Named(Primitive):
 
 def _varied(x: Any, axis_name: Any) -> Any:
     """`x`, cast to vary over the named axes that are manual mesh axes whose types are checked."""
-    missing = frozenset(names_of(axis_name)).intersection(state.thread.manual) - varying_axes(typeof(x))
-    return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
-
-
-def _no_groups(name: str, groups: Groups) -> None:
-    if groups is not None:
-        raise NotImplementedError(f"{name}: axis_index_groups not supported in vmap")
+    return cast_to_vary(x, frozenset(names_of(axis_name)).intersection(state.thread.manual))
 
 
 # ---- reductions -------------------------------------------------------------------------------------
@@ -113,12 +108,10 @@ class PSum(AllReduce):
     """The sum over `axes`."""
 
     def transposed(self, ct, aval, *, axes, axis_index_groups):
-        gone = _positions(axes)
-        if gone:
-            kept = tuple(i for i in range(aval.ndim) if i not in gone)
-            ct = moving.broadcast_in_dim(ct, aval.shape, kept)
-        names = tuple(a for a in axes if not isinstance(a, int))
-        return self.bind(ct, axes=names, axis_index_groups=axis_index_groups)
+        positions = _positions(axes)
+        if positions:
+            ct = moving.broadcast_in_dim(ct, aval.shape, moving.other_axes(aval.ndim, positions))
+        return self.bind(ct, axes=self.names_axis({"axes": axes}), axis_index_groups=axis_index_groups)
 
 
 class PExtremum(AllReduce):
@@ -135,7 +128,28 @@ class PExtremum(AllReduce):
 
 
 class LinearNamed(Named, Linear1):
-    """A linear collective of one operand."""
+    """A linear collective of one operand, by default one whose result has the operand's type."""
+
+    def infer(self, x, **params):
+        return [x]
+
+    def batch(self, axis, operands, dims, **params):
+        (x,), (d,) = operands, dims
+        if not self.own(axis, params["axis_name"]):
+            params, d = self.beside(d, params)
+            return [self.bind(x, **params)], [d]
+        if params.get("axis_index_groups") is not None:
+            raise NotImplementedError(f"{self.name}: axis_index_groups not supported in vmap")
+        out, d = self.batched_over_axis(axis.size, x, d, **params)
+        return [out], [d]
+
+    def beside(self, d: int, params: dict) -> tuple[dict, int]:
+        """The parameters where the operand has one more dimension `d`, and which one that is of the result."""
+        return params, d
+
+    def batched_over_axis(self, size: int, x: Any, d: int | None, **params: Any) -> tuple[Any, int | None]:
+        """The collective over the batch axis itself, dimension `d` of `x`; the result and its batch dimension."""
+        raise NotImplementedError
 
 
 class AllGather(LinearNamed):
@@ -144,36 +158,29 @@ class AllGather(LinearNamed):
     name = "all_gather"
 
     def infer(self, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
-        at, shape = all_gather_dimension, list(x.shape)
-        if tiled:
-            shape[at] *= axis_size
-        else:
-            shape.insert(at, axis_size)
-        return [x.update(shape=tuple(shape))]
+        at = all_gather_dimension
+        shape = resized(x.shape, at, x.shape[at] * axis_size) if tiled else inserted(x.shape, at, axis_size)
+        return [x.update(shape=shape)]
 
     def lower(self, e, ins, outs, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
         groups, (aval,) = device_groups(e, self, axis_name, axis_index_groups), ins
         if not tiled:
             at = all_gather_dimension
-            apart = aval.update(shape=(*aval.shape[:at], 1, *aval.shape[at:]))
-            dims = [i + (i >= at) for i in range(aval.ndim)]
-            x, aval = e.broadcast_in_dim(x, aval, apart, dims), apart
+            apart = aval.update(shape=inserted(aval.shape, at, 1))
+            x, aval = e.broadcast_in_dim(x, aval, apart, moving.other_axes(apart.ndim, (at,))), apart
         return [e.all_gather(x, aval, outs[0], all_gather_dimension, groups)]
 
     def transposed(self, ct, aval, *, all_gather_dimension, **params):
         return reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
 
-    def batch(self, axis, operands, dims, *, all_gather_dimension, **params):
-        (x,), (d,) = operands, dims
-        at, tiled = all_gather_dimension, params["tiled"]
-        if not self.own(axis, params["axis_name"]):
-            wider = at + (d <= at)
-            result = self.bind(x, all_gather_dimension=wider, **params)
-            return [result], [d + (d > at and not tiled)]
-        _no_groups(self.name, params["axis_index_groups"])
-        x = moving.broadcast_axis(x, axis.size, 0) if d is None else x
-        x = move_axis(x, d or 0, at)
-        return [_merge(x, at) if tiled else x], [None]
+    def beside(self, d, params):
+        at = params["all_gather_dimension"]
+        return {**params, "all_gather_dimension": at + (d <= at)}, d + (d > at and not params["tiled"])
+
+    def batched_over_axis(self, size, x, d, *, all_gather_dimension, tiled, **params):
+        x = moving.broadcast_axis(x, size, 0) if d is None else x
+        x = move_axis(x, d or 0, all_gather_dimension)
+        return (collapse(x, all_gather_dimension, all_gather_dimension + 2) if tiled else x), None
 
 
 class ReduceScatter(LinearNamed):
@@ -182,44 +189,38 @@ class ReduceScatter(LinearNamed):
     name = "reduce_scatter"
 
     def infer(self, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
-        shape = list(x.shape)
-        size = shape[scatter_dimension]
-        if tiled:
-            if size % axis_size:
-                raise ValueError(f"psum_scatter: {axis_size} members cannot share a dimension of size {size}")
-            shape[scatter_dimension] //= axis_size
-        elif size != axis_size:
+        at, size = scatter_dimension, x.shape[scatter_dimension]
+        if tiled and size % axis_size:
+            raise ValueError(f"psum_scatter: {axis_size} members cannot share a dimension of size {size}")
+        if not tiled and size != axis_size:
             raise ValueError(f"psum_scatter: the scattered dimension must have size {axis_size}, not {size}")
-        else:
-            del shape[scatter_dimension]
-        return [x.update(shape=tuple(shape))]
+        parts = (size // axis_size,) if tiled else ()
+        return [x.update(shape=(*x.shape[:at], *parts, *x.shape[at + 1 :]))]
 
     def lower(self, e, ins, outs, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
         groups, (out,) = device_groups(e, self, axis_name, axis_index_groups), outs
         if tiled:
             return [e.reduce_scatter(x, ins[0], out, scatter_dimension, groups, "add")]
         at = scatter_dimension
-        apart = out.update(shape=(*out.shape[:at], 1, *out.shape[at:]))
+        apart = out.update(shape=inserted(out.shape, at, 1))
         return [e.reshape(e.reduce_scatter(x, ins[0], apart, at, groups, "add"), apart, out)]
 
     def transposed(self, ct, aval, *, scatter_dimension, **params):
         return all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
 
-    def batch(self, axis, operands, dims, *, scatter_dimension, **params):
-        (x,), (d,) = operands, dims
-        at, tiled = scatter_dimension, params["tiled"]
-        if not self.own(axis, params["axis_name"]):
-            result = self.bind(x, scatter_dimension=at + (d <= at), **params)
-            return [result], [d - (d > at and not tiled)]
-        _no_groups(self.name, params["axis_index_groups"])
+    def beside(self, d, params):
+        at = params["scatter_dimension"]
+        return {**params, "scatter_dimension": at + (d <= at)}, d - (d > at and not params["tiled"])
+
+    def batched_over_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
         if d is None and typeof(x).dtype == np.bool_:
-            x = mul(convert(x, np.dtype(np.int32), True), axis.size)
+            x = mul(convert(x, np.dtype(np.int32), True), size)
         else:
-            x = mul(x, scalar_like(x, axis.size)) if d is None else moving.sum_axis(x, d)
-        return [_divide(x, at, axis.size) if tiled else x], [at]
+            x = mul(x, scalar_like(x, size)) if d is None else moving.sum_axis(x, d)
+        return (moving.divide_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
 
 
-class AllToAll(Named, Linear1):
+class AllToAll(LinearNamed):
     """Every member splits one dimension, sends the parts round, and joins what it gets along another."""
 
     name = "all_to_all"
@@ -238,32 +239,24 @@ class AllToAll(Named, Linear1):
     def transposed(self, ct, aval, *, split_axis, concat_axis, **params):
         return self.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
 
-    def batch(self, axis, operands, dims, *, split_axis, concat_axis, **params):
-        (x,), (d,) = operands, dims
-        if not self.own(axis, params["axis_name"]):
-            split, concat = split_axis + (d <= split_axis), concat_axis + (d <= concat_axis)
-            return [self.bind(x, split_axis=split, concat_axis=concat, **params)], [d]
-        _no_groups(self.name, params["axis_index_groups"])
+    def beside(self, d, params):
+        return {**params, **{name: params[name] + (d <= params[name]) for name in ("split_axis", "concat_axis")}}, d
+
+    def batched_over_axis(self, size, x, d, *, split_axis, concat_axis, **params):
         if d is None:
-            x, d = moving.broadcast_axis(x, axis.size, 0), 0
+            x, d = moving.broadcast_axis(x, size, 0), 0
         if split_axis != concat_axis:
-            joined = _merge(move_axis(x, d, concat_axis), concat_axis)
-            return [_divide(joined, split_axis, axis.size)], [split_axis]
+            joined = collapse(move_axis(x, d, concat_axis), concat_axis, concat_axis + 2)
+            return moving.divide_axis(joined, split_axis, size), split_axis
         at = split_axis + (d <= split_axis)
-        x = _divide(x, at, axis.size)
-        order = list(range(typeof(x).ndim))
-        there = d + (d > at)
-        order[at], order[there] = there, at
-        return [_merge(moving.transpose(x, order), at)], [d]
+        x = moving.divide_axis(x, at, size)
+        return collapse(moving.swap_axes(x, at, d + (d > at)), at, at + 2), d
 
 
 class PPermute(LinearNamed):
     """Every member sends its value to another, by the (source, target) pairs of `perm`."""
 
     name = "ppermute"
-
-    def infer(self, x, *, axis_name, perm):
-        return [x]
 
     def lower(self, e, ins, outs, x, *, axis_name, perm):
         rows = device_groups(e, self, axis_name)
@@ -272,21 +265,18 @@ class PPermute(LinearNamed):
     def transposed(self, ct, aval, *, axis_name, perm):
         return self.bind(ct, axis_name=axis_name, perm=tuple((b, a) for a, b in perm))
 
-    def batch(self, axis, operands, dims, *, axis_name, perm):
-        (x,), (d,) = operands, dims
-        if not self.own(axis, axis_name):
-            return [self.bind(x, axis_name=axis_name, perm=perm)], [d]
+    def batched_over_axis(self, size, x, d, *, axis_name, perm):
         sources = dict((b, a) for a, b in perm)
-        if sorted(sources) != list(range(axis.size)) or sorted(sources.values()) != sorted(sources):
-            raise AssertionError(f"ppermute: perm {perm} doesn't match the axis size {axis.size}")
+        if sorted(sources) != list(range(size)) or sorted(sources.values()) != sorted(sources):
+            raise AssertionError(f"ppermute: perm {perm} doesn't match the axis size {size}")
         if d is None:
-            return [x], [None]
+            return x, None
         shape = typeof(x).shape
-        others = tuple(i for i in range(len(shape)) if i != d)
-        numbers = GatherDimensionNumbers(offset_dims=others, collapsed_slice_dims=(d,), start_index_map=(d,))
-        indices = np.array([[sources[i]] for i in range(axis.size)], np.int32)
-        sizes = tuple(1 if i == d else size for i, size in enumerate(shape))
-        return [gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)], [d]
+        offset_dims = moving.other_axes(len(shape), (d,))
+        numbers = GatherDimensionNumbers(offset_dims, collapsed_slice_dims=(d,), start_index_map=(d,))
+        indices = np.array([[sources[i]] for i in range(size)], np.int32)
+        sizes = tuple(1 if i == d else n for i, n in enumerate(shape))
+        return gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS), d
 
 
 class PBroadcast(LinearNamed):
@@ -294,22 +284,16 @@ class PBroadcast(LinearNamed):
 
     name = "pbroadcast"
 
-    def infer(self, x, *, axis_name, source):
-        return [x]
-
     def transposed(self, ct, aval, *, axis_name, source):
         total = psum_p.bind(ct, axes=names_of(axis_name), axis_index_groups=None)
         chosen = eq(axis_index(axis_name), np.int32(source))
         return select(moving.broadcast_in_dim(chosen, aval.shape, ()), total, zeros_like_aval(typeof(total)))
 
-    def batch(self, axis, operands, dims, *, axis_name, source):
-        (x,), (d,) = operands, dims
-        if not self.own(axis, axis_name):
-            return [self.bind(x, axis_name=axis_name, source=source)], [d]
-        return [x if d is None else index_in_dim(x, source, d, keepdims=False)], [None]
+    def batched_over_axis(self, size, x, d, *, axis_name, source):
+        return (x if d is None else index_in_dim(x, source, d, keepdims=False)), None
 
 
-class AxisIndex(Named):
+class AxisIndex(Named, ZeroJvp):
     """Where in the named axis one is."""
 
     name = "axis_index"
@@ -332,24 +316,8 @@ class AxisIndex(Named):
         place = e.binary("divide", e.partition_id(), inner, unsigned)
         return [e.convert(e.binary("remainder", place, size, unsigned), unsigned, outs[0])]
 
-    def jvp(self, primals, tangents, *, axis_name):
-        out = self.bind(axis_name=axis_name)
-        return [out], [Zero(typeof(out).to_tangent_aval())]
-
     def batch(self, axis, operands, dims, *, axis_name):
         return [broadcasted_iota(np.int32, (axis.size,), 0)], [0]
-
-
-def _merge(x: Any, at: int) -> Any:
-    """`x` with dimensions `at` and `at + 1` made one."""
-    s = typeof(x).shape
-    return moving.reshape(x, (*s[:at], s[at] * s[at + 1], *s[at + 2 :]))
-
-
-def _divide(x: Any, at: int, parts: int) -> Any:
-    """`x` with dimension `at` made two, the first of size `parts`."""
-    s = typeof(x).shape
-    return moving.reshape(x, (*s[:at], parts, s[at] // parts, *s[at + 1 :]))
 
 
 psum_p = PSum("psum", "add", lambda x, n: mul(scalar_like(x, n), x))
@@ -371,14 +339,14 @@ def axis_size(axis_name: Any) -> int:
     return prod(state.axis_size(name) for name in names_of(axis_name))
 
 
-def _check_groups(axis_name: Any, groups: Any) -> Groups:
+def _check_groups(groups: Any) -> Groups:
     if groups is None:
         return None
-    found = tuple(tuple(int(i) for i in group) for group in groups)
-    members = sorted(i for group in found for i in group)
+    groups = tuple(tuple(map(int, group)) for group in groups)
+    members = sorted(chain(*groups))
     if members != list(range(len(members))):
-        raise ValueError(f"axis_index_groups must cover all indices exactly once, got {found}")
-    return found
+        raise ValueError(f"axis_index_groups must cover all indices exactly once, got {groups}")
+    return groups
 
 
 def _group_size(axis_name: Any, groups: Groups) -> int:
@@ -391,18 +359,16 @@ def _group_size(axis_name: Any, groups: Groups) -> int:
 
 
 def _in_groups(axis_name: Any, groups: Any, tiled: bool) -> dict:
-    """The parameters that gathers and scatters have const_like."""
-    groups = _check_groups(axis_name, groups)
+    """The parameters that gathers and scatters have alike."""
+    groups = _check_groups(groups)
     size = _group_size(axis_name, groups)
     return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
 
 
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
-    groups = _check_groups(axis_name, groups)
+    groups = _check_groups(groups)
     axes = names_of(axis_name)
-    for name in axes:
-        if not isinstance(name, int):
-            state.axis_size(name)
+    axis_size([name for name in axes if not isinstance(name, int)])
 
     def one(leaf):
         if primitive is psum_p and typeof(leaf).dtype == np.bool_:
@@ -422,17 +388,15 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over a named axis, leaf by leaf; of a constant, its multiple."""
     leaves = tree.tree_leaves(x)
-    if any(isinstance(leaf, Tracer) for leaf in leaves) or any(isinstance(a, int) for a in names_of(axis_name)):
-        return _psum_traced(x, axis_name, axis_index_groups)
-    size = _group_size(axis_name, _check_groups(axis_name, axis_index_groups))
-    return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
+    has_positions = any(isinstance(a, int) for a in names_of(axis_name))
+    if not has_positions and not any(isinstance(leaf, Tracer) for leaf in leaves):
+        size = _group_size(axis_name, _check_groups(axis_index_groups))
+        return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
 
-
-def _psum_traced(x, axis_name, groups):
     def one(leaf):
         if isinstance(leaf, dtypes.PYTHON_SCALARS):
-            return _multiple(leaf, _group_size(axis_name, groups))
-        return _reduce_all(psum_p, leaf, axis_name, groups)
+            return _multiple(leaf, _group_size(axis_name, axis_index_groups))
+        return _reduce_all(psum_p, leaf, axis_name, axis_index_groups)
 
     return tree.tree_map(one, x)
 
@@ -447,7 +411,7 @@ def _multiple(leaf: Any, size: int) -> Any:
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean over a named axis, leaf by leaf."""
-    size = _group_size(axis_name, _check_groups(axis_name, axis_index_groups))
+    size = _group_size(axis_name, _check_groups(axis_index_groups))
 
     def mean(total):
         if isinstance(total, dtypes.PYTHON_SCALARS):
@@ -503,7 +467,7 @@ def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """Exchanges parts: splits `split_axis` over the named axis, and joins what comes along `concat_axis`."""
-    groups = _check_groups(axis_name, axis_index_groups)
+    groups = _check_groups(axis_index_groups)
     size = _group_size(axis_name, groups)
 
     def one(leaf):

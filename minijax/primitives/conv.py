@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import PrecisionLike, Product, canonical_precision, precision_pair
-from minijax.primitives.families import ANY, check_kinds, check_same_dtypes
+from minijax.primitives.families import ANY, COMPLEX, FLOAT, REAL, check_kinds, check_same_dtypes
+from minijax.primitives.moving import divide_axis
 from minijax.primitives.sharding import laid_out
 from minijax.primitives.structural import rev
 from minijax.primitives.window import dilated, padtype_to_pads
@@ -58,47 +58,39 @@ class ConvGeneralDilated(Product):
     def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, window_strides, lhs_dilation,
               rhs_dilation, preferred_element_type, out_sharding, **params):  # fmt: skip
         spatial = len(window_strides)
-        window = (ins[1].shape[i] for i in dimension_numbers.rhs_spec[2:])
-        for what, sizes in (
-            ("window", window),
-            ("window_strides", window_strides),
-            ("lhs_dilation", lhs_dilation),
-            ("rhs_dilation", rhs_dilation),
-        ):
-            sizes = tuple(sizes)
+        params |= dict(strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
+        window = permuted(ins[1].shape, dimension_numbers.rhs_spec[2:])
+        for what, sizes in dict(
+            window=window, window_strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation
+        ).items():
             if len(sizes) != spatial or any(n <= 0 for n in sizes):
                 raise ValueError(f"{self.name}: {what} needs {spatial} positive numbers, got {sizes}.")
         for spec in dimension_numbers:
             if len(set(spec)) != len(spec):
                 raise ValueError(f"{self.name}: dimension_numbers are not distinct: {tuple(spec)}.")
-        params |= dict(zip(("lhs_spec", "rhs_spec", "out_spec"), dimension_numbers, strict=True))
-        params |= dict(strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
-        params["precision"] = precision_pair(precision)
+        params |= dimension_numbers._asdict() | dict(precision=precision_pair(precision))
         if dtypes.is_complex(ins[0].dtype) and e.platform != "tpu":
             return [_lower_complex(e, lhs, rhs, *ins, outs[0], params)]
         return [e.convolution(lhs, rhs, *ins, outs[0], **params)]
 
-    def transpose(self, cts, lhs, rhs, **params):
-        (ct,), side = cts, 0 if is_linear(lhs) else 1
-        wanted, known = ((lhs, rhs), (rhs, lhs))[side]
+    def transposed(self, ct, aval, other, side, **params):
         # A kernel, which the cotangent is for the gradient of the kernel, must not be empty.
-        if type(ct) is Zero or side and not typeof(ct).size:
-            return [None, Zero(wanted.aval)] if side else [Zero(wanted.aval), None]
-        avals = (typeof(known), wanted.aval, typeof(ct)) if side else (wanted.aval, typeof(known), typeof(ct))
+        if side and not typeof(ct).size:
+            return Zero(aval)
+        avals = (typeof(other), aval, typeof(ct)) if side else (aval, typeof(other), typeof(ct))
         dilations = params["lhs_dilation"], params["rhs_dilation"], params["window_strides"]
         sizes = [
-            gapped(permuted(aval.shape, spec), by)[2:]
-            for aval, spec, by in zip(avals, params["dimension_numbers"], dilations, strict=True)
+            gapped(permuted(a.shape, spec), by)[2:]
+            for a, spec, by in zip(avals, params["dimension_numbers"], dilations, strict=True)
         ]
-        grad = (self._of_lhs, self._of_rhs)[side](ct, wanted.aval, known, sizes, **params)
-        return [None, grad] if side else [grad, None]
+        return (self._of_lhs, self._of_rhs)[side](ct, aval, other, sizes, **params)
 
-    def _of_lhs(self, ct, wanted, rhs, sizes, *, window_strides, padding, lhs_dilation, dimension_numbers,
+    def _of_lhs(self, ct, aval, rhs, sizes, *, window_strides, padding, lhs_dilation, dimension_numbers,
                 feature_group_count, batch_group_count, **params):  # fmt: skip
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         groups = max(feature_group_count, batch_group_count)
         if groups > 1:
-            rhs = _axis_into(rhs_spec[0], rhs_spec[1], _axis_out_of(rhs_spec[0], groups, rhs))
+            rhs = _axis_into(rhs_spec[0], rhs_spec[1], divide_axis(rhs, rhs_spec[0], groups))
         kernel = _as(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
         pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         grad = self.bind(
@@ -112,12 +104,12 @@ class ConvGeneralDilated(Product):
             dimension_numbers=ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
             **params,
         )
-        grad = _as(grad, wanted.dtype)
+        grad = _as(grad, aval.dtype)
         if batch_group_count > 1:
-            grad = _axis_into(lhs_spec[1], lhs_spec[0], _axis_out_of(lhs_spec[1], batch_group_count, grad))
+            grad = _axis_into(lhs_spec[1], lhs_spec[0], divide_axis(grad, lhs_spec[1], batch_group_count))
         return grad
 
-    def _of_rhs(self, ct, wanted, lhs, sizes, *, window_strides, padding, rhs_dilation, dimension_numbers,
+    def _of_rhs(self, ct, aval, lhs, sizes, *, window_strides, padding, rhs_dilation, dimension_numbers,
                 feature_group_count, batch_group_count, **params):  # fmt: skip
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
@@ -132,7 +124,7 @@ class ConvGeneralDilated(Product):
             dimension_numbers=ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec))),
             **params,
         )
-        return _as(grad, wanted.dtype)
+        return _as(grad, aval.dtype)
 
     def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
         lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -157,9 +149,9 @@ class ConvGeneralDilated(Product):
             **params,
         )
         if groups == 1:
-            return [_axis_out_of(at, axis.size, out)], [at]
+            return [divide_axis(out, at, axis.size)], [at]
         # [groups * size * rest] -> [size, groups * rest]
-        out = _axis_out_of(at + 1, axis.size, _axis_out_of(at, groups, out))
+        out = divide_axis(divide_axis(out, at, groups), at + 1, axis.size)
         return [_axis_into(at, at + 1, out)], [at]
 
 
@@ -180,17 +172,11 @@ def _axis_into(source: int, destination: int, x: Any) -> Any:
     return moving.reshape(x, sizes, order)
 
 
-def _axis_out_of(at: int, size: int, x: Any) -> Any:
-    """`x` with one axis made two, the first of `size`."""
-    s = typeof(x).shape
-    return moving.reshape(x, (*s[:at], size, s[at] // size, *s[at + 1 :]))
-
-
 def _joined(x: Any, dim: int, at: int, groups: int) -> Any:
     """`x` with its batch axis inside axis `at` of the result, behind the groups in that axis."""
     if groups == 1:
         return _axis_into(dim, at, x)
-    x = _axis_out_of(at + (dim <= at), groups, x)
+    x = divide_axis(x, at + (dim <= at), groups)
     return _axis_into(at, at, _axis_into(dim + (at < dim), at + 1, x))
 
 
@@ -199,6 +185,7 @@ def _swapped(spec: Sequence[int]) -> Shape:
 
 
 def permuted(shape: Sequence[int], spec: Sequence[int]) -> Shape:
+    """A shape with its sizes in the order of `spec`."""
     return tuple(shape[i] for i in spec)
 
 
@@ -253,11 +240,10 @@ def _check_groups(x: Shape, kernel: Shape, features: int, batches: int) -> None:
 def _result_dtype(dtype: Any, preferred: Any) -> Any:
     if preferred is None or preferred == dtype:
         return dtype
-    kinds = np.integer, np.floating, np.complexfloating
-    fits = dict(zip(kinds, ((np.integer, np.floating), (np.floating,), (np.complexfloating,)), strict=True))
+    accepted = {np.integer: REAL, np.floating: FLOAT, np.complexfloating: COMPLEX}
     name = "conv_general_dilated: `preferred_element_type`"
-    for kind in kinds:
-        if dtypes.issubdtype(dtype, kind) and not any(dtypes.issubdtype(preferred, k) for k in fits[kind]):
+    for kind, kinds in accepted.items():
+        if dtypes.issubdtype(dtype, kind) and not kinds.accepts(preferred):
             raise TypeError(f"{name} {preferred} is incompatible with operands of type {dtype}.")
     if np.dtype(preferred).itemsize < np.dtype(dtype).itemsize:
         raise TypeError(f"{name} must not be narrower than the original type: {preferred}, {dtype}.")
@@ -376,10 +362,10 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
     strides, lhs_dilation, rhs_dilation = (
         tuple(map(operator.index, sizes)) for sizes in (window_strides, lhs_dilation, rhs_dilation)
     )
-    found = conv_general_dilated_p.bind(
+    out = conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides, padding=_pairs(padding), lhs_dilation=lhs_dilation,
         rhs_dilation=rhs_dilation, dimension_numbers=numbers, feature_group_count=feature_group_count,
         batch_group_count=batch_group_count, precision=canonical_precision(precision),
         preferred_element_type=preferred_element_type, out_sharding=None,
     )  # fmt: skip
-    return laid_out("dot_general", found, out_sharding)
+    return laid_out("dot_general", out, out_sharding)

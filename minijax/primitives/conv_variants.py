@@ -1,10 +1,11 @@
-"""What is made of conv_general_dilated: simpler convolutions, transposed ones, patches, and shapes."""
+"""Functions over conv_general_dilated: simpler and transposed convolutions, patches, and shapes of results."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from minijax.base.util import named
 from minijax.ir.types import typeof
 from minijax.primitives import moving
 from minijax.primitives.conv import (
@@ -18,7 +19,7 @@ from minijax.primitives.conv import (
     permuted,
     sliding_shape,
 )
-from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general
+from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general, permute_axes
 from minijax.primitives.structural import eye, rev
 from minijax.primitives.window import padtype_to_pads
 
@@ -99,10 +100,7 @@ def conv_transpose(
     if transpose_kernel:
         for axis in numbers.rhs_spec[2:]:
             rhs = rev(rhs, (axis,))
-        order = list(range(len(right)))
-        out_axis, in_axis = numbers.rhs_spec[:2]
-        order[out_axis], order[in_axis] = in_axis, out_axis
-        rhs = moving.transpose(rhs, order)
+        rhs = moving.swap_axes(rhs, *numbers.rhs_spec[:2])
     return conv_general_dilated(lhs, rhs, (1,) * (len(left) - 2), padding, strides, rhs_dilation, numbers,
                                 precision=precision,
                                 preferred_element_type=preferred_element_type)  # fmt: skip
@@ -125,9 +123,7 @@ def conv_general_dilated_patches(
     size, features = int(np.prod(filter_shape)), aval.shape[numbers.lhs_spec[1]]
     rhs = moving.broadcast_in_dim(eye(size, size, aval.dtype), (features, size, size), (1, 2))
     rhs = moving.reshape(rhs, (features * size, 1, *filter_shape))
-    order = moving.inverse(numbers.rhs_spec)
-    if order != tuple(range(len(order))):
-        rhs = moving.transpose(rhs, order)
+    rhs = permute_axes(rhs, moving.inverse(numbers.rhs_spec))
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, numbers, features,
         precision=None if precision is None else (precision, Precision.DEFAULT),
@@ -182,39 +178,32 @@ def conv_shape_tuple(
     return sliding_shape(tuple(lhs_shape), tuple(rhs_shape), strides, pads, batch_group_count)
 
 
-def _shape_in_order(shape_of: Any, lhs_shape, rhs_shape, dimension_numbers) -> Shape:
-    lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    return permuted(shape_of(permuted(lhs_shape, lhs), permuted(rhs_shape, rhs)), moving.inverse(out))
+def _transposed_shape(lhs: Shape, rhs: Shape, strides: Sequence[int], padding: Padding) -> Shape:
+    if isinstance(padding, str):
+        padding = [_transpose_pads(k, s, padding) for k, s in zip(rhs[2:], strides, strict=False)]
+    return sliding_shape(gapped(lhs, strides), rhs, (1,) * len(rhs[2:]), padding)
 
 
-def conv_general_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Padding,
-    dimension_numbers: Sequence[str],
-) -> Shape:
-    """The shape of a convolution of arrays of these shapes, whose axes strings name."""
-    return _shape_in_order(
-        lambda lhs, rhs: conv_shape_tuple(lhs, rhs, window_strides, padding), lhs_shape, rhs_shape, dimension_numbers
-    )
+def _shape_function(name: str, shape_of: Callable, modes: Sequence[str], operation: str) -> Callable[..., Shape]:
+    """The function `name` of the shapes of operands; `shape_of` is it for axes in the order of the default."""
+
+    def shape_tuple(
+        lhs_shape: Sequence[int],
+        rhs_shape: Sequence[int],
+        window_strides: Sequence[int],
+        padding: Padding,
+        dimension_numbers: Sequence[str],
+    ) -> Shape:
+        if isinstance(padding, str) and modes and padding not in modes:
+            raise ValueError(f"{name}: Invalid padding mode: {padding}")
+        lhs, rhs, out = conv_general_permutations(dimension_numbers)
+        shape = shape_of(permuted(lhs_shape, lhs), permuted(rhs_shape, rhs), window_strides, padding)
+        return permuted(shape, moving.inverse(out))
+
+    return named(shape_tuple, name, f"The shape of a {operation} of arrays of these shapes, whose axes strings name.")
 
 
-def conv_transpose_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Padding,
-    dimension_numbers: Sequence[str],
-) -> Shape:
-    """The shape of a transposed convolution of arrays of these shapes, whose axes strings name."""
-    if isinstance(padding, str) and padding not in ("SAME", "VALID"):
-        raise ValueError(f"conv_transpose_shape_tuple: Invalid padding mode: {padding}")
-
-    def shape_of(lhs, rhs):
-        pads = padding
-        if isinstance(padding, str):
-            pads = [_transpose_pads(k, s, padding) for k, s in zip(rhs[2:], window_strides, strict=False)]
-        return sliding_shape(gapped(lhs, window_strides), rhs, (1,) * len(rhs[2:]), pads)
-
-    return _shape_in_order(shape_of, lhs_shape, rhs_shape, dimension_numbers)
+conv_general_shape_tuple = _shape_function("conv_general_shape_tuple", conv_shape_tuple, (), "convolution")
+conv_transpose_shape_tuple = _shape_function(
+    "conv_transpose_shape_tuple", _transposed_shape, ("SAME", "VALID"), "transposed convolution"
+)

@@ -14,6 +14,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import cast, convert_element_type_p
 from minijax.primitives.families import ANY, check_kinds
+from minijax.primitives.moving import axes_beside, other_axes
 from minijax.primitives.sharding import laid_out
 from minijax.primitives.zeros import add_tangents
 
@@ -23,7 +24,17 @@ _PRECISIONS = {"highest": 2, "float32": 2, "high": 1, "bfloat16_3x": 1, "tensorf
                "default": 0, "bfloat16": 0, "fastest": 0, None: 0}  # fmt: skip
 
 
-class Precision(enum.Enum):
+class _Named(enum.Enum):
+    """An enumeration whose members are printed by name."""
+
+    def __repr__(self):
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+
+class Precision(_Named):
     """How exactly XLA multiplies: more exact is slower on accelerators; CPUs ignore it."""
 
     DEFAULT = 0
@@ -33,12 +44,6 @@ class Precision(enum.Enum):
     @classmethod
     def _missing_(cls, value):
         return cls(_PRECISIONS[value]) if value in _PRECISIONS else None
-
-    def __repr__(self):
-        return f"{type(self).__name__}.{self.name}"
-
-    def __str__(self):
-        return self.name
 
 
 class DotAlgorithm(NamedTuple):
@@ -65,7 +70,7 @@ _ON_CPU = {"DEFAULT", "F16_F16_F16", "F32_F32_F32", "F64_F64_F64", "BF16_BF16_F3
            "BF16_BF16_F32_X6"}  # fmt: skip
 
 
-class DotAlgorithmPreset(enum.Enum):
+class DotAlgorithmPreset(_Named):
     """Algorithms of products by name: types of the operands, of the sum, and the number of products."""
 
     DEFAULT = enum.auto()
@@ -84,12 +89,6 @@ class DotAlgorithmPreset(enum.Enum):
     TF32_TF32_F32_X3 = enum.auto()
     F32_F32_F32 = enum.auto()
     F64_F64_F64 = enum.auto()
-
-    def __str__(self):
-        return self.name
-
-    def __repr__(self):
-        return f"{type(self).__name__}.{self.name}"
 
     @property
     def _is_f8(self) -> bool:
@@ -138,8 +137,8 @@ class DotAlgorithmPreset(enum.Enum):
             return None
         if self._is_f8:
             if np.dtype(lhs) not in _F8 or np.dtype(rhs) not in _F8:
-                found = f"{np.dtype(lhs)} and {np.dtype(rhs)}"
-                raise ValueError(f"dot_general: algorithm '{self}' multiplies float8 numbers, got {found}.")
+                names = f"{np.dtype(lhs)} and {np.dtype(rhs)}"
+                raise ValueError(f"dot_general: algorithm '{self}' multiplies float8 numbers, got {names}.")
             sums = self.accumulation_type or out
             return lhs, rhs, sums, 1, 1, 1, self.name.endswith("FAST_ACCUM")
         name = self.name.split("_")[0]
@@ -192,6 +191,16 @@ class Product(Primitive):
         ]
         return [out], [add_tangents(terms, out)]
 
+    def transpose(self, cts, lhs, rhs, **params):
+        (ct,), side = cts, 0 if is_linear(lhs) else 1
+        operand, other = ((lhs, rhs), (rhs, lhs))[side]
+        grad = Zero(operand.aval) if type(ct) is Zero else self.transposed(ct, operand.aval, other, side, **params)
+        return [None, grad] if side else [grad, None]
+
+    def transposed(self, ct: Any, aval: ShapedArray, other: Any, side: int, **params: Any) -> Any:
+        """The cotangent of operand `side`, of type `aval`, where the other one is known."""
+        raise NotImplementedError
+
 
 class DotGeneral(Product):
     """Contracts axes of `lhs` with axes of `rhs`; result axes: batch, rest of lhs, rest of rhs."""
@@ -202,12 +211,12 @@ class DotGeneral(Product):
         check_kinds(self.name, ANY, lhs, rhs)
         _check_dims(lhs, rhs, dimension_numbers)
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-        batch = tuple(lhs.shape[i] for i in lhs_batch)
-        left = tuple(lhs.shape[i] for i in rest(lhs.ndim, lhs_contract, lhs_batch))
-        right = tuple(rhs.shape[i] for i in rest(rhs.ndim, rhs_contract, rhs_batch))
-        chosen = isinstance(precision, (DotAlgorithm, DotAlgorithmPreset))
-        dtype = _result_dtype(lhs.dtype, rhs.dtype, preferred_element_type, may_narrow=chosen)
-        return [ShapedArray(batch + left + right, dtype, lhs.weak_type and rhs.weak_type)]
+        left = (*lhs_batch, *other_axes(lhs.ndim, lhs_contract, lhs_batch))
+        right = other_axes(rhs.ndim, rhs_contract, rhs_batch)
+        shape = (*(lhs.shape[i] for i in left), *(rhs.shape[i] for i in right))
+        has_algorithm = isinstance(precision, (DotAlgorithm, DotAlgorithmPreset))
+        dtype = _result_dtype(lhs.dtype, rhs.dtype, preferred_element_type, may_narrow=has_algorithm)
+        return [ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)]
 
     def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
         contract, batch = dimension_numbers
@@ -221,48 +230,37 @@ class DotGeneral(Product):
             if kind is not None:
                 names[i], avals[i] = _converted(e, names[i], avals[i], kind)
         result = ShapedArray(out.shape, stored)
-        found = e.dot_general(*names, *avals, result, contract, batch, precision_pair(precision), algorithm)
-        return [found if stored == out.dtype else e.convert(found, result, out)]
+        product = e.dot_general(*names, *avals, result, contract, batch, precision_pair(precision), algorithm)
+        return [product if stored == out.dtype else e.convert(product, result, out)]
 
-    def transpose(self, cts, lhs, rhs, *, dimension_numbers, **params):
-        (ct,) = cts
-        side = 0 if is_linear(lhs) else 1
-        wanted, known = ((lhs, rhs), (rhs, lhs))[side]
-        if type(ct) is Zero:
-            grad = Zero(wanted.aval)
-        else:
-            grad = self._cotangent(ct, wanted.aval, known, side, dimension_numbers, params)
-        return [None, grad] if side else [grad, None]
-
-    def _cotangent(self, ct, wanted, known, side, dimension_numbers, params):
-        (contract, known_contract), (batch, known_batch) = ((pair[side], pair[1 - side]) for pair in dimension_numbers)
-        kept = rest(wanted.ndim, contract, batch)
-        known_kept = rest(typeof(known).ndim, known_contract, known_batch)
-        start = len(batch) if side else len(batch) + len(kept)
-        ct_known = tuple(range(start, start + len(known_kept)))
-        numbers = ((ct_known, known_kept), (tuple(range(len(batch))), known_batch))
-        grad = self.bind(ct, known, dimension_numbers=numbers, **params)
-        # [batch, kept, contracted in known's order] -> the order of the operand
-        order = sorted(range(len(contract)), key=lambda i: known_contract[i])
-        places = (*batch, *kept, *(contract[i] for i in order))
-        perm = moving.inverse(places)
-        if perm != tuple(range(len(perm))):
-            grad = moving.transpose(grad, perm)
-        return cast(grad, wanted.dtype) if typeof(grad).dtype != wanted.dtype else grad
+    def transposed(self, ct, aval, other, side, *, dimension_numbers, **params):
+        (contract, other_contract), (batch, other_batch) = ((pair[side], pair[1 - side]) for pair in dimension_numbers)
+        free = other_axes(aval.ndim, contract, batch)
+        other_free = other_axes(typeof(other).ndim, other_contract, other_batch)
+        start = len(batch) if side else len(batch) + len(free)
+        ct_contract = tuple(range(start, start + len(other_free)))
+        numbers = ((ct_contract, other_free), (tuple(range(len(batch))), other_batch))
+        grad = self.bind(ct, other, dimension_numbers=numbers, **params)
+        # [batch, free, contracted in the other's order] -> the order of the operand
+        order = sorted(range(len(contract)), key=lambda i: other_contract[i])
+        grad = permute_axes(grad, moving.inverse((*batch, *free, *(contract[i] for i in order))))
+        return cast(grad, aval.dtype) if typeof(grad).dtype != aval.dtype else grad
 
     def batch(self, axis, operands, dims, *, dimension_numbers, **params):
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
         (dl, dr), (lhs, rhs) = dims, operands
-        lhs_contract, lhs_batch = _shifted(lhs_contract, dl), _shifted(lhs_batch, dl)
-        rhs_contract, rhs_batch = _shifted(rhs_contract, dr), _shifted(rhs_batch, dr)
-        lhs_kept = rest(typeof(lhs).ndim, lhs_contract, lhs_batch)
+        if dl is not None:
+            lhs_contract, lhs_batch = axes_beside(lhs_contract, dl), axes_beside(lhs_batch, dl)
+        if dr is not None:
+            rhs_contract, rhs_batch = axes_beside(rhs_contract, dr), axes_beside(rhs_batch, dr)
+        lhs_free = other_axes(typeof(lhs).ndim, lhs_contract, lhs_batch)
         if dl is not None and dr is not None:
             lhs_batch, rhs_batch, where = (dl, *lhs_batch), (dr, *rhs_batch), 0
         elif dl is not None:
-            where = len(lhs_batch) + lhs_kept.index(dl)
+            where = len(lhs_batch) + lhs_free.index(dl)
         else:
-            rhs_kept = rest(typeof(rhs).ndim, rhs_contract, rhs_batch)
-            where = len(lhs_batch) + len(lhs_kept) + rhs_kept.index(dr)
+            rhs_free = other_axes(typeof(rhs).ndim, rhs_contract, rhs_batch)
+            where = len(lhs_batch) + len(lhs_free) + rhs_free.index(dr)
         numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
         return [self.bind(lhs, rhs, dimension_numbers=numbers, **params)], [where]
 
@@ -273,14 +271,9 @@ class DotGeneral(Product):
         return [("dimension_numbers", numbers), *((n, p[n]) for n in names if p[n] is not None)]
 
 
-def rest(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
-    """The axes that are in none of the sequences."""
-    gone = {i for axes in taken for i in axes}
-    return tuple(i for i in range(ndim) if i not in gone)
-
-
-def _shifted(axes: Sequence[int], dim: int | None) -> tuple[int, ...]:
-    return tuple(axes) if dim is None else tuple(i if i < dim else i + 1 for i in axes)
+def permute_axes(x: Any, permutation: tuple[int, ...]) -> Any:
+    """`x` with its axes permuted; nothing is done for the identity."""
+    return x if permutation == tuple(range(len(permutation))) else moving.transpose(x, permutation)
 
 
 def _check_dims(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> None:
@@ -299,8 +292,9 @@ def _check_dims(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> N
                 raise TypeError(f"dot_general: {side} {what} dimensions are not distinct: {axes}.")
         sizes = tuple(lhs.shape[i] for i in left), tuple(rhs.shape[i] for i in right)
         if sizes[0] != sizes[1]:
-            found = f"{sizes[0]} and {sizes[1]}"
-            raise TypeError(f"dot_general requires {what} dimensions to have the same shape, got {found}.")
+            raise TypeError(
+                f"dot_general requires {what} dimensions to have the same shape, got {sizes[0]} and {sizes[1]}."
+            )
     for side, c, b in (("lhs", contract[0], batch[0]), ("rhs", contract[1], batch[1])):
         if set(c) & set(b):
             raise TypeError(f"dot_general: {side} dimensions {set(c) & set(b)} are both batch and contracting.")
@@ -321,14 +315,14 @@ def _bits(dtype: Any) -> int:
 
 
 def _result_dtype(lhs: Any, rhs: Any, preferred: Any, may_narrow: bool) -> Any:
-    found = lhs if lhs == rhs else max(lhs, rhs, key=_rank)
-    if preferred is None or may_narrow or dtypes.issubdtype(found, np.floating):
-        return found if preferred is None else preferred
-    real = np.finfo(found).dtype if dtypes.is_complex(found) else found
+    dtype = lhs if lhs == rhs else max(lhs, rhs, key=_rank)
+    if preferred is None or may_narrow or dtypes.issubdtype(dtype, np.floating):
+        return dtype if preferred is None else preferred
+    real = np.finfo(dtype).dtype if dtypes.is_complex(dtype) else dtype
     if _bits(preferred) < _bits(real):
         raise TypeError(
             f"dot_general: `preferred_element_type` must not be narrower than the original type: {preferred} "
-            f"is narrower than {found}."
+            f"is narrower than {dtype}."
         )
     return preferred
 
@@ -344,8 +338,8 @@ def _plan(platform: str, how: Any, lhs: ShapedArray, rhs: ShapedArray, out: Shap
     if platform == "cpu" and str(how) not in _ON_CPU:
         raise ValueError(f"The precision '{how}' is not supported by dot_general on CPU")
     if isinstance(how, DotAlgorithm):
-        wanted = [np.dtype(how.lhs_precision_type), np.dtype(how.rhs_precision_type)]
-        kinds = tuple(None if a.dtype == d else d for a, d in zip((lhs, rhs), wanted, strict=True))
+        precisions = [np.dtype(how.lhs_precision_type), np.dtype(how.rhs_precision_type)]
+        kinds = tuple(None if a.dtype == d else d for a, d in zip((lhs, rhs), precisions, strict=True))
         return kinds, np.dtype(how.accumulation_type), tuple(how)
     kinds, have = [], []
     for aval, allowed in ((lhs, how.supported_lhs_types), (rhs, how.supported_rhs_types)):
@@ -382,7 +376,7 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
     numbers = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in ((cl, cr), (bl, br)))
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
-    found = dot_general_p.bind(
+    product = dot_general_p.bind(
         lhs,
         rhs,
         dimension_numbers=numbers,
@@ -390,7 +384,7 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
         preferred_element_type=preferred,
         out_sharding=None,
     )
-    return found if out_sharding is None else laid_out("dot_general", found, out_sharding)
+    return product if out_sharding is None else laid_out("dot_general", product, out_sharding)
 
 
 def dot(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
-from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -14,14 +14,21 @@ from minijax.primitives.elementwise import add, lt, select
 from minijax.primitives.families import check_same_dtypes, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import gather as gather, gather_p, scatter_p
-from minijax.primitives.structural import SliceAt, check_starts, concatenate, index_in_dim, squeeze
-from minijax.primitives.zeros import instantiate
+from minijax.primitives.structural import (
+    JointlyLinear,
+    SliceAt,
+    check_starts,
+    concatenate,
+    index_in_dim,
+    operand_type,
+    squeeze,
+)
 from minijax.run.array import Array
 
 _IN_ORDER = dict(indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP)
 
 
-class DynamicSlice(SliceAt):
+class DynamicSlice(SliceAt, JointlyLinear):
     """A window of given sizes at given starts, moved inside if it would stick out."""
 
     def jvp(self, primals, tangents, *, slice_sizes):
@@ -31,13 +38,9 @@ class DynamicSlice(SliceAt):
         outs = self.bind_all(primals, params)
         return outs, moved or [Zero(typeof(outs[0]).to_tangent_aval())]
 
-    def transpose(self, cts, x, *starts, slice_sizes):
-        (ct,) = cts
-        nothing = [None] * len(starts)
-        if type(ct) is Zero:
-            return [Zero(x.aval), *nothing]
+    def transposed(self, ct, x, *starts, slice_sizes):
         zeros = moving.full(x.aval.shape, scalar_like(ct, 0))
-        return [dynamic_update_slice_p.bind(zeros, ct, *starts), *nothing]
+        return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
     def batch(self, axis, operands, dims_in, *, slice_sizes):
         indices, indices_dim = _index_vector(axis, operands[1:], dims_in[1:])
@@ -53,7 +56,7 @@ class DynamicSlice(SliceAt):
         )
 
 
-class DynamicUpdateSlice(Primitive):
+class DynamicUpdateSlice(JointlyLinear):
     """The operand with a window at given starts replaced, moved inside if it would stick out."""
 
     name = "dynamic_update_slice"
@@ -74,22 +77,12 @@ class DynamicUpdateSlice(Primitive):
             return [update]
         return [e.dynamic_update_slice(x, update, starts, *ins[:2], ins[2:])]
 
-    def jvp(self, primals, tangents):
-        (out,) = self.bind_all(primals, {})
-        if all(type(t) is Zero for t in tangents[:2]):
-            return [out], [Zero(typeof(out).to_tangent_aval())]
-        return [out], self.bind_all([*map(instantiate, tangents[:2]), *primals[2:]], {})
-
-    def transpose(self, cts, x, update, *starts):
-        (ct,) = cts
-        nothing = [None] * len(starts)
-        if type(ct) is Zero:
-            return [*(Zero(v.aval) if is_linear(v) else None for v in (x, update)), *nothing]
-        shape = (update.aval if is_linear(update) else typeof(update)).shape
+    def transposed(self, ct, x, update, *starts):
+        shape = operand_type(update).shape
         zeros = moving.full(shape, scalar_like(ct, 0))
         ct_x = self.bind(ct, zeros, *starts) if is_linear(x) else None
         ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_linear(update) else None
-        return [ct_x, ct_update, *nothing]
+        return [ct_x, ct_update, *[None] * len(starts)]
 
     def batch(self, axis, operands, dims_in):
         (x, update, *starts), (d, update_dim, *start_dims) = operands, dims_in
@@ -130,13 +123,13 @@ def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | 
     """The starts as scalars, those below zero counted from the end."""
     shape = typeof(operand).shape
     if type(start_indices) is not tuple and isinstance(start_indices, Array | np.ndarray):
-        found = typeof(start_indices).shape
-        if len(found) != 1:
-            raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {found}")
+        indices_shape = typeof(start_indices).shape
+        if len(indices_shape) != 1:
+            raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {indices_shape}")
         if isinstance(start_indices, np.ndarray):
             start_indices = list(start_indices)
         else:
-            start_indices = [index_in_dim(start_indices, i, keepdims=False) for i in range(found[0])]
+            start_indices = [index_in_dim(start_indices, i, keepdims=False) for i in range(indices_shape[0])]
     if len(start_indices) != len(shape):
         raise ValueError(f"{name}: {len(start_indices)} indices for operand dimensions {shape}")
     allowed = (allow_negative,) * len(shape) if isinstance(allow_negative, bool) else allow_negative
@@ -206,8 +199,8 @@ def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Any:
     """One slice along an axis, at an index that may be a traced value."""
-    found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return found if keepdims else squeeze(found, (axis,))
+    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return out if keepdims else squeeze(out, (axis,))
 
 
 def dynamic_update_slice_in_dim(

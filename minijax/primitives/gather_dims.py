@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.ir.types import ShapedArray
+from minijax.primitives.moving import other_axes
 
 
 class GatherScatterMode(enum.Enum):
@@ -24,10 +25,9 @@ class GatherScatterMode(enum.Enum):
         """The mode that a user's word means. Raises ValueError for an unknown one."""
         if isinstance(s, GatherScatterMode):
             return s
-        found = _MODES.get(s) if s is None or isinstance(s, str) else None
-        if found is None:
+        if s is not None and not isinstance(s, str) or s not in _MODES:
             raise ValueError(f'Unknown gather mode "{s}"')
-        return found
+        return _MODES[s]
 
 
 CLIP, FILL_OR_DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
@@ -149,13 +149,10 @@ def check_scatter(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, nu
     size = len(window) + len(dropped) + len(of_operand)
     if x.ndim != size:
         raise TypeError(f"scatter: a window of rank {size} does not match an operand of rank {x.ndim}")
-    missing = {*dropped, *of_operand}
-    kept = [i for i in range(x.ndim) if i not in missing]
-    for d, i in zip(window, kept, strict=True):
+    for d, i in zip(window, other_axes(x.ndim, dropped, of_operand), strict=True):
         if updates.shape[d] > x.shape[i]:
             raise TypeError(f"scatter: window of updates {updates.shape} exceeds operand {x.shape} at {d}")
-    places = [d for d in range(updates.ndim) if d not in window]
-    for d, bound in zip(places, indices.shape[:-1], strict=True):
+    for d, bound in zip(other_axes(updates.ndim, window), indices.shape[:-1], strict=True):
         if updates.shape[d] != bound:
             raise TypeError(f"scatter: updates {updates.shape} and indices {indices.shape} differ at {d}")
 
@@ -216,8 +213,8 @@ class Slice:
     @classmethod
     def tree_unflatten(cls, aux: tuple, arrays: Sequence) -> "Slice":
         """What was flattened, with other arrays."""
-        given = iter(arrays)
-        start, size = (next(given) if x is None else x for x in aux[:2])
+        leaves = iter(arrays)
+        start, size = (next(leaves) if x is None else x for x in aux[:2])
         return cls(start, size, aux[2])
 
 

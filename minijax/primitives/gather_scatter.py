@@ -10,7 +10,7 @@ from minijax.base import cache, dims, dtypes
 from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
-from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import elementwise, moving
@@ -34,7 +34,7 @@ from minijax.primitives.gather_dims import (
     scatter_numbers,
     window_sizes,
 )
-from minijax.primitives.structural import full, iota, shifted
+from minijax.primitives.structural import JointlyLinear, full, iota, operand_type, shifted
 from minijax.primitives.zeros import add_tangents, instantiate, zeros_like_aval
 
 _INT32, _BOOL = np.dtype(np.int32), np.dtype(bool)
@@ -43,7 +43,7 @@ _Mode = str | GatherScatterMode | None
 # ---- gather -----------------------------------------------------------------------------------------
 
 
-class Gather(Primitive):
+class Gather(JointlyLinear):
     """Slices of the operand at the places that index vectors name, side by side."""
 
     moves_data = True
@@ -80,11 +80,11 @@ class Gather(Primitive):
         if wide.dtype != ins[1].dtype:
             indices = e.convert(indices, ins[1], wide)
         inside = _inside(e, indices, wide, bounds)
-        found = self._emit(e, [ins[0], wide], outs, x, indices, **how)
+        windows = self._emit(e, [ins[0], wide], outs, x, indices, **how)
         batch_axes = tuple(i for i in range(out.ndim) if i not in numbers.offset_dims)
         flags = ShapedArray(out.shape, _BOOL)
         inside = e.broadcast_in_dim(inside, ShapedArray(wide.shape[:-1], _BOOL), flags, batch_axes)
-        return [e.select(inside, found, e.full(fill_value, out), flags, out)]
+        return [e.select(inside, windows, e.full(fill_value, out), flags, out)]
 
     def _emit(self, e, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted):
         return e.gather(x, indices, *ins, outs[0], slice_sizes=slice_sizes,
@@ -98,26 +98,16 @@ class Gather(Primitive):
         fill = 0 if params["mode"] is FILL_OR_DROP else params["fill_value"]
         return [out], self.bind_all([t, primals[1]], {**params, "fill_value": fill})
 
-    def transpose(self, cts, x, indices, *, dimension_numbers, indices_are_sorted, unique_indices, mode, **how):
-        (ct,) = cts
-        if type(ct) is Zero:
-            return [Zero(x.aval), None]
-        flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
-        zeros = zeros_like_aval(x.aval)
-        numbers = scatter_numbers(dimension_numbers)
-        return [scatter_add_p.write(zeros, indices, ct, numbers, in_transpose=True, **flags), None]
+    def transposed(self, ct, x, indices, **params):
+        flags = {**_flags(params), "dimension_numbers": scatter_numbers(params["dimension_numbers"])}
+        return [scatter_add_p.write(zeros_like_aval(x.aval), indices, ct, in_transpose=True, **flags), None]
 
     def batch(self, axis, operands, dims_in, *, dimension_numbers, slice_sizes, **how):
         (x, indices), (d, indices_dim), numbers = operands, dims_in, dimension_numbers
         params = dict(how, dimension_numbers=numbers, slice_sizes=slice_sizes)
         if d is not None:
             x = moving.move_axis(x, d, 0)
-            numbers = numbers._replace(
-                offset_dims=shifted(numbers.offset_dims),
-                collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
-                start_index_map=shifted(numbers.start_index_map),
-                operand_batching_dims=shifted(numbers.operand_batching_dims),
-            )
+            numbers = GatherDimensionNumbers(*map(shifted, numbers[:4]), numbers.start_indices_batching_dims)
         if indices_dim is None:
             params["slice_sizes"] = (axis.size, *slice_sizes)
             params["dimension_numbers"] = numbers._replace(offset_dims=(0, *numbers.offset_dims))
@@ -181,11 +171,11 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(map(int, axes))
 
 
-def _fill_value(dtype: Any, given: Any) -> Any:
-    if given is not None:
-        if isinstance(given, Tracer):
+def _fill_value(dtype: Any, value: Any) -> Any:
+    if value is not None:
+        if isinstance(value, Tracer):
             raise TypeError("gather: fill_value must be a constant, got a traced value")
-        return given.item() if hasattr(given, "item") else given
+        return value.item() if hasattr(value, "item") else value
     if dtypes.is_extended(dtype):
         return np.iinfo(np.uint32).max
     if dtypes.is_inexact(dtype):
@@ -199,7 +189,7 @@ def _fill_value(dtype: Any, given: Any) -> Any:
 # ---- scatter ----------------------------------------------------------------------------------------
 
 
-class Scatter(Primitive):
+class Scatter(JointlyLinear):
     """Updates written into windows of the operand, at the places that index vectors name.
 
     `combine` makes one element of the old and the new one; None: the new one, or what `update_jaxpr` says.
@@ -217,27 +207,20 @@ class Scatter(Primitive):
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
     def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
-        return [self.emit(e, ins, outs, x, _clipped(e, indices, ins, mode, dimension_numbers), updates,
-                          dimension_numbers, _reducer(e, update_jaxpr), **how)]  # fmt: skip
+        reducer = None if update_jaxpr is None else lambda *names: jaxpr_body(e, update_jaxpr, (), names)
+        indices = _clipped(e, indices, ins, mode, dimension_numbers)
+        return [self.emit(e, ins, x, indices, updates, dimension_numbers, reducer, **how)]
 
-    def emit(self, e: Any, ins: Sequence, outs: Sequence, x: str, indices: str, updates: str,
-             numbers: ScatterDimensionNumbers, reducer: Any, *, indices_are_sorted: bool,
-             unique_indices: bool, update_consts: tuple = ()) -> str:  # fmt: skip
+    def emit(self, e: Any, ins: Sequence, x: str, indices: str, updates: str, numbers: ScatterDimensionNumbers,
+             reducer: Any, *, update_consts: tuple, **flags: bool) -> str:  # fmt: skip
         """The scatter itself, of indices that are in bounds or may be dropped."""
-        window, dropped, index_map, of_operand, of_indices = numbers
-        return e.scatter(
-            [x], indices, [updates], ins[:1], ins[1], ins[2:], reducer, update_window_dims=window,
-            inserted_window_dims=dropped, scatter_dims_to_operand_dims=index_map,
-            input_batching_dims=of_operand,
-            scatter_indices_batching_dims=of_indices, indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
-        )[0]  # fmt: skip
+        numbers = numbers._asdict()
+        return e.scatter([x], indices, [updates], ins[:1], ins[1], ins[2:], reducer, **numbers, **flags)[0]
 
     def write(self, x: Any, indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
-              indices_are_sorted: bool = False, unique_indices: bool = False,
-              mode: _Mode = None, in_transpose: bool = False) -> Any:  # fmt: skip
-        """Binds the primitive."""
-        jaxpr = None
+              indices_are_sorted: bool = False, unique_indices: bool = False, mode: _Mode = None,
+              in_transpose: bool = False, jaxpr: Jaxpr | None = None) -> Any:  # fmt: skip
+        """Binds the primitive; `jaxpr` is the `update_jaxpr` of one that has no `combine`."""
         if self.combine is not None:
             jaxpr = _update_jaxpr(self.combine, typeof(x).dtype, in_transpose)
         numbers = ScatterDimensionNumbers(*map(_axes, dimension_numbers))
@@ -258,10 +241,7 @@ class Scatter(Primitive):
             numbers = ScatterDimensionNumbers(window, dropped, index_map, (0, *of_operand), of_indices)
         return self.bind_all([x, indices, updates], dict(how, dimension_numbers=numbers)), [0]
 
-    def transpose(self, cts, x, indices, updates, **params):
-        (ct,) = cts
-        if type(ct) is Zero:
-            return [Zero(v.aval) if is_linear(v) else None for v in (x, indices, updates)]
+    def transposed(self, ct, x, indices, updates, **params):
         ct_x = self.ct_operand(ct, indices, updates, **params) if is_linear(x) else None
         ct_updates = self.ct_updates(ct, indices, updates.aval, **params) if is_linear(updates) else None
         return [ct_x, None, ct_updates]
@@ -274,12 +254,17 @@ class Scatter(Primitive):
         self, ct: Any, indices: Any, aval: ShapedArray, *, dimension_numbers: Any, mode: Any, **how: Any
     ) -> Any:
         """The cotangent of updates of type `aval`: read where they were written."""
-        sizes = window_sizes(dimension_numbers, typeof(ct).ndim, aval.shape)
-        return gather(ct, indices, gather_numbers(dimension_numbers), sizes, mode=mode, fill_value=0)
+        return _read_windows(ct, indices, dimension_numbers, aval.shape, mode=mode, fill_value=0)
+
+
+def _read_windows(x: Any, indices: Any, numbers: ScatterDimensionNumbers, update_shape: tuple, **how: Any) -> Any:
+    """What stands in the windows of `x` that a scatter of updates of this shape writes."""
+    sizes = window_sizes(numbers, typeof(x).ndim, update_shape)
+    return gather(x, indices, gather_numbers(numbers), sizes, **how)
 
 
 def _flags(params: dict) -> dict:
-    """The parameters of one scatter that another at the same places takes over."""
+    """The parameters of a gather or scatter that a scatter at the same places takes over."""
     return {k: params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
 
 
@@ -292,10 +277,6 @@ def _clipped(e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbe
     sizes = window_sizes(numbers, x.ndim, updates.shape)
     bounds = [min(b, highest) for b in index_bounds(numbers.scatter_dims_to_operand_dims, sizes, x)]
     return e.clamp(e.full(0, aval), indices, _each(e, bounds, aval), aval)
-
-
-def _reducer(e: Any, jaxpr: Jaxpr | None) -> Callable | None:
-    return None if jaxpr is None else lambda *names: jaxpr_body(e, jaxpr, (), names)
 
 
 # As in jax, what transposition writes does not share the little program with what the user wrote.
@@ -336,49 +317,34 @@ class ScatterReplace(Scatter):
         one = scalar_like(count, 1)
         ids = add(moving.reshape(count, apart), moving.full(shape, one))
         written = self.write(moving.full(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
-        sizes = window_sizes(numbers, typeof(x).ndim, shape)
-        read = gather(written, indices, gather_numbers(numbers), sizes)
+        read = _read_windows(written, indices, numbers, shape)
         return written, lambda: eq(ids, read)
 
     def ct_operand(self, ct, indices, updates, **params):
         if not params["unique_indices"]:
             raise NotImplementedError("scatter transpose is only implemented where unique_indices=True")
-        aval = updates.aval if is_linear(updates) else typeof(updates)
-        zeros = moving.full(aval.shape, scalar_like(ct, 0))
+        zeros = moving.full(operand_type(updates).shape, scalar_like(ct, 0))
         return self.write(ct, indices, zeros, **_flags(params))
 
 
-class ScatterLinear(Scatter):
-    """The updates are added to what was there, or subtracted."""
-
-    def jvp(self, primals, tangents, **params):
-        (out,) = self.bind_all(primals, params)
-        t, _, t_updates = tangents
-        if type(t) is Zero and type(t_updates) is Zero:
-            return [out], [Zero.from_primal_value(out)]
-        return [out], self.bind_all([instantiate(t), primals[1], instantiate(t_updates)], params)
-
-
-class ScatterAdd(ScatterLinear):
+class ScatterAdd(Scatter):
     """The updates are added to what was there."""
 
-    def lower(self, e, ins, outs, x, indices, updates, *, mode, dimension_numbers, update_jaxpr, **how):
-        (out,) = outs
-        if out.dtype != np.complex128 or e.platform not in ("cuda", "rocm"):
-            return super().lower(e, ins, outs, x, indices, updates, mode=mode, update_jaxpr=update_jaxpr,
-                                 dimension_numbers=dimension_numbers, **how)  # fmt: skip
+    def emit(self, e, ins, x, indices, updates, numbers, reducer, **how):
+        scatter = super().emit
+        if ins[0].dtype != np.complex128 or e.platform not in ("cuda", "rocm"):
+            return scatter(e, ins, x, indices, updates, numbers, reducer, **how)
         # GPUs have no atomic addition of 128 bits: the parts are added apart.
-        indices = _clipped(e, indices, ins, mode, dimension_numbers)
         part = [ShapedArray(ins[0].shape, np.float64), ins[1], ShapedArray(ins[2].shape, np.float64)]
         sums = [
-            self.emit(e, part, part[:1], e.map_to(name, x, ins[0], part[0]), indices,
-                      e.map_to(name, updates, ins[2], part[2]), dimension_numbers, "add", **how)
+            scatter(e, part, e.map_to(name, x, ins[0], part[0]), indices,
+                    e.map_to(name, updates, ins[2], part[2]), numbers, "add", **how)
             for name in ("real", "imag")
         ]  # fmt: skip
-        return [e.binary("complex", *sums, out)]
+        return e.binary("complex", *sums, ins[0])
 
 
-class ScatterSub(ScatterLinear):
+class ScatterSub(Scatter):
     """The updates are subtracted from what was there."""
 
     def ct_updates(self, ct, indices, aval, **params):
@@ -415,8 +381,7 @@ class ScatterExtremum(Scatter):
         if type(t) is Zero and type(t_updates) is Zero:
             return [out], [Zero.from_primal_value(out)]
         t, t_updates, numbers = instantiate(t), instantiate(t_updates), params["dimension_numbers"]
-        sizes = window_sizes(numbers, typeof(x).ndim, typeof(updates).shape)
-        read = lambda v: gather(v, indices, gather_numbers(numbers), sizes)  # noqa: E731
+        read = lambda v: _read_windows(v, indices, numbers, typeof(updates).shape)  # noqa: E731
         of_old, of_new = self._shares(x, indices, updates, read(x), read(out), read, numbers)
         change = add(mul(read(t), of_old), mul(t_updates, of_new))
         return [out], [scatter_add(t, indices, change, **_flags(params))]
@@ -425,12 +390,12 @@ class ScatterExtremum(Scatter):
         """The factors of the tangents of the operand (as a change) and of the updates: ties share equally."""
         count = lambda these: read(scatter_add(full_of(x), indices, these(), numbers))  # noqa: E731
         one = scalar_like(x, 1)
-        won, kept = eq(updates, new), eq(old, new)
+        won, stays = eq(updates, new), eq(old, new)
         winners = count(lambda: select(won, full_of(updates, 1), full_of(updates)))
         updates_here = count(lambda: full_of(updates, 1))
-        share = select(kept, div(one, add(winners, one)), div(one, winners))
+        share = select(stays, div(one, add(winners, one)), div(one, winners))
         share = select(won, share, full_of(updates))
-        left = select(kept, div(one, add(winners, one)), full_of(updates))
+        left = select(stays, div(one, add(winners, one)), full_of(updates))
         return div(add(scalar_like(x, -1), left), updates_here), share
 
 
@@ -480,14 +445,6 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable,
     (out,) = jaxpr.outvars
     if out.aval.dtype != dtype or out.aval.shape:
         raise TypeError(f"scatter_apply: func must map a scalar of {dtype.name} to another, got {out.aval}")
-    return scatter_p.bind(
-        operand,
-        scatter_indices,
-        full(update_shape, 0, dtype),
-        update_jaxpr=jaxpr,
-        update_consts=(),
-        dimension_numbers=ScatterDimensionNumbers(*map(_axes, dimension_numbers)),
-        indices_are_sorted=bool(indices_are_sorted),
-        unique_indices=bool(unique_indices),
-        mode=GatherScatterMode.from_any(mode),
-    )
+    flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
+    updates = full(update_shape, 0, dtype)
+    return scatter_p.write(operand, scatter_indices, updates, dimension_numbers, jaxpr=jaxpr, **flags)

@@ -31,17 +31,16 @@ class BroadcastInDim(Linear1):
 
     def transposed(self, ct, aval, *, shape, broadcast_dimensions, sharding):
         unit = tuple(i for i, size in enumerate(aval.shape) if size == 1)
-        kept = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
-        return expand_dims(sum_axes(ct, tuple(i for i in range(len(shape)) if i not in kept)), unit)
+        preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
+        return expand_dims(sum_axes(ct, other_axes(len(shape), preserved)), unit)
 
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
         x = axis_to_front(operands[0], dims_in[0], axis.size)
-        wider = (0, *(d + 1 for d in broadcast_dimensions))
-        return [broadcast_in_dim(x, (axis.size, *shape), wider)], [0]
+        return [broadcast_in_dim(x, (axis.size, *shape), (0, *axes_beside(broadcast_dimensions, 0)))], [0]
 
     def show_params(self, eqn):
-        found = eqn.params["broadcast_dimensions"]
-        return [("broadcast_dimensions", found)] if found else []
+        axes = eqn.params["broadcast_dimensions"]
+        return [("broadcast_dimensions", axes)] if axes else []
 
 
 class Reshape(Linear1):
@@ -76,7 +75,7 @@ class Reshape(Linear1):
 
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
         x = move_axis(operands[0], dims_in[0], 0)
-        wider = None if dimensions is None else (0, *(d + 1 for d in dimensions))
+        wider = None if dimensions is None else (0, *axes_beside(dimensions, 0))
         return [reshape(x, (axis.size, *new_sizes), wider)], [0]
 
 
@@ -101,9 +100,8 @@ class Transpose(Linear1):
         return transpose(ct, inverse(permutation))
 
     def batch(self, axis, operands, dims_in, *, permutation):
-        d = dims_in[0]
-        perm = (d, *(i if i < d else i + 1 for i in permutation))
-        return [transpose(operands[0], perm)], [0]
+        (d,) = dims_in
+        return [transpose(operands[0], (d, *axes_beside(permutation, d)))], [0]
 
 
 _HALVES = frozenset((dtypes.BY_NAME["float16"], dtypes.BY_NAME["bfloat16"]))
@@ -133,8 +131,7 @@ class ReduceSum(Linear1):
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
             return ct
-        kept = tuple(i for i in range(aval.ndim) if i not in axes)
-        return broadcast_in_dim(ct, aval.shape, kept)
+        return broadcast_in_dim(ct, aval.shape, other_axes(aval.ndim, axes))
 
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
@@ -147,12 +144,12 @@ def reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
         raise ValueError(f"duplicate value in 'axes' of {name}: {axes}")
     if not all(0 <= a < x.ndim for a in axes):
         raise ValueError(f"reduction axes {axes} contains out-of-bounds indices for {x}.")
-    return ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in axes), x.dtype, x.weak_type)
+    return ShapedArray(tuple(x.shape[i] for i in other_axes(x.ndim, axes)), x.dtype, x.weak_type)
 
 
 def batched_axes(axes: Sequence[int], d: int) -> tuple[tuple[int, ...], int]:
     """Reduction axes beside a batch axis `d`, and where that axis ends up."""
-    wider = tuple(a if a < d else a + 1 for a in axes)
+    wider = axes_beside(axes, d)
     return wider, d - sum(1 for a in wider if a < d)
 
 
@@ -164,12 +161,23 @@ fold_as(Folding.MOVE, broadcast_in_dim_p, reshape_p, transpose_p)
 fold_as(Folding.PLAIN, reduce_sum_p)
 
 
+def other_axes(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
+    """The axes that are in none of the sequences."""
+    gone = {i for axes in taken for i in axes}
+    return tuple(i for i in range(ndim) if i not in gone)
+
+
+def axes_beside(axes: Sequence[int], d: int) -> tuple[int, ...]:
+    """The numbers of axes in an array with one more axis, `d`."""
+    return tuple(a if a < d else a + 1 for a in axes)
+
+
 def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     """The permutation that undoes `permutation`."""
-    found = [0] * len(permutation)
+    places = [0] * len(permutation)
     for i, p in enumerate(permutation):
-        found[p] = i
-    return tuple(found)
+        places[p] = i
+    return tuple(places)
 
 
 def broadcast_in_dim(
@@ -181,12 +189,12 @@ def broadcast_in_dim(
     """
     aval = typeof(operand)
     shape, axes = dims.canonical_shape(shape), tuple(broadcast_dimensions)
-    found = operand
+    out = operand
     if shape or not isinstance(operand, Array):
         _check_broadcast(aval, shape, axes)
         if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
-            found = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
-    return found if out_sharding is None else laid_out("broadcast_in_dim", found, out_sharding)
+            out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
+    return out if out_sharding is None else laid_out("broadcast_in_dim", out, out_sharding)
 
 
 def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
@@ -224,8 +232,8 @@ def spread_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
     have = typeof(x).shape
     if have == shape:
         return x
-    kept = tuple(i for i, (n, m) in enumerate(zip(have, shape, strict=False)) if n == m)
-    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in kept)), shape, kept)
+    axes = tuple(i for i, (n, m) in enumerate(zip(have, shape, strict=False)) if n == m)
+    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in axes)), shape, axes)
 
 
 def recorder() -> JaxprTrace | None:
@@ -272,10 +280,10 @@ def reshape(
         permute = tuple(dims.canonical_axis(d, aval.ndim) for d in dimensions)
         if permute == tuple(range(aval.ndim)):
             permute = None
-    found = operand
+    out = operand
     if permute is not None or aval.shape != sizes or not sizes or not isinstance(operand, Array):
-        found = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
-    return found if out_sharding is None else laid_out("reshape", found, out_sharding)
+        out = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
+    return out if out_sharding is None else laid_out("reshape", out, out_sharding)
 
 
 def reshape_to(x: Any, shape: tuple[int, ...]) -> Any:
@@ -299,10 +307,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     at = [dims.canonical_axis(d, ndim) for d in dimensions]
     if len(set(at)) != len(at):
         raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
-    kept = tuple(i for i in range(ndim) if i not in at)
     sizes = iter(aval.shape)
     shape = tuple(1 if i in at else next(sizes) for i in range(ndim))
-    return broadcast_in_dim(array, shape, kept)
+    return broadcast_in_dim(array, shape, other_axes(ndim, at))
 
 
 def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
@@ -322,13 +329,26 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
     return transpose(x, order)
 
 
+def divide_axis(x: Any, axis: int, count: int) -> Any:
+    """`x` with one axis of size n made two, of sizes (count, n // count)."""
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:axis], count, shape[axis] // count, *shape[axis + 1 :]))
+
+
+def swap_axes(x: Any, a: int, b: int) -> Any:
+    """`x` with two different axes exchanged."""
+    order = list(range(typeof(x).ndim))
+    order[a], order[b] = b, a
+    return transpose(x, order)
+
+
 def broadcast_axis(x: Any, size: int, at: int) -> Any:
     """`x` repeated along a new axis."""
     shape = typeof(x).shape
-    wanted = (*shape[:at], size, *shape[at:])
+    out_shape = (*shape[:at], size, *shape[at:])
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0 and recorder() is None:
-        return np.zeros(wanted, dtypes.float0)
-    return broadcast_in_dim(x, wanted, tuple(i for i in range(len(shape) + 1) if i != at))
+        return np.zeros(out_shape, dtypes.float0)
+    return broadcast_in_dim(x, out_shape, other_axes(len(out_shape), (at,)))
 
 
 def axis_to_front(x: Any, dim: int | None, size: int) -> Any:

@@ -81,8 +81,8 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
 
 def laid_out(function: str, x: Any, out_sharding: Any) -> Any:
     """`x`, laid out as `out_sharding`, which the user gave to `function`, says of Explicit axes."""
-    wanted = explicit_sharding(function, out_sharding)
-    return x if wanted is None else over_explicit_axes(x, wanted)
+    sharding = explicit_sharding(function, out_sharding)
+    return x if sharding is None else over_explicit_axes(x, sharding)
 
 
 def over_explicit_axes(x: Any, sharding: NamedSharding) -> Any:
@@ -101,10 +101,10 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
     """
     if out_sharding is None:
         return None
-    wanted, mesh = named_sharding(function, out_sharding), meshes.context_mesh()
-    if mesh is not None and wanted.mesh.abstract_mesh != mesh.abstract_mesh:
-        raise ValueError(f"Context mesh {mesh} should match the mesh of sharding {wanted.mesh} passed to {function}.")
-    return wanted if check_explicit(function, wanted) else None
+    sharding, mesh = named_sharding(function, out_sharding), meshes.context_mesh()
+    if mesh is not None and sharding.mesh.abstract_mesh != mesh.abstract_mesh:
+        raise ValueError(f"Context mesh {mesh} should match the mesh of sharding {sharding.mesh} passed to {function}.")
+    return sharding if check_explicit(function, sharding) else None
 
 
 def named_sharding(function: str, sharding: Any) -> NamedSharding:
@@ -144,8 +144,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     chooses. Raises ValueError if a value cannot lie so.
     """
     leaves, treedef = tree.flatten(x)
-    wanted = tree.flatten_axes("with_sharding_constraint shardings", treedef, shardings)
-    return treedef.unflatten([_constrained(leaf, s) for leaf, s in zip(leaves, wanted, strict=True)])
+    specs = tree.flatten_axes("with_sharding_constraint shardings", treedef, shardings)
+    return treedef.unflatten([_constrained(leaf, s) for leaf, s in zip(leaves, specs, strict=True)])
 
 
 def _constrained(x: Any, spec: Any) -> Any:

@@ -1,6 +1,7 @@
 """Structural operations: slices, padding, joining and splitting, filled and counted arrays."""
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from math import prod
 from operator import index
 from typing import Any
@@ -30,6 +31,11 @@ def inserted(items: Sequence, at: int, item: Any) -> tuple:
     return (*items[:at], item, *items[at:])
 
 
+def resized(shape: _Shape, axis: int, size: int) -> _Shape:
+    """A shape with another size along one axis."""
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
 def shifted(axes: Sequence[int], by: int = 1) -> _Shape:
     """Axis numbers, after axes were put in front."""
     return tuple(a + by for a in axes)
@@ -38,6 +44,11 @@ def shifted(axes: Sequence[int], by: int = 1) -> _Shape:
 def beside(axis: int, d: int) -> int:
     """The number of an axis in an array with one more axis, `d`."""
     return axis if axis < d else axis + 1
+
+
+def operand_type(x: Any) -> ShapedArray:
+    """The type of an operand of a transpose rule, `Linear` or known."""
+    return x.aval if is_linear(x) else typeof(x)
 
 
 def check_nonnegative(name: str, values: Sequence[int]) -> None:
@@ -53,7 +64,7 @@ class Squeeze(Linear1):
     name = "squeeze"
 
     def infer(self, x, *, dimensions):
-        return [ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)]
+        return [ShapedArray(tuple(x.shape[i] for i in moving.other_axes(x.ndim, dimensions)), x.dtype, x.weak_type)]
 
     def lower(self, e, ins, outs, x, *, dimensions):
         return [e.reshape(x, ins[0], outs[0])]
@@ -76,7 +87,10 @@ class SliceAt(Primitive):
             raise TypeError(
                 f"dynamic_slice: {len(starts)} starts, {len(slice_sizes)} sizes for operand of rank {x.ndim}"
             )
-        check_window(self.name, slice_sizes, x.shape)
+        if any(s < 0 for s in slice_sizes):
+            raise TypeError(f"{self.name}: slice_sizes must not be negative, got {slice_sizes}")
+        if any(s > n for s, n in zip(slice_sizes, x.shape, strict=True)):
+            raise TypeError(f"{self.name}: slice_sizes {slice_sizes} exceed the operand's shape {x.shape}")
         check_starts(self.name, starts)
         return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
 
@@ -86,22 +100,14 @@ class SliceAt(Primitive):
         return [e.dynamic_slice(x, starts, ins[0], ins[1:], outs[0])]
 
 
-def check_window(name: str, sizes: Sequence[int], shape: _Shape) -> None:
-    """Raises TypeError unless a window of these sizes fits the shape."""
-    if any(s < 0 for s in sizes):
-        raise TypeError(f"{name}: slice_sizes must not be negative, got {sizes}")
-    if any(s > n for s, n in zip(sizes, shape, strict=True)):
-        raise TypeError(f"{name}: slice_sizes {sizes} exceed the operand's shape {shape}")
-
-
 def check_starts(name: str, starts: Sequence[ShapedArray]) -> None:
     """Raises TypeError unless the starts are scalar integers of one dtype."""
     if any(i.shape for i in starts):
         raise TypeError(f"{name}: start_indices must be scalars, got {starts}")
     kinds = {i.dtype for i in starts}
     if len(kinds) > 1 or not all(np.issubdtype(k, np.integer) for k in kinds):
-        found = ", ".join(i.dtype.name for i in starts)
-        raise TypeError(f"{name}: index arguments must be integers of the same type, got: {found}")
+        names = ", ".join(i.dtype.name for i in starts)
+        raise TypeError(f"{name}: index arguments must be integers of the same type, got: {names}")
 
 
 slice_at_p = SliceAt()
@@ -165,29 +171,33 @@ def _check_slice(x, starts, limits, strides):
         raise TypeError(f"slice strides must be positive, got {strides}")
 
 
-class Joined(Primitive):
-    """An operation linear in all its operands together."""
+class JointlyLinear(Primitive):
+    """An operation linear in all its operands together, but for those that are indices."""
 
     def jvp(self, primals, tangents, **params):
-        (out,) = self.bind_all(primals, params)
+        outs = self.bind_all(primals, params)
         if all(type(t) is Zero for t in tangents):
-            return [out], [Zero.from_primal_value(out)]
-        return [out], self.bind_all([instantiate(t) for t in tangents], params)
+            return outs, [Zero.from_primal_value(out) for out in outs]
+        operands = [x if _is_index(t) else instantiate(t) for x, t in zip(primals, tangents, strict=True)]
+        return outs, self.bind_all(operands, params)
 
     def transpose(self, cts, *operands, **params):
-        (ct,) = cts
-        if type(ct) is Zero:
+        if all(type(ct) is Zero for ct in cts):
             return [Zero(x.aval) if is_linear(x) else None for x in operands]
-        shapes = [(x.aval if is_linear(x) else typeof(x)).shape for x in operands]
-        parts = self.parted(ct, shapes, **params)
-        return [p if is_linear(x) else None for p, x in zip(parts, operands, strict=True)]
+        cts = list(map(instantiate, cts))
+        return self.transposed(cts if self.multiple_results else cts[0], *operands, **params)
 
-    def parted(self, ct: Any, shapes: Sequence[_Shape], **params: Any) -> Sequence:
-        """The cotangents of operands of these shapes."""
+    def transposed(self, ct: Any, *operands: Any, **params: Any) -> Sequence:
+        """The cotangents of operands that are `Linear`, and None for the others; `ct` is a list for several results."""
         raise NotImplementedError
 
 
-class Pad(Joined):
+def _is_index(tangent: Any) -> bool:
+    """Whether a tangent says that its operand is of integers."""
+    return type(tangent) is Zero and tangent.aval.dtype == dtypes.float0
+
+
+class Pad(JointlyLinear):
     """Padding by a scalar, before, after and between the elements; negative padding cuts off."""
 
     moves_data = True
@@ -214,18 +224,14 @@ class Pad(Joined):
         low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
         return [e.pad(x, value, ins[0], outs[0], low, high, between)]
 
-    def transpose(self, cts, x, value, *, padding_config):
-        (ct,) = cts
-        if type(ct) is Zero:
-            return [Zero(v.aval) if is_linear(v) else None for v in (x, value)]
+    def transposed(self, ct, x, value, *, padding_config):
         cut = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
         ct_x = slice(cut, (0,) * len(padding_config), typeof(cut).shape, tuple(c + 1 for _, _, c in padding_config))
         if not is_linear(value):
             return [ct_x, None]
         axes = tuple(range(len(padding_config)))
         sums = [moving.reduce_sum_p.bind(v, axes=axes, out_sharding=None) for v in (ct, ct_x)]
-        ct_value = sub(*sums)
-        return [ct_x if is_linear(x) else None, ct_value]
+        return [ct_x if is_linear(x) else None, sub(*sums)]
 
     def batch(self, axis, operands, dims_in, *, padding_config):
         (x, value), (d, value_dim) = operands, dims_in
@@ -239,6 +245,18 @@ class Pad(Joined):
         if typeof(padded).ndim > 1:
             value = moving.broadcast_in_dim(value, typeof(padded).shape, (d,))
         return [select(inside, padded, value)], [d]
+
+
+class Joined(JointlyLinear):
+    """An operation that puts its operands side by side."""
+
+    def transposed(self, ct, *operands, **params):
+        parts = self.parts(ct, [operand_type(x).shape for x in operands], **params)
+        return [part if is_linear(x) else None for part, x in zip(parts, operands, strict=True)]
+
+    def parts(self, ct: Any, shapes: Sequence[_Shape], **params: Any) -> Sequence:
+        """The cotangents of operands of these shapes."""
+        raise NotImplementedError
 
 
 class Concatenate(Joined):
@@ -256,14 +274,13 @@ class Concatenate(Joined):
         if len({s[:dimension] + s[dimension + 1 :] for s in shapes}) > 1:
             raise TypeError(f"Cannot concatenate shapes {_listed(shapes)}: they differ beside dimension {dimension}")
         check_same_dtypes(self.name, *xs)
-        total = sum(s[dimension] for s in shapes)
-        shape = (*shapes[0][:dimension], total, *shapes[0][dimension + 1 :])
+        shape = resized(shapes[0], dimension, sum(s[dimension] for s in shapes))
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
 
-    def parted(self, ct, shapes, *, dimension):
+    def parts(self, ct, shapes, *, dimension):
         return split(ct, [s[dimension] for s in shapes], dimension)
 
     def batch(self, axis, operands, dims_in, *, dimension):
@@ -288,11 +305,11 @@ class Stack(Joined):
 
     def lower(self, e, ins, outs, *xs, axis):
         single = ShapedArray(inserted(ins[0].shape, axis, 1), ins[0].dtype)
-        kept = tuple(beside(i, axis) for i in range(ins[0].ndim))
-        parts = [e.broadcast_in_dim(x, ins[0], single, kept) for x in xs]
+        axes = moving.other_axes(single.ndim, (axis,))
+        parts = [e.broadcast_in_dim(x, ins[0], single, axes) for x in xs]
         return parts if len(parts) == 1 else [e.concatenate(parts, [single] * len(parts), outs[0], axis)]
 
-    def parted(self, ct, shapes, *, axis):
+    def parts(self, ct, shapes, *, axis):
         return unstack_p.bind(ct, axis=axis)
 
     def batch(self, axis_data, operands, dims_in, *, axis):
@@ -306,50 +323,42 @@ class Stack(Joined):
         return [self.bind(*operands, axis=axis + 1)], [d]
 
 
-class Parted(Primitive):
-    """A linear operation that cuts its operand to pieces."""
-
-    multiple_results = True
-
-    def jvp(self, primals, tangents, **params):
-        outs = self.bind_all(primals, params)
-        if type(tangents[0]) is Zero:
-            return outs, [Zero.from_primal_value(out) for out in outs]
-        return outs, self.bind_all(tangents, params)
-
-
-class Split(Parted):
+class Split(JointlyLinear):
     """Pieces of given sizes along an axis."""
 
     moves_data = True
+    multiple_results = True
     name = "split"
 
     def infer(self, x, *, sizes, axis):
-        return [ShapedArray((*x.shape[:axis], s, *x.shape[axis + 1 :]), x.dtype, x.weak_type) for s in sizes]
+        return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins
-        start, results = 0, []
-        for out, size in zip(outs, sizes, strict=True):
-            starts = tuple(start if i == axis else 0 for i in range(have.ndim))
-            limits = tuple(start + size if i == axis else n for i, n in enumerate(have.shape))
-            results.append(e.slice(x, have, out, starts, limits))
-            start += size
-        return results
+        ends = [0, *accumulate(sizes)]
+        return [
+            e.slice(x, have, out, *_bounds_along(have.shape, axis, start, end))
+            for out, (start, end) in zip(outs, pairwise(ends), strict=True)
+        ]
 
-    def transpose(self, cts, x, *, sizes, axis):
-        if all(type(ct) is Zero for ct in cts):
-            return [Zero(x.aval)]
-        return [concatenate([instantiate(ct) for ct in cts], axis)]
+    def transposed(self, cts, x, *, sizes, axis):
+        return [concatenate(cts, axis)]
 
     def batch(self, axis_data, operands, dims_in, *, sizes, axis):
         (d,) = dims_in
         return self.bind(*operands, sizes=sizes, axis=beside(axis, d)), [d] * len(sizes)
 
 
-class Unstack(Parted):
+def _bounds_along(shape: _Shape, axis: int, start: int, limit: int) -> tuple[_Shape, _Shape]:
+    """The starts and limits of a slice from start to limit along one axis."""
+    starts = tuple(start if i == axis else 0 for i in range(len(shape)))
+    return starts, tuple(limit if i == axis else n for i, n in enumerate(shape))
+
+
+class Unstack(JointlyLinear):
     """The slices along an axis, which they lose."""
 
+    multiple_results = True
     name = "unstack"
 
     def infer(self, x, *, axis):
@@ -358,18 +367,14 @@ class Unstack(Parted):
 
     def lower(self, e, ins, outs, x, *, axis):
         (have,) = ins
-        single = have.update(shape=(*have.shape[:axis], 1, *have.shape[axis + 1 :]))
-        results = []
-        for k, out in enumerate(outs):
-            starts = tuple(k if i == axis else 0 for i in range(have.ndim))
-            limits = tuple(k + 1 if i == axis else n for i, n in enumerate(have.shape))
-            results.append(e.reshape(e.slice(x, have, single, starts, limits), single, out))
-        return results
+        single = have.update(shape=resized(have.shape, axis, 1))
+        return [
+            e.reshape(e.slice(x, have, single, *_bounds_along(have.shape, axis, k, k + 1)), single, out)
+            for k, out in enumerate(outs)
+        ]
 
-    def transpose(self, cts, x, *, axis):
-        if all(type(ct) is Zero for ct in cts):
-            return [Zero(x.aval)]
-        return [stack_p.bind(*map(instantiate, cts), axis=axis)]
+    def transposed(self, cts, x, *, axis):
+        return [stack_p.bind(*cts, axis=axis)]
 
     def batch(self, axis_data, operands, dims_in, *, axis):
         (d,) = dims_in
@@ -399,7 +404,7 @@ class Rev(Linear1):
 
     def batch(self, axis, operands, dims_in, *, dimensions):
         (d,) = dims_in
-        return [rev(operands[0], tuple(beside(i, d) for i in dimensions))], [d]
+        return [rev(operands[0], moving.axes_beside(dimensions, d))], [d]
 
 
 class Tile(Linear1):
@@ -457,20 +462,17 @@ class Empty(Primitive):
     def infer(self, *, shape, dtype, out_sharding):
         return [ShapedArray(shape, dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True))]
 
-    def lower(self, e, ins, outs, *, shape, dtype, out_sharding):
+    def lower(self, e, ins, outs, **params):
         return [e.zeros(outs[0])]
 
 
-class EmptyScalar(Primitive):
+class EmptyScalar(Empty):
     """A scalar whose value nobody reads."""
 
     name = "empty2"
 
     def infer(self, *, dtype, memory_space):
         return [ShapedArray((), dtype, memory_space=memory_space)]
-
-    def lower(self, e, ins, outs, *, dtype, memory_space):
-        return [e.zeros(outs[0])]
 
 
 squeeze_p, slice_p, strided_slice_p, pad_p = Squeeze(), Slice(), StridedSlice(), Pad()
@@ -518,12 +520,11 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     """A slice along one axis; None and negative numbers as in Python's slices, but nothing is clipped."""
     axis, size = _size_along("slice_in_dim", operand, int(axis))
     start, limit = (
-        given if v is None else dims.canonical_dim(v) + (size if v < 0 else 0)
-        for v, given in ((start_index, 0), (limit_index, size))
+        default if v is None else dims.canonical_dim(v) + (size if v < 0 else 0)
+        for v, default in ((start_index, 0), (limit_index, size))
     )
     shape = typeof(operand).shape
-    starts = tuple(start if i == axis else 0 for i in range(len(shape)))
-    limits = tuple(limit if i == axis else n for i, n in enumerate(shape))
+    starts, limits = _bounds_along(shape, axis, start, limit)
     return slice(operand, starts, limits, tuple(int(stride) if i == axis else 1 for i in range(len(shape))))
 
 
@@ -534,8 +535,8 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     if not -size <= i < size:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {size}")
     i %= size
-    found = slice_in_dim(operand, i, i + 1, 1, axis)
-    return found if keepdims else squeeze(found, (axis,))
+    out = slice_in_dim(operand, i, i + 1, 1, axis)
+    return out if keepdims else squeeze(out, (axis,))
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
@@ -602,8 +603,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
         return operand
     shape = (*dims.canonical_shape(sizes), *typeof(operand).shape)
     check_nonnegative("broadcast_in_dim shape", shape)
-    kept = tuple(range(len(sizes), len(shape)))
-    return moving.broadcast_in_dim(operand, shape, kept, out_sharding=out_sharding)
+    return moving.broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))), out_sharding=out_sharding)
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
@@ -618,9 +618,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
     if any(n < 0 for s in padded for n in s):
         raise TypeError(f"broadcast_shapes: sizes must be nonnegative, got {_listed(shapes)}")
     sizes = [{n for n in column if n != 1} or {1} for column in zip(*padded, strict=True)]
-    if any(len(found) > 1 for found in sizes):
+    if any(len(column) > 1 for column in sizes):
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}")
-    return tuple(found.pop() for found in sizes)
+    return tuple(column.pop() for column in sizes)
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
@@ -659,11 +659,13 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got shape {aval.shape}")
-    wanted = dtypes.dtype_from_user(aval.dtype if dtype is None else dtype)
-    return _filled(shape, fill_value, wanted, dtype is None and aval.weak_type, sharding)
+    return _filled(shape, fill_value, dtype, aval, sharding)
 
 
-def _filled(shape: Any, value: Any, dtype: Any, weak: bool, sharding: Any) -> Any:
+def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any) -> Any:
+    """An array of one value; without a dtype it has that of `like` and its weak type."""
+    weak = dtype is None and like.weak_type
+    dtype = dtypes.dtype_from_user(like.dtype if dtype is None else dtype)
     shape = dims.shape_of(shape)
     check_nonnegative("broadcast_in_dim shape", shape)
     is_placed = sharding is not None and state.is_eager()
@@ -682,12 +684,10 @@ def full_like(
 ) -> Any:
     """An array of one value, of the shape, dtype and weak type of `x` unless told otherwise."""
     aval = typeof_like(x)
-    weak = dtype is None and aval.weak_type
-    wanted = dtypes.dtype_from_user(aval.dtype if dtype is None else dtype)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")
-    made = _filled(aval.shape if shape is None else shape, fill_value, wanted, weak, sharding)
-    return made if sharding is not None else placed_like(made, x)
+    array = _filled(aval.shape if shape is None else shape, fill_value, dtype, aval, sharding)
+    return array if sharding is not None else placed_like(array, x)
 
 
 def typeof_like(x: Any) -> ShapedArray:
@@ -707,14 +707,14 @@ def iota(dtype: Any, size: int) -> Any:
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
     """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
-    found = iota_p.bind(dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None)
-    return found if out_sharding is None else laid_out("broadcasted_iota", found, out_sharding)
+    numbers = iota_p.bind(dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None)
+    return laid_out("broadcasted_iota", numbers, out_sharding)
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
     """An array whose elements may be anything."""
-    found = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
-    return laid_out("lax.empty", found, out_sharding)
+    array = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
+    return laid_out("lax.empty", array, out_sharding)
 
 
 def empty_of(aval: ShapedArray) -> Any:

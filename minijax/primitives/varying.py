@@ -14,14 +14,22 @@ from minijax.ir.types import typeof, varying_axes
 Groups = tuple[tuple[int, ...], ...] | None
 
 
-class PVary(Linear1):
-    """The same value, whose type says that it varies over `axes` too."""
+class OverAxes(Linear1):
+    """An operation that changes over which mesh axes, by `axes`, a value of the same shape varies."""
 
-    name = "pvary"
     in_one_memory = False
 
     def infer(self, x, *, axes):
         return [x]
+
+    def batch(self, axis, operands, dims, **params):
+        return self.bind_all(operands, params), dims
+
+
+class PVary(OverAxes):
+    """The same value, whose type says that it varies over `axes` too."""
+
+    name = "pvary"
 
     def varying(self, axes, params):
         return axes[0].union(params["axes"])
@@ -32,18 +40,11 @@ class PVary(Linear1):
     def transposed(self, ct, aval, *, axes):
         return psum_invariant_p.bind(ct, axes=axes)
 
-    def batch(self, axis, operands, dims, *, axes):
-        return self.bind_all(operands, dict(axes=axes)), dims
 
-
-class PSumInvariant(Linear1):
+class PSumInvariant(OverAxes):
     """The sum over `axes`, whose type says that it no longer varies over them."""
 
     name = "psum_invariant"
-    in_one_memory = False
-
-    def infer(self, x, *, axes):
-        return [x]
 
     def varying(self, axes, params):
         return axes[0].difference(params["axes"])
@@ -53,9 +54,6 @@ class PSumInvariant(Linear1):
 
     def transposed(self, ct, aval, *, axes):
         return pvary_p.bind(ct, axes=axes)
-
-    def batch(self, axis, operands, dims, *, axes):
-        return self.bind_all(operands, dict(axes=axes)), dims
 
 
 pvary_p, psum_invariant_p = PVary(), PSumInvariant()
@@ -84,6 +82,12 @@ def in_mesh_order(axes: frozenset) -> tuple:
     return tuple([name for name in state.thread.manual if name in axes])
 
 
+def cast_to_vary(x: Any, axes: frozenset) -> Any:
+    """`x`, cast to vary over the manual mesh axes `axes` too."""
+    missing = axes - varying_axes(typeof(x))
+    return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
+
+
 class ManualAxes(tuple[Any, ...]):
     """The names of the mesh axes that `shard_map` makes manual, in their order."""
 
@@ -100,10 +104,7 @@ class ManualAxes(tuple[Any, ...]):
                 f"an operation requires varying manual axes to match, but got {axes}. Cast the operands with "
                 "jax.lax.pcast, set jax_auto_pcast, or pass check_vma=False to jax.shard_map"
             )
-        return [
-            x if mine == together else pvary_p.bind(x, axes=in_mesh_order(together - mine))
-            for x, mine in zip(operands, axes, strict=True)
-        ]
+        return [cast_to_vary(x, together) for x in operands]
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:

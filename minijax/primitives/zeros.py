@@ -8,9 +8,9 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
-from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
+from minijax.ir.types import ShapedArray, Zero, varying_axes
 from minijax.primitives import moving
-from minijax.primitives.varying import in_mesh_order, pvary_p
+from minijax.primitives.varying import cast_to_vary
 
 
 def zeros_like_aval(aval: ShapedArray) -> Any:
@@ -22,8 +22,7 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
 
 def made_varying(x: Any, aval: ShapedArray) -> Any:
     """`x`, made to vary over the mesh axes that a value of type `aval` varies over."""
-    missing = varying_axes(aval) - varying_axes(typeof(x))
-    return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
+    return cast_to_vary(x, varying_axes(aval))
 
 
 def nonzero_mask(tangents: Iterable) -> Mask:

@@ -83,7 +83,7 @@ class Index(Elementwise):
     def scatter(self, operands: Names, indices: Name, updates: Names, avals: Avals, indices_aval: ShapedArray,
                 update_avals: Avals, reducer: Build | str | None, *, update_window_dims: Sequence[int],
                 inserted_window_dims: Sequence[int], scatter_dims_to_operand_dims: Sequence[int],
-                input_batching_dims: Sequence[int] = (), scatter_indices_batching_dims: Sequence[int] = (),
+                operand_batching_dims: Sequence[int] = (), scatter_indices_batching_dims: Sequence[int] = (),
                 indices_are_sorted: bool = False, unique_indices: bool = False) -> list[Name]:  # fmt: skip
         """`reducer(*old, *updates)` names the new elements; None keeps the updates."""
         if suffix := suffix_of(avals[0]):
@@ -92,7 +92,7 @@ class Index(Elementwise):
         numbers = _numbers(
             update_window_dims=update_window_dims,
             inserted_window_dims=inserted_window_dims,
-            input_batching_dims=input_batching_dims,
+            input_batching_dims=operand_batching_dims,
             scatter_indices_batching_dims=scatter_indices_batching_dims,
             scatter_dims_to_operand_dims=scatter_dims_to_operand_dims,
             index_vector_dim=indices_aval.ndim - 1,
