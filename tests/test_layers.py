@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 FILE_LINES, FUNCTION_LINES = 800, 60
-# Both were 300 higher when the formatter had written all but a few tables; the goal is 31,500 and 22,500.
-PACKAGE_LINES, CORE_LINES = 32_700, 23_650
+# What the engine, the language of indices and the families of calls left; a cap rises with its reason beside it.
+PACKAGE_LINES, CORE_LINES = 31_500, 22_500
 
 ROOMS = (
     "base", "partition", "ir", "hlo", "run", "primitives", "indexing", "transforms", "dispatch", "higher", "composed", "api",

@@ -40,15 +40,9 @@ class custom_vmap(_Custom):  # noqa: N801
         info = DebugInfo("custom_vmap", source_of(self.fun))
         call, consts, out_tree = trace_flat(Flat(self.fun, args_tree), [typeof(x) for x in leaves], info)
         in_tree = tree.treedef_tuple([tree.tree_structure(consts), args_tree])
-        results = custom_vmap_call_p.bind(
-            *consts,
-            *leaves,
-            call=call,
-            in_tree=in_tree,
-            out_tree=out_tree,
-            rule=user_rule(self.vmap_rule, name, in_tree, out_tree),
-        )
-        return out_tree.unflatten(results)
+        rule = user_rule(self.vmap_rule, name, in_tree, out_tree)
+        params = dict(call=call, in_tree=in_tree, out_tree=out_tree, rule=rule)
+        return out_tree.unflatten(custom_vmap_call_p.bind(*consts, *leaves, **params))
 
 
 def sequential_vmap(f: Callable) -> custom_vmap:

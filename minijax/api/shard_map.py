@@ -163,14 +163,9 @@ def _call(call: _Call, args: tuple) -> Any:
     with inside(call.mesh, call.check_vma), entering_manual(call.mesh):
         body = trace_flat(local, parts, DebugInfo("shard_map", source_of(call.fun)), close_over)
     captured = [*body.closed.consts, *body.captured]
-    params = dict(
-        jaxpr=constants_to_inputs(body.jaxpr),
-        mesh=call.mesh,
-        in_specs=(*(P(),) * len(captured), *specs),
-        out_specs=local.out_specs,
-        check_vma=call.check_vma,
-        newly_manual_axes=frozenset(call.mesh.axis_names),
-    )
+    specs = dict(in_specs=(*(P(),) * len(captured), *specs), out_specs=local.out_specs)
+    params = dict(specs, jaxpr=constants_to_inputs(body.jaxpr), mesh=call.mesh, check_vma=call.check_vma)
+    params["newly_manual_axes"] = frozenset(call.mesh.axis_names)
     return body.out_tree.unflatten(shard_map_p.bind_all([*captured, *leaves], params))
 
 

@@ -104,18 +104,11 @@ class Cumulative(Primitive):
                 return [x]
             size, ones = aval.shape[axis], (1,) * aval.ndim
             edges = (0, size - 1) if reverse else (size - 1, 0)
-            return e.reduce_window(
-                [x],
-                [self.start(e, ShapedArray((), aval.dtype))],
-                ins,
-                outs,
-                self.reducer(e, aval.dtype),
-                window_dimensions=tuple(size if i == axis else 1 for i in range(aval.ndim)),
-                window_strides=ones,
-                base_dilation=ones,
-                window_dilation=ones,
-                padding=[edges if i == axis else (0, 0) for i in range(aval.ndim)],
-            )
+            window = dict(window_strides=ones, base_dilation=ones, window_dilation=ones)
+            window["window_dimensions"] = tuple(size if i == axis else 1 for i in range(aval.ndim))
+            window["padding"] = [edges if i == axis else (0, 0) for i in range(aval.ndim)]
+            start = self.start(e, ShapedArray((), aval.dtype))
+            return e.reduce_window([x], [start], ins, outs, self.reducer(e, aval.dtype), **window)
 
         return e.call_shared(self.name, (axis, reverse), [x], ins, outs, build)
 

@@ -143,16 +143,11 @@ class RaggedDotGeneral(Primitive):
         if group_offset is not None:
             raise NotImplementedError("ragged_dot_general: group_offset")
         if e.platform != "cpu" and _AS_INSTRUCTION.value:
-            contract, batch = ragged_dot_dimension_numbers.dot_dimension_numbers
-            axes = dict(
-                lhs_batching=batch[0],
-                rhs_batching=batch[1],
-                lhs_contracting=contract[0],
-                rhs_contracting=contract[1],
-                lhs_ragged=ragged_dot_dimension_numbers.lhs_ragged_dimensions,
-                rhs_group=ragged_dot_dimension_numbers.rhs_group_dimensions,
-            )
-            dimensions = {f"{name}_dimensions": of_side for name, of_side in axes.items()}
+            numbers = ragged_dot_dimension_numbers
+            contract, batch = numbers.dot_dimension_numbers
+            names = "lhs_batching rhs_batching lhs_contracting rhs_contracting lhs_ragged rhs_group".split()
+            axes = *batch, *contract, numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+            dimensions = {f"{name}_dimensions": of_side for name, of_side in zip(names, axes, strict=True)}
             return [e.ragged_dot(operands, ins, outs[0], dimensions, precision_pair(precision))]
         numbers, preferred = ragged_dot_dimension_numbers, _dtype(preferred_element_type)
         return emit(e, _with_masks, ins, operands, numbers=numbers, precision=precision, preferred=preferred)
@@ -296,16 +291,9 @@ def ragged_dot_general(
     of groups), or contracted in both (the result has an axis of groups in front), or a batch axis in both.
     Group sizes have the axes of lhs before the divided one, of its kind, in front, or one axis.
     """
-    product = ragged_dot_general_p.bind(
-        lhs,
-        rhs,
-        group_sizes,
-        ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
-        precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type,
-        group_offset=group_offset,
-        out_sharding=None,
-    )
+    numbers = dict(ragged_dot_dimension_numbers=ragged_dot_dimension_numbers, group_offset=group_offset)
+    types = dict(precision=canonical_precision(precision), preferred_element_type=preferred_element_type)
+    product = ragged_dot_general_p.bind(lhs, rhs, group_sizes, **numbers, **types, out_sharding=None)
     return laid_out("ragged_dot_general", product, out_sharding)
 
 

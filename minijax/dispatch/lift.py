@@ -157,12 +157,12 @@ class _Lifter:
                 self.lifted[root] = self.consts[root]
         if not any(type(a) is Literal for a in eqn.invars) or not self._allows(eqn):
             return eqn
-        return eqn.replace(
-            invars=[
-                self.variable(np.asarray(a.val, a.aval.dtype), a.aval) if type(a) is Literal and _is_plain(a.val) else a
-                for a in eqn.invars
-            ]
-        )
+        return eqn.replace(list(map(self._lifted_literal, eqn.invars)))
+
+    def _lifted_literal(self, a: Atom) -> Atom:
+        if type(a) is Literal and _is_plain(a.val):
+            return self.variable(np.asarray(a.val, a.aval.dtype), a.aval)
+        return a
 
     def variable(self, value: Any, aval: AbstractValue) -> Var:
         new = Var(aval)

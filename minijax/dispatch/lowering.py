@@ -56,23 +56,12 @@ def lower_program(
     if placement.is_sharded:
         hidden = on_mesh(hidden, placement)
         ins = [placement.in_shardings[i] for i in used] + [c._sig.sharding for c in hidden]
-        laid = dict(
-            in_shardings=ins,
-            out_shardings=placement.out_shardings,
-            num_partitions=len(placement.devices),
-            memory_kinds=placement.memory_kinds(pruned.out_avals),
-        )
-    text = module.lower_jaxpr(
-        pruned,
-        name=f"jit_{options.name}",
-        platform=platform or client.lowering_platform(placement.devices[0]),
-        donated=donated,
-        hoisted=list(as_arguments),
-        arg_names=info.arg_names,
-        result_names=_result_names(info, pruned),
-        locate=locate,
-        **laid,
-    )
+        laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=len(placement.devices))
+        laid["memory_kinds"] = placement.memory_kinds(pruned.out_avals)
+    platform = platform or client.lowering_platform(placement.devices[0])
+    names = dict(name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned))
+    arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments))
+    text = module.lower_jaxpr(pruned, platform=platform, locate=locate, **names, **arguments, **laid)
     return Lowered(text, pruned, used, hidden, donated, placement, f"jit({options.name})")
 
 

@@ -117,23 +117,14 @@ class CustomVJPCall(CustomCall):
     ) -> tuple[list, list]:
         """Results, and tangents through the operation that only the transpose can make sense of."""
         nonzeros = nonzero_mask(tangents)
-        if params["symbolic_zeros"]:
-            results = fwd(*zip(primals, nonzeros, strict=True))
-        else:
-            results = fwd(*primals)
+        symbolic_zeros = params["symbolic_zeros"]
+        results = fwd(*(zip(primals, nonzeros, strict=True) if symbolic_zeros else primals))
         n = params["out_trees"]()
         residuals, outs = results[: len(results) - n], results[len(results) - n :]
         out_avals = [typeof(x).to_tangent_aval() for x in outs]
-        pushed = custom_lin_p.bind_all(
-            [*residuals, *nonzeros.marked(tangents)],
-            dict(
-                num_res=len(residuals),
-                bwd=bwd,
-                out_avals=tuple(out_avals),
-                in_zeros=_Flags(~nonzeros),
-                symbolic_zeros=params["symbolic_zeros"],
-            ),
-        )
+        how = dict(bwd=bwd, out_avals=tuple(out_avals), in_zeros=_Flags(~nonzeros), symbolic_zeros=symbolic_zeros)
+        operands = [*residuals, *nonzeros.marked(tangents)]
+        pushed = custom_lin_p.bind_all(operands, dict(num_res=len(residuals), **how))
         return outs, [Zero(a) if a.dtype.names == ("float0",) else t for a, t in zip(out_avals, pushed, strict=True)]
 
     def show_params(self, eqn: JaxprEqn):

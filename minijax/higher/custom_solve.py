@@ -207,12 +207,8 @@ def linear_solve(
         back = lambda x: transpose_solve(transposed.of_trees, x)  # noqa: E731
         bodies[3] = traced(_LikeOperand("transpose_solve", back, treedef, shapes, has_aux), transpose_solve)
     consts = [body.captured if body else [] for body in bodies]
-    results = custom_linear_solve_p.bind(
-        *chain(*consts),
-        *leaves,
-        const_lengths=_LinearSolveTuple(*map(len, consts)),
-        jaxprs=_LinearSolveTuple(*(body and body.closed for body in bodies)),
-    )
+    lengths, jaxprs = _LinearSolveTuple(*map(len, consts)), _LinearSolveTuple(*(b and b.closed for b in bodies))
+    results = custom_linear_solve_p.bind(*chain(*consts), *leaves, const_lengths=lengths, jaxprs=jaxprs)
     return bodies[2].out_tree.unflatten(results)
 
 

@@ -41,15 +41,9 @@ class CustomVmapCall(Inlined):
         moves = Mask(t.aval.dtype.names is None if type(t) is Zero else True for t in tangents)
         has_numbers = tuple(a.to_tangent_aval().dtype.names is None for a in call.out_avals)
         pushed, out_moves = jvp_jaxpr(call, moves, has_numbers)
-        pushed_rule = _jvp_rule(rule[1], moves, out_moves)
-        results = self.bind(
-            *primals,
-            *map(instantiate, moves.marked(tangents)),
-            call=pushed,
-            in_tree=_with_tangents(in_tree, moves),
-            out_tree=_with_tangents(out_tree, out_moves),
-            rule=pushed_rule,
-        )
+        params = dict(in_tree=_with_tangents(in_tree, moves), out_tree=_with_tangents(out_tree, out_moves))
+        params["rule"] = _jvp_rule(rule[1], moves, out_moves)
+        results = self.bind(*primals, *map(instantiate, moves.marked(tangents)), call=pushed, **params)
         return split_tangents(results[: len(out_moves)], results[len(out_moves) :], out_moves)
 
     def linearize(self, nonzeros, primals, **params):
@@ -79,18 +73,15 @@ def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask) -> tuple[Callable, F
         either = Mask(primal_flags) | tangent_flags
         batched: list[bool] = []
 
-        def spread(x, has, want):
-            return moving.broadcast_axis(x, size, 0) if want and not has and type(x) is not Zero else x
+        def broadcast(xs, flags):
+            missing = (e and not f and type(x) is not Zero for x, f, e in zip(xs, flags, either, strict=True))
+            return [moving.broadcast_axis(x, size, 0) if add else x for x, add in zip(xs, missing, strict=True)]
 
         def run(*primals):
             results, batched[:] = rule(size, either, primals)
             return results
 
-        results, pushed = jvp_flat(
-            run,
-            [spread(x, f, e) for x, f, e in zip(primals, primal_flags, either, strict=True)],
-            [spread(t, f, e) for t, f, e in zip(tangents, tangent_flags, either, strict=True)],
-        )
+        results, pushed = jvp_flat(run, broadcast(primals, primal_flags), broadcast(tangents, tangent_flags))
         return [*results, *map(instantiate, out_moves.marked(pushed))], [*batched, *out_moves.marked(batched)]
 
     # As jax prints it.

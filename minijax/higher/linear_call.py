@@ -86,16 +86,8 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
         return transposed[0]
 
     thunk.__qualname__ = "_memoize.<locals>.memoized"  # as jax prints it
-    results = linear_call_p.bind(
-        *consts,
-        *residuals,
-        *linear,
-        callee=callee,
-        num_callee_consts=len(consts),
-        num_res=len(residuals),
-        transpose_thunk=thunk,
-    )
-    return out_tree.unflatten(results)
+    params = dict(callee=callee, num_callee_consts=len(consts), num_res=len(residuals), transpose_thunk=thunk)
+    return out_tree.unflatten(linear_call_p.bind(*consts, *residuals, *linear, **params))
 
 
 def _traced(fun: Callable, trees: tuple, avals: Sequence) -> Body:

@@ -70,14 +70,8 @@ class RematOpt(Inlined):
         order = [*range(num_res), *range(n, n + num_res), *range(num_res, n), *range(n + num_res, 2 * n)]
         fwd = pushed(fwd_jaxpr)
         fwd = fwd.map_jaxpr(lambda jaxpr: jaxpr.replace(outvars=[jaxpr.outvars[i] for i in order]))
-        results = self.bind(
-            *primals,
-            *map(instantiate, tangents),
-            fwd_jaxpr=fwd,
-            num_res=2 * num_res,
-            fun_jaxpr_thunk=fun_jvp_jaxpr_thunk,
-            num_consts=2 * num_consts,
-        )
+        params = dict(fun_jaxpr_thunk=fun_jvp_jaxpr_thunk, num_res=2 * num_res, num_consts=2 * num_consts)
+        results = self.bind(*primals, *map(instantiate, tangents), fwd_jaxpr=fwd, **params)
         by_place = dict(zip(order, results, strict=True))
         return [by_place[i] for i in range(n)], [by_place[n + i] for i in range(n)]
 
@@ -143,15 +137,10 @@ def optimized_forward(fun: Callable, fwd: Callable, out_count: Callable[[], int]
         inputs = {v: x for v, x in zip(rule.invars, primals, strict=True)}
         are_inputs = Mask([type(v) is not Literal and v in inputs for v in rule.outvars[:n]])
         fresh, forwarded = are_inputs.partition(rule.outvars[:n])
-        fwd_jaxpr = constants_to_inputs(rule.replace(outvars=[*fresh, *rule.outvars[n:]]))
-        results = remat_opt_p.bind(
-            *consts,
-            *primals,
-            fwd_jaxpr=ClosedJaxpr(fwd_jaxpr),
-            num_consts=len(consts),
-            num_res=len(fresh),
-            fun_jaxpr_thunk=_thunk(ClosedJaxpr(constants_to_inputs(plain))),
-        )
+        rule = rule.replace(outvars=[*fresh, *rule.outvars[n:]])
+        forward, result = (ClosedJaxpr(constants_to_inputs(jaxpr)) for jaxpr in (rule, plain))
+        params = dict(fun_jaxpr_thunk=_thunk(result), num_consts=len(consts), num_res=len(fresh))
+        results = remat_opt_p.bind(*consts, *primals, fwd_jaxpr=forward, **params)
         residuals = are_inputs.merge(results[: len(fresh)], (inputs[v] for v in forwarded))
         return [*residuals, *results[len(fresh) :]]
 

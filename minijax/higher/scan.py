@@ -220,13 +220,9 @@ class Scan(TakesRefs):
         closed, slots = _body(eqn.params)
         pruned, used_in = _pruned(closed, slots, tuple(used))
         used_out = Mask((*slots.operands(used_in)[1], *slots.results(used)[1]))
-        new = eqn.replace(
-            params=_with(eqn.params, pruned, slots.pick(used_in)),
-            effects=pruned.effects,
-            invars=used_in.marked(eqn.invars),
-            outvars=used_out.marked(eqn.outvars),
-        )
-        return list(used_in), new
+        params, invars = _with(eqn.params, pruned, slots.pick(used_in)), used_in.marked(eqn.invars)
+        outvars = used_out.marked(eqn.outvars)
+        return list(used_in), eqn.replace(invars, outvars, params=params, effects=pruned.effects)
 
     def lift(self, eqn, fixed, lift):
         closed, slots = _body(eqn.params)

@@ -86,16 +86,8 @@ class ShardMap(OpenCall):
 
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
         body = Region(jaxpr.in_avals, jaxpr.out_avals, lambda *names: jaxpr_body(e, jaxpr, (), names))
-        return e.manual_computation(
-            operands,
-            ins,
-            outs,
-            [NamedSharding(mesh, s) for s in in_specs],
-            [NamedSharding(mesh, s) for s in out_specs],
-            mesh,
-            mesh.axis_names,
-            body,
-        )
+        shardings = ([NamedSharding(mesh, s) for s in specs] for specs in (in_specs, out_specs))
+        return e.manual_computation(operands, ins, outs, *shardings, mesh, mesh.axis_names, body)
 
     def _called(
         self, params: dict, jaxpr: Jaxpr | ClosedJaxpr, operands: Sequence, ins: Sequence, outs: Sequence

@@ -56,12 +56,8 @@ class Emitter(Index, Linalg, Collective):
         self._height = max(self._height, height)
         ordered = ordered_in(closed.jaxpr)
         tokens = [token_type] * len(ordered)
-        results = self.call(
-            callee,
-            [*map(self.tokens.__getitem__, ordered), *operands],
-            [*tokens, *closed.in_avals],
-            [*tokens, *closed.out_avals],
-        )
+        operands = [*map(self.tokens.__getitem__, ordered), *operands]
+        results = self.call(callee, operands, [*tokens, *closed.in_avals], [*tokens, *closed.out_avals])
         self.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
 

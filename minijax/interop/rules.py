@@ -312,12 +312,9 @@ def _dce_call(prune, used, eqn):
     if not any(used) and not eqn.effects:
         return [False] * len(eqn.invars), None
     called, used_in = prune(eqn.params["call_jaxpr"], tuple(used))
-    return list(used_in), eqn.replace(
-        params={**eqn.params, "call_jaxpr": called},
-        effects=called.effects,
-        invars=Mask(used_in).marked(eqn.invars),
-        outvars=Mask(used).marked(eqn.outvars),
-    )
+    invars, outvars = Mask(used_in).marked(eqn.invars), Mask(used).marked(eqn.outvars)
+    params = {**eqn.params, "call_jaxpr": called}
+    return list(used_in), eqn.replace(invars, outvars, params=params, effects=called.effects)
 
 
 class _PartialEvalCustomRules(RuleTable):
@@ -340,12 +337,8 @@ def _to_partial_eval_custom(primitive, rule):
             policy or _save_nothing, tuple(unknown_in), (True,) * len(unknown_in), eqn
         )
         saved = (Mask(unknown) | there).unmarked(eqn.outvars)
-        return EqnParts(
-            [known] if known else [],
-            [staged] if staged else [],
-            Mask(unknown).marked(eqn.outvars),
-            [*saved, *residuals],
-        )
+        parts = [known] if known else [], [staged] if staged else []
+        return EqnParts(*parts, Mask(unknown).marked(eqn.outvars), [*saved, *residuals])
 
     return partial_eval_custom
 

@@ -70,16 +70,9 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
         # Of nothing nothing is taken, whatever the shape of the indices.
         none = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
         return a if not size else moving.full(none, a.dtype.type(0))
-    return gather_scatter.gather(
-        a,
-        moving.expand_dims(indices, (indices.ndim,)),
-        GatherDimensionNumbers(offsets, (axis,), (axis,)),
-        sizes,
-        mode=gather_mode,
-        unique_indices=unique,
-        indices_are_sorted=is_sorted,
-        fill_value=fill,
-    )
+    starts, numbers = moving.expand_dims(indices, (indices.ndim,)), GatherDimensionNumbers(offsets, (axis,), (axis,))
+    promises = dict(unique_indices=unique, indices_are_sorted=is_sorted)
+    return gather_scatter.gather(a, starts, numbers, sizes, mode=gather_mode, fill_value=fill, **promises)
 
 
 @jitted("take_along_axis", static=("axis", "mode", "fill_value", "wrap_negative_indices"))
@@ -169,12 +162,9 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     if a.ndim != 2 or offset or a.shape[0] != a.shape[1] or a.dtype == np.bool_:
         return _gathered_diagonal(a, offset, i, j)
     # jax has a branch for its kernels, which cannot gather.
-    return platform_dependent(
-        creation.eye(a.shape[0], dtype=a.dtype),
-        a,
-        mosaic=lambda eye, a: moving.sum_axes(lax.mul(eye, a), (0,)),
-        default=lambda _, a: _gathered_diagonal(a, 0, i, j),
-    )
+    summed = lambda eye, a: moving.sum_axes(lax.mul(eye, a), (0,))  # noqa: E731
+    gathered = lambda _, a: _gathered_diagonal(a, 0, i, j)  # noqa: E731
+    return platform_dependent(creation.eye(a.shape[0], dtype=a.dtype), a, mosaic=summed, default=gathered)
 
 
 def _gathered_diagonal(a: Any, offset: int, i: int, j: int) -> Any:

@@ -93,18 +93,9 @@ class ConvGeneralDilated(Product):
             rhs = _axis_into(rhs_spec[0], rhs_spec[1], divide_axis(rhs, rhs_spec[0], groups))
         kernel = _as(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
         pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
-        grad = self.bind(
-            ct,
-            kernel,
-            window_strides=lhs_dilation,
-            padding=pads,
-            lhs_dilation=window_strides,
-            feature_group_count=groups,
-            batch_group_count=1,
-            dimension_numbers=ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
-            **params,
-        )
-        grad = _as(grad, aval.dtype)
+        params |= dict(window_strides=lhs_dilation, lhs_dilation=window_strides, padding=pads)
+        params["dimension_numbers"] = ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec)
+        grad = _as(self.bind(ct, kernel, feature_group_count=groups, batch_group_count=1, **params), aval.dtype)
         if batch_group_count > 1:
             grad = _axis_into(lhs_spec[1], lhs_spec[0], divide_axis(grad, lhs_spec[1], batch_group_count))
         return grad
@@ -113,18 +104,10 @@ class ConvGeneralDilated(Product):
                 feature_group_count, batch_group_count, **params):  # fmt: skip
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
-        grad = self.bind(
-            _as(lhs, typeof(ct).dtype),
-            ct,
-            window_strides=rhs_dilation,
-            padding=pads,
-            rhs_dilation=window_strides,
-            feature_group_count=batch_group_count,
-            batch_group_count=feature_group_count,
-            dimension_numbers=ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec))),
-            **params,
-        )
-        return _as(grad, aval.dtype)
+        params |= dict(window_strides=rhs_dilation, rhs_dilation=window_strides, padding=pads)
+        params |= dict(feature_group_count=batch_group_count, batch_group_count=feature_group_count)
+        params["dimension_numbers"] = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
+        return _as(self.bind(_as(lhs, typeof(ct).dtype), ct, **params), aval.dtype)
 
     def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
         lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -140,14 +123,8 @@ class ConvGeneralDilated(Product):
             lhs = _axis_into(dl, lhs_spec[0 if by_batch else 1], lhs)
             rhs = _axis_into(dr, rhs_spec[0], rhs)
             features, batches = (1, batches * axis.size) if by_batch else (features * axis.size, 1)
-        out = self.bind(
-            lhs,
-            rhs,
-            dimension_numbers=dimension_numbers,
-            feature_group_count=features,
-            batch_group_count=batches,
-            **params,
-        )
+        params |= dict(feature_group_count=features, batch_group_count=batches)
+        out = self.bind(lhs, rhs, dimension_numbers=dimension_numbers, **params)
         if groups == 1:
             return [divide_axis(out, at, axis.size)], [at]
         # [groups * size * rest] -> [size, groups * rest]

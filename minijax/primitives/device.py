@@ -67,16 +67,11 @@ class DevicePut(Primitive):
         moving = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
         if not moving:
             return list(cts)
-        results = self.bind_all(
-            [cts[i] for i in moving],
-            dict(
-                devices=tuple(_source(srcs[i], operands[i], cts[i]) for i in moving),
-                srcs=tuple(devices[i] for i in moving),
-                copy_semantics=(ALWAYS_COPY,) * len(moving),
-            ),
-        )
-        found = dict(zip(moving, results, strict=True))
-        return [found.get(i, ct) for i, ct in enumerate(cts)]
+        sources = tuple(_source(srcs[i], operands[i], cts[i]) for i in moving)
+        back = dict(devices=sources, srcs=tuple(devices[i] for i in moving))
+        results = self.bind_all([cts[i] for i in moving], dict(back, copy_semantics=(ALWAYS_COPY,) * len(moving)))
+        put_back = dict(zip(moving, results, strict=True))
+        return [put_back.get(i, ct) for i, ct in enumerate(cts)]
 
     def batch(self, axis, operands, dims, **params):
         return self.bind_all(operands, params), dims

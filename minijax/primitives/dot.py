@@ -376,14 +376,8 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
     numbers = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in ((cl, cr), (bl, br)))
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
-    product = dot_general_p.bind(
-        lhs,
-        rhs,
-        dimension_numbers=numbers,
-        precision=canonical_precision(precision),
-        preferred_element_type=preferred,
-        out_sharding=None,
-    )
+    types = dict(precision=canonical_precision(precision), preferred_element_type=preferred)
+    product = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **types, out_sharding=None)
     return product if out_sharding is None else laid_out("dot_general", product, out_sharding)
 
 

@@ -45,15 +45,8 @@ class DynamicSlice(SliceAt, JointlyLinear):
     def batch(self, axis, operands, dims_in, *, slice_sizes):
         indices, indices_dim = _index_vector(axis, operands[1:], dims_in[1:])
         every = tuple(range(len(slice_sizes)))
-        return gather_p.batch(
-            axis,
-            [operands[0], indices],
-            [dims_in[0], indices_dim],
-            slice_sizes=slice_sizes,
-            fill_value=None,
-            dimension_numbers=GatherDimensionNumbers(every, (), every),
-            **_IN_ORDER,
-        )
+        params = dict(dimension_numbers=GatherDimensionNumbers(every, (), every), slice_sizes=slice_sizes, **_IN_ORDER)
+        return gather_p.batch(axis, [operands[0], indices], [dims_in[0], indices_dim], fill_value=None, **params)
 
 
 class DynamicUpdateSlice(JointlyLinear):
@@ -88,15 +81,9 @@ class DynamicUpdateSlice(JointlyLinear):
         (x, update, *starts), (d, update_dim, *start_dims) = operands, dims_in
         indices, indices_dim = _index_vector(axis, starts, start_dims)
         every = tuple(range(len(starts)))
-        return scatter_p.batch(
-            axis,
-            [x, indices, update],
-            [d, indices_dim, update_dim],
-            update_jaxpr=None,
-            update_consts=(),
-            dimension_numbers=ScatterDimensionNumbers(every, (), every),
-            **_IN_ORDER,
-        )
+        params = dict(dimension_numbers=ScatterDimensionNumbers(every, (), every), **_IN_ORDER)
+        operands, dims_in = [x, indices, update], [d, indices_dim, update_dim]
+        return scatter_p.batch(axis, operands, dims_in, update_jaxpr=None, update_consts=(), **params)
 
 
 def _index_vector(axis: Any, starts: Sequence, start_dims: Sequence) -> tuple[Any, int | None]:

@@ -406,12 +406,9 @@ atan2_p = Elementwise(
     lambda t, ans, x, y: mul(t, div(y, add(square(x), square(y)))),
     lambda t, ans, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
 )
-erf_p = Elementwise(
-    "erf", "chlo.erf", FLOAT, lambda t, ans, x: mul(const_like(x, 2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
-)
-erfc_p = Elementwise(
-    "erfc", "chlo.erfc", FLOAT, lambda t, ans, x: mul(const_like(x, -2 / math_sqrt(pi)), mul(t, exp(neg(square(x)))))
-)
+_STEEP = 2 / math_sqrt(pi)  # the derivative of erf at zero
+erf_p = Elementwise("erf", "chlo.erf", FLOAT, lambda t, ans, x: mul(const_like(x, _STEEP), _bell(t, x)))
+erfc_p = Elementwise("erfc", "chlo.erfc", FLOAT, lambda t, ans, x: mul(const_like(x, -_STEEP), _bell(t, x)))
 erf_inv_p = Elementwise(
     "erf_inv", "chlo.erf_inv", FLOAT, lambda t, ans, x: mul(const_like(x, math_sqrt(pi) / 2), mul(t, exp(square(ans))))
 )
@@ -424,6 +421,10 @@ polygamma_p = Elementwise(
     lambda *_: _no_order_derivative(),
     lambda t, ans, m, x: mul(t, polygamma(add(m, const_like(m, 1)), x)),
 )
+
+
+def _bell(t, x):
+    return mul(t, exp(neg(square(x))))
 
 
 def _no_order_derivative():
@@ -538,8 +539,8 @@ class SelectN(Primitive):
         if any(c.shape != cases[0].shape for c in cases):
             raise TypeError(f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}].")
         if any(c.dtype != cases[0].dtype for c in cases):
-            found = ", ".join(c.dtype.name for c in cases)
-            raise TypeError(f"lax.select_n requires arguments to have the same dtypes, got {found}.")
+            names = ", ".join(c.dtype.name for c in cases)
+            raise TypeError(f"lax.select_n requires arguments to have the same dtypes, got {names}.")
         if which.dtype != np.bool_ and not dtypes.issubdtype(which.dtype, np.integer):
             raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}.")
         if which.dtype == np.bool_ and len(cases) > 2:
@@ -668,8 +669,8 @@ class Clamp(Primitive):
 
 def check_same_dtypes_of_clamp(*avals: ShapedArray) -> None:
     if len({a.dtype for a in avals}) > 1:
-        found = ", ".join(a.dtype.name for a in avals)
-        raise TypeError(f"lax.clamp requires arguments to have the same dtypes, got {found}.")
+        names = ", ".join(a.dtype.name for a in avals)
+        raise TypeError(f"lax.clamp requires arguments to have the same dtypes, got {names}.")
 
 
 select_n_p, clamp_p = SelectN(), Clamp()

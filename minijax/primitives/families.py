@@ -95,9 +95,9 @@ def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
 def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
     """Raises TypeError unless all dtypes are one."""
     if any(a.dtype != avals[0].dtype for a in avals[1:]):
-        found = ", ".join(a.dtype.name for a in avals)
+        names = ", ".join(a.dtype.name for a in avals)
         raise TypeError(
-            f"lax.{name} requires arguments to have the same dtypes, got {found}. "
+            f"lax.{name} requires arguments to have the same dtypes, got {names}. "
             f"(Tip: jnp.{name} is a similar function that does automatic type promotion on inputs)."
         )
 
@@ -113,10 +113,10 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
         raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
     out = []
     for sizes in zip(*ranked, strict=True):
-        found = {d for d in sizes if d != 1}
-        if len(found) > 1:
+        larger = {d for d in sizes if d != 1}
+        if len(larger) > 1:
             raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.")
-        out.append(found.pop() if found else 1)
+        out.append(larger.pop() if larger else 1)
     return tuple(out)
 
 
@@ -133,8 +133,7 @@ class SameShape(Primitive):
     def bind(self, *operands: Any, **params: Any) -> Any:
         if params:
             # jax's primitives take these; who binds them by hand passes the None that they have.
-            given = params.items()
-            params = {k: v for k, v in given if v is not None or k not in ("accuracy", "out_dtype")}
+            params = {k: v for k, v in params.items() if v is not None or k not in ("accuracy", "out_dtype")}
         return Primitive.bind(self, *operands, **params)
 
     def result_dtype(self, *avals: ShapedArray, **params: Any) -> Any:
@@ -342,10 +341,8 @@ class Bilinear(Elementwise):
         (ct,) = cts
         results: list[Any] = [None] * len(operands)
         (i,) = (i for i, x in enumerate(operands) if type(x) is Linear)
-        wanted = operands[i].aval
-        results[i] = (
-            Zero(wanted) if type(ct) is Zero else unbroadcast(self.transposes[i](ct, *operands, **params), wanted)
-        )
+        aval = operands[i].aval
+        results[i] = Zero(aval) if type(ct) is Zero else unbroadcast(self.transposes[i](ct, *operands, **params), aval)
         return results
 
 

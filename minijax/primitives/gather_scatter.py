@@ -155,16 +155,10 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
     """
     mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     fill_value = _fill_value(typeof(operand).dtype, fill_value) if mode is FILL_OR_DROP else None
-    return gather_p.bind(
-        operand,
-        start_indices,
-        dimension_numbers=GatherDimensionNumbers(*map(_axes, dimension_numbers)),
-        slice_sizes=dims.canonical_shape(slice_sizes),
-        unique_indices=bool(unique_indices),
-        indices_are_sorted=bool(indices_are_sorted),
-        mode=mode,
-        fill_value=fill_value,
-    )
+    numbers = GatherDimensionNumbers(*map(_axes, dimension_numbers))
+    promises = dict(unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted))
+    params = dict(dimension_numbers=numbers, slice_sizes=dims.canonical_shape(slice_sizes), **promises)
+    return gather_p.bind(operand, start_indices, mode=mode, fill_value=fill_value, **params)
 
 
 def _axes(axes: Sequence[int]) -> tuple[int, ...]:

@@ -141,8 +141,8 @@ def _made_to_agree(name, promote, args):
     except ValueError as error:
         if isinstance(error, dtypes.TypePromotionError):
             raise
-        found = ", ".join(str(typeof(x).dtype) for x in args)
-        raise TypeError(f"{name} does not accept dtypes {found}.") from None
+        names = ", ".join(str(typeof(x).dtype) for x in args)
+        raise TypeError(f"{name} does not accept dtypes {names}.") from None
     return promote_shapes(name, *args)
 
 

@@ -195,9 +195,9 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
     else:
         key0, key1 = (squeeze(slice_in_dim(keypair, i, i + 1), (0,)) for i in range(2))
     aval = typeof(count)
-    found = [typeof(x).dtype.name for x in (key0, key1, count)]
-    if found != ["uint32"] * 3:
-        raise TypeError(f"threefry_2x32: arguments must be uint32, got {', '.join(found)}")
+    names = [typeof(x).dtype.name for x in (key0, key1, count)]
+    if names != ["uint32"] * 3:
+        raise TypeError(f"threefry_2x32: arguments must be uint32, got {', '.join(names)}")
     flat = count if aval.ndim == 1 else moving.reshape(count, (aval.size,))
     if aval.size % 2:
         flat = concatenate([flat, np.zeros(1, np.uint32)], 0)

@@ -1,13 +1,14 @@
 """Reductions over axes: sums, products, extrema, logic, and the places of extrema."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.util import named
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
@@ -38,9 +39,9 @@ def lowest(dtype: Any, highest: bool = False) -> Any:
 def merged_to_front(x: Any, axes: Sequence[int]) -> Any:
     """`x` with `axes` as one axis in front, also if there are none."""
     aval = typeof(x)
-    kept = tuple(i for i in range(aval.ndim) if i not in axes)
-    shape = (prod(aval.shape[i] for i in axes), *(aval.shape[i] for i in kept))
-    order = (*axes, *kept)
+    others = tuple(i for i in range(aval.ndim) if i not in axes)
+    shape = (prod(aval.shape[i] for i in axes), *(aval.shape[i] for i in others))
+    order = (*axes, *others)
     if order == tuple(range(aval.ndim)):
         return moving.reshape_to(x, shape)
     return moving.reshape(x, shape, order)
@@ -53,7 +54,15 @@ def combined_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray
     return reduced_aval(name, x, axes).update(weak_type=False)
 
 
-class Reduction(Primitive):
+class OverAxes(Primitive):
+    """Combines the elements along the axes that the parameter `axes` lists."""
+
+    def batch(self, axis, operands, dims, *, axes, **params):
+        axes, d = batched_axes(axes, dims[0])
+        return [self.bind(operands[0], axes=axes, **params)], [d]
+
+
+class Reduction(OverAxes):
     """Combines the elements along `axes` by the StableHLO operation `hlo`."""
 
     def __init__(self, name: str, hlo: str):
@@ -78,10 +87,6 @@ class Reduction(Primitive):
     def lower(self, e, ins, outs, x, *, axes):
         start = e.constant(self.start(ins[0].dtype), ShapedArray((), ins[0].dtype))
         return e.reduce([x], [start], ins, outs, axes, self.reducer(e, ins[0].dtype))
-
-    def batch(self, axis, operands, dims, *, axes):
-        axes, d = batched_axes(axes, dims[0])
-        return [self.bind(operands[0], axes=axes)], [d]
 
 
 class ReduceProd(Reduction):
@@ -177,7 +182,7 @@ class ReduceLogical(ZeroJvp, Reduction):
 ORDERED = Kinds((np.integer, np.floating, np.bool_))
 
 
-class ArgExtremum(ZeroJvp):
+class ArgExtremum(ZeroJvp, OverAxes):
     """The place along an axis of the largest or smallest element: the first one, or the first NaN."""
 
     def __init__(self, name: str, direction: str):
@@ -217,10 +222,6 @@ class ArgExtremum(ZeroJvp):
 
         return e.call_shared(self.name, axes, [x], ins, outs, build)
 
-    def batch(self, axis, operands, dims, *, axes, index_dtype):
-        axes, d = batched_axes(axes, dims[0])
-        return [self.bind(operands[0], axes=axes, index_dtype=index_dtype)], [d]
-
 
 reduce_prod_p = ReduceProd("reduce_prod", "multiply")
 reduce_max_p = ReduceExtremum("reduce_max", "maximum")
@@ -241,38 +242,23 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The sum of the elements along `axes`, which are counted from the front."""
     check_kinds("reduce_sum", NUMBER, typeof(operand))
-    found = reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=None)
-    return laid_out("reduce_sum", found, out_sharding)
+    total = reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=None)
+    return laid_out("reduce_sum", total, out_sharding)
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
-    """The product of the elements along `axes`, which are counted from the front."""
-    return reduce_prod_p.bind(operand, axes=_axes(axes))
+def _reduction(primitive: Primitive, result: str) -> Callable[[Any, Sequence[int]], Any]:
+    def reduction(operand: Any, axes: Sequence[int]) -> Any:
+        return primitive.bind(operand, axes=_axes(axes))
+
+    return named(reduction, primitive.name, f"The {result} along `axes`, which are counted from the front.")
 
 
-def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
-    """The largest element along `axes`, which are counted from the front; complex numbers by parts."""
-    return reduce_max_p.bind(operand, axes=_axes(axes))
-
-
-def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
-    """The smallest element along `axes`, which are counted from the front; complex numbers by parts."""
-    return reduce_min_p.bind(operand, axes=_axes(axes))
-
-
-def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
-    """The bitwise and of the integers or booleans along `axes`, which are counted from the front."""
-    return reduce_and_p.bind(operand, axes=_axes(axes))
-
-
-def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
-    """The bitwise or of the integers or booleans along `axes`, which are counted from the front."""
-    return reduce_or_p.bind(operand, axes=_axes(axes))
-
-
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
-    """The bitwise exclusive or of the integers or booleans along `axes`, which are counted from the front."""
-    return reduce_xor_p.bind(operand, axes=_axes(axes))
+reduce_prod = _reduction(reduce_prod_p, "product of the elements")
+reduce_max = _reduction(reduce_max_p, "largest element (of complex numbers, by parts)")
+reduce_min = _reduction(reduce_min_p, "smallest element (of complex numbers, by parts)")
+reduce_and = _reduction(reduce_and_p, "bitwise and of the integers or booleans")
+reduce_or = _reduction(reduce_or_p, "bitwise or of the integers or booleans")
+reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or of the integers or booleans")
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:

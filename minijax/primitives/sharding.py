@@ -158,10 +158,6 @@ def _constrained(x: Any, spec: Any) -> Any:
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
-    return sharding_constraint_p.bind(
-        x,
-        sharding=sharding,
-        layout=None,
-        unconstrained_dims=free,
-        context_mesh=meshes.empty_mesh() if mesh is None else mesh.abstract_mesh,
-    )
+    context = meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
+    params = dict(sharding=sharding, layout=None, unconstrained_dims=free, context_mesh=context)
+    return sharding_constraint_p.bind(x, **params)

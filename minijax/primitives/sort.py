@@ -33,13 +33,7 @@ _FLAG = ShapedArray((), np.bool_)
 def take_along(x: Any, indices: Any, axis: int) -> Any:
     """The elements of `x` at `indices` along `axis`; the last axis of `indices` is a vector of one index."""
     others = tuple(i for i in range(typeof(x).ndim) if i != axis)
-    numbers = GatherDimensionNumbers(
-        offset_dims=(),
-        collapsed_slice_dims=(axis,),
-        start_index_map=(axis,),
-        operand_batching_dims=others,
-        start_indices_batching_dims=others,
-    )
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     return gather(x, indices, numbers, (1,) * typeof(x).ndim, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
@@ -108,15 +102,15 @@ def _keys(e: Any, x: str, dtype: Any) -> list[tuple[str, ShapedArray]]:
 
 
 def _lexicographic(e: Any, keys: Sequence) -> str:
-    found = None
+    later = None
     for (x, unit), (y, _) in reversed(keys):
         kind = "TOTALORDER" if dtypes.issubdtype(unit.dtype, np.floating) else None
         less = e.compare("LT", x, y, unit, kind)
-        if found is not None:
+        if later is not None:
             tie = e.compare("EQ", x, y, unit, kind)
-            less = e.binary("or", less, e.binary("and", tie, found, _FLAG), _FLAG)
-        found = less
-    return found
+            less = e.binary("or", less, e.binary("and", tie, later, _FLAG), _FLAG)
+        later = less
+    return later
 
 
 class TopK(Primitive):
@@ -142,8 +136,8 @@ class TopK(Primitive):
         perm = list(range(aval.ndim))
         perm[axis], perm[last] = last, axis
         turn = lambda a: ShapedArray(tuple(a.shape[i] for i in perm), a.dtype)  # noqa: E731
-        found = e.top_k(e.transpose(x, aval, turn(aval), perm), turn(aval), [turn(o) for o in outs], k)
-        return [e.transpose(f, turn(o), o, perm) for f, o in zip(found, outs, strict=True)]
+        results = e.top_k(e.transpose(x, aval, turn(aval), perm), turn(aval), [turn(o) for o in outs], k)
+        return [e.transpose(f, turn(o), o, perm) for f, o in zip(results, outs, strict=True)]
 
     def jvp(self, primals, tangents, *, k, axis):
         values, places = self.bind(*primals, k=k, axis=axis)

@@ -67,13 +67,8 @@ def reduce_window_shape_tuple(
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
     """How many windows there are along each axis. Raises TypeError for dilations that are not positive."""
-    axes = zip(
-        dilated(operand_shape, base_dilation),
-        dilated(window_dimensions, window_dilation),
-        window_strides,
-        padding,
-        strict=True,
-    )
+    sizes = dilated(operand_shape, base_dilation), dilated(window_dimensions, window_dilation)
+    axes = zip(*sizes, window_strides, padding, strict=True)
     return tuple(max(0, (low + n + high - window) // stride + 1) for n, window, stride, (low, high) in axes)
 
 
@@ -93,9 +88,9 @@ def canonical_window(
     window_dilation: Sequence[int] | None,
 ) -> dict[str, tuple]:
     """The parameters of a window over an operand of `shape`, as primitives take them."""
-    given = (window_dimensions, window_strides, base_dilation, window_dilation)
+    sizes = (window_dimensions, window_strides, base_dilation, window_dilation)
     ones = (1,) * len(window_dimensions)
-    window = {n: ones if v is None else _ints(n, v) for n, v in zip(_SIZES, given, strict=True)}
+    window = {n: ones if v is None else _ints(n, v) for n, v in zip(_SIZES, sizes, strict=True)}
     check_window(shape, **window)
     if isinstance(padding, str):
         wide = dilated(window["window_dimensions"], window["window_dilation"])
@@ -193,14 +188,9 @@ class ReduceWindowSum(ReduceWindow, Linear1):
             before = wide[i] - 1 - low
             after = have[i] + wide[i] - 1 - spread[i] - before
             config.append((before, after, window_strides[i] - 1))
-        return self.bind(
-            pad(ct, scalar_like(ct, 0), config),
-            window_dimensions=window_dimensions,
-            window_strides=base_dilation,
-            padding=((0, 0),) * aval.ndim,
-            base_dilation=ones,
-            window_dilation=window_dilation,
-        )
+        window = dict(window_dimensions=window_dimensions, window_strides=base_dilation, base_dilation=ones)
+        window |= dict(window_dilation=window_dilation, padding=((0, 0),) * aval.ndim)
+        return self.bind(pad(ct, scalar_like(ct, 0), config), **window)
 
 
 class ReduceWindowExtremum(ReduceWindow):
@@ -283,11 +273,11 @@ class SelectAndScatterAdd(ByWinners):
         none = (0,) * aval.ndim
         whole = ShapedArray(tuple(n + sum(p) for n, p in zip(aval.shape, padding, strict=True)), aval.dtype)
         loser = e.constant(_loser(select_prim, aval.dtype), unit)
-        found = scatter(e.pad(x, loser, aval, whole, low, high, none), whole, ((0, 0),) * aval.ndim)
+        padded = scatter(e.pad(x, loser, aval, whole, low, high, none), whole, ((0, 0),) * aval.ndim)
         if min(*low, *high) >= 0:
-            return [e.slice(found, whole, aval, low, tuple(map(operator.add, low, aval.shape)))]
+            return [e.slice(padded, whole, aval, low, tuple(map(operator.add, low, aval.shape)))]
         back = tuple(map(operator.neg, low)), tuple(map(operator.neg, high))
-        return [e.pad(found, e.constant(0, unit), whole, aval, *back, none)]
+        return [e.pad(padded, e.constant(0, unit), whole, aval, *back, none)]
 
     def transposed(self, ct, operand, **params):
         ones = (1,) * typeof(operand).ndim
@@ -320,15 +310,10 @@ class SelectAndGatherAdd(ByWinners):
                 wins = e.compare(select_prim.direction, pairs.first(x), pairs.first(y), unit)
                 return e.select(wins, x, y, flag, pairs.aval(()))
 
-            found = e.reduce_window(
-                [pairs.pack(x, tangents, aval.shape)],
-                [pairs.pack(*starts, ())],
-                [pairs.aval(aval.shape)],
-                [pairs.aval(outs[0].shape)],
-                better_pair,
-                **window,
-            )
-            return [pairs.second(*found, outs[0].shape)]
+            packed = [pairs.pack(x, tangents, aval.shape)], [pairs.pack(*starts, ())]
+            types = [pairs.aval(aval.shape)], [pairs.aval(outs[0].shape)]
+            winners = e.reduce_window(*packed, *types, better_pair, **window)
+            return [pairs.second(*winners, outs[0].shape)]
 
         def better(a, s, b, t):
             wins = e.compare(select_prim.direction, a, b, unit)
@@ -347,11 +332,11 @@ class SelectAndGatherAdd(ByWinners):
         if has_gaps:
             loser = scalar_like(operand, _loser(select_prim, typeof(operand).dtype))
             operand = pad(operand, loser, [(0, 0, d - 1) for d in base_dilation])
-        found = select_and_scatter_add_p.bind(ct, operand, select_prim=select_prim, **window)
+        source = select_and_scatter_add_p.bind(ct, operand, select_prim=select_prim, **window)
         if not has_gaps:
-            return found
-        shape = typeof(found).shape
-        return slice(found, (0,) * len(shape), shape, base_dilation)
+            return source
+        shape = typeof(source).shape
+        return slice(source, (0,) * len(shape), shape, base_dilation)
 
 
 class SelectAndScatter(Primitive):

@@ -82,12 +82,7 @@ def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list]
 @cache(maxsize=1024)
 def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
     v, devices = Var(old.aval), new.sharding._device_assignment
-    module = lower_jaxpr(
-        ClosedJaxpr(Jaxpr([], [v], [v], [])),
-        name="jit__identity",
-        in_shardings=[old.sharding],
-        out_shardings=[new.sharding],
-        num_partitions=len(devices),
-    )
+    laid = dict(in_shardings=[old.sharding], out_shardings=[new.sharding], num_partitions=len(devices))
+    module = lower_jaxpr(ClosedJaxpr(Jaxpr([], [v], [v], [])), name="jit__identity", **laid)
     launch = launcher(compile_text(module.text, name=module.name, devices=devices), [new])
     return lambda raw: launch([raw])[0]

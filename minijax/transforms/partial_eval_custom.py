@@ -110,20 +110,16 @@ def partial_eval_jaxpr_custom(
     read = {a for e in known_eqns for a in e.invars if type(a) is Var}
     known_eqns, renamed = _rounded(known_eqns, [v for v in residuals if saveable[v] and v in read and not instantiate])
     outs = substituted(out_unknown.unmarked(jaxpr.outvars), renamed)
-    known = jaxpr.replace(
-        invars=unknown_in.unmarked(jaxpr.invars),
-        eqns=known_eqns,
-        outvars=[*outs, *substituted(residuals, renamed)],
-        debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
-    )
+    outs += substituted(residuals, renamed)
+    known = _rewired(jaxpr, unknown_in.unmarked(jaxpr.invars), known_eqns, outs)
     known, _ = prune_jaxpr(known, (True,) * len(known.outvars), True)
-    return PartialEvalCustom(
-        ClosedJaxpr(known, closed.consts),
-        ClosedJaxpr(staged, closed.consts),
-        out_unknown,
-        len(residuals),
-        input_residuals,
-    )
+    known, staged = ClosedJaxpr(known, closed.consts), ClosedJaxpr(staged, closed.consts)
+    return PartialEvalCustom(known, staged, out_unknown, len(residuals), input_residuals)
+
+
+def _rewired(jaxpr: Jaxpr, invars: Sequence, eqns: Sequence, outvars: Sequence) -> Jaxpr:
+    info = jaxpr.debug_info._replace(arg_names=None, result_paths=None)
+    return jaxpr.replace(invars=invars, eqns=eqns, outvars=outvars, debug_info=info)
 
 
 def _which(atoms: Sequence, variables: set[Var]) -> Mask:
@@ -180,12 +176,7 @@ def _staged_part(
     """The staged jaxpr without dead equations, its residuals in the order of use, and the known inputs it reads."""
     known_inputs, unknown_inputs = unknown_in.partition(jaxpr.invars)
     candidates = [v for v in saveable if v not in unknown_inputs]
-    whole = jaxpr.replace(
-        invars=[*candidates, *known_inputs, *unknown_inputs],
-        outvars=outs.marked(jaxpr.outvars),
-        eqns=eqns,
-        debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
-    )
+    whole = _rewired(jaxpr, [*candidates, *known_inputs, *unknown_inputs], eqns, outs.marked(jaxpr.outvars))
     n, m = len(candidates), len(candidates) + len(known_inputs)
     keep = (False,) * m + (True,) * len(unknown_inputs)
     staged, used = prune_jaxpr(whole, (True,) * len(whole.outvars), keep)

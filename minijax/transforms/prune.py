@@ -62,13 +62,9 @@ def _pruned(jaxpr, used_outputs, instantiate):
         return None, used_inputs
     info = jaxpr.debug_info
     arg_names, result_paths = _marked(info.arg_names, used_inputs), _marked(info.result_paths, used_outputs)
-    return jaxpr.replace(
-        invars=used_inputs.marked(jaxpr.invars),
-        outvars=outvars,
-        eqns=eqns,
-        effects=effects.join(*(e.effects for e in eqns if e.effects)),
-        debug_info=info._replace(arg_names=arg_names, result_paths=result_paths),
-    ), used_inputs
+    info = info._replace(arg_names=arg_names, result_paths=result_paths)
+    invars, effs = used_inputs.marked(jaxpr.invars), effects.join(*(e.effects for e in eqns if e.effects))
+    return jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns, effects=effs, debug_info=info), used_inputs
 
 
 def _marked(names: Sequence | None, used: Sequence[bool]) -> tuple | None:

@@ -189,14 +189,11 @@ def solve(a: Any, b: Any) -> Any:
         product = dot_general(ct, a, (((n - 2,), (n - 2,)), (batch, batch)), Precision.HIGHEST)
         return moving.reduce_sum_p.bind(product, axes=(), out_sharding=None)
 
+    def solve(trans):
+        return lambda _, x: lu_solve(factors, permutation, x, trans)
+
     def single(b):
-        return linear_solve(
-            matvec,
-            b,
-            lambda _, x: lu_solve(factors, permutation, x, 0),
-            lambda _, x: lu_solve(factors, permutation, x, 1),
-            vecmat=vecmat,
-        )
+        return linear_solve(matvec, b, solve(0), solve(1), vecmat=vecmat)
 
     if typeof(b).ndim == n - 1:
         return single(b)

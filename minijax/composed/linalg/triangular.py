@@ -64,12 +64,8 @@ class TriangularSolve(Linalg):
             conjugate_a = False
         if e.platform == "cpu" and ins[0].dtype.name in LAPACK:
             trans = "N" if not transpose_a else "C" if conjugate_a else "T"
-            config = {
-                "side": "L" if left_side else "R",
-                "uplo": "L" if lower else "U",
-                "trans_x": trans,
-                "diag": "U" if unit_diagonal else "N",
-            }
+            side, uplo, diag = "L" if left_side else "R", "L" if lower else "U", "U" if unit_diagonal else "N"
+            config = dict(side=side, uplo=uplo, trans_x=trans, diag=diag)
             return self.routine(e, [a, b], ins, outs, cpu=("trsm", config), aliases={1: 0})
         kind = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
         how = dict(left_side=left_side, lower=lower, transpose=kind, unit_diagonal=unit_diagonal)
