@@ -17,7 +17,7 @@ from minijax.primitives.convert import cast
 from minijax.primitives.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair
 from minijax.primitives.elementwise import add, bitwise_and, le, lt, select
 from minijax.primitives.families import emit, scalar_like
-from minijax.primitives.sharding import laid_out
+from minijax.primitives.sharding import with_out_sharding
 from minijax.primitives.structural import broadcasted_iota, concatenate, slice_in_dim
 
 _Axes = tuple[int, ...]
@@ -294,7 +294,7 @@ def ragged_dot_general(
     numbers = dict(ragged_dot_dimension_numbers=ragged_dot_dimension_numbers, group_offset=group_offset)
     types = dict(precision=canonical_precision(precision), preferred_element_type=preferred_element_type)
     product = ragged_dot_general_p.bind(lhs, rhs, group_sizes, **numbers, **types, out_sharding=None)
-    return laid_out("ragged_dot_general", product, out_sharding)
+    return with_out_sharding("ragged_dot_general", product, out_sharding)
 
 
 def ragged_dot(

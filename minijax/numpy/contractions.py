@@ -27,7 +27,7 @@ from minijax.primitives.dot import dot_general
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
-from minijax.primitives.sharding import laid_out
+from minijax.primitives.sharding import with_out_sharding
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     check_out("einsum", out)
     dot = () if _dot_general is dot_general else (_dot_general,)
     product = _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
-    return product if out_sharding is None else laid_out("einsum", product, out_sharding)
+    return product if out_sharding is None else with_out_sharding("einsum", product, out_sharding)
 
 
 @fused(whole=True)

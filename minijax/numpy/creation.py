@@ -95,7 +95,7 @@ def asarray(
 
 def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
     if out_sharding is not None:
-        return sharding.laid_out(name, x, out_sharding)
+        return sharding.with_out_sharding(name, x, out_sharding)
     return x if device is None or isinstance(x, Tracer) else transfer.to_device(x, device)
 
 

@@ -44,7 +44,7 @@ def bincount(
     elif typeof(weights).shape != x.shape:
         raise ValueError(f"bincount: shape of weights {typeof(weights).shape} must match that of x, {x.shape}")
     counts = zeros(length, typeof(weights).dtype)
-    return sharding.laid_out("jnp.bincount", _put(counts, ufuncs.clip(x, 0), weights, "add"), out_sharding)
+    return sharding.with_out_sharding("jnp.bincount", _put(counts, ufuncs.clip(x, 0), weights, "add"), out_sharding)
 
 
 @jitted(static=("right", "method"))

@@ -202,7 +202,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
     """As `numpy.percentile`, with the methods of `quantile`."""
     a, q = arrays("percentile", a, q)
     quantiles = quantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
-    return sharding.laid_out("jnp.percentile", quantiles, out_sharding)
+    return sharding.with_out_sharding("jnp.percentile", quantiles, out_sharding)
 
 
 @jitted("nanpercentile", static=_STATIC)

@@ -53,7 +53,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         a = moving.transpose(transposed, tuple(range(len(sizes)))[::-1])
     elif sizes != a.shape:
         a = moving.reshape(a, sizes)
-    return a if out_sharding is None else sharding.laid_out("reshape", a, out_sharding)
+    return a if out_sharding is None else sharding.with_out_sharding("reshape", a, out_sharding)
 
 
 def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
@@ -171,7 +171,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         raise ValueError(
             f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
         )
-    return sharding.laid_out("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
+    return sharding.with_out_sharding("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> list:

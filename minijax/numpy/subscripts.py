@@ -231,7 +231,7 @@ def _updating(name: str, doc: str) -> Callable:
     ) -> Any:
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
         updated = update(self.array, self.index, values, name, options)
-        return updated if out_sharding is None else sharding.laid_out(f".{name}", updated, out_sharding)
+        return updated if out_sharding is None else sharding.with_out_sharding(f".{name}", updated, out_sharding)
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -261,7 +261,7 @@ class _IndexUpdateRef:
         """`x[index]`, with a choice of what becomes of indices out of bounds."""
         options = Options(mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         items = getitem(self.array, self.index, options)
-        return items if out_sharding is None else sharding.laid_out(".get", items, out_sharding)
+        return items if out_sharding is None else sharding.with_out_sharding(".get", items, out_sharding)
 
     set = _updating("set", "A copy of `x` with `x[index]` set to `values`.")
     add = _updating("add", "A copy of `x` with `values` added at `index`, repeatedly where indices repeat.")
@@ -281,7 +281,7 @@ class _IndexUpdateRef:
     def _as_factors(self, name: str, values: Any, out_sharding: Any = None, **options: Any) -> Any:
         ones = structural.full_like(self.array, 1)
         factors = _IndexUpdateRef(ones, self.index).multiply(values, **options)
-        return sharding.laid_out(f".{name}", getattr(ufuncs, name)(self.array, factors), out_sharding)
+        return sharding.with_out_sharding(f".{name}", getattr(ufuncs, name)(self.array, factors), out_sharding)
 
     def apply(
         self,

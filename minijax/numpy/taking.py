@@ -331,7 +331,7 @@ def repeat(
     """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
     repeated.
     """
-    return sharding.laid_out("repeat", _repeated(a, repeats, axis, total_repeat_length), out_sharding)
+    return sharding.with_out_sharding("repeat", _repeated(a, repeats, axis, total_repeat_length), out_sharding)
 
 
 def _repeated(a: Any, repeats: Any, axis: int | None, total: int | None) -> Any:

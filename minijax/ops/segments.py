@@ -14,7 +14,7 @@ from minijax.primitives.convert import as_type
 from minijax.primitives.moving import full
 from minijax.primitives.promote import check_arraylike
 from minijax.primitives.reduce import lowest
-from minijax.primitives.sharding import laid_out
+from minijax.primitives.sharding import with_out_sharding
 
 
 def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str) -> Callable:
@@ -42,7 +42,7 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
             index = (buckets, subscripts.getitem(ids, (None,)))
         out = subscripts.update(initial, index, data, method, options)
         out = out if bucket_size is None else as_type(reduce(out, axis=0), aval.dtype)
-        return laid_out(name, out, out_sharding)
+        return with_out_sharding(name, out, out_sharding)
 
     explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
 

@@ -40,13 +40,13 @@ class OptimizationBarrier(Primitive):
     def jvp(self, primals, tangents):
         outs = self.bind(*primals)
         # Integers have no tangents that a program could hold.
-        kept = [i for i, t in enumerate(tangents) if not _is_float0(t)]
-        pushed = dict(zip(kept, self.bind(*(instantiate(tangents[i]) for i in kept)), strict=True))
+        numeric = [i for i, t in enumerate(tangents) if not _is_float0(t)]
+        pushed = dict(zip(numeric, self.bind(*(instantiate(tangents[i]) for i in numeric)), strict=True))
         return outs, [pushed.get(i, Zero(typeof(x).to_tangent_aval())) for i, x in enumerate(outs)]
 
     def transpose(self, cts, *operands):
-        kept = [i for i, ct in enumerate(cts) if not _is_float0(ct)]
-        pulled = dict(zip(kept, self.bind(*(instantiate(cts[i]) for i in kept)), strict=True))
+        numeric = [i for i, ct in enumerate(cts) if not _is_float0(ct)]
+        pulled = dict(zip(numeric, self.bind(*(instantiate(cts[i]) for i in numeric)), strict=True))
         return [pulled.get(i, ct) for i, ct in enumerate(cts)]
 
     def batch(self, axis, operands, dims):

@@ -13,7 +13,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.dot import PrecisionLike, Product, canonical_precision, precision_pair
 from minijax.primitives.families import ANY, COMPLEX, FLOAT, REAL, check_kinds, check_same_dtypes
 from minijax.primitives.moving import divide_axis
-from minijax.primitives.sharding import laid_out
+from minijax.primitives.sharding import with_out_sharding
 from minijax.primitives.structural import rev
 from minijax.primitives.window import dilated, padtype_to_pads
 
@@ -345,4 +345,4 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
         batch_group_count=batch_group_count, precision=canonical_precision(precision),
         preferred_element_type=preferred_element_type, out_sharding=None,
     )  # fmt: skip
-    return laid_out("dot_general", out, out_sharding)
+    return with_out_sharding("dot_general", out, out_sharding)

@@ -44,9 +44,9 @@ class ConvertElementType(Linear1):
         params = dict(new_dtype=new_dtype, weak_type=weak_type, sharding=sharding)
         (out,) = self.bind_all(primals, params)
         (t,) = tangents
-        wanted = typeof(out).to_tangent_aval()
-        if type(t) is Zero or wanted.dtype == dtypes.float0:
-            return [out], [Zero(wanted)]
+        tangent_aval = typeof(out).to_tangent_aval()
+        if type(t) is Zero or tangent_aval.dtype == dtypes.float0:
+            return [out], [Zero(tangent_aval)]
         return [out], self.bind_all(tangents, params)
 
     def transposed(self, ct, aval, *, new_dtype, weak_type, sharding):
@@ -199,8 +199,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     if dtypes.is_extended(aval.dtype) != dtypes.is_extended(dtype):
         raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}")
-    found = convert(operand, dtype)
-    return found if isinstance(found, Array | np.ndarray) else held(found)
+    converted = convert(operand, dtype)
+    return converted if isinstance(converted, Array | np.ndarray) else held(converted)
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:

@@ -15,7 +15,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import cast, convert_element_type_p
 from minijax.primitives.families import ANY, check_kinds
 from minijax.primitives.moving import axes_beside, other_axes
-from minijax.primitives.sharding import laid_out
+from minijax.primitives.sharding import with_out_sharding
 from minijax.primitives.zeros import add_tangents
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -378,7 +378,7 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
     types = dict(precision=canonical_precision(precision), preferred_element_type=preferred)
     product = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **types, out_sharding=None)
-    return product if out_sharding is None else laid_out("dot_general", product, out_sharding)
+    return product if out_sharding is None else with_out_sharding("dot_general", product, out_sharding)
 
 
 def dot(

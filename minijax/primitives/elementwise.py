@@ -35,9 +35,9 @@ from minijax.primitives.families import (
     check_kinds,
     check_same_dtypes,
     const_like,
+    emit_broadcast,
     full_of,
     one_like,
-    spread,
     unary,
 )
 from minijax.primitives.zeros import add_tangents, zeros_like_aval
@@ -91,7 +91,7 @@ class Mul(Bilinear):
 
     def lower(self, e, ins, outs, x, y, *, out_dtype=None):
         (out,) = outs
-        operands = self.spread(e, ins, out, (x, y))
+        operands = self.broadcast(e, ins, out, (x, y))
         if out_dtype is not None:
             avals = [ShapedArray(out.shape, a.dtype) for a in ins]
             operands = [self._cast(e, x, a, out) for x, a in zip(operands, avals, strict=True)]
@@ -257,7 +257,7 @@ def _pow_jvp_base(t, ans, x, y):
         return mul(t, mul(y, pow(x, sub(y, one))))
     shape = typeof(ans).shape
     y = convert_element_type(y, typeof(x).dtype)
-    x, y = moving.spread_to_shape(x, shape), moving.spread_to_shape(y, shape)
+    x, y = moving.broadcast_squeezed(x, shape), moving.broadcast_squeezed(y, shape)
     one = const_like(x, 1)
     at_zero = _at(y, 0, y)
     zeros = moving.full(shape, const_like(x, 0))
@@ -288,7 +288,7 @@ class Extremum(Elementwise):
         if not COMPLEX.accepts(outs[0].dtype):
             return super().lower(e, ins, outs, x, y)
         (out,) = outs
-        x, y = self.spread(e, ins, out, (x, y))
+        x, y = self.broadcast(e, ins, out, (x, y))
         part, flag = ShapedArray(out.shape, real_dtype(out.dtype)), ShapedArray(out.shape, np.bool_)
         re = [e.map_to("real", v, out, part) for v in (x, y)]
         same, ahead = e.compare("EQ", *re, part), e.compare(self.direction, *re, part)
@@ -515,7 +515,7 @@ class Compare(Predicate):
         self.direction = direction
 
     def lower(self, e, ins, outs, x, y):
-        x, y = self.spread(e, ins, outs[0], (x, y))
+        x, y = self.broadcast(e, ins, outs[0], (x, y))
         return [e.compare(self.direction, x, y, ShapedArray(outs[0].shape, ins[0].dtype))]
 
 
@@ -628,7 +628,8 @@ class Clamp(Primitive):
     def lower(self, e, ins, outs, low, x, high):
         (out,) = outs
         low, high = (
-            n if a.shape == out.shape else spread(e, n, a, out.shape) for n, a in ((low, ins[0]), (high, ins[2]))
+            n if a.shape == out.shape else emit_broadcast(e, n, a, out.shape)
+            for n, a in ((low, ins[0]), (high, ins[2]))
         )
         return [e.clamp(low, x, high, out)]
 

@@ -147,7 +147,7 @@ class SameShape(Primitive):
         weak = all(a.weak_type for a in avals)
         return [ShapedArray(shape, dtype, weak)]
 
-    def spread(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
+    def broadcast(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
         """Operand names, broadcast to the result's shape."""
         return [
             x if a.shape == out.shape else e.broadcast_to(x, a, out.shape) for x, a in zip(operands, ins, strict=True)
@@ -169,7 +169,7 @@ class SameShape(Primitive):
         return self.bind_all(ready, params), [0]
 
 
-def spread(e: Any, x: str, aval: ShapedArray, shape: tuple) -> str:
+def emit_broadcast(e: Any, x: str, aval: ShapedArray, shape: tuple) -> str:
     """The name of `x` broadcast to `shape`: of rank 0, or with sizes of 1."""
     axes = range(len(shape)) if aval.shape else ()
     return e.broadcast_in_dim(x, aval, ShapedArray(shape, aval.dtype), tuple(axes))
@@ -211,7 +211,7 @@ class Elementwise(SameShape):
         self.rules = jvp
 
     def lower(self, e, ins, outs, *operands, **params):
-        return [emit_nary(e, self.hlo, self.spread(e, ins, outs[0], operands), ins, outs[0])]
+        return [emit_nary(e, self.hlo, self.broadcast(e, ins, outs[0], operands), ins, outs[0])]
 
     def has(self, rule):
         lacks = rule == "jvp" and getattr(self.jvp, "__func__", None) is Elementwise.jvp and not self.rules
@@ -224,7 +224,7 @@ class Elementwise(SameShape):
         if self.rules[0] is ZERO:
             return [out], [Zero.from_primal_value(out)]
         terms = [
-            moving.spread_to_shape(rule(t, out, *primals, **params), typeof(out).shape)
+            moving.broadcast_squeezed(rule(t, out, *primals, **params), typeof(out).shape)
             for rule, t in zip(self.rules, tangents, strict=True)
             if type(t) is not Zero
         ]
@@ -296,7 +296,7 @@ class Defined(Elementwise):
 
     def lower(self, e, ins, outs, *operands):
         (out,) = outs
-        operands = self.spread(e, ins, out, operands)
+        operands = self.broadcast(e, ins, out, operands)
         return emit(e, self.define, (ShapedArray(out.shape, out.dtype),) * len(ins), operands)
 
 
@@ -314,7 +314,7 @@ class LinearElementwise(Elementwise):
         if len(tangents) == 1 or all(type(t) is not Zero for t in tangents):
             return [out], self.bind_all([instantiate(t) for t in tangents], params)
         i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
-        return [out], [moving.spread_to_shape(self.alone(i, tangents[i], primals), typeof(out).shape)]
+        return [out], [moving.broadcast_squeezed(self.alone(i, tangents[i], primals), typeof(out).shape)]
 
     def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:
         """The result's tangent where operand `i` alone has one."""

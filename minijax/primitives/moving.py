@@ -11,7 +11,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, JaxprTrace, JaxprTracer
 from minijax.ir.types import ShapedArray, typeof
-from minijax.primitives.sharding import laid_out
+from minijax.primitives.sharding import with_out_sharding
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -194,7 +194,7 @@ def broadcast_in_dim(
         _check_broadcast(aval, shape, axes)
         if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
             out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
-    return out if out_sharding is None else laid_out("broadcast_in_dim", out, out_sharding)
+    return out if out_sharding is None else with_out_sharding("broadcast_in_dim", out, out_sharding)
 
 
 def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
@@ -227,7 +227,7 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(x, shape, tuple(range(len(shape) - len(have), len(shape))))
 
 
-def spread_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_squeezed(x: Any, shape: tuple[int, ...]) -> Any:
     """As `broadcast_to_shape`, for what an elementwise operation broadcasts: without its sizes of 1 first."""
     have = typeof(x).shape
     if have == shape:
@@ -283,7 +283,7 @@ def reshape(
     out = operand
     if permute is not None or aval.shape != sizes or not sizes or not isinstance(operand, Array):
         out = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
-    return out if out_sharding is None else laid_out("reshape", out, out_sharding)
+    return out if out_sharding is None else with_out_sharding("reshape", out, out_sharding)
 
 
 def reshape_to(x: Any, shape: tuple[int, ...]) -> Any:

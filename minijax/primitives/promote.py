@@ -56,8 +56,8 @@ def promote_dtypes(*args: Any) -> list:
 
 def _promote_to(to: Callable[[Any], Any], args: Sequence) -> list:
     dtype, weak = dtypes.promote(*map(dtypes.typed, args))
-    wanted = to(dtype)
-    return [as_type(x, wanted, weak and dtype != np.bool_) for x in args]
+    target = to(dtype)
+    return [as_type(x, target, weak and dtype != np.bool_) for x in args]
 
 
 def promote_dtypes_numeric(*args: Any) -> list:

@@ -11,8 +11,8 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.dynamic_slice import dynamic_update_slice
-from minijax.primitives.families import INT, SameShape, broadcast_shapes_of_op, spread
-from minijax.primitives.sharding import laid_out
+from minijax.primitives.families import INT, SameShape, broadcast_shapes_of_op, emit_broadcast
+from minijax.primitives.sharding import with_out_sharding
 from minijax.primitives.structural import concatenate, slice, slice_in_dim, split, squeeze
 
 _U32, _I32 = np.dtype(np.uint32), np.dtype(np.int32)
@@ -50,15 +50,15 @@ class Threefry2x32(SameShape):
 def _begun(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> tuple:
     """The words with the key added, the three words of the key, and the type of each of those."""
     key = ShapedArray(broadcast_shapes_of_op("threefry2x32", ins[0].shape, ins[1].shape), _U32)
-    both = [_spread(e, k, a, key) for k, a in zip((key0, key1), ins, strict=False)]
+    both = [_broadcast(e, k, a, key) for k, a in zip((key0, key1), ins, strict=False)]
     third = e.binary("xor", e.binary("xor", *both, key), e.full(_PARITY, key), key)
-    x0 = e.binary("add", _spread(e, x0, ins[2], out), _spread(e, key0, ins[0], out), out)
-    x1 = e.binary("add", _spread(e, x1, ins[3], out), _spread(e, key1, ins[1], out), out)
+    x0 = e.binary("add", _broadcast(e, x0, ins[2], out), _broadcast(e, key0, ins[0], out), out)
+    x1 = e.binary("add", _broadcast(e, x1, ins[3], out), _broadcast(e, key1, ins[1], out), out)
     return x0, x1, [both[1], third, both[0]], key
 
 
-def _spread(e: Any, x: str, aval: ShapedArray, out: ShapedArray) -> str:
-    return x if aval.shape == out.shape else spread(e, x, aval, out.shape)
+def _broadcast(e: Any, x: str, aval: ShapedArray, out: ShapedArray) -> str:
+    return x if aval.shape == out.shape else emit_broadcast(e, x, aval, out.shape)
 
 
 def _unrolled(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> list[str]:
@@ -69,8 +69,8 @@ def _unrolled(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0:
             left = e.binary("shift_left", x1, e.full(turn, out), out)
             right = e.binary("shift_right_logical", x1, e.full(32 - turn, out), out)
             x1 = e.binary("xor", x0, e.binary("or", left, right, out), out)
-        x0 = e.binary("add", x0, _spread(e, keys[i % 3], key, out), out)
-        x1 = e.binary("add", x1, _spread(e, keys[(i + 1) % 3], key, out), out)
+        x0 = e.binary("add", x0, _broadcast(e, keys[i % 3], key, out), out)
+        x1 = e.binary("add", x1, _broadcast(e, keys[(i + 1) % 3], key, out), out)
         x1 = e.binary("add", x1, e.full(i + 1, out), out)
     return [x0, x1]
 
@@ -94,14 +94,14 @@ def _looped(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: s
             one = ShapedArray((1,), _U32)
             turn = e.reshape(e.slice(now, _TURNS, one, (r,), (r + 1,)), one, _UNIT)
             x0 = e.binary("add", x0, x1, out)
-            left = e.binary("shift_left", x1, _spread(e, turn, _UNIT, out), out)
+            left = e.binary("shift_left", x1, _broadcast(e, turn, _UNIT, out), out)
             back = e.binary("subtract", e.constant(32, _UNIT), turn, _UNIT)
-            right = e.binary("shift_right_logical", x1, _spread(e, back, _UNIT, out), out)
+            right = e.binary("shift_right_logical", x1, _broadcast(e, back, _UNIT, out), out)
             x1 = e.binary("xor", x0, e.binary("or", left, right, out), out)
-        x0 = e.binary("add", x0, _spread(e, a, key, out), out)
-        x1 = e.binary("add", x1, _spread(e, b, key, out), out)
+        x0 = e.binary("add", x0, _broadcast(e, a, key, out), out)
+        x1 = e.binary("add", x1, _broadcast(e, b, key, out), out)
         word = e.convert(e.binary("add", i, e.constant(1, _COUNT), _COUNT), _COUNT, _UNIT)
-        x1 = e.binary("add", x1, _spread(e, word, _UNIT, out), out)
+        x1 = e.binary("add", x1, _broadcast(e, word, _UNIT, out), out)
         return [following, x0, x1, b, c, a, then, now]
 
     inits = [count, step, x0, x1, *keys, *turns]
@@ -220,7 +220,7 @@ def rng_bit_generator(
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
     params = dict(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
     new_key, bits = rng_bit_generator_p.bind(key, algorithm=RandomAlgorithm(int(algorithm)), **params)
-    return new_key, laid_out("rng_bit_generator", bits, out_sharding)
+    return new_key, with_out_sharding("rng_bit_generator", bits, out_sharding)
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:

@@ -16,7 +16,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import div, eq, mul
 from minijax.primitives.families import NUMBER, Kinds, check_kinds, scalar_like
 from minijax.primitives.moving import batched_axes, reduce_sum_p, reduced_aval
-from minijax.primitives.sharding import laid_out
+from minijax.primitives.sharding import with_out_sharding
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import ZeroJvp, add_any, zeros_like_aval
 
@@ -243,7 +243,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     """The sum of the elements along `axes`, which are counted from the front."""
     check_kinds("reduce_sum", NUMBER, typeof(operand))
     total = reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=None)
-    return laid_out("reduce_sum", total, out_sharding)
+    return with_out_sharding("reduce_sum", total, out_sharding)
 
 
 def _reduction(primitive: Primitive, result: str) -> Callable[[Any, Sequence[int]], Any]:

@@ -122,13 +122,13 @@ def scaled_dot(
     if dimension_numbers is None:
         batch = tuple(range(left.ndim - 2))
         dimension_numbers = (((left.ndim - 1,), (max(right.ndim - 2, 0),)), (batch, batch))
-    (contract, _), wanted = dimension_numbers, preferred_element_type
-    wanted = _BF16 if wanted is None else dtypes.check_and_canonicalize_user_dtype(wanted, "scaled_dot")
+    (contract, _), preferred = dimension_numbers, preferred_element_type
+    preferred = _BF16 if preferred is None else dtypes.check_and_canonicalize_user_dtype(preferred, "scaled_dot")
     scales = [
         _ones(aval, axes) if scale is None else scale
         for aval, scale, axes in zip((left, right), (lhs_scale, rhs_scale), contract, strict=True)
     ]
-    return scaled_dot_p.bind(lhs, rhs, *scales, dimension_numbers=dimension_numbers, preferred_element_type=wanted)
+    return scaled_dot_p.bind(lhs, rhs, *scales, dimension_numbers=dimension_numbers, preferred_element_type=preferred)
 
 
 def _ones(aval: ShapedArray, contracted: Any) -> Any:

@@ -79,7 +79,7 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
     return NamedSharding(mesh, spec)
 
 
-def laid_out(function: str, x: Any, out_sharding: Any) -> Any:
+def with_out_sharding(function: str, x: Any, out_sharding: Any) -> Any:
     """`x`, laid out as `out_sharding`, which the user gave to `function`, says of Explicit axes."""
     sharding = explicit_sharding(function, out_sharding)
     return x if sharding is None else over_explicit_axes(x, sharding)

@@ -19,7 +19,7 @@ class TotalCompare(Compare):
     """A comparison in the total order: NaN equals itself, and lies above the other numbers."""
 
     def lower(self, e, ins, outs, x, y):
-        x, y = self.spread(e, ins, outs[0], (x, y))
+        x, y = self.broadcast(e, ins, outs[0], (x, y))
         dtype = ins[0].dtype
         kind = "TOTALORDER" if dtypes.issubdtype(dtype, np.floating) else None
         return [e.compare(self.direction, x, y, ShapedArray(outs[0].shape, dtype), kind)]

@@ -17,7 +17,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
 from minijax.primitives.elementwise import add, eq, select, sub
 from minijax.primitives.families import NUMBER, check_kinds, check_same_dtypes, scalar_like
-from minijax.primitives.sharding import laid_out
+from minijax.primitives.sharding import with_out_sharding
 from minijax.primitives.zeros import instantiate
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -708,13 +708,13 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
     """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
     numbers = iota_p.bind(dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None)
-    return laid_out("broadcasted_iota", numbers, out_sharding)
+    return with_out_sharding("broadcasted_iota", numbers, out_sharding)
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
     """An array whose elements may be anything."""
     array = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
-    return laid_out("lax.empty", array, out_sharding)
+    return with_out_sharding("lax.empty", array, out_sharding)
 
 
 def empty_of(aval: ShapedArray) -> Any:

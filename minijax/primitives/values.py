@@ -57,8 +57,8 @@ def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
             f"Value '{x if given is None else given}' with dtype {x.dtype} is not a valid JAX array type. "
             "Only arrays of numeric types are supported by JAX."
         )
-    wanted = dtypes.canonicalize_dtype(x.dtype)
-    return held(x if dtype is not None or x.dtype == wanted else x.astype(wanted))
+    canonical = dtypes.canonicalize_dtype(x.dtype)
+    return held(x if dtype is not None or x.dtype == canonical else x.astype(canonical))
 
 
 def _of_list(x: Any, dtype: Any) -> Any:
@@ -78,8 +78,8 @@ def _of_list(x: Any, dtype: Any) -> Any:
             f"Value '{x}' with dtype object is not a valid JAX array type. Only arrays of numeric types "
             "are supported by JAX."
         )
-    found = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
-    return _of_numpy(found, dtype)
+    array = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
+    return _of_numpy(array, dtype)
 
 
 def _stacked(x: Any, dtype: Any) -> Any:

@@ -182,11 +182,11 @@ class ReduceWindowSum(ReduceWindow, Linear1):
         ones = (1,) * aval.ndim
         wide = dilated(window_dimensions, window_dilation)
         have = dilated(aval.shape, base_dilation)
-        spread = dilated(typeof(ct).shape, window_strides)
+        dilated_sizes = dilated(typeof(ct).shape, window_strides)
         config = []
         for i, (low, _) in enumerate(padding):
             before = wide[i] - 1 - low
-            after = have[i] + wide[i] - 1 - spread[i] - before
+            after = have[i] + wide[i] - 1 - dilated_sizes[i] - before
             config.append((before, after, window_strides[i] - 1))
         window = dict(window_dimensions=window_dimensions, window_strides=base_dilation, base_dilation=ones)
         window |= dict(window_dilation=window_dilation, padding=((0, 0),) * aval.ndim)
