@@ -118,6 +118,8 @@ def parse_static(
     for i, x in enumerate(args):
         if i in static:
             key.append(x if type(x) is int else plain_key(x))
+        elif x is None:
+            key.append(None)
         else:
             x = x if type(x) is ArrayImpl else _LEAVES[type(x)](x)
             key.append(x._sig)
@@ -126,6 +128,8 @@ def parse_static(
     for name, x in kwargs.items():
         if name in static:
             key.append(x if type(x) is int else plain_key(x))
+        elif x is None:
+            key.append(None)
         elif type(x) is ArrayImpl and name > last:  # operands are in the order of their names
             key.append(x._sig)
             operands.append(x)

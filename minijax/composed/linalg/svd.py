@@ -33,12 +33,8 @@ class SvdAlgorithm(enum.Enum):
 
 
 _ON_CPU = {SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.QR: "gesvd", SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"}
-_ON_GPU = {
-    SvdAlgorithm.QR: "gesvd",
-    SvdAlgorithm.JACOBI: "gesvdj",
-    SvdAlgorithm.POLAR: "gesvdp",
-    SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
-}
+_ON_GPU = {SvdAlgorithm.QR: "gesvd", SvdAlgorithm.JACOBI: "gesvdj", SvdAlgorithm.POLAR: "gesvdp"}
+_ON_GPU |= {SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"}
 
 
 class SVD(Linalg):
