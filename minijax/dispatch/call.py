@@ -9,11 +9,12 @@ from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, substituted
 from minijax.ir.primitive import Primitive
-from minijax.ir.trace import constants_to_inputs, eval_jaxpr
+from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun
 from minijax.ir.types import Zero
 from minijax.primitives.zeros import nonzero_mask
+from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import discharge_jaxpr, values_of
-from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
 
@@ -117,6 +118,28 @@ class Call(Inlined):
         ins, staged_params = self.calling(staged_params, closed, operands, places, outs)
         staged = eqn.replace(params=staged_params, invars=ins, outvars=remade.marked(eqn.outvars))
         return EqnParts([known], [staged], unknown_out, [*fresh.values()], False, [*passed])
+
+
+class ClosedCall(Call):
+    """Calls a jaxpr, which is a function of its own in the text."""
+
+    name = "closed_call"
+    body_name = "call_jaxpr"
+    dce_inside = False
+    partial_eval_custom = None
+
+    def lower(self, e, ins, outs, *operands, call_jaxpr):
+        return e.call_jaxpr(call_jaxpr, self.name, operands)
+
+    def jvp(self, primals, tangents, *, call_jaxpr):
+        return jvp_flat(jaxpr_as_fun(call_jaxpr), primals, tangents)
+
+    def batch(self, axis, operands, dims, *, call_jaxpr):
+        closed, out_dims = batch_jaxpr_axes(call_jaxpr, axis, tuple(dims))
+        return self.bind(*operands, call_jaxpr=closed), list(out_dims)
+
+
+closed_call_p = ClosedCall()
 
 
 class OpenCall(Call):

@@ -5,15 +5,15 @@ residual is read: so `checkpoint` runs the rule only going back.
 from collections.abc import Callable
 
 from minijax.base.mask import Mask
-from minijax.dispatch.call import Call, Inlined
+from minijax.dispatch.call import Inlined, closed_call_p
 from minijax.ir.body import source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from minijax.ir.primitive import Primitive
-from minijax.ir.trace import constants_to_inputs, jaxpr_as_fun, trace_to_jaxpr
+from minijax.ir.trace import constants_to_inputs, trace_to_jaxpr
 from minijax.ir.types import typeof
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
+from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.prune import prune_closed
 
 
@@ -23,28 +23,6 @@ def no_reverse_mode(primitive: Primitive) -> ValueError:
         f"Linearization failed: '{primitive.name}' has derivatives in forward mode only; it does not support "
         "reverse-mode autodiff."
     )
-
-
-class ClosedCall(Call):
-    """Calls a jaxpr, which is a function of its own in the text."""
-
-    name = "closed_call"
-    body_name = "call_jaxpr"
-    dce_inside = False
-    partial_eval_custom = None
-
-    def lower(self, e, ins, outs, *operands, call_jaxpr):
-        return e.call_jaxpr(call_jaxpr, self.name, operands)
-
-    def jvp(self, primals, tangents, *, call_jaxpr):
-        return jvp_flat(jaxpr_as_fun(call_jaxpr), primals, tangents)
-
-    def batch(self, axis, operands, dims, *, call_jaxpr):
-        closed, out_dims = batch_jaxpr_axes(call_jaxpr, axis, tuple(dims))
-        return self.bind(*operands, call_jaxpr=closed), list(out_dims)
-
-
-closed_call_p = ClosedCall()
 
 
 class RematOpt(Inlined):

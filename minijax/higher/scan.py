@@ -12,7 +12,8 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.dispatch.operands import operand
 from minijax.higher.agreement import fixpoint, trace_loop
-from minijax.higher.scan_lowering import Loop, Slots, resized, stacked
+from minijax.higher.scan_lowering import Slots, resized, stacked, unrolled
+from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.body import Body
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
@@ -64,8 +65,8 @@ class Scan(TakesRefs):
         return jaxpr.effects
 
     def lower(self, e, ins, outs, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
-        loop = Loop(e, jaxpr, Slots(num_consts, num_carry), length, reverse, unroll)
-        return loop.lower(ins, outs, operands)
+        whole = unrolled(jaxpr, Slots(num_consts, num_carry), length, reverse, unroll)
+        return jaxpr_body(e, whole.jaxpr, e.constants(whole), operands)
 
     def discharge(self, operands, refs, **params):
         closed, slots = _body(params)

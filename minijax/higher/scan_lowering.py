@@ -1,13 +1,20 @@
-"""The text of a `scan`: a while loop over blocks of steps, and the steps that are left."""
+"""A `scan` in terms of other operations, as which it is written: a while loop over blocks of steps, and the rest."""
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
 
 from minijax.base import dtypes
-from minijax.hlo.emitter import ordered_in
-from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.types import ShapedArray, token_type
+from minijax.dispatch.call import closed_call_p
+from minijax.dispatch.jitted import jitted
+from minijax.higher.while_loop import Parts, while_p
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.types import ShapedArray, typeof
+from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
+from minijax.primitives.elementwise import add, lt, sub
+from minijax.primitives.moving import expand_dims, reshape
+from minijax.primitives.structural import concatenate, empty_of, index_in_dim, slice_in_dim
 
 
 class Slots(NamedTuple):
@@ -38,130 +45,93 @@ def resized(aval: ShapedArray, *sizes: int) -> ShapedArray:
     return aval.update(shape=(*sizes, *aval.shape[1:]))
 
 
-class Loop:
-    """Writes a scan as a while loop over blocks of `unroll` steps, and the steps that are left behind it."""
+@state.traced_cache
+def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int) -> ClosedJaxpr:
+    """The jaxpr of a scan's operands that loops over blocks of `unroll` steps; those that are left stand behind it."""
+    trips, rest = divmod(length, unroll) if unroll else (0, length)
+    if unroll > 1 and trips == 1 and not rest:
+        trips, rest = 0, length
+    cut = rest if reverse else length - rest
 
-    def __init__(self, e: Any, closed: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int):
-        self.e, self.closed, self.slots = e, closed, slots
-        self.length, self.reverse, self.unroll = length, reverse, unroll
-        self.trips, self.rest = divmod(length, unroll) if unroll else (0, length)
-        if unroll > 1 and self.trips == 1 and not self.rest:
-            self.trips, self.rest = 0, length
-        self.index = ShapedArray((), dtypes.default_int_dtype())
+    def run(*operands):
+        consts, carry, xs = slots.operands(operands)
+        pieces = [_cut(x, cut) for x in xs]
+        parts = [[p[0] for p in pieces], [p[1] for p in pieces]]
+        main, others = reversed(parts) if reverse else parts
+        ys, rows = [], []
+        if trips:
+            carry, ys = _loop(body, slots, (consts, carry, main), trips, reverse, unroll)
+        if rest:
+            carry, rows = _steps(body, slots, (consts, carry, others), rest, reverse)
+        if trips and rest:
+            ys = [concatenate((b, a) if reverse else (a, b), 0) for a, b in zip(ys, rows, strict=True)]
+        elif not length:
+            ys = [empty_of(stacked(a, 0)) for a in slots.results(body.out_avals)[1]]
+        return [*carry, *(ys or rows)]
 
-    def lower(self, ins: Sequence, outs: Sequence, operands: Sequence[str]) -> list[str]:
-        e, whole = self.e, self.length - self.rest
-        consts, carry, xs = self.slots.operands(operands)
-        x_avals, y_avals = self.slots.operands(ins)[2], self.slots.results(outs)[1]
-        pieces = ((0, self.rest), (self.rest, whole)) if self.reverse else ((0, whole), (whole, self.rest))
-        parts = [[self._part(x, a, *piece) for piece in pieces] for x, a in zip(xs, x_avals, strict=True)]
-        main = int(self.reverse)  # the piece that the loop runs over
-        ys = [[], []]
-        if self.trips:
-            carry, ys[main] = self._loop(consts, carry, [p[main] for p in parts], y_avals)
-        if self.rest:
-            carry, ys[1 - main] = self._steps(consts, carry, [p[1 - main] for p in parts], self.rest)
-        if not self.trips or not self.rest:
-            return [*carry, *(ys[0] or ys[1] or map(e.zeros, y_avals))]
-        sized = [[resized(a, n) for _, n in pieces] for a in y_avals]
-        return [*carry, *map(e.concatenate, zip(*ys, strict=True), sized, y_avals, repeat(0))]
+    consts, carry, slices = slots.operands(body.in_avals)
+    avals = [*consts, *carry, *(stacked(a, length) for a in slices)]
+    return ClosedJaxpr(*trace_to_jaxpr(run, avals, _unnamed(body)))
 
-    def _part(self, x: str, aval: ShapedArray, start: int, size: int) -> str:
-        """`size` slices of an operand from `start` on."""
-        if size in (0, self.length):
-            return x
-        zeros = (0,) * (aval.ndim - 1)
-        return self.e.slice(x, aval, resized(aval, size), (start, *zeros), (start + size, *aval.shape[1:]))
 
-    def _loop(
-        self, consts: Sequence[str], carry: Sequence[str], blocks: Sequence[str], y_avals: Sequence[ShapedArray]
-    ) -> tuple[Sequence[str], Sequence[str]]:
-        """The carry after the trips, and the stacked results."""
-        e, index, body = self.e, self.index, self.closed.jaxpr
-        const_avals, carry_avals, x_avals = self.slots.operands(body.in_avals)
-        flat_xs = [stacked(a, self.trips * self.unroll) for a in x_avals]
-        flat_ys = [resized(a, self.trips * self.unroll) for a in y_avals]
-        x_types, y_types = self._blocked(flat_xs), self._blocked(flat_ys)
-        if self.unroll > 1:
-            blocks = list(map(e.reshape, blocks, flat_xs, x_types))
-        ordered = ordered_in(body)
-        first, n = len(ordered), len(ordered) + len(blocks) + len(consts)
-        empty = list(map(e.zeros, y_types))
-        inits = [*(e.tokens[o] for o in ordered), *blocks, *consts, e.constant(0, index), *carry, *empty]
-        avals = [*[token_type] * first, *x_types, *const_avals, index, *carry_avals, *y_types]
+def _unnamed(body: ClosedJaxpr) -> DebugInfo:
+    return body.debug_info._replace(arg_names=None, result_paths=None)
 
-        def cond(*names):
-            return [e.compare("LT", names[n], e.constant(self.trips, index), index)]
 
-        def step(*names):
-            e.tokens.update(zip(ordered, names, strict=False))
-            i = at = names[n]
-            if self.reverse:
-                left = e.binary("subtract", e.constant(self.trips, index), i, index)
-                at = e.binary("subtract", left, e.constant(1, index), index)
-            rows = [self._row_at(x, at, t) for x, t in zip(names[first:], x_types, strict=False)]
-            carry, stacks = self.slots.results(names[n + 1 :])
-            run = self._call if self.unroll == 1 else self._steps
-            carry, ys = run(names[first + len(rows) : n], carry, rows)
-            stacks = [self._put(s, y, at, t) for s, y, t in zip(stacks, ys, y_types, strict=True)]
-            i = e.binary("add", i, e.constant(1, index), index)
-            return [*(e.tokens[o] for o in ordered), *names[first:n], i, *carry, *stacks]
+def _cut(x: Any, at: int) -> tuple[Any, Any]:
+    size = typeof(x).shape[0]
+    return (x, x) if at in (0, size) else (slice_in_dim(x, 0, at), slice_in_dim(x, at, size))
 
-        results = e.while_(inits, avals, cond, step)
-        e.tokens.update(zip(ordered, results, strict=False))
-        carry, ys = self.slots.results(results[n + 1 :])
-        return carry, list(map(e.reshape, ys, y_types, flat_ys)) if self.unroll > 1 else ys
 
-    def _blocked(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
-        """Types of stacks of slices, or, if unrolled, of blocks of them."""
-        lead = (self.trips,) if self.unroll == 1 else (self.trips, self.unroll)
-        return [resized(a, *lead) for a in avals]
+def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse: bool, unroll: int) -> tuple:
+    """The carry after the trips, and the stacked results."""
+    consts, carry, xs = operands
+    lead = (trips,) if unroll == 1 else (trips, unroll)
+    if unroll > 1:
+        xs = [reshape(x, (*lead, *typeof(x).shape[1:])) for x in xs]
+    ys = [empty_of(a.update(shape=(*lead, *a.shape))) for a in slots.results(body.out_avals)[1]]
+    fixed, n = [*xs, *consts], len(xs)
+    state = [dtypes.default_int_dtype().type(0), *carry, *ys]
 
-    def _call(self, consts, carry, xs):
-        """One step: its carry and its results."""
-        return self.slots.results(self.e.call_jaxpr(self.closed, "closed_call", [*consts, *carry, *xs]))
+    def test(i, *_):
+        return [lt(i, i.dtype.type(trips))]
 
-    def _steps(self, consts, carry, blocks, size=None):
-        """Steps one after the other over blocks of slices."""
-        size = size or self.unroll
-        x_avals = self.slots.operands(self.closed.in_avals)[2]
-        rows: list[Any] = [None] * size
-        for i in reversed(range(size)) if self.reverse else range(size):
-            xs = [self._row(x, a, i, size) for x, a in zip(blocks, x_avals, strict=True)]
-            carry, rows[i] = self._call(consts, carry, xs)
-        y_avals = self.slots.results(self.closed.out_avals)[1]
-        return carry, [self._joined(ys, a) for ys, a in zip(zip(*rows, strict=True), y_avals, strict=True)]
+    def step(*names):
+        xs, consts, (i, *names) = names[:n], names[n : len(fixed)], names[len(fixed) :]
+        one = i.dtype.type(1)
+        at = sub(sub(i.dtype.type(trips), i), one) if reverse else i
+        carry, stacks = slots.results(names)
+        rows = [_slice_at(x, at) for x in xs]
+        if unroll == 1:
+            carry, ys = slots.results(closed_call_p.bind(*consts, *carry, *rows, call_jaxpr=body))
+        else:
+            carry, ys = _steps(body, slots, (consts, carry, rows), unroll, reverse)
+        stacks = [_with_slice(s, y, at) for s, y in zip(stacks, ys, strict=True)]
+        return [add(i, one), *carry, *stacks]
 
-    def _row(self, x: str, aval: ShapedArray, i: int, size: int) -> str:
-        one, zeros = stacked(aval, 1), (0,) * aval.ndim
-        x = self.e.slice(x, stacked(aval, size), one, (i, *zeros), (i + 1, *aval.shape))
-        return self.e.reshape(x, one, aval)
+    info, avals = _unnamed(body), list(map(typeof, state))
+    cond = ClosedJaxpr(*trace_to_jaxpr(test, avals, info))
+    block = ClosedJaxpr(*trace_to_jaxpr(step, [*map(typeof, fixed), *avals], info))
+    results = while_p.bind(*fixed, *state, **Parts(block, cond, 0, len(fixed)).params())
+    carry, ys = slots.results(results[1:])
+    return carry, [reshape(y, (trips * unroll, *typeof(y).shape[2:])) for y in ys] if unroll > 1 else ys
 
-    def _joined(self, ys: Sequence[str], aval: ShapedArray) -> str:
-        one = stacked(aval, 1)
-        ys = [self.e.broadcast_in_dim(y, aval, one, range(1, one.ndim)) for y in ys]
-        return ys[0] if len(ys) == 1 else self.e.concatenate(ys, [one] * len(ys), stacked(aval, len(ys)), 0)
 
-    def _row_at(self, x: str, i: str, aval: ShapedArray) -> str:
-        """Calls a function that takes the slice numbered `i`."""
-        e, index, out = self.e, self.index, resized(aval)
-        one = stacked(out, 1)
+def _steps(body: ClosedJaxpr, slots: Slots, operands: tuple, count: int, reverse: bool) -> tuple:
+    """Steps one after the other."""
+    consts, carry, xs = operands
+    rows: list[Any] = [None] * count
+    for i in reversed(range(count)) if reverse else range(count):
+        x = [index_in_dim(x, i, keepdims=False) for x in xs]
+        carry, rows[i] = slots.results(closed_call_p.bind(*consts, *carry, *x, call_jaxpr=body))
+    return carry, [concatenate([expand_dims(y, (0,)) for y in ys], 0) for ys in zip(*rows, strict=True)]
 
-        def take(x, i):
-            starts = [i, *(e.constant(0, index) for _ in out.shape)]
-            return [e.reshape(e.dynamic_slice(x, starts, aval, [index] * aval.ndim, one), one, out)]
 
-        return e.call_shared("dynamic_index_in_dim", "scan", [x, i], [aval, index], [out], take)[0]
+@jitted("dynamic_index_in_dim")
+def _slice_at(x: Any, i: Any) -> Any:
+    return dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
 
-    def _put(self, x: str, y: str, i: str, aval: ShapedArray) -> str:
-        """Calls a function that writes the slice numbered `i`."""
-        e, index, row = self.e, self.index, resized(aval)
-        one = stacked(row, 1)
 
-        def put(x, y, i):
-            y = e.broadcast_in_dim(y, row, one, range(1, one.ndim))
-            starts = [i, *(e.constant(0, index) for _ in row.shape)]
-            return [e.dynamic_update_slice(x, y, starts, aval, one, [index] * aval.ndim)]
-
-        ins = [aval, row, index]
-        return e.call_shared("dynamic_update_index_in_dim", "scan", [x, y, i], ins, [aval], put)[0]
+@jitted("dynamic_update_index_in_dim")
+def _with_slice(x: Any, y: Any, i: Any) -> Any:
+    return dynamic_update_index_in_dim(x, y, i, 0, allow_negative_indices=False)
