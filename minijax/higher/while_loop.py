@@ -18,7 +18,7 @@ from minijax.ir.body import Body, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.primitive import Folding
 from minijax.ir.refs import is_ref
-from minijax.ir.types import ShapedArray, Zero, token_type
+from minijax.ir.types import ShapedArray, token_type
 from minijax.primitives.moving import held
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
@@ -104,22 +104,6 @@ class While(TakesRefs):
         results = self.bind_all(loop.with_tangents(primals, moving, nonzeros), pushed.params())
         carry = loop.split(nonzeros)[2]
         return split_tangents(results[: len(carry)], results[len(carry) :], carry)
-
-    def linearize(self, nonzeros, primals, **params):
-        loop, inputs = parts_of(params), Mask(nonzeros)
-        pushed, nonzeros = _pushed(loop, inputs)
-        from_outside, read = Mask(nonzeros.marked(inputs)), Mask(inputs.marked(nonzeros))
-        without = from_outside.unmarked(nonzeros.marked(primals))
-        zeros = [instantiate(Zero.from_primal_value(p)) for p in without]
-        unknown = loop.with_tangents((False,) * len(primals), (True,) * sum(nonzeros), nonzeros)
-        known, _ = _known(pushed, Mask(unknown))
-        outs = self.bind_all(primals, known.params())
-
-        def push(*tangents):
-            moving = from_outside.merge(zeros, read.marked(tangents))
-            return self.bind_all(loop.with_tangents(primals, moving, nonzeros), pushed.params())[len(outs) :]
-
-        return outs, loop.split(nonzeros)[2], push
 
     def partial_eval(self, staging, operands, unknown_in, **params):
         loop = parts_of(params)
@@ -266,25 +250,22 @@ def _without_refs(loop: Parts, places: tuple, count: int) -> Parts:
     """The loop that carries the values of references; `places` number them among the operands."""
     of_cond, of_body, _ = loop.split(places)
     pairs = [*zip(of_cond, loop.cond.in_avals, strict=False), *zip(of_body, loop.body.in_avals, strict=False)]
-    types = {i: a.inner_aval for i, a in pairs if i is not None}
-    values = [types[i] for i in range(count)]
-    test, body = _over_values(loop.cond, of_cond, values), _over_values(loop.body, of_body, values)
-    predicate = permute_jaxpr(test, tuple(range(len(test.invars))), (count,))
-    return Parts(body, predicate, of_cond.count(None), of_body.count(None))
+    types = {i: a for i, a in pairs if i is not None}
+    refs = [types[i] for i in range(count)]
+    body, n = _over_values(loop.body, of_body, refs), len(loop.body.outvars)
+    # (results, values of references) -> (values of references, results)
+    body = permute_jaxpr(body, tuple(range(len(body.invars))), (*range(n, n + count), *range(n)))
+    test = first_results(_over_values(loop.cond, of_cond, refs), 1)
+    return Parts(body, test, of_cond.count(None), of_body.count(None))
 
 
 def _over_values(closed: ClosedJaxpr, places: Sequence, types: Sequence) -> ClosedJaxpr:
-    """The jaxpr (constants, the values of all references, carry) -> (those values, results)."""
+    """The jaxpr (constants, the values of all references, carry) -> (results, those values)."""
     are_refs = Mask(i is not None for i in places)
-    plain, n = are_refs.unmarked(closed.in_avals[: len(places)]), len(closed.outvars)
+    plain = are_refs.unmarked(closed.in_avals[: len(places)])
     k = len(plain)
     leading = are_refs.merge(range(k), [k + i for i in are_refs.marked(places)])
-    flat = with_leading(discharge_jaxpr(closed), tuple(leading), (*plain, *types))
-    values = flat.invars[k : k + len(types)]
-    for i, v in zip(are_refs.marked(places), flat.outvars[n:], strict=True):
-        values[i] = v
-    info = flat.debug_info._replace(arg_names=None, result_paths=None)
-    return flat.replace(jaxpr=flat.jaxpr.replace(outvars=[*values, *flat.outvars[:n]], debug_info=info))
+    return discharge_jaxpr(with_leading(closed, tuple(leading), (*plain, *types)))
 
 
 # ---- the public functions ---------------------------------------------------------------------------
