@@ -125,8 +125,6 @@ class ClosedCall(Call):
 
     name = "closed_call"
     body_name = "call_jaxpr"
-    dce_inside = False
-    partial_eval_custom = None
 
     def lower(self, e, ins, outs, *operands, call_jaxpr):
         return e.call_jaxpr(call_jaxpr, self.name, operands)

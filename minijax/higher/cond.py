@@ -11,7 +11,7 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.higher.agreement import check_branches, varying_alike
 from minijax.hlo.emitter import jaxpr_body, ordered_in
-from minijax.ir import context, effects, state
+from minijax.ir import effects, state
 from minijax.ir.body import merge_captured, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Folding, is_linear
@@ -55,22 +55,16 @@ class Cond(TakesRefs):
 
     def lower(self, e, ins, outs, index, *operands, branches, branches_platforms=None):
         ordered = list(dict.fromkeys(effect for b in branches for effect in ordered_in(b.jaxpr)))
-        scope, tokens = e.scope, dict(e.tokens)
-        here = "/".join(s for s in (scope, *context.current_context().name_stack, "cond") if s)
 
         def build(i, closed):
-            def branch():
-                e.scope, e.tokens = f"{here}/branch_{i}_fun", dict(tokens)
-                results = jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
-                return [*(e.tokens[effect] for effect in ordered), *results]
-
-            return branch
+            branch = lambda: jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)  # noqa: E731
+            return e.region(f"cond/branch_{i}_fun", ordered, branch)
 
         chosen = range(len(branches))
         if branches_platforms is not None:
             chosen = [place_of(e.platform, branches_platforms)]
         results = e.case_(index, [build(i, branches[i]) for i in chosen], [*[token_type] * len(ordered), *outs])
-        e.scope, e.tokens = scope, {**tokens, **dict(zip(ordered, results, strict=False))}
+        e.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
 
     def discharge(self, operands, refs, *, branches, **how):

@@ -13,6 +13,7 @@ from minijax.ir.body import standing_for
 from minijax.ir.types import typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, lt
+from minijax.primitives.families import one_like
 
 _disable_jit = config.option("disable_jit")
 
@@ -43,7 +44,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
 
     def step(loop_carry):
         i, end, val = loop_carry
-        return add(i, _one(i)), end, body_fun(i, val)
+        return add(i, one_like(i)), end, body_fun(i, val)
 
     lower, upper = (b if typeof(b).dtype == dtype else convert(b, dtype) for b in (lower, upper))
     return while_loop(test, standing_for(step, body_fun), (lower, upper, init_val))[2]
@@ -65,14 +66,7 @@ def _bounds_dtype(lower: Any, upper: Any) -> np.dtype:
 def _counted(first: int, count: int, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
     def step(loop_carry, _):
         i, val = loop_carry
-        return (add(i, _one(i)), body_fun(i, val)), None
+        return (add(i, one_like(i)), body_fun(i, val)), None
 
     body = standing_for(step, body_fun)
     return scan(body, (first, init_val), None, length=count, unroll=unroll)[0][1]
-
-
-def _one(i: Any) -> Any:
-    """1 in the type of a counter."""
-    aval = typeof(i)
-    one = np.ones((), aval.dtype)[()]
-    return one.item() if aval.weak_type else one

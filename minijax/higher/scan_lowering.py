@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from minijax.base import dtypes
 from minijax.dispatch.call import closed_call_p
 from minijax.dispatch.jitted import jitted
-from minijax.higher.while_loop import Parts, while_p
+from minijax.higher.while_loop import Loop, while_p
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
@@ -112,7 +112,7 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
     info, avals = _unnamed(body), list(map(typeof, state))
     cond = ClosedJaxpr(*trace_to_jaxpr(test, avals, info))
     block = ClosedJaxpr(*trace_to_jaxpr(step, [*map(typeof, fixed), *avals], info))
-    results = while_p.bind(*fixed, *state, **Parts(block, cond, 0, len(fixed)).params())
+    results = while_p.bind(*fixed, *state, **Loop(0, cond, len(fixed), block)._asdict())
     carry, ys = slots.results(results[1:])
     return carry, [reshape(y, (trips * unroll, *typeof(y).shape[2:])) for y in ys] if unroll > 1 else ys
 

@@ -13,7 +13,7 @@ from minijax.higher.agreement import fixpoint, trace_loop
 from minijax.higher.cond import concrete, first_results
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
-from minijax.ir import context, effects, state
+from minijax.ir import effects, state
 from minijax.ir.body import Body, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.primitive import Folding
@@ -32,44 +32,25 @@ _disable_jit = config.option("disable_jit")
 _FLAG = ShapedArray((), np.dtype(np.bool_))
 
 
-class Parts(NamedTuple):
-    """A while loop: its body and predicate, each with a number of constants before the carry."""
+class Loop(NamedTuple):
+    """The parameters of a while loop: its body and predicate, each with a number of constants before the carry."""
 
-    body: ClosedJaxpr
-    cond: ClosedJaxpr
-    cond_consts: int
-    body_consts: int
+    cond_nconsts: int
+    cond_jaxpr: ClosedJaxpr
+    body_nconsts: int
+    body_jaxpr: ClosedJaxpr
 
     def split(self, items: Sequence) -> tuple[Sequence, Sequence, Sequence]:
         """Operands, or what belongs to them: the constants of the predicate, those of the body, the carry."""
-        n = self.cond_consts + self.body_consts
-        return items[: self.cond_consts], items[self.cond_consts : n], items[n:]
-
-    def with_tangents(self, primals: Sequence, tangents: Sequence, nonzeros: Sequence[bool]) -> list:
-        """Operands of the loop that carries tangents too; those are of the operands that `nonzeros` marks."""
-        of_cond, of_body, carry = self.split(primals)
-        k = sum(self.split(nonzeros)[1])
-        # (operands, tangents) -> (predicate's constants, body's constants, their tangents, carry, its tangents)
-        return [*of_cond, *of_body, *tangents[:k], *carry, *tangents[k:]]
-
-    def params(self) -> dict[str, Any]:
-        return dict(
-            cond_nconsts=self.cond_consts, cond_jaxpr=self.cond, body_nconsts=self.body_consts, body_jaxpr=self.body
-        )
-
-
-def parts_of(params: dict) -> Parts:
-    return Parts(params["body_jaxpr"], params["cond_jaxpr"], params["cond_nconsts"], params["body_nconsts"])
+        n = self.cond_nconsts + self.body_nconsts
+        return items[: self.cond_nconsts], items[self.cond_nconsts : n], items[n:]
 
 
 def _remembered(function: Callable) -> Callable:
     """Decorator: remembers what becomes of a loop, by thread state too, as long as its body lives."""
 
-    @state.traced_cache
-    def of_parts(body, cond, cond_consts, body_consts, *args):
-        return function(Parts(body, cond, cond_consts, body_consts), *args)
-
-    return functools.wraps(function)(lambda loop, *args: of_parts(*loop, *args))
+    from_body = state.traced_cache(lambda body, loop, args: function(Loop(*loop, body), *args))
+    return functools.wraps(function)(lambda loop, *args: from_body(loop.body_jaxpr, loop[:-1], args))
 
 
 class While(TakesRefs):
@@ -87,35 +68,38 @@ class While(TakesRefs):
         return effects.join(cond_jaxpr.effects, body_jaxpr.effects)
 
     def lower(self, e, ins, outs, *operands, **params):
-        return _lower(e, ins, operands, parts_of(params))
+        return _lower(e, ins, operands, Loop(**params))
 
     def discharge(self, operands, refs, **params):
-        loop, k = parts_of(params), len(refs)
+        loop, k, types = Loop(**params), len(refs), tuple(x.aval for x in refs)
         places = tuple([refs.index(x) if is_ref(x) else None for x in operands])
         of_cond, of_body, carry = ([x for x in group if not is_ref(x)] for group in loop.split(operands))
         # (predicate's constants, body's constants, carry) -> (the same without references, their values, carry)
         values = [*of_cond, *of_body, *values_of(refs), *carry]
-        return values, _without_refs(loop, places, k).params(), lambda results: (results[k:], results[:k])
+        return values, _without_refs(loop, places, types)._asdict(), lambda results: (results[k:], results[:k])
 
     def jvp(self, primals, tangents, **params):
-        loop = parts_of(params)
+        loop = Loop(**params)
         pushed, nonzeros = _pushed(loop, nonzero_mask(tangents))
-        moving = [instantiate(t) for t in nonzeros.marked(tangents)]
-        results = self.bind_all(loop.with_tangents(primals, moving, nonzeros), pushed.params())
-        carry = loop.split(nonzeros)[2]
+        of_cond, of_body, inits = loop.split(primals)
+        _, moving, carry = loop.split(nonzeros)
+        tangents, k = [instantiate(t) for t in nonzeros.marked(tangents)], sum(moving)
+        # (operands, tangents) -> (predicate's constants, body's constants, their tangents, carry, its tangents)
+        operands = [*of_cond, *of_body, *tangents[:k], *inits, *tangents[k:]]
+        results = self.bind_all(operands, pushed._asdict())
         return split_tangents(results[: len(carry)], results[len(carry) :], carry)
 
     def partial_eval(self, staging, operands, unknown_in, **params):
-        loop = parts_of(params)
+        loop = Loop(**params)
         known, unknown = _known(loop, Mask(unknown_in))
         if known is None:
             return staging.process(self, operands, params)
-        outs = self.bind_all(unknown.unmarked(operands), known.params())
+        outs = self.bind_all(unknown.unmarked(operands), known._asdict())
         carry = Mask(loop.split(unknown)[2])
         return carry.merge(outs, carry.marked(staging.process(self, operands, params)))
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
-        loop = parts_of(eqn.params)
+        loop = Loop(**eqn.params)
         save = policy is not None and policy(self, *(v.aval for v in eqn.invars), **eqn.params)
         if not any(unknown_in):
             return EqnParts([eqn], [], [], eqn.outvars) if save else EqnParts([eqn], [eqn])
@@ -123,7 +107,7 @@ class While(TakesRefs):
         if known is None:
             return EqnParts([], [eqn], eqn.outvars)
         known_outs, unknown_outs = Mask(loop.split(unknown)[2]).partition(eqn.outvars)
-        invars, params = unknown.unmarked(eqn.invars), known.params()
+        invars, params = unknown.unmarked(eqn.invars), known._asdict()
         first = eqn.replace(params=params, invars=invars, outvars=known_outs, effects=self.effects(**params))
         return EqnParts([first], [eqn], unknown_outs, known_outs if save else [])
 
@@ -134,37 +118,37 @@ class While(TakesRefs):
         )
 
     def batch(self, axis, operands, dims, **params):
-        loop = parts_of(params)
+        loop = Loop(**params)
         cond_dims, body_dims, carry_dims = loop.split(dims)
 
         def step(carry):
             ins = [0 if c else None for c in carry]
-            _, (flagged,) = batch_jaxpr(loop.cond, axis, (*cond_dims, *ins))
+            _, (flagged,) = batch_jaxpr(loop.cond_jaxpr, axis, (*cond_dims, *ins))
             if flagged:
                 return 0, [True] * len(carry)
-            return loop.cond.out_avals[0].ndim, batch_jaxpr(loop.body, axis, (*body_dims, *ins))[1]
+            return loop.cond_jaxpr.out_avals[0].ndim, batch_jaxpr(loop.body_jaxpr, axis, (*body_dims, *ins))[1]
 
         at, carry = fixpoint(step, [d is not None for d in carry_dims])
         own = tuple(at if c else None for c in carry)
         batched = loop._replace(
-            cond=batch_jaxpr(loop.cond, axis, (*cond_dims, *own))[0],
-            body=batch_jaxpr_axes(loop.body, axis, (*body_dims, *own), own)[0],
+            cond_jaxpr=batch_jaxpr(loop.cond_jaxpr, axis, (*cond_dims, *own))[0],
+            body_jaxpr=batch_jaxpr_axes(loop.body_jaxpr, axis, (*body_dims, *own), own)[0],
         )
         *consts, inits = loop.split(operands)
         inits = [place(x, d, want, axis) for x, d, want in zip(inits, carry_dims, own, strict=True)]
-        return self.bind_all([*consts[0], *consts[1], *inits], batched.params()), own
+        return self.bind_all([*consts[0], *consts[1], *inits], batched._asdict()), own
 
     def names_axis(self, params):
         return tuple(dict.fromkeys((*names_in(params["cond_jaxpr"]), *names_in(params["body_jaxpr"]))))
 
     def lift(self, eqn, fixed, lift):
-        loop = parts_of(eqn.params)
+        loop = Loop(**eqn.params)
         of_cond, of_body, carry = loop.split(fixed)
-        cond, to_cond = lift(loop.cond, (*of_cond, *(False,) * len(carry)))
-        body, to_body = lift(loop.body, (*of_body, *(False,) * len(carry)))
-        lifted = Parts(body, cond, loop.cond_consts + len(to_cond), loop.body_consts + len(to_body))
-        n = loop.cond_consts
-        return eqn.replace(params=lifted.params(), invars=[*to_cond, *eqn.invars[:n], *to_body, *eqn.invars[n:]])
+        cond, to_cond = lift(loop.cond_jaxpr, (*of_cond, *(False,) * len(carry)))
+        body, to_body = lift(loop.body_jaxpr, (*of_body, *(False,) * len(carry)))
+        lifted = Loop(loop.cond_nconsts + len(to_cond), cond, loop.body_nconsts + len(to_body), body)
+        n = loop.cond_nconsts
+        return eqn.replace(params=lifted._asdict(), invars=[*to_cond, *eqn.invars[:n], *to_body, *eqn.invars[n:]])
 
 
 while_p = While()
@@ -172,39 +156,38 @@ while_p = While()
 # ---- rules ------------------------------------------------------------------------------------------
 
 
-def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Parts) -> list[str]:
+def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[str]:
     """All operands are the state of the loop; rows whose flag is down keep theirs."""
-    ordered = ordered_in(loop.body.jaxpr)
-    if ordered_in(loop.cond.jaxpr):
+    ordered = ordered_in(loop.body_jaxpr.jaxpr)
+    if ordered_in(loop.cond_jaxpr.jaxpr):
         raise NotImplementedError("lax.while_loop: cond_fun has an ordered effect, which cannot be lowered")
-    scope, tokens = e.scope, dict(e.tokens)
-    here = "/".join(s for s in (scope, *context.current_context().name_stack, "while") if s)
-    first, flags = len(ordered), loop.cond.out_avals[0]
+    predicate, flags = loop.cond_jaxpr, loop.cond_jaxpr.out_avals[0]
 
-    def test(names):
-        consts, _, carry = loop.split(names[first:])
-        e.scope, e.tokens = f"{here}/cond", dict(tokens)
-        return jaxpr_body(e, loop.cond.jaxpr, e.constants(loop.cond), [*consts, *carry])[0]
+    def evaluate(*names):
+        consts, _, carry = loop.split(names)
+        return jaxpr_body(e, predicate.jaxpr, e.constants(predicate), [*consts, *carry])
+
+    test = e.region("while/cond", (), evaluate)
 
     def cond(*names):
-        flag = test(names)
+        flag = test(*names[len(ordered) :])
         if not flags.shape:
-            return [flag]
-        return e.reduce([flag], [e.constant(False, _FLAG)], [flags], [_FLAG], tuple(range(flags.ndim)), "or")
+            return flag
+        return e.reduce(flag, [e.constant(False, _FLAG)], [flags], [_FLAG], tuple(range(flags.ndim)), "or")
 
     def body(*names):
-        _, consts, carry = loop.split(names[first:])
-        e.scope, e.tokens = f"{here}/body", {**tokens, **dict(zip(ordered, names, strict=False))}
-        new = jaxpr_body(e, loop.body.jaxpr, e.constants(loop.body), [*consts, *carry])
-        new_tokens = [e.tokens[effect] for effect in ordered]
+        _, consts, carry = loop.split(names)
+        new = jaxpr_body(e, loop.body_jaxpr.jaxpr, e.constants(loop.body_jaxpr), [*consts, *carry])
         if flags.shape:
-            flag = test(names)
-            new = [_kept_rows(e, flag, flags, *row) for row in zip(new, carry, loop.split(ins)[2], strict=True)]
-        return [*new_tokens, *names[first : len(names) - len(carry)], *new]
+            rows, (flag,) = zip(new, carry, loop.split(ins)[2], strict=True), test(*names)
+            new = [_kept_rows(e, flag, flags, *row) for row in rows]
+        return [*names[: len(names) - len(carry)], *new]
 
-    results = e.while_([*(tokens[effect] for effect in ordered), *operands], [*[token_type] * first, *ins], cond, body)
-    e.scope, e.tokens = scope, {**tokens, **dict(zip(ordered, results, strict=False))}
-    return loop.split(results[first:])[2]
+    tokens = [e.tokens[effect] for effect in ordered]
+    types = [*(token_type for _ in ordered), *ins]
+    results = e.while_([*tokens, *operands], types, cond, e.region("while/body", ordered, body))
+    e.tokens.update(zip(ordered, results, strict=False))
+    return loop.split(results[len(ordered) :])[2]
 
 
 def _kept_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval: ShapedArray) -> str:
@@ -214,49 +197,46 @@ def _kept_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval: 
 
 
 @_remembered
-def _pushed(loop: Parts, nonzeros: Mask) -> tuple[Parts, Mask]:
+def _pushed(loop: Loop, nonzeros: Mask) -> tuple[Loop, Mask]:
     """The loop with tangents behind the body's constants and behind the carry; which operands have one."""
     _, consts, carry = loop.split(nonzeros)
-    pushed, carry = fixpoint(lambda carry: jvp_jaxpr(loop.body, (*consts, *carry), carry), carry)
+    pushed, carry = fixpoint(lambda carry: jvp_jaxpr(loop.body_jaxpr, (*consts, *carry), carry), carry)
     n, m, k = len(consts), len(carry), sum(consts)
     # (consts, carry, tangents of both) -> (consts, their tangents, carry, its tangents)
     order = (*range(n), *range(n + m, n + m + k), *range(n, n + m), *range(n + m + k, len(pushed.invars)))
-    tangents = [Var(a.to_tangent_aval()) for a in Mask(carry).marked(loop.body.out_avals)]
-    info = loop.cond.debug_info._replace(arg_names=None)
-    test = loop.cond.jaxpr.replace(invars=[*loop.cond.invars, *tangents], debug_info=info)
-    with_tangents = Parts(permute_jaxpr(pushed, order), loop.cond.replace(jaxpr=test), loop.cond_consts, n + k)
-    return with_tangents, Mask((*(False,) * loop.cond_consts, *consts, *carry))
+    tangents = [Var(a.to_tangent_aval()) for a in Mask(carry).marked(loop.body_jaxpr.out_avals)]
+    info = loop.cond_jaxpr.debug_info._replace(arg_names=None)
+    test = loop.cond_jaxpr.jaxpr.replace(invars=[*loop.cond_jaxpr.invars, *tangents], debug_info=info)
+    with_tangents = loop.cond_nconsts, loop.cond_jaxpr.replace(jaxpr=test), n + k, permute_jaxpr(pushed, order)
+    return Loop(*with_tangents), Mask((*(False,) * loop.cond_nconsts, *consts, *carry))
 
 
 @_remembered
-def _known(loop: Parts, unknown: Mask) -> tuple[Parts | None, Mask]:
+def _known(loop: Loop, unknown: Mask) -> tuple[Loop | None, Mask]:
     """The loop of what no unknown operand reaches, None if one reaches the predicate; which are unknown."""
     of_cond, of_body, carry = loop.split(unknown)
 
     def step(carry):
-        parts = partial_eval_jaxpr(loop.body, (*of_body, *carry), carry)
+        parts = partial_eval_jaxpr(loop.body_jaxpr, (*of_body, *carry), carry)
         return parts, parts.out_unknown
 
     body, carry = fixpoint(step, carry)
-    test = partial_eval_jaxpr(loop.cond, (*of_cond, *carry), (False,))
+    test = partial_eval_jaxpr(loop.cond_jaxpr, (*of_cond, *carry), (False,))
     if test.out_unknown[0]:
         return None, unknown
-    known = first_results(body.known, carry.count(False)), first_results(test.known, 1)
-    return Parts(*known, of_cond.count(False), of_body.count(False)), Mask((*of_cond, *of_body, *carry))
+    test, body = first_results(test.known, 1), first_results(body.known, carry.count(False))
+    return Loop(of_cond.count(False), test, of_body.count(False), body), Mask((*of_cond, *of_body, *carry))
 
 
 @_remembered
-def _without_refs(loop: Parts, places: tuple, count: int) -> Parts:
+def _without_refs(loop: Loop, places: tuple, refs: tuple) -> Loop:
     """The loop that carries the values of references; `places` number them among the operands."""
     of_cond, of_body, _ = loop.split(places)
-    pairs = [*zip(of_cond, loop.cond.in_avals, strict=False), *zip(of_body, loop.body.in_avals, strict=False)]
-    types = {i: a for i, a in pairs if i is not None}
-    refs = [types[i] for i in range(count)]
-    body, n = _over_values(loop.body, of_body, refs), len(loop.body.outvars)
+    body, n = _over_values(loop.body_jaxpr, of_body, refs), len(loop.body_jaxpr.outvars)
     # (results, values of references) -> (values of references, results)
-    body = permute_jaxpr(body, tuple(range(len(body.invars))), (*range(n, n + count), *range(n)))
-    test = first_results(_over_values(loop.cond, of_cond, refs), 1)
-    return Parts(body, test, of_cond.count(None), of_body.count(None))
+    body = permute_jaxpr(body, tuple(range(len(body.invars))), (*range(n, n + len(refs)), *range(n)))
+    test = first_results(_over_values(loop.cond_jaxpr, of_cond, refs), 1)
+    return Loop(of_cond.count(None), test, of_body.count(None), body)
 
 
 def _over_values(closed: ClosedJaxpr, places: Sequence, types: Sequence) -> ClosedJaxpr:
@@ -304,30 +284,23 @@ def _check_predicate(test: Body) -> None:
 
 def _bind(test: Body, body: Body, leaves: Sequence) -> list:
     """Binds the loop; what the body hands on, and the predicate does not read, are constants of the body."""
-    loop = Parts(body.closed, test.closed, len(test.captured), len(body.captured))
-    stays = _staying(loop)
+    loop, stays = _hoisted(Loop(len(test.captured), test.closed, len(body.captured), body.closed))
     moving, still = stays.partition(leaves)
-    if still:
-        loop = _without_staying(loop, stays)
-    results = while_p.bind(*test.captured, *still, *body.captured, *moving, **loop.params())
+    results = while_p.bind(*test.captured, *still, *body.captured, *moving, **loop._asdict())
     return stays.merge(results, map(held, still))
 
 
 @_remembered
-def _staying(loop: Parts) -> Mask:
-    """Which carry the body hands on and the predicate does not read."""
-    reads = prune_closed(loop.cond, (True,))[1][loop.cond_consts :]
-    pairs = zip(loop.body.invars[loop.body_consts :], loop.body.outvars, strict=True)
-    return Mask(a is b and not read for (a, b), read in zip(pairs, reads, strict=True))
-
-
-@_remembered
-def _without_staying(loop: Parts, stays: Mask) -> Parts:
-    """The loop whose body has the carry that stays as leading constants."""
+def _hoisted(loop: Loop) -> tuple[Loop, Mask]:
+    """The loop whose body has as leading constants the carry that it hands on and the predicate does not read."""
+    body, n, m = loop.body_jaxpr, loop.cond_nconsts, loop.body_nconsts
+    reads = prune_closed(loop.cond_jaxpr, (True,))[1][n:]
+    stays = Mask(a is b and not r for a, b, r in zip(body.invars[m:], body.outvars, reads, strict=True))
+    if not any(stays):
+        return loop, stays
     moving, still = stays.partition(range(len(stays)))
-    n, m = loop.cond_consts, loop.body_consts
     # (consts, carry) -> (staying carry, consts, moving carry)
-    body = permute_jaxpr(loop.body, (*(m + i for i in still), *range(m), *(m + i for i in moving)), tuple(moving))
-    pruned, _ = prune_closed(loop.cond, (True,), True)
+    body = permute_jaxpr(body, (*(m + i for i in still), *range(m), *(m + i for i in moving)), tuple(moving))
+    pruned, _ = prune_closed(loop.cond_jaxpr, (True,), True)
     test = permute_jaxpr(pruned, (*range(n), *(n + i for i in moving)))
-    return Parts(body, test, n, m + len(still))
+    return Loop(n, test, m + len(still), body), stays

@@ -13,7 +13,7 @@ from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
 from minijax.hlo.verbs.linalg import Linalg
 from minijax.hlo.writer import Names
-from minijax.ir.context import EMPTY, EqnContext
+from minijax.ir.context import EMPTY, EqnContext, current_context
 from minijax.ir.effects import ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.types import Name, ShapedArray, token_type
@@ -88,6 +88,20 @@ class Emitter(Index, Linalg, Collective):
         if write := constant_writers.get(type(value)):
             return write(self, value, aval)
         return self.constant(getattr(value, "_base_array", value), aval)
+
+    def region(self, name: str, ordered: Sequence, build: Callable[..., Sequence[Name]]) -> Callable[..., list[Name]]:
+        """A region (tokens of ordered effects, *args) -> (tokens, *results), in a scope of its own."""
+        scope, tokens = _path(self.scope, current_context().name_stack, name), dict(self.tokens)
+
+        def threaded(*args):
+            outer = self.scope, self.tokens
+            self.scope, self.tokens = scope, {**tokens, **dict(zip(ordered, args, strict=False))}
+            results = build(*args[len(ordered) :])
+            results = [*(self.tokens[effect] for effect in ordered), *results]
+            self.scope, self.tokens = outer
+            return results
+
+        return threaded
 
     def _body(self, closed, operands, shardings):
         jaxpr, (before, after) = closed.jaxpr, shardings
@@ -173,4 +187,8 @@ def ordered_in(jaxpr: Jaxpr) -> list:
 
 def location_name(scope: str, eqn: JaxprEqn) -> str:
     """The name of an equation in profiles: the scopes around it and its primitive."""
-    return "/".join([s for s in (scope, *eqn.ctx.name_stack, eqn.primitive.label(eqn.params)) if s])
+    return _path(scope, eqn.ctx.name_stack, eqn.primitive.label(eqn.params))
+
+
+def _path(scope: str, stack: Sequence[str], name: str) -> str:
+    return "/".join([s for s in (scope, *stack, name) if s])
