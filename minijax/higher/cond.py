@@ -105,11 +105,8 @@ class Cond(TakesRefs):
         return unknown_out.merge(outs[:n], unknown_outs)
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
-        if not any(unknown_in):
-            residuals = policy(self, *(v.aval for v in eqn.invars), **eqn.params)
-            return EqnParts([eqn], [], [], eqn.outvars) if residuals else EqnParts([eqn], [eqn])
-        if unknown_in[0]:
-            return EqnParts([], [eqn], eqn.outvars)
+        if unknown_in[0] or not any(unknown_in):
+            return None
         index, *rest = eqn.invars
         known_in, unknown_in = (mask := Mask(unknown_in[1:])).partition(rest)
         known, unknown, unknown_out = _partial_eval(eqn.params["branches"], mask)

@@ -25,7 +25,7 @@ from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
-from minijax.transforms.partial_eval_custom import EqnParts
+from minijax.transforms.partial_eval_custom import EqnParts, may_save
 from minijax.transforms.prune import prune_closed
 
 _disable_jit = config.option("disable_jit")
@@ -100,15 +100,13 @@ class While(TakesRefs):
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
         loop = Loop(**eqn.params)
-        save = policy is not None and policy(self, *(v.aval for v in eqn.invars), **eqn.params)
-        if not any(unknown_in):
-            return EqnParts([eqn], [], [], eqn.outvars) if save else EqnParts([eqn], [eqn])
         known, unknown = _known(loop, Mask(unknown_in))
-        if known is None:
-            return EqnParts([], [eqn], eqn.outvars)
+        if known is None or not any(unknown_in):
+            return None
         known_outs, unknown_outs = Mask(loop.split(unknown)[2]).partition(eqn.outvars)
         invars, params = unknown.unmarked(eqn.invars), known._asdict()
         first = eqn.replace(params=params, invars=invars, outvars=known_outs, effects=self.effects(**params))
+        save = policy is not None and may_save(policy, eqn) is True
         return EqnParts([first], [eqn], unknown_outs, known_outs if save else [])
 
     def transpose(self, cts, *operands, **params):

@@ -13,7 +13,7 @@ from minijax.primitives import moving
 from minijax.primitives.families import SameShape
 from minijax.primitives.zeros import add_zeros as add_tangents, instantiate
 from minijax.transforms.jvp import zero_if_float0
-from minijax.transforms.partial_eval_custom import EqnParts, Recompute
+from minijax.transforms.partial_eval_custom import EqnParts, Recompute, partial_eval_eqn
 from minijax.transforms.prune import prune_closed, prune_jaxpr
 
 Rule = Callable[..., Any]
@@ -349,7 +349,7 @@ def _save_nothing(primitive, *avals, **params):
 
 def _of_partial_eval_custom(primitive):
     def rule(saveable, unknown_in, there_in, eqn):
-        parts = primitive.partial_eval_custom(eqn, list(unknown_in), saveable)
+        parts = partial_eval_eqn(eqn, Mask(unknown_in), saveable)
         if len(parts.known) > 1 or len(parts.staged) > 1:
             raise NotImplementedError(f"the rule of {primitive} gives several equations")
         saved = [v for v in parts.residuals if v not in eqn.outvars]

@@ -284,8 +284,8 @@ class Primitive:
         return [True] * len(eqn.invars), eqn
 
     partial_eval_custom: Any = None
-    """(equation, which operands are unknown, policy) -> its known and its staged part. None: known if all operands
-    are."""
+    """(equation, which operands are unknown, policy) -> its known and its staged part. None, for the rule or from it:
+    known if all operands are."""
 
     partial_eval: Any = None
     """(trace of the unknown part, operands, which are unknown) -> results. None: all is unknown."""

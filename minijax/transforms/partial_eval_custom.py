@@ -98,7 +98,7 @@ def partial_eval_jaxpr_custom(
     staged_eqns: list[JaxprEqn] = []
     saveable: dict[Var, bool] = {}
     for eqn in jaxpr.eqns:
-        parts = _partial_eval_eqn(eqn, unknown, policy)
+        parts = partial_eval_eqn(eqn, _which(eqn.invars, unknown), policy)
         known_eqns += parts.known
         staged_eqns += parts.staged
         unknown.update(parts.unknown_out)
@@ -127,11 +127,13 @@ def _which(atoms: Sequence, variables: set[Var]) -> Mask:
     return Mask([type(a) is not Literal and a in variables for a in atoms])
 
 
-def _partial_eval_eqn(eqn: JaxprEqn, unknown: set[Var], policy: Policy | None) -> EqnParts:
-    unknown_in = _which(eqn.invars, unknown)
+def partial_eval_eqn(eqn: JaxprEqn, unknown_in: Mask, policy: Policy | None) -> EqnParts:
+    """An equation's share of each part, by its primitive's rule unless that gives None."""
     rule = eqn.primitive.partial_eval_custom
     if rule is not None and (policy is not None or any(unknown_in) or hasattr(rule, "rule")):
-        return rule(eqn, unknown_in, policy)
+        parts = rule(eqn, unknown_in, policy)
+        if parts is not None:
+            return parts
     if not any(unknown_in):
         keep = policy is not None and may_save(policy, eqn)
         if isinstance(keep, Offloadable):
