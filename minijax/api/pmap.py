@@ -23,7 +23,7 @@ _UNNAMED = "_internal_pmap_axis_name"
 
 
 class _Mapping(NamedTuple):
-    """What `pmap` was told."""
+    """The options of `pmap`."""
 
     fun: Callable
     axis_name: Any

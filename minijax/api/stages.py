@@ -288,7 +288,7 @@ CompilerOptions = dict[str, str | bool]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """What `jit` gives: a function that can be traced and lowered for arguments without being run."""
+    """A jitted function, which can be traced and lowered for arguments without being run."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""

@@ -18,7 +18,7 @@ from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named
 
 
 class Programs(cache.Keyed):
-    """What runs calls: functions of operands, by keys that begin with the options' state."""
+    """A cache of programs: functions of operands, by keys that begin with the options' state."""
 
     __slots__ = ()
 

@@ -60,7 +60,7 @@ _DIRECT: Any = object()  # in place of a program: the function is to be called
 
 
 def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
-    """What tells a call from others; fills `arrays` with its data.
+    """The key of a call; fills `arrays` with its data.
 
     Raises KeyError, TypeError or AttributeError for a call that only the function itself can make.
     """

@@ -27,7 +27,7 @@ _disable_jit = config.option("disable_jit")
 
 
 class JitOptions(NamedTuple):
-    """What `jit` was told besides the function; arguments of static ones are resolved by the caller."""
+    """The options of `jit`; those that name arguments are resolved by the caller."""
 
     keep_unused: bool = False
     inline: bool = False

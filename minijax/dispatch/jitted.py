@@ -74,7 +74,7 @@ class Traced(NamedTuple):
 
 
 class Memory:
-    """What is remembered of one callable and one set of options: its traces and its programs."""
+    """The traces and programs of one callable under one set of options."""
 
     __slots__ = ("traces", "programs", "__weakref__")
 
@@ -212,7 +212,7 @@ class Jitted:
         return self.memory.programs.once(key, self._compile, operands, treedef, static)(operands)
 
     def _compile(self, operands: Sequence, treedef: Any, static: tuple) -> Callable[[Sequence], Any]:
-        """What runs calls with such arguments, from their operands."""
+        """The function of operands that runs calls with such arguments."""
         traced = self.traced(operands, treedef, static)
         if traced.captured or traced.closed.effects:
             return lambda operands: self._call_traced(operands, treedef, static)

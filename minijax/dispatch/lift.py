@@ -72,7 +72,7 @@ def _without_moved_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 class _Lifter:
-    """What is known of the constants of one jaxpr."""
+    """The constants of one jaxpr, and what XLA may do with them."""
 
     def __init__(self, closed: ClosedJaxpr, fixed: Sequence[bool], exactly: bool):
         self.exactly = exactly

@@ -140,7 +140,7 @@ def parse_static(
 
 
 def plain_key(x: Any) -> Any:
-    """What tells a plain value, or a tuple or list of them, from others. Raises KeyError for what may hold data."""
+    """The key of a plain value, or of a tuple or list of them. Raises KeyError for what may hold data."""
     kind = type(x)
     if kind in KEYS_OF_THEMSELVES:
         return x if kind is int else (kind, x)

@@ -122,7 +122,7 @@ def _compile_operation(primitive: Any, arrays: Sequence, params: dict) -> Callab
 
 
 def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> Callable[[Sequence], Any]:
-    """What runs a flat function of one result, as one program, on arrays with the signatures of these."""
+    """The program of a flat function of one result, for arrays with the signatures of these."""
     jaxpr, consts = trace_to_jaxpr(fun, [x._sig.aval for x in arrays], DebugInfo("jit", name))
     executable = executable_for(ClosedJaxpr(jaxpr, consts), ProgramOptions(name, keep_unused=True), arrays)
     return watch.named(executable.caller(arrays), name)

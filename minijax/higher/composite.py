@@ -13,7 +13,7 @@ from minijax.ir.types import typeof
 
 
 class Composite(Inlined):
-    """What `jaxpr` computes, as an operation of StableHLO called `name`."""
+    """A call of `jaxpr` as an operation of StableHLO called `name`."""
 
     name = "composite"
     impl = None

@@ -199,7 +199,7 @@ def _with_branches(eqn: JaxprEqn, branches: Branches, invars: list, outvars: lis
 
 
 def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branches, Mask]:
-    """What each branch computes of known operands, what is left, and which results are unknown in any of them."""
+    """The known and the unknown part of each branch, and which results are unknown in any of them."""
     unknown_out = either(partial_eval_jaxpr(b, unknown_in, _none(branches)).out_unknown for b in branches)
     parts = [partial_eval_jaxpr(b, unknown_in, unknown_out) for b in branches]
     return tuple(p.known for p in parts), tuple(p.unknown for p in parts), unknown_out

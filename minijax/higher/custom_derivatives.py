@@ -15,7 +15,7 @@ from minijax.transforms.partial_eval import partial_eval_into
 
 
 class CustomCall(Inlined):
-    """What both kinds share: the function's jaxpr, which is all that evaluation and lowering need."""
+    """The base of both kinds: a call of the function's jaxpr, which is all that evaluation and lowering need."""
 
     body_name = "call_jaxpr"
 
@@ -174,7 +174,7 @@ class CustomLin(Primitive):
 
 
 class SymbolicZero:
-    """What a rule defined with `symbolic_zeros=True` gets for a tangent or cotangent known to be zero."""
+    """A tangent or cotangent known to be zero, as rules defined with `symbolic_zeros=True` get it."""
 
     __slots__ = ("aval",)
 

@@ -18,7 +18,7 @@ from minijax.transforms.prune import prune_closed
 
 
 def no_reverse_mode(primitive: Primitive) -> ValueError:
-    """What reverse mode raises for a primitive that has only a jvp rule."""
+    """The error of reverse mode for a primitive that has only a jvp rule."""
     return ValueError(
         f"Linearization failed: '{primitive.name}' has derivatives in forward mode only; it does not support "
         "reverse-mode autodiff."

@@ -37,7 +37,7 @@ _disable_jit = config.option("disable_jit")
 
 
 class Residuals(NamedTuple):
-    """What one scan leaves for another: values for each step (`stacked`), or the same one for all steps."""
+    """The residuals that one scan leaves for another: some for each step (`stacked`), or the same one for all steps."""
 
     values: list
     stacked: Mask

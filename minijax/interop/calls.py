@@ -35,7 +35,7 @@ class CallPrimitive(Primitive):
 
 
 def call_impl(f: WrappedFun, *args: Any, **params: Any) -> list:
-    """What a call does: runs the function."""
+    """Runs the function: all that a call does."""
     return f.call_wrapped(*args)
 
 

@@ -74,7 +74,7 @@ class AliasLoader(importlib.abc.InspectLoader):
 
 
 class AliasDistribution(importlib.metadata.Distribution):
-    """What `importlib.metadata` knows of the package `jax`."""
+    """The metadata of the package `jax` for `importlib.metadata`."""
 
     _TEXTS = {"METADATA": f"Metadata-Version: 2.1\nName: {ALIAS}\nVersion: {VERSION}\n", "top_level.txt": f"{ALIAS}\n"}
 

@@ -1,4 +1,4 @@
-"""What the equations of a program read and write: variables and literals."""
+"""Atoms, which equations read and write: variables and literals."""
 
 from typing import Any, final
 

@@ -84,7 +84,7 @@ class Body(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the leaves of the function's own arguments are called."""
+        """The names of the leaves of the function's own arguments."""
         return (self.closed.debug_info.arg_names or ())[len(self.captured) :]
 
 
@@ -174,7 +174,7 @@ def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
 
 
 def _identities(captured: Sequence) -> list:
-    """What tells the captured values of one trace apart; each trace has its own copy of a NumPy array."""
+    """Keys that tell the captured values of one trace apart; each trace has its own copy of a NumPy array."""
     seen: Counter = Counter()
     keys = []
     for x in captured:
@@ -250,7 +250,7 @@ def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable
 
 
 def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]) -> tuple:
-    """What `type_of` says of a function's arguments. Raises TypeError for one that is no value."""
+    """The types of a function's arguments, by `type_of`. Raises TypeError for one that is no value."""
     avals: list[Any] = []
     try:
         avals.extend(map(type_of, leaves))

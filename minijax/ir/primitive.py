@@ -24,7 +24,7 @@ def programs_in(values: Iterable) -> Iterator[Any]:
 
 
 def no_rule(primitive: "Primitive", rule: str) -> NotImplementedError:
-    """What a transformation raises that needs a rule which the primitive does not have."""
+    """The error of a transformation that needs a rule which the primitive does not have."""
     return NotImplementedError(f"{rule} for '{primitive.name}' not implemented")
 
 
@@ -55,7 +55,7 @@ def is_linear(x: Val) -> bool:
 
 
 def cotangents(operands: Sequence, results: Iterable, nonzeros: Iterable[bool]) -> list:
-    """What a transpose rule returns: for linear operands the next result that `nonzeros` marks, or Zero."""
+    """The results of a transpose rule: for linear operands the next result that `nonzeros` marks, or Zero."""
     results, nonzeros = iter(results), iter(nonzeros)
     ct_of = lambda x: next(results) if next(nonzeros) else Zero(x.aval.to_ct_aval())  # noqa: E731
     return [ct_of(x) if is_linear(x) else None for x in operands]
@@ -111,7 +111,7 @@ class Primitive:
         return self.name
 
     def label(self, params: dict) -> str:
-        """What profiles call it."""
+        """Its name in profiles."""
         return self.name
 
     def has(self, rule: str) -> bool:
@@ -119,7 +119,7 @@ class Primitive:
         return getattr(getattr(self, rule), "__func__", None) is not getattr(Primitive, rule)
 
     def listed(self, results: Any) -> list:
-        """What a user's rule returns, one thing or several, as a list."""
+        """The results of a user's rule, one or several, as a list."""
         return list(results) if self.multiple_results else [results]
 
     def def_impl(self, impl: Callable) -> Callable:
@@ -235,7 +235,7 @@ class Primitive:
         raise no_rule(self, "Abstract evaluation")
 
     def effects(self, *avals: Aval, **params: Any) -> frozenset:
-        """What the operation does besides giving results."""
+        """Its effects: what it does besides giving results."""
         return NO_EFFECTS
 
     impl: Any = None

@@ -39,7 +39,7 @@ _FILL = (_OPEN, _SPACE, _CLOSE)
 
 
 class Options(NamedTuple):
-    """What to print beside the program itself."""
+    """Options of printing."""
 
     source_info: bool = False
     print_shapes: bool = True

@@ -42,7 +42,7 @@ def axis_names() -> list:
 
 
 def trace_key() -> tuple:
-    """What a trace's outcome depends on besides its function and arguments."""
+    """The part of the thread's state that a trace's outcome depends on, besides its function and arguments."""
     return config.state().traced, thread.axes, thread.manual
 
 

@@ -13,7 +13,7 @@ from minijax.partition.shardings import unsharded
 
 
 class AbstractValue:
-    """What a trace knows about a value; arrays, tokens and references each have a kind."""
+    """An abstract value: what a trace knows about a value. Arrays, tokens and references each have a kind."""
 
     __slots__ = ()
     weak_type = False

@@ -1,4 +1,4 @@
-"""What the array API standard (2024.12) asks of a namespace of arrays."""
+"""The functions that the array API standard (2024.12) asks of a namespace of arrays."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def _kinds_of(kind: Any) -> tuple:
 
 
 class __array_namespace_info__:
-    """What this namespace can do; dtypes of 64 bits are there under `jax_enable_x64`."""
+    """The capabilities of this namespace; dtypes of 64 bits are there under `jax_enable_x64`."""
 
     def capabilities(self) -> dict[str, Any]:
         """Under `jit` an index is no mask of traced values, and shapes depend on no values."""

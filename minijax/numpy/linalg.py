@@ -33,35 +33,35 @@ Axis = int | Sequence[int] | None
 
 
 class EigResult(NamedTuple):
-    """What `eig` gives."""
+    """Eigenvalues and right eigenvectors, by `eig`."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EighResult(NamedTuple):
-    """What `eigh` gives."""
+    """Eigenvalues and eigenvectors of a Hermitian matrix, by `eigh`."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` gives."""
+    """The sign of a determinant, and the logarithm of its absolute value, by `slogdet`."""
 
     sign: Any
     logabsdet: Any
 
 
 class QRResult(NamedTuple):
-    """What `qr` gives."""
+    """An orthonormal and a triangular factor, by `qr`."""
 
     Q: Any
     R: Any
 
 
 class SVDResult(NamedTuple):
-    """What `svd` gives."""
+    """Left singular vectors, singular values and right singular vectors, by `svd`."""
 
     U: Any
     S: Any

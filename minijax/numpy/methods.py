@@ -249,7 +249,7 @@ def _matrix_transposed(self):
 
 
 def _shared() -> dict[str, Any]:
-    """What arrays and tracers have in common."""
+    """The methods that arrays and tracers have in common."""
     table = _operators() | {name: _method(name) for name in _FUNCTIONS}
     table |= {f.__name__: f for f in (byteswap, clip, compress, dot, flatten, reshape, to_device, trace, view)}
     return table | {
@@ -347,7 +347,7 @@ _OF_PLACES = "addressable_shards committed global_shards is_fully_addressable is
 
 
 def _of_tracers() -> dict[str, Any]:
-    """What only tracers have: types known without a value, and errors for all that needs one."""
+    """The methods of tracers alone: types known without a value, and errors for all that needs one."""
     table: dict[str, Any] = {name: _needs_value(f"{name}() method") for name in _OF_VALUES}
     for name in _OF_PLACES:
         table[name] = property(_needs_value(f"{name} property"))

@@ -140,7 +140,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
 
 
 def _prepared(x: Any) -> list:
-    """What elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
+    """The keys that elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
     if is_complex(x):
         return [*_prepared(lax.real(x)), *_prepared(lax.imag(x))]
     if not is_inexact(x):

@@ -1,4 +1,4 @@
-"""What gather and scatter share: modes, dimension numbers, and the checks of both."""
+"""Modes, dimension numbers and checks of gather and scatter."""
 
 import dataclasses
 import enum
@@ -13,7 +13,7 @@ from minijax.primitives.moving import other_axes
 
 
 class GatherScatterMode(enum.Enum):
-    """What becomes of an index that is out of bounds."""
+    """The modes of gather and scatter: how an index out of bounds is taken."""
 
     CLIP = 1
     FILL_OR_DROP = 2

@@ -102,7 +102,7 @@ _plans = cache.BoundedDict(16384)  # what became of operands of these types: Non
 
 
 def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
-    """What the plan for these operands depends on; None if one is not an array, a tracer or a scalar."""
+    """The key of the plan for these operands; None if one is not an array, a tracer or a scalar."""
     key = [config.state(), promote]
     for x in args:
         kind = type(x)

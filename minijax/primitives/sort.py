@@ -86,7 +86,7 @@ class Sort(Primitive):
 
 
 def _keys(e: Any, x: str, dtype: Any) -> list[tuple[str, ShapedArray]]:
-    """What elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
+    """The keys that elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
     unit = ShapedArray((), dtype)
     if dtypes.is_complex(dtype):
         part = np.finfo(dtype).dtype

@@ -149,7 +149,7 @@ class ReduceWindow(Primitive):
         raise NotImplementedError
 
     def reducer(self, e: Any, dtype: Any) -> Any:
-        """What combines two scalars: as the Emitter's `reducer`."""
+        """The function that combines two scalars, as the Emitter's `reducer`."""
         raise NotImplementedError
 
     def lower(self, e, ins, outs, x, **window):

@@ -48,15 +48,15 @@ class EqnParts(NamedTuple):
 
 
 class RecomputeType:
-    """What a policy gives for results that are computed again."""
+    """A policy's answer for results that are computed again."""
 
 
 class SaveableType:
-    """What a policy gives for results that may be kept."""
+    """A policy's answer for results that may be kept."""
 
 
 class Offloadable(NamedTuple):
-    """What a policy gives for results that may be kept in another memory: its name, and theirs."""
+    """A policy's answer for results that may be kept in another memory: its name, and theirs."""
 
     src: Any
     dst: Any
@@ -66,7 +66,7 @@ Recompute, Saveable = RecomputeType(), SaveableType()
 
 
 def may_save(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
-    """What the policy says of the results of an equation; TypeError if it is none of what policies say."""
+    """The policy's answer for the results of an equation. Raises TypeError if it is none that policies give."""
     said = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
     if isinstance(said, bool | Offloadable):
         return said

@@ -1,4 +1,4 @@
-"""What operations on matrices share: their types, and the calls of LAPACK and of the libraries for GPUs."""
+"""The types of operations on matrices, and the calls of LAPACK and of the libraries for GPUs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
