@@ -411,7 +411,7 @@ def _check_slice(s: Slice, size: int) -> None:
 
 def _check_int(i: Any, size: int) -> None:
     is_known = isinstance(i, np.integer | ArrayImpl) and not i.shape and np.issubdtype(i.dtype, np.integer)
-    if (isinstance(i, int) or is_known) and int(i) >= size or isinstance(i, int) and i < -size:
+    if (isinstance(i, int) or is_known) and int(i) >= size:
         raise ValueError(f"Out of bound indexer: idx={i}, dim={size}.")
 
 

@@ -175,6 +175,16 @@ def test_a_reference_outlives_what_it_was_made_of_and_what_was_read():
     assert minijax.typeof(r) is minijax.typeof(minijax.new_ref(jnp.asarray(X)))
 
 
+@pytest.mark.parametrize("i", [-3, -4, -7, -100])
+def test_an_index_below_the_first_row_is_that_of_the_first(i):
+    def program(jax):
+        r = jax.new_ref(jax.numpy.asarray(X))
+        before, r[i] = r[i], 9.0
+        return before, r[...], jax.jit(lambda r: r[i])(r)
+
+    same(program)
+
+
 def _set(r, value):
     r[...] = value
 
