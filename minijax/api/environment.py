@@ -33,7 +33,3 @@ platform: {platform.uname()}
         return text
     print(text, end="")
     return None
-
-
-def effects_barrier() -> None:
-    """Waits until computations with effects are done; no program here has effects that outlive its call."""

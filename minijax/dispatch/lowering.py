@@ -9,6 +9,7 @@ from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
 from minijax.dispatch.placement import Placement, ProgramOptions
 from minijax.hlo import module
+from minijax.ir.effects import ordered_effects, shardable_ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Var
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import UNSPECIFIED
@@ -45,6 +46,9 @@ def lower_program(
     Large constants, and those that are `lifted`, are arguments.
     """
     closed = discharged(closed)
+    on_one = ordered_effects.filter_in(closed.effects) if len(placement.devices) > 1 else []
+    if unshardable := shardable_ordered_effects.filter_not_in(on_one):
+        raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
     donated = tuple(options.donated[i] for i in used) if options.donated else ()
@@ -60,7 +64,7 @@ def lower_program(
         laid["memory_kinds"] = placement.memory_kinds(pruned.out_avals)
     platform = platform or client.lowering_platform(placement.devices[0])
     names = dict(name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned))
-    arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments))
+    arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
     text = module.lower_jaxpr(pruned, platform=platform, locate=locate, **names, **arguments, **laid)
     return Lowered(text, pruned, used, hidden, donated, placement, f"jit({options.name})")
 
@@ -110,7 +114,7 @@ def lower_to_share(closed: ClosedJaxpr, options: ProgramOptions, placement: Plac
         is_small = len(lowered.module.text) <= _LARGEST_SHARED
         return lowered if is_small or not constants.values else lower_program(closed, options, placement)
     plain = lower_program(closed, options, placement)
-    if not _is_worth_sharing(plain, options):
+    if plain.module.callbacks or not _is_worth_sharing(plain, options):
         return plain
     constants = lift_constants(closed, True)
     if not constants.values:

@@ -44,7 +44,8 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
                 result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
                 memory_kinds: Sequence[str] | None = None,
-                attributes: Mapping[str, str] | None = None, preamble: Sequence[str] = (), scope: str = "",
+                devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
+                preamble: Sequence[str] = (), scope: str = "",
                 locate: Callable[[Any], tuple[str, int, int] | None] | None = None) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
@@ -54,7 +55,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     too. Locations are written if `locate` is given: it says where an equation's `source_info` points.
     """
     e = Emitter(platform, locate=locate)
-    e.scope, e.num_partitions = scope, num_partitions
+    e.scope, e.num_partitions, e.devices = scope, num_partitions, devices
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)

@@ -46,6 +46,15 @@ class Meshes:
             return f"{symbol}, {_dims([*entries, *closed])}"
         return f"{self.symbol(())}, {_dims([()] * (ndim + len(closed)))}"
 
+    def on_one_device(self, device: int, count: int) -> str:
+        """The attribute of an operation that one device has whole, with so many results."""
+        symbol = self._symbols.get(device)
+        if symbol is None:
+            symbol = self._symbols[device] = self._unique_symbol(f"maximal_mesh_{device}")
+            axes = f"{{axes = [], device_ids = dense<{device}> : tensor<1xi64>}}"
+            self._preamble.append(f"sdy.mesh {symbol} = <[], device_ids=[{device}]> {{stablehlo.mesh = {axes}}}")
+        return f"#sdy.sharding_per_value<[{', '.join([f'<{symbol}, []>'] * count)}]>"
+
     def attribute(self, sharding: Any, aval: Aval) -> str:
         """The attribute that an argument or result bears."""
         return f"#sdy.sharding<{self.sharding_text(sharding, aval)}>"

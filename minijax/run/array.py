@@ -12,7 +12,7 @@ from minijax.base import errors
 from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
-from minijax.run import client, host
+from minijax.run import client, host, host_calls
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
@@ -243,7 +243,11 @@ class ArrayImpl(Array):
 
     def block_until_ready(self):
         """Waits until the value has been computed."""
-        self._raw.block_until_ready()
+        try:
+            self._raw.block_until_ready()
+        except _jax.JaxRuntimeError as failure:
+            host_calls.raise_host_error(failure)
+            raise
         return self
 
     def copy_to_host_async(self) -> None:
@@ -307,9 +311,13 @@ class ArrayImpl(Array):
     def _value(self) -> np.ndarray:
         self._check_alive()
         sig = self._sig
-        if sig.device is None:
-            return host.read_sharded(self._raw, sig.sharding, sig.shape, sig.dtype)
-        return host.read_single(self._raw, sig.shape, sig.dtype, sig.device)
+        try:
+            if sig.device is None:
+                return host.read_sharded(self._raw, sig.sharding, sig.shape, sig.dtype)
+            return host.read_single(self._raw, sig.shape, sig.dtype, sig.device)
+        except _jax.JaxRuntimeError as failure:
+            host_calls.raise_host_error(failure)
+            raise
 
     def __array__(self, dtype=None, context=None, copy=None):
         value = self._value

@@ -142,28 +142,34 @@ class _Source(ByKey):
 _loaded = WeakValues(keep=64)
 
 
-def _load(source: _Source) -> "Loaded":
+def _load(source: _Source, host_calls: Sequence[Any] = ()) -> "Loaded":
     text, source.text = source.text, None  # the cache keeps the source, and need not keep the text
     ensure_custom_calls(text)
     devices = source.devices
     # To import what parses takes as long as is saved with a dozen programs.
-    module = bindings.parsed(text) if _compile_total[0] >= _UNPARSED else text
-    executable = devices[0].client.compile_and_load(module, client.device_list(devices), source.options)
+    module = bindings.parsed(text) if host_calls or _compile_total[0] >= _UNPARSED else text
+    functions = [list(host_calls)] if host_calls else []
+    executable = devices[0].client.compile_and_load(module, client.device_list(devices), source.options, *functions)
     with _count_lock:
         _compile_total[0] += 1
     return Loaded(executable, devices, source.name)
 
 
 def compile_text(
-    text: str, *, name: str = "", devices: Sequence[Any] | None = None, options: dict[str, Any] | None = None
+    text: str,
+    *,
+    name: str = "",
+    devices: Sequence[Any] | None = None,
+    options: dict[str, Any] | None = None,
+    host_calls: Sequence[Any] = (),
 ) -> "Loaded":
-    """Compiles a module, or finds the executable of an equal one.
+    """Compiles a module, or finds the executable of an equal one; one that calls functions of the host is its own.
 
     Raises JaxRuntimeError if XLA rejects the program or an option.
     """
     devices = (client.default_device(),) if devices is None else tuple(devices)
     source = _Source(text, devices, options, name)
-    return _loaded.once(source, lambda: _load(source))
+    return _load(source, host_calls) if host_calls else _loaded.once(source, lambda: _load(source))
 
 
 def is_compiled(text: str, devices: tuple) -> bool:
