@@ -124,22 +124,23 @@ def debug_callback(
     With `ordered` the calls come in the order of the program; with `partitioned` each device calls, with its part
     of the arrays. Without a `callback`, a function that takes the rest.
     """
-    if callback is None:
-        return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)
-    if not callable(callback):
-        raise TypeError(
-            f"first argument to jax.debug.callback must be callable, but got an object of type {type(callback)}"
-        )
+
+    def call(callback: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        if not callable(callback):
+            raise TypeError(
+                f"first argument to jax.debug.callback must be callable, but got an object of type {type(callback)}"
+            )
+        values, static, in_tree = _split_static(args, kwargs)
+
+        def flat_callback(*values):
+            args, kwargs = _with_static(values, static, in_tree)
+            callback(*args, **kwargs)
+
+        effect = Debugging.ordered_effect if ordered else Debugging.unordered_effect
+        debug_callback_p.bind(*values, callback=flat_callback, effect=effect, partitioned=partitioned)
+
     _check_partitioned("jax.debug.callback", ordered, partitioned)
-    values, static, in_tree = _split_static(args, kwargs)
-
-    def flat_callback(*values):
-        args, kwargs = _with_static(values, static, in_tree)
-        callback(*args, **kwargs)
-
-    effect = Debugging.ordered_effect if ordered else Debugging.unordered_effect
-    debug_callback_p.bind(*values, callback=flat_callback, effect=effect, partitioned=partitioned)
-    return None
+    return _in_one_or_two_calls("debug_callback", call, callback, args, kwargs)
 
 
 @source.boundary
@@ -158,34 +159,44 @@ def debug_print(
     does for fields without arguments, and ValueError for arguments without a field. Without a `fmt`, a function
     that takes the rest.
     """
-    how = dict(ordered=ordered, partitioned=partitioned)
-    if fmt is None:
-        return functools.partial(debug_print, **how, skip_format_check=skip_format_check, _use_logging=_use_logging)
+
+    def call(fmt: str, *args: Any, **kwargs: Any) -> None:
+        if not isinstance(fmt, str):
+            raise TypeError(f"jax.debug.print: fmt must be a string; expected str, got {type(fmt).__name__}")
+        if not skip_format_check:
+            _Checker().check(fmt, args, kwargs)
+        record = None
+        if _use_logging:
+            file, line, _ = source.position(source.here()) or ("", 0, 0)
+            record = logging.LogRecord(_log.name, logging.INFO, file, line, "", (), None)
+        values, static, in_tree = _split_static(args, kwargs)
+        debug_print_p.bind(
+            *values,
+            fmt=fmt,
+            ordered=ordered,
+            partitioned=partitioned,
+            in_tree=in_tree,
+            static_args=static,
+            np_printoptions=tuple(np.get_printoptions().items()),
+            has_placeholders=any(field is not None for _, field, _, _ in string.Formatter().parse(fmt)),
+            logging_record=record,
+        )
+
     _check_partitioned("jax.debug.print", ordered, partitioned)
-    if not isinstance(fmt, str):
-        raise TypeError(f"jax.debug.print: fmt must be a string; expected str, got {type(fmt).__name__}")
-    if not skip_format_check:
-        _Checker().check(fmt, args, kwargs)
-    record = None
-    if _use_logging:
-        file, line, _ = source.position(source.here()) or ("", 0, 0)
-        record = logging.LogRecord(_log.name, logging.INFO, file, line, "", (), None)
-    values, static, in_tree = _split_static(args, kwargs)
-    debug_print_p.bind(
-        *values,
-        fmt=fmt,
-        in_tree=in_tree,
-        static_args=static,
-        np_printoptions=tuple(np.get_printoptions().items()),
-        has_placeholders=any(field is not None for _, field, _, _ in string.Formatter().parse(fmt)),
-        logging_record=record,
-        **how,
-    )
-    return None
+    return _in_one_or_two_calls("debug_print", call, fmt, args, kwargs)
 
 
 debug_log = functools.partial(debug_print, _use_logging=True)
 debug_log.__doc__ = "As `debug.print`, but hands the text to the logger of level INFO."
+
+
+def _in_one_or_two_calls(name: str, call: Callable, first: Any, args: tuple, kwargs: dict) -> Callable | None:
+    """Calls, if there is a first argument; without one, options have been given, and the rest is yet to come."""
+    if first is not None:
+        return call(first, *args, **kwargs)
+    if args or kwargs:
+        raise TypeError(f"{name} received unexpected arguments in the two-call form: {args}, {kwargs}")
+    return call
 
 
 def _check_partitioned(name: str, ordered: bool, partitioned: bool) -> None:

@@ -10,13 +10,13 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import OpenCall, closed_of, forwarded, names_in, opened
 from minijax.dispatch.operations import one_equation, run_closed
 from minijax.dispatch.placement import ProgramOptions
-from minijax.hlo.emitter import jaxpr_body
+from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.primitive import Axis, cotangents, is_linear
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
+from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
 from minijax.partition.meshes import P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.collective import psum_p
@@ -85,9 +85,15 @@ class ShardMap(OpenCall):
         return run_closed(_program(params["jaxpr"], avals, rest), operands, how, _options, self.name)
 
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
-        body = Region(jaxpr.in_avals, jaxpr.out_avals, lambda *names: jaxpr_body(e, jaxpr, (), names))
-        shardings = ([NamedSharding(mesh, s) for s in specs] for specs in (in_specs, out_specs))
-        return e.manual_computation(operands, ins, outs, *shardings, mesh, mesh.axis_names, body)
+        ordered = ordered_in(jaxpr)
+        k, types = len(ordered), [token_type] * len(ordered)
+        run = e.region("shard_map", ordered, lambda *names: jaxpr_body(e, jaxpr, (), names))
+        body = Region([*types, *jaxpr.in_avals], [*types, *jaxpr.out_avals], run)
+        shardings = ([NamedSharding(mesh, s) for s in (*[P()] * k, *specs)] for specs in (in_specs, out_specs))
+        operands, ins, outs = [*(e.tokens[o] for o in ordered), *operands], [*types, *ins], [*types, *outs]
+        results = e.manual_computation(operands, ins, outs, *shardings, mesh, mesh.axis_names, body)
+        e.tokens.update(zip(ordered, results, strict=False))
+        return results[k:]
 
     def _called(
         self, params: dict, jaxpr: Jaxpr | ClosedJaxpr, operands: Sequence, ins: Sequence, outs: Sequence

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.hlo.spell import string, suffix_of
-from minijax.ir.types import Aval
+from minijax.ir.types import Aval, token_type
 from minijax.partition.meshes import UNCONSTRAINED, axes_of
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
 
@@ -31,7 +31,7 @@ class Meshes:
 
     def sharding_text(self, sharding: Any, aval: Aval) -> str:
         """`@mesh, [{"x"}, {}]`: the sharding of a value of this type; replicated if it is over no mesh."""
-        ndim, closed = aval.ndim, [()] * len(suffix_of(aval))
+        ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))
         if isinstance(sharding, NamedSharding):
             entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)]
             symbol = self.symbol(sharding.mesh.shape_tuple)

@@ -1,5 +1,6 @@
 """StableHLO text to loaded programs: each is compiled once, and can be asked about."""
 
+import contextlib
 import re
 import threading
 from collections.abc import Sequence
@@ -147,9 +148,11 @@ def _load(source: _Source, host_calls: Sequence[Any] = ()) -> "Loaded":
     ensure_custom_calls(text)
     devices = source.devices
     # To import what parses takes as long as is saved with a dozen programs.
-    module = bindings.parsed(text) if host_calls or _compile_total[0] >= _UNPARSED else text
+    is_parsed = host_calls or _compile_total[0] >= _UNPARSED
     functions = [list(host_calls)] if host_calls else []
-    executable = devices[0].client.compile_and_load(module, client.device_list(devices), source.options, *functions)
+    with bindings.parsed(text) if is_parsed else contextlib.nullcontext(text) as module:
+        compile_and_load = devices[0].client.compile_and_load
+        executable = compile_and_load(module, client.device_list(devices), source.options, *functions)
     with _count_lock:
         _compile_total[0] += 1
     return Loaded(executable, devices, source.name)

@@ -14,20 +14,26 @@ JaxRuntimeError = _jax.JaxRuntimeError
 _MOST_WAITING = 64
 
 
-class _Tokens(threading.local):
+class _Tokens:
     def __init__(self):
         self.current: dict[Hashable, tuple[Any, Any]] = {}  # ordered effect -> its latest token, and on what devices
         self.waiting: list[Any] = []  # of programs with other effects
 
 
-_tokens = _Tokens()
+# By thread, but not the threads' own: see `bindings.parsed`.
+_by_thread: dict[int, _Tokens] = {}
+
+
+def _mine() -> _Tokens:
+    me = threading.get_ident()
+    return _by_thread.get(me) or _by_thread.setdefault(me, _Tokens())
 
 
 def take(effects: Sequence[Hashable], devices: Any, fresh: Callable[[], Any]) -> list:
     """The tokens, as raw arrays, of a program on these devices; `fresh()` is one that nothing has to be waited for."""
-    raws = []
+    current, raws = _mine().current, []
     for effect in effects:
-        raw, there = _tokens.current.get(effect, (None, None))
+        raw, there = current.get(effect, (None, None))
         if raw is not None and there != devices:
             raw.block_until_ready()
             raw = None
@@ -37,25 +43,25 @@ def take(effects: Sequence[Hashable], devices: Any, fresh: Callable[[], Any]) ->
 
 def wait_for(effect: Hashable) -> None:
     """Waits until an ordered effect has taken place in all programs before."""
-    raw, _ = _tokens.current.pop(effect, (None, None))
+    raw, _ = _mine().current.pop(effect, (None, None))
     if raw is not None:
         raw.block_until_ready()
 
 
 def put(effects: Sequence[Hashable], devices: Any, raws: Sequence) -> None:
     """Notes the tokens that a program gives for the next one with these effects."""
-    _tokens.current.update((effect, (raw, devices)) for effect, raw in zip(effects, raws, strict=True))
+    _mine().current.update((effect, (raw, devices)) for effect, raw in zip(effects, raws, strict=True))
 
 
 def forget(effects: Sequence[Hashable]) -> None:
     """Lets later programs not wait for those before, one of which has failed."""
     for effect in effects:
-        _tokens.current.pop(effect, None)
+        _mine().current.pop(effect, None)
 
 
 def note(token: Any) -> None:
     """Has the next barrier wait for a program."""
-    waiting = _tokens.waiting
+    waiting = _mine().waiting
     if len(waiting) >= _MOST_WAITING:
         # Programs end in about the order that they begin in: the older half has mostly ended.
         older, waiting[:] = waiting[: _MOST_WAITING // 2], waiting[_MOST_WAITING // 2 :]
@@ -76,10 +82,9 @@ def effects_barrier() -> None:
 
     Raises the error of a host function that was called, if one has raised.
     """
-    ordered, waiting = list(_tokens.current.values()), _tokens.waiting
-    _tokens.current, _tokens.waiting = {}, []
+    mine = _by_thread.pop(threading.get_ident(), None) or _Tokens()
     failure = None
-    for token in [*(raw for raw, _ in ordered), *waiting]:
+    for token in [*(raw for raw, _ in mine.current.values()), *mine.waiting]:
         try:
             token.block_until_ready()
         except JaxRuntimeError as error:
