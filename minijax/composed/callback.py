@@ -34,7 +34,7 @@ class _FlatCallback:
 
 def on_host(x: np.ndarray) -> ArrayImpl:
     """An array of a program as users' functions get it, on a device of the CPU."""
-    sig = signature(ShapedArray(x.shape, x.dtype), client.single_device_sharding(client.cpu_device()), False)
+    sig = signature(ShapedArray(x.shape, x.dtype), client.single_device_sharding(client.cpu_device()), True)
     return ArrayImpl(put_host(x, sig), sig)
 
 

@@ -187,6 +187,9 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[s
             rows, (flag,) = zip(new, carry, loop.split(ins)[2], strict=True), flag or test(*names)
             new = [_kept_rows(e, flag, flags, *row) for row in rows]
         state = [*names[: len(names) - len(carry)], *new]
+        if ordered and _are_one_operation_s([*(e.tokens[effect] for effect in ordered), *state]):
+            # XLA takes the state of such a loop for constant if it begins as a constant.
+            e.tokens[ordered[0]] = e.after_all([e.tokens[ordered[0]]])
         return [*evaluate(*state), *state] if k else state
 
     inits = [*(e.tokens[effect] for effect in ordered), *first_flag, *operands]
@@ -194,6 +197,11 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[s
     results = e.while_(inits, types, cond, e.region("while/body", ordered, body))
     e.tokens.update(zip(ordered, results, strict=False))
     return loop.split(results[len(ordered) + k :])[2]
+
+
+def _are_one_operation_s(results: Sequence[str]) -> bool:
+    operation = results[0].partition("#")[0]
+    return all(x == f"{operation}#{i}" for i, x in enumerate(results))
 
 
 def _kept_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval: ShapedArray) -> str:

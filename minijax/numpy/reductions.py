@@ -501,7 +501,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
     a1, a2 = promote_args("array_equal", a1, a2)
     same = lax.eq(a1, a2)
     if equal_nan:
-        same = lax.bitwise_or(same, lax.bitwise_and(lax.ne(a1, a1), lax.ne(a2, a2)))
+        same = ufuncs.logical_or(same, ufuncs.logical_and(lax.ne(a1, a1), lax.ne(a2, a2)))
     return all(same)
 
 

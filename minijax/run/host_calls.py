@@ -102,9 +102,11 @@ def as_runtime_error(error: BaseException) -> BaseException:
     both = _both(type(error))
     try:
         twin = both.__new__(both, *error.args)
+        # The user's class may take other arguments; the built-in one keeps them beside the instance's dict.
+        builtin = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
+        builtin.__init__(twin, *error.args)
     except Exception:
         return error
-    twin.args = error.args
     twin.__dict__.update(error.__dict__)
     twin.__cause__, twin.__context__ = error.__cause__, error.__context__
     twin.__suppress_context__ = error.__suppress_context__
