@@ -46,7 +46,7 @@ def lower_program(
     Large constants, and those that are `lifted`, are arguments.
     """
     closed = discharged(closed)
-    on_one = ordered_effects.filter_in(closed.effects) if len(placement.devices) > 1 else []
+    on_one = ordered_effects.filter_in(closed.effects) if placement.devices[1:] else []
     if unshardable := shardable_ordered_effects.filter_not_in(on_one):
         raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)

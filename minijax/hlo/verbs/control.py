@@ -19,6 +19,7 @@ class Control(Writer):
 
     callbacks: list[Any]
     meshes: Any
+    sharding_constraint: Any
     num_partitions: int
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
     _called: dict[Any, tuple[str, int]]  # (jaxpr, name) -> symbol, height of calls below
@@ -126,11 +127,16 @@ class Control(Writer):
             sharding = self.meshes.on_one_device(device or 0, max(len(outs), 1))
         layouts = [[range(len(spell.physical(a).shape))[::-1] if isinstance(a, ShapedArray) else () for a in avals]
                    for avals in (ins, outs)]  # fmt: skip
-        return self.custom_call(
+        results = self.custom_call(
             f"xla_ffi_{'partitioned_' * partitioned}python_{_HOST_CALLS[self.platform]}_callback", operands, ins, outs,
             backend_config={"index": np.uint64(index)}, has_side_effect=has_side_effect, operand_layouts=layouts[0],
             result_layouts=layouts[1], sharding=sharding,
         )  # fmt: skip
+        if sharding is None:
+            return results
+        # What one device has, the others would be taken to have too.
+        rows = zip(results, outs, strict=True)
+        return [self.sharding_constraint(x, a, None) if isinstance(a, ShapedArray) else x for x, a in rows]
 
     def annotate_placement(self, x: Name, aval: ShapedArray, memory_kind: str) -> Name:
         """The value, in a memory of that kind."""
