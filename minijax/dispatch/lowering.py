@@ -13,7 +13,7 @@ from minijax.ir.effects import ordered_effects, shardable_ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Var
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import UNSPECIFIED
-from minijax.run import client, compile, guards, transfer
+from minijax.run import client, compile, guards, profiler, transfer
 from minijax.transforms.discharge import discharged
 from minijax.transforms.prune import prune_closed
 
@@ -65,7 +65,8 @@ def lower_program(
     platform = platform or client.lowering_platform(placement.devices[0])
     names = dict(name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned))
     arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
-    text = module.lower_jaxpr(pruned, platform=platform, locate=locate, **names, **arguments, **laid)
+    with profiler.TraceAnnotation("lower_sharding_computation"):
+        text = module.lower_jaxpr(pruned, platform=platform, locate=locate, **names, **arguments, **laid)
     return Lowered(text, pruned, used, hidden, donated, placement, f"jit({options.name})")
 
 

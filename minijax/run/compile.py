@@ -15,6 +15,7 @@ from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.run import bindings, client
 from minijax.run.array import Signature
+from minijax.run.profiler import TraceAnnotation
 
 hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
@@ -152,7 +153,8 @@ def _load(source: _Source, host_calls: Sequence[Any] = ()) -> "Loaded":
     functions = [list(host_calls)] if host_calls else []
     with bindings.parsed(text) if is_parsed else contextlib.nullcontext(text) as module:
         compile_and_load = devices[0].client.compile_and_load
-        executable = compile_and_load(module, client.device_list(devices), source.options, *functions)
+        with TraceAnnotation("backend_compile_and_load"):
+            executable = compile_and_load(module, client.device_list(devices), source.options, *functions)
     with _count_lock:
         _compile_total[0] += 1
     return Loaded(executable, devices, source.name)
