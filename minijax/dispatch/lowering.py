@@ -65,9 +65,10 @@ def lower_program(
     platform = platform or client.lowering_platform(placement.devices[0])
     names = dict(name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned))
     arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
+    label = f"jit({options.name})"
     with profiler.TraceAnnotation("lower_sharding_computation"):
-        text = module.lower_jaxpr(pruned, platform=platform, locate=locate, **names, **arguments, **laid)
-    return Lowered(text, pruned, used, hidden, donated, placement, f"jit({options.name})")
+        text = module.lower_jaxpr(pruned, platform=platform, locate=locate, scope=label, **names, **arguments, **laid)
+    return Lowered(text, pruned, used, hidden, donated, placement, label)
 
 
 def _is_large(aval: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib import _jax, xla_client as xc
+from jaxlib import _hlo, _jax, xla_client as xc
 
 from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
@@ -216,13 +216,19 @@ def _short_type(kind: Any) -> str:
     return kind.aval.str_short() if type(kind) is Signature else f"{kind.dtype}{list(kind.shape)}"
 
 
-def hlo_text(text: str) -> str:
+def hlo_computation(text: str) -> Any:
     """A module as HLO, before optimization."""
-    return _jax.mlir.mlir_module_to_xla_computation(text).as_hlo_text()
+    return _jax.mlir.mlir_module_to_xla_computation(text)
+
+
+def hlo_text(computation: Any, metadata: bool = False) -> str:
+    """HLO as text with the whole of its constants; `metadata`: with the names and positions of operations."""
+    options = _hlo.HloPrintOptions.short_parsable()
+    options.print_metadata = metadata
+    return computation.get_hlo_module().to_string(options)
 
 
 def module_cost(text: str) -> dict[str, float]:
     """XLA's estimate of what one run of a module costs, before optimization."""
-    computation = _jax.mlir.mlir_module_to_xla_computation(text)
     backend = client.default_device().client
-    return _jax.hlo_module_cost_analysis(backend, computation.get_hlo_module())
+    return _jax.hlo_module_cost_analysis(backend, hlo_computation(text).get_hlo_module())
