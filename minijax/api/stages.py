@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
 from minijax.base.thread import thread
+from minijax.dispatch.dumps import dump_jaxpr
 from minijax.dispatch.executable import Executable, compile_lowered
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
@@ -117,6 +118,7 @@ class Lowered(Stage):
         closed = traced._call.closed
         with lowering_logged(closed, options, placement):
             self._program = lower_program(closed, options, placement, platform)
+        dump_jaxpr(self._program)
         self._inherit(traced)
 
     @property
@@ -146,8 +148,7 @@ class Lowered(Stage):
 
     @functools.cached_property
     def _located(self) -> str:
-        closed, placement = self._traced._call.closed, self._program.placement
-        return lower_program(closed, self._options, placement, self._platform, source.position).module.text
+        return self._program.located
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the costs of one run, before optimization."""

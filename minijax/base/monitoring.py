@@ -99,6 +99,7 @@ def clear_event_listeners() -> None:
 _dispatch = logging.getLogger("jax._src.dispatch")
 _programs = logging.getLogger("jax._src.interpreters.pxla")
 _tracing = logging.getLogger("jax._src.interpreters.partial_eval")
+_compiler = logging.getLogger("jax._src.compiler")
 
 
 def log_program(name: str, avals: Any, mapping: Any) -> None:
@@ -114,6 +115,16 @@ def _level() -> int:
 def log_cache_miss(message: str) -> None:
     """Says why a function is traced."""
     _tracing.log(logging.WARNING, message)
+
+
+def log_jaxpr_dump(name: str, folder: str) -> None:
+    """Says that a jaxpr is written to a file."""
+    logging.getLogger().info("Dumping jaxpr for %s to %s.", name, folder)
+
+
+def log_program_dump(file: str) -> None:
+    """Says that a program has been written to a file."""
+    _compiler.info("Dumped the module to %s.", file)
 
 
 class timed:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, errors, monitoring, tree
+from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
 from minijax.hlo import module
@@ -179,6 +180,7 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
 def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
     """The executable of a program's text."""
     text = lowered.module
+    dump_program(lowered)
     with monitoring.timed(monitoring.COMPILING, lowered.label):
         monitoring.record_event(monitoring.CACHE_REQUEST)
         loaded = compile.compile_text(
@@ -202,4 +204,5 @@ def executable_for(
     lift = lift and not (placement.is_sharded or closed.effects)
     with lowering_logged(closed, options, placement):
         lowered = lower_to_share(closed, options, placement, lift)
+    dump_jaxpr(lowered)
     return compile_lowered(lowered, options)

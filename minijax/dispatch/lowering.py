@@ -1,10 +1,11 @@
 """Jaxprs as programs' texts; those that differ in constants alone share one."""
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from minijax.base import cache, config, monitoring, stack
+from minijax.base import cache, config, monitoring, source, stack
 from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
 from minijax.dispatch.placement import Placement, ProgramOptions
@@ -29,7 +30,15 @@ class Lowered(NamedTuple):
     hidden: list
     donated: tuple[bool, ...]
     placement: Placement
-    label: str
+    name: str
+    again: Callable[..., "Lowered"]
+
+    label = property(lambda self: f"jit({self.name})")
+
+    @property
+    def located(self) -> str:
+        """The text with source positions, for which the program is lowered again."""
+        return self.again(locate=source.position).module.text
 
 
 @stack.deep
@@ -45,6 +54,7 @@ def lower_program(
 
     Large constants, and those that are `lifted`, are arguments.
     """
+    again = functools.partial(lower_program, closed, options, placement, platform, lifted=lifted)
     closed = discharged(closed)
     on_one = ordered_effects.filter_in(closed.effects) if len(placement.devices) > 1 else []
     if unshardable := shardable_ordered_effects.filter_not_in(on_one):
@@ -63,12 +73,14 @@ def lower_program(
         laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=len(placement.devices))
         laid["memory_kinds"] = placement.memory_kinds(pruned.out_avals)
     platform = platform or client.lowering_platform(placement.devices[0])
-    names = dict(name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned))
+    names: dict[str, Any] = dict(
+        name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
+    )
+    names["scope"] = f"jit({options.name})"
     arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
-    label = f"jit({options.name})"
     with profiler.TraceAnnotation("lower_sharding_computation"):
-        text = module.lower_jaxpr(pruned, platform=platform, locate=locate, scope=label, **names, **arguments, **laid)
-    return Lowered(text, pruned, used, hidden, donated, placement, label)
+        text = module.lower_jaxpr(pruned, platform=platform, locate=locate, **names, **arguments, **laid)
+    return Lowered(text, pruned, used, hidden, donated, placement, options.name, again)
 
 
 def _is_large(aval: Any) -> bool:
