@@ -140,9 +140,7 @@ class timed:
         if _scalars:
             record_scalar(self._step[0], self._started, fun_name=self._name)
 
-    def __exit__(self, kind: Any, *rest: object) -> None:
-        if kind is not None:
-            return
+    def __exit__(self, *exception: object) -> None:
         event, text = self._step
         ended = time.time()
         if _durations:

@@ -106,7 +106,8 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 def lowering_logged(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement) -> AbstractContextManager:
     """What a program is lowered in: the log says what is compiled, listeners hear how long it took."""
     name = f"jit({options.name})"
-    laid = placement.in_shardings if placement.is_sharded else [UNSPECIFIED] * len(closed.in_avals)
+    laid = placement.in_shardings or [placement.replicated() if placement.committed else None] * len(closed.in_avals)
+    laid = [UNSPECIFIED if s is None else s for s in laid]
     monitoring.log_program(name, closed.in_avals, laid)
     return monitoring.timed(monitoring.LOWERING, name)
 
