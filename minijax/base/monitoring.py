@@ -102,6 +102,53 @@ _tracing = logging.getLogger("jax._src.interpreters.partial_eval")
 _compiler = logging.getLogger("jax._src.compiler")
 
 
+_logged = logging.Formatter("{levelname}:{asctime}:{name}:{lineno}: {message}", style="{")
+_handlers: list[tuple[logging.Logger, logging.Handler]] = []
+_debugged: list[tuple[logging.Logger, logging.Handler, int]] = []
+
+
+def _write_to_stderr(logger: logging.Logger, level: int = logging.NOTSET) -> logging.Handler:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_logged)
+    handler.setLevel(level)
+    logger.addHandler(handler)
+    return handler
+
+
+@config.logging_level.on_change
+def _log_from(level: str | None, thread_only: bool) -> None:
+    """Has what the library logs from a level on written to stderr, for all threads."""
+    if thread_only:
+        return
+    while _handlers:
+        logger, handler = _handlers.pop()
+        logger.removeHandler(handler)
+    for logger in map(logging.getLogger, ("jax", "jaxlib")):
+        if level is not None:
+            logger.setLevel(level)
+            if level != "NOTSET":
+                _handlers.append((logger, _write_to_stderr(logger)))
+
+
+@config.debug_log_modules.on_change
+def _debug(modules: str | None, thread_only: bool) -> None:
+    """Has all that some modules log written to stderr, for all threads."""
+    if thread_only:
+        return
+    while _debugged:
+        logger, handler, level = _debugged.pop()
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    for logger in map(logging.getLogger, filter(None, (modules or "").split(","))):
+        _debugged.append((logger, _write_to_stderr(logger, logging.DEBUG), logger.level))
+        logger.setLevel(logging.DEBUG)
+
+
+if config.logging_level.default != "NOTSET":
+    _log_from(config.logging_level.default, False)
+_debug(config.debug_log_modules.default, False)
+
+
 def log_program(name: str, avals: Any, mapping: Any) -> None:
     """Says that a program is being compiled."""
     text = "Compiling %s with global shapes and types %s. Argument mapping: %s."

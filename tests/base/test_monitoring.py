@@ -165,3 +165,33 @@ def test_without_listeners_and_logs_nothing_is_told(caplog):
     with caplog.at_level(logging.WARNING):
         minijax.jit(lambda x: lax.sin(x) * 31.5)(jnp.arange(3.0))
     assert not told and not caplog.records
+
+
+@pytest.mark.oracle
+def test_options_say_what_of_the_log_goes_to_stderr(capsys):
+    steps = [("logging_level", "INFO"), ("debug_log_modules", "jax._src.dispatch,other"), ("logging_level", None)]
+    steps += [("debug_log_modules", "jax"), ("debug_log_modules", ""), ("logging_level", "NOTSET")]
+    names = "jax", "jaxlib", "jax._src.dispatch", "other"
+    before = {name: list(logging.getLogger(name).handlers) for name in names}
+
+    def program(jax):
+        seen = []
+        try:
+            for option, value in steps:
+                jax.config.update(f"jax_{option}", value)
+                loggers = [logging.getLogger(name) for name in names]
+                handlers = [[h for h in logger.handlers if h not in before[logger.name]] for logger in loggers]
+                seen += [
+                    (logger.level, [(type(h), h.level) for h in own])
+                    for logger, own in zip(loggers, handlers, strict=True)
+                ]
+                if option == "debug_log_modules":
+                    logging.getLogger("other").debug("said")
+        finally:
+            jax.config.update("jax_debug_log_modules", "")
+            jax.config.update("jax_logging_level", "NOTSET")
+        return seen, [line.split(":")[0] + line.rpartition(":")[2] for line in capsys.readouterr().err.splitlines()]
+
+    first, second = both(program)
+    # jax writes to what stderr was at its import.
+    assert first[0] == second[0] and first[1] == ["DEBUG said"]
