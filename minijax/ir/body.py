@@ -140,8 +140,8 @@ def trace_flat(
         check_results(name or info.func_src_info, results, flat.out_tree)
         return results
 
-    is_told = name and thread.trace is None  # what is traced inside is a part of that
-    with monitoring.timed(monitoring.TRACING, name) if is_told else contextlib.nullcontext():
+    # What is traced inside another trace is a part of it.
+    with monitoring.timed(monitoring.TRACING, name) if name and thread.trace is None else contextlib.nullcontext():
         jaxpr, consts = trace_to_jaxpr(checked, avals, info)
     jaxpr.debug_info = info._replace(result_paths=result_paths(flat.out_tree))
     return Body(*capture(jaxpr, consts), flat.out_tree)
