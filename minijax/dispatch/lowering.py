@@ -38,7 +38,7 @@ class Lowered(NamedTuple):
     @property
     def located(self) -> str:
         """The text with source positions, for which the program is lowered again."""
-        return self.again(locate=source.position).module.text
+        return self.again(locate=source.positions).module.text
 
 
 @stack.deep

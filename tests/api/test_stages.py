@@ -133,6 +133,26 @@ def _texts(jax, jnp):
     )
 
 
+def _positions(jax, jnp):
+    def lowered(limit):
+        def inner(x):
+            with jax.named_scope("inside"):
+                return jax.lax.mul(jnp.sin(x), np.float32(2))
+
+        def outer(x):
+            return -inner(x)
+
+        jax.config.update("jax_traceback_in_locations_limit", limit)
+        return jax.jit(outer).lower(np.float32(2))
+
+    before = jax.config.jax_traceback_in_locations_limit
+    try:
+        # The frames around are the runner's.
+        return [lowered(limit).as_text("hlo", debug_info=True) for limit in (0, 1, 3)]
+    finally:
+        jax.config.update("jax_traceback_in_locations_limit", before)
+
+
 def _irs(jax, jnp):
     low = jax.jit(lambda x, unused: jax.lax.scan(lambda c, y: (jnp.sin(c) + y, c), x, x)).lower(np.ones(2), 3)
     module, hlo = low.compiler_ir(), low.compiler_ir(dialect="hlo")
@@ -207,6 +227,7 @@ VALUES = {
     "costs and memory": _costs,
     "texts": _texts,
     "modules": _irs,
+    "source positions": _positions,
     "shardings": _shardings,
     "a Traced": _traced_attributes,
     "calling a Compiled": _compiled_calls,
