@@ -76,9 +76,9 @@ def stop_trace() -> None:
             raise RuntimeError("No profile started: stop_trace ends what start_trace began.")
         session.stop_and_export(folder)
     if wants_perfetto:
-        path = _write_perfetto_trace(Path(folder))
+        path = write_perfetto_trace(newest_profile(folder))
         if wants_link:
-            _offer(path)
+            offer(path)
 
 
 @contextlib.contextmanager
@@ -96,9 +96,13 @@ def trace(
         stop_trace()
 
 
-def _write_perfetto_trace(folder: Path) -> Path:
-    """The newest profile's trace, of which Perfetto understands these two entries."""
-    profile = max((folder / "plugins" / "profile").iterdir(), key=os.path.getmtime)
+def newest_profile(folder: str) -> Path:
+    """Where the latest profile of those in `log_dir` was written."""
+    return max(Path(folder, "plugins", "profile").iterdir(), key=os.path.getmtime)
+
+
+def write_perfetto_trace(profile: Path) -> Path:
+    """A profile's trace, of which Perfetto understands these two entries."""
     (source,) = profile.glob("*.trace.json.gz")
     with gzip.open(source, "rt", encoding="utf-8") as file:
         content = json.load(file)
@@ -112,7 +116,7 @@ _PERFETTO = "https://ui.perfetto.dev"
 _PORT = 9001  # the only one from which that page fetches traces
 
 
-def _offer(path: Path) -> None:
+def offer(path: Path) -> None:
     """Prints a link that shows a trace, and serves the trace until somebody has fetched it."""
     content = path.read_bytes()
     fetched = threading.Event()

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import http.client
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from compare import both, outcome
 
 import minijax
 from minijax import profiler
+from minijax.run import collect_profile
 
 X = np.ones((3, 3), np.float32)
 HOST = socket.gethostname()
@@ -233,3 +236,47 @@ def test_profiles_of_instructions_are_read(tmp_path):
     with profiler.trace(tmp_path, profiler_options=options()):
         minijax.jit(lambda x: x @ x)(X).block_until_ready()
     assert isinstance(experimental(minijax).get_profiled_instructions_proto(str(tmp_path)), bytes)
+
+
+def test_profiles_of_other_processes_need_xprof():
+    if importlib.util.find_spec("xprof") is None:
+        with pytest.raises(ImportError, match="This script requires `xprof` to be installed"):
+            importlib.import_module("minijax.collect_profile")
+
+
+@pytest.fixture
+def requests(monkeypatch):
+    """What a stand-in for xprof was asked for; it writes a profile."""
+    asked = []
+
+    def trace(address, folder, workers, dataset_ops, duration, attempts, options):
+        asked.append((address, duration, attempts, options))
+        profile = Path(folder, "plugins", "profile", "now")
+        profile.mkdir(parents=True)
+        (profile / "host.xplane.pb").touch()
+
+    def convert(paths, tool, params):
+        assert [path.name for path in paths] == ["host.xplane.pb"]
+        return '{"displayTimeUnit": "ns", "traceEvents": [], "metadata": {}}', "application/json"
+
+    monkeypatch.setattr(collect_profile, "xprof_plugin", SimpleNamespace(trace=trace))
+    monkeypatch.setattr(collect_profile, "xprof_convert", SimpleNamespace(xspace_to_tool_data=convert))
+    return asked
+
+
+def test_profiles_of_other_processes_are_written_as_those_of_this_one(requests, tmp_path, monkeypatch, capsys):
+    offered = []
+    monkeypatch.setattr(collect_profile.profiler, "offer", offered.append)
+    collect_profile.collect_profile(7, 50, "far", tmp_path, True, {"python_tracer_level": 0})
+    assert requests == [("far:7", 50, 3, {"host_tracer_level": 2, "device_tracer_level": 1, "python_tracer_level": 0})]
+    assert files_in(tmp_path) == {"host.xplane.pb", "remote.trace.json.gz"} and not offered
+    flags = ["8", "60", "--host_tracer_level=3", "--on", "--level", "-1", "--name=x", "--off=false"]
+    collect_profile.main(*collect_profile.parser.parse_known_args(flags))
+    address, duration, _, options = requests[1]
+    assert (address, duration) == ("127.0.0.1:8", 60)
+    levels = {"host_tracer_level": 3, "device_tracer_level": 1, "python_tracer_level": 1}
+    assert options == {**levels, "on": True, "level": -1, "name": "x", "off": False}
+    assert [path.name for path in offered] == ["perfetto_trace.json.gz"]
+    assert str(tmp_path) in capsys.readouterr().out
+    with pytest.raises(ValueError, match="Unknown positional argument encountered: extra"):
+        collect_profile.main(*collect_profile.parser.parse_known_args(["8", "60", "extra"]))
