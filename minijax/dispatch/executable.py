@@ -14,7 +14,7 @@ from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run import client, compile, guards, launch, transfer, watch
+from minijax.run import client, compile, guards, launch, profiler, transfer, watch
 from minijax.run.array import ArrayImpl, copied, signature
 from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
 
@@ -181,10 +181,12 @@ def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
     """The executable of a program's text."""
     text = lowered.module
     dump_program(lowered)
+    # Names and positions of operations, which profiles show, would take as long to write as the rest.
+    written = lowered.located if profiler.is_watching() else text.text
     with monitoring.timed(monitoring.COMPILING, lowered.label):
         monitoring.record_event(monitoring.CACHE_REQUEST)
         loaded = compile.compile_text(
-            text.text,
+            written,
             name=text.name,
             devices=lowered.placement.devices,
             options=dict(options.compiler_options),

@@ -38,6 +38,7 @@ class _Running:
 
 _lock = threading.Lock()
 _running = _Running()
+_servers: list[Any] = []
 
 
 def start_trace(
@@ -94,6 +95,11 @@ def trace(
         yield
     finally:
         stop_trace()
+
+
+def is_watching() -> bool:
+    """Whether a profile is being recorded, or a server waits for somebody to record one."""
+    return _running.session is not None or bool(_servers)
 
 
 def newest_profile(folder: str) -> Path:
@@ -170,8 +176,6 @@ def annotate_function(func: Callable, name: str | None = None, **decorator_kwarg
 
 
 # ---- the server, and other processes -----------------------------------------------------------------
-
-_servers: list[Any] = []
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
