@@ -99,6 +99,54 @@ def clear_event_listeners() -> None:
 _dispatch = logging.getLogger("jax._src.dispatch")
 _programs = logging.getLogger("jax._src.interpreters.pxla")
 _tracing = logging.getLogger("jax._src.interpreters.partial_eval")
+_compiler = logging.getLogger("jax._src.compiler")
+
+
+_logged = logging.Formatter("{levelname}:{asctime}:{name}:{lineno}: {message}", style="{")
+_handlers: list[tuple[logging.Logger, logging.Handler]] = []
+_debugged: list[tuple[logging.Logger, logging.Handler, int]] = []
+
+
+def _write_to_stderr(logger: logging.Logger, level: int = logging.NOTSET) -> logging.Handler:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_logged)
+    handler.setLevel(level)
+    logger.addHandler(handler)
+    return handler
+
+
+@config.logging_level.on_change
+def _log_from(level: str | None, thread_only: bool) -> None:
+    """Has what the library logs from a level on written to stderr, for all threads."""
+    if thread_only:
+        return
+    while _handlers:
+        logger, handler = _handlers.pop()
+        logger.removeHandler(handler)
+    for logger in map(logging.getLogger, ("jax", "jaxlib")):
+        if level is not None:
+            logger.setLevel(level)
+            if level != "NOTSET":
+                _handlers.append((logger, _write_to_stderr(logger)))
+
+
+@config.debug_log_modules.on_change
+def _debug(modules: str | None, thread_only: bool) -> None:
+    """Has all that some modules log written to stderr, for all threads."""
+    if thread_only:
+        return
+    while _debugged:
+        logger, handler, level = _debugged.pop()
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    for logger in map(logging.getLogger, filter(None, (modules or "").split(","))):
+        _debugged.append((logger, _write_to_stderr(logger, logging.DEBUG), logger.level))
+        logger.setLevel(logging.DEBUG)
+
+
+if config.logging_level.default != "NOTSET":
+    _log_from(config.logging_level.default, False)
+_debug(config.debug_log_modules.default, False)
 
 
 def log_program(name: str, avals: Any, mapping: Any) -> None:
@@ -116,6 +164,16 @@ def log_cache_miss(message: str) -> None:
     _tracing.log(logging.WARNING, message)
 
 
+def log_jaxpr_dump(name: str, folder: str) -> None:
+    """Says that a jaxpr is written to a file."""
+    logging.getLogger().info("Dumping jaxpr for %s to %s.", name, folder)
+
+
+def log_program_dump(file: str) -> None:
+    """Says that a program has been written to a file."""
+    _compiler.info("Dumped the module to %s.", file)
+
+
 class timed:
     """A step of making a program, of which listeners and the log hear how long it took."""
 
@@ -129,9 +187,7 @@ class timed:
         if _scalars:
             record_scalar(self._step[0], self._started, fun_name=self._name)
 
-    def __exit__(self, kind: Any, *rest: object) -> None:
-        if kind is not None:
-            return
+    def __exit__(self, *exception: object) -> None:
         event, text = self._step
         ended = time.time()
         if _durations:

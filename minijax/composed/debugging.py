@@ -167,7 +167,7 @@ def debug_print(
             _Checker().check(fmt, args, kwargs)
         record = None
         if _use_logging:
-            file, line, _ = source.position(source.here()) or ("", 0, 0)
+            file, line = next(((f.file_name, f.line_num) for f in source.user_frames(source.here())), ("", 0))
             record = logging.LogRecord(_log.name, logging.INFO, file, line, "", (), None)
         values, static, in_tree = _split_static(args, kwargs)
         debug_print_p.bind(

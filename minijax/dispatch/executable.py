@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, errors, monitoring, tree
+from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
 from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run import client, compile, guards, launch, transfer, watch
+from minijax.run import client, compile, guards, launch, profiler, transfer, watch
 from minijax.run.array import ArrayImpl, copied, signature
 from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
 
@@ -179,10 +180,13 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
 def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
     """The executable of a program's text."""
     text = lowered.module
+    dump_program(lowered)
+    # Names and positions of operations, which profiles show, would take as long to write as the rest.
+    written = lowered.located if profiler.is_watching() else text.text
     with monitoring.timed(monitoring.COMPILING, lowered.label):
         monitoring.record_event(monitoring.CACHE_REQUEST)
         loaded = compile.compile_text(
-            text.text,
+            written,
             name=text.name,
             devices=lowered.placement.devices,
             options=dict(options.compiler_options),
@@ -202,4 +206,5 @@ def executable_for(
     lift = lift and not (placement.is_sharded or closed.effects)
     with lowering_logged(closed, options, placement):
         lowered = lower_to_share(closed, options, placement, lift)
+    dump_jaxpr(lowered)
     return compile_lowered(lowered, options)

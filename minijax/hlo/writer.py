@@ -41,7 +41,7 @@ class Writer:
 
     def __init__(self, platform: str = "cpu", *, locate: Callable | None = None):
         self.platform = platform
-        self.locate = locate  # source_info -> (file, line, column) or None; set: locations are written
+        self.locate = locate  # source_info -> positions, innermost first; set: locations are written
         self.functions: list[list[str]] = []
         self.preamble: list[str] = []  # lines before the functions, such as meshes
         self.scope = ""  # goes before the names of operations in locations
@@ -150,8 +150,7 @@ class Writer:
 
     def located(self, start: int, name: str, source_info: Any) -> None:
         """Gives the operations written since line `start` a location, those that have none yet."""
-        frame = self.locate(source_info) if self.locate is not None else None
-        text = spell.named_location(name, frame)
+        text = spell.named_location(name, self.locate(source_info) if self.locate is not None else ())
         alias = self._locations.setdefault(text, f"#loc{len(self._locations) + 1}")
         lines = self.lines
         for i in range(start, len(lines)):

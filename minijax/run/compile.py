@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib import _jax, xla_client as xc
+from jaxlib import _hlo, _jax, xla_client as xc
 
 from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
@@ -15,6 +15,7 @@ from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.run import bindings, client
 from minijax.run.array import Signature
+from minijax.run.profiler import TraceAnnotation
 
 hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
@@ -152,7 +153,8 @@ def _load(source: _Source, host_calls: Sequence[Any] = ()) -> "Loaded":
     functions = [list(host_calls)] if host_calls else []
     with bindings.parsed(text) if is_parsed else contextlib.nullcontext(text) as module:
         compile_and_load = devices[0].client.compile_and_load
-        executable = compile_and_load(module, client.device_list(devices), source.options, *functions)
+        with TraceAnnotation("backend_compile_and_load"):
+            executable = compile_and_load(module, client.device_list(devices), source.options, *functions)
     with _count_lock:
         _compile_total[0] += 1
     return Loaded(executable, devices, source.name)
@@ -214,13 +216,19 @@ def _short_type(kind: Any) -> str:
     return kind.aval.str_short() if type(kind) is Signature else f"{kind.dtype}{list(kind.shape)}"
 
 
-def hlo_text(text: str) -> str:
+def hlo_computation(text: str) -> Any:
     """A module as HLO, before optimization."""
-    return _jax.mlir.mlir_module_to_xla_computation(text).as_hlo_text()
+    return _jax.mlir.mlir_module_to_xla_computation(text)
+
+
+def hlo_text(computation: Any, metadata: bool = False) -> str:
+    """HLO as text with the whole of its constants; `metadata`: with the names and positions of operations."""
+    options = _hlo.HloPrintOptions.short_parsable()
+    options.print_metadata = metadata
+    return computation.get_hlo_module().to_string(options)
 
 
 def module_cost(text: str) -> dict[str, float]:
     """XLA's estimate of what one run of a module costs, before optimization."""
-    computation = _jax.mlir.mlir_module_to_xla_computation(text)
     backend = client.default_device().client
-    return _jax.hlo_module_cost_analysis(backend, computation.get_hlo_module())
+    return _jax.hlo_module_cost_analysis(backend, hlo_computation(text).get_hlo_module())
