@@ -12,7 +12,7 @@ from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
-from minijax.run import bindings, client
+from minijax.run import bindings, client, disk_cache
 from minijax.run.array import Signature
 
 hashlib = defer("hashlib")
@@ -126,14 +126,15 @@ def _prepared_options(devices, options, key, state, unoptimized) -> tuple[Any, b
 class _Source(ByKey):
     """A program to compile: equal if the text without locations, the devices and the options are."""
 
-    __slots__ = ("text", "devices", "options", "name")
+    __slots__ = ("text", "devices", "options", "name", "hashes")
 
     def __init__(self, text, devices, options=None, name=""):
         items = tuple((options or {}).items())
         self.options, serialized = _prepared_options(
             devices, items, key(items), config.state(), config.disable_most_optimizations.value
         )
-        self.identify(digest(text), devices, serialized)
+        self.hashes = digest(text), serialized
+        self.identify(self.hashes, devices)
         self.text, self.devices, self.name = text, devices, name
 
 
@@ -146,11 +147,16 @@ def _load(source: _Source) -> "Loaded":
     text, source.text = source.text, None  # the cache keeps the source, and need not keep the text
     ensure_custom_calls(text)
     devices = source.devices
-    # To import what parses takes as long as is saved with a dozen programs.
-    module = bindings.parsed(text) if _compile_total[0] >= _UNPARSED else text
-    executable = devices[0].client.compile_and_load(module, client.device_list(devices), source.options)
-    with _count_lock:
-        _compile_total[0] += 1
+
+    def build():
+        # To import what parses takes as long as is saved with a dozen programs.
+        module = bindings.parsed(text) if _compile_total[0] >= _UNPARSED else text
+        executable = devices[0].client.compile_and_load(module, client.device_list(devices), source.options)
+        with _count_lock:
+            _compile_total[0] += 1
+        return executable
+
+    executable = disk_cache.load_or_compile(source.name, text, source.hashes, devices, source.options, build)
     return Loaded(executable, devices, source.name)
 
 

@@ -1,0 +1,297 @@
+"""Compiled programs on disk: they outlive the process, and are loaded only if they are whole and the user's own."""
+
+import contextlib
+import itertools
+import os
+import platform
+import re
+import stat
+import struct
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxlib import version
+
+from minijax.base import config, errors, monitoring
+from minijax.base.cache import cache
+from minijax.base.lazy import defer
+from minijax.run import client
+
+hashlib = defer("hashlib")
+
+# ---- what the options say ---------------------------------------------------------------------------
+
+_OWN_SIZE = 1 << 30  # the bound of the user's own folder
+_OWN_THRESHOLD = 0.1  # in seconds
+_told: set[Any] = set()  # what was warned of, and whether listeners know of the task
+_closed: set[str] = set()  # folders that did not take an entry
+
+
+def reset_cache() -> None:
+    """Forgets which folders failed, so that they are tried and warned of anew; the entries stay."""
+    _told.clear()
+    _closed.clear()
+
+
+def set_cache_dir(path: str | None) -> None:
+    """Sets the folder of compiled programs, `jax_compilation_cache_dir`; None is the user's own.
+
+    Raises ValueError if it is neither a string nor None.
+    """
+    config.compilation_cache_dir.set(path)
+
+
+class CacheVerificationError(RuntimeError):
+    """A stored program is another than the one that its text compiles to."""
+
+
+def _own_folder() -> str | None:
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    home = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
+    return os.path.join(home, "minijax") if os.path.isabs(home) else None
+
+
+def _folder() -> str | None:
+    """The folder of the entries; None if there are to be none."""
+    folder = config.compilation_cache_dir.value
+    if folder is None:
+        return _own_folder() if _limit() != 0 else None
+    if "://" in folder:
+        _warn_once(folder, f"jax_compilation_cache_dir: only local folders can hold compiled programs, not {folder}")
+        return None
+    return folder if folder and _limit() != 0 else None
+
+
+def _limit() -> int:
+    """How many bytes the entries may take; negative if that is not bounded."""
+    size = config.compilation_cache_max_size
+    return _OWN_SIZE if config.compilation_cache_dir.value is None and not size.is_set else size.value
+
+
+def _threshold() -> float:
+    seconds = config.persistent_cache_min_compile_time_secs
+    return seconds.value if seconds.is_set else _OWN_THRESHOLD
+
+
+def note_request() -> None:
+    """Tells listeners that a program is asked for, and once whether this task looks for programs on disk."""
+    enabled = config.enable_compilation_cache.value
+    if "task" not in _told:
+        _told.add("task")
+        monitoring.record_event(monitoring.CACHE_TASK if enabled else monitoring.CACHE_DISABLED)
+    if enabled:
+        monitoring.record_event(monitoring.CACHE_REQUEST)
+
+
+# ---- keys -------------------------------------------------------------------------------------------
+
+# What /proc/cpuinfo says of a processor and is another each time.
+_VOLATILE = ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial apicid", "core id", "physical id")
+
+
+def _processor() -> str:
+    """What programs for this machine's processor are compiled for: its features, and how many threads there are."""
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = [line for line in itertools.takewhile(str.strip, file) if not line.startswith(_VOLATILE)]
+    except OSError:
+        lines = [platform.processor(), platform.node()]
+    return f"{threads} {platform.machine()} {''.join(lines)}"
+
+
+@cache(maxsize=64)
+def _surroundings(devices: tuple) -> bytes:
+    """All but the program and its options that its code depends on."""
+    backend = devices[0].client
+    parts = [
+        _FORMAT, version.__version__, backend.platform, backend.platform_version, backend.process_index(),
+        [(device.id, device.device_kind) for device in devices], os.environ.get("XLA_FLAGS"),
+        os.environ.get("LIBTPU_INIT_ARGS"), _processor() if backend.platform == "cpu" else "",
+    ]  # fmt: skip
+    return hashlib.sha256(repr(parts).encode()).digest()
+
+
+# ---- entries ----------------------------------------------------------------------------------------
+
+# A file: its format, its key, a checksum of all that follows the format but itself, seconds, the executable.
+_FORMAT = b"minijax program 1\n"
+_HEADER = struct.Struct(f"<{len(_FORMAT)}s32s32sd")
+_SUFFIX = "-minijax"
+_TEMPORARY = ".tmp"
+_ABANDONED = 3600.0  # the age in seconds of a temporary file that nobody writes any more
+
+
+def _checksum(key: bytes, seconds: float, data: Any) -> bytes:
+    whole = hashlib.sha256(key + struct.pack("<d", seconds))
+    whole.update(data)
+    return whole.digest()
+
+
+def _read(path: str, key: bytes) -> tuple[float, bytes]:
+    """How long a program took to compile, and the program.
+
+    Raises FileNotFoundError if there is none, PermissionError or ValueError if it is not to be trusted.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("not a regular file")
+        if status.st_uid != os.geteuid():
+            raise PermissionError(f"owned by another user, {status.st_uid}")
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise PermissionError(f"others may write it, mode {stat.S_IMODE(status.st_mode):o}")
+        with open(file, "rb", closefd=False) as stream:
+            content = stream.read()
+        with contextlib.suppress(OSError):
+            os.utime(file)  # the least recently used ones go first
+    finally:
+        os.close(file)
+    if len(content) < _HEADER.size:
+        raise ValueError(f"truncated to {len(content)} bytes")
+    form, stored_key, checksum, seconds = _HEADER.unpack_from(content)
+    data = content[_HEADER.size :]
+    if form != _FORMAT or stored_key != key:
+        raise ValueError("another program's, or of another version")
+    if checksum != _checksum(key, seconds, data):
+        raise ValueError("the checksum is not that of the content")
+    return seconds, data
+
+
+def _write(path: str, content: bytes) -> None:
+    """Makes a file, all of it or none: who reads meanwhile sees the one before."""
+    folder = os.path.dirname(path)
+    os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    temporary = os.path.join(folder, f".{os.urandom(8).hex()}{_SUFFIX}{_TEMPORARY}")
+    # Without fsync: what a crash of the machine cuts off, the checksum shows.
+    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with open(file, "wb") as stream:
+            stream.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _shrink(folder: str, limit: int) -> None:
+    """Deletes the entries that were not used for longest until the others fit, and what killed writers left."""
+    entries, now = [], time.time()
+    with os.scandir(folder) as files:
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):  # another process was faster
+                status = file.stat(follow_symlinks=False)
+                if file.name.endswith(_SUFFIX):
+                    entries.append((status.st_mtime, status.st_size, file.path))
+                elif file.name.endswith(_SUFFIX + _TEMPORARY) and now - status.st_mtime > _ABANDONED:
+                    os.unlink(file.path)
+    entries.sort(reverse=True)
+    total = 0
+    for _, size, path in entries:
+        total += size
+        if 0 <= limit < total:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+
+# ---- programs ---------------------------------------------------------------------------------------
+
+_UNUSUAL = re.compile(r"[^\w-]", re.ASCII)
+
+
+def load_or_compile(
+    name: str, text: str, key: Sequence[bytes], devices: tuple, options: Any, build: Callable[[], Any]
+) -> Any:
+    """The executable of a program: the stored one, or `build()`, which is stored if that took long.
+
+    `key` tells programs and options apart; `text` does only where source positions are to.
+    """
+    folder = _folder() if config.enable_compilation_cache.value else None
+    if folder is None:
+        return build()
+    entry = _Entry(folder, name, text, key, devices)
+    executable = entry.load(options)
+    if executable is None:
+        started = time.perf_counter()
+        executable = build()
+        entry.store(executable, time.perf_counter() - started)
+    elif config.compilation_cache_check_contents.value and executable.fingerprint != build().fingerprint:
+        message = "jax_compilation_cache_check_contents: {} compiles to another program than {}"
+        raise CacheVerificationError(message.format(name, entry.path))
+    return executable
+
+
+class _Entry:
+    """The place of a program in a folder."""
+
+    __slots__ = ("folder", "name", "key", "label", "devices")
+
+    def __init__(self, folder: str, name: str, text: str, key: Sequence[bytes], devices: tuple):
+        self.folder, self.name, self.devices = folder, name, devices
+        parts = [_surroundings(devices), *key]
+        if config.compilation_cache_include_metadata_in_key.value:
+            parts.append(text.encode())
+        self.key = hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).digest()
+        self.label = f"{_UNUSUAL.sub('_', name[:64])}-{self.key.hex()}"
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.folder, self.label + _SUFFIX)
+
+    def load(self, options: Any) -> Any:
+        """The stored executable; None if there is none, with a warning if it is not to be trusted."""
+        started = time.perf_counter()
+        try:
+            seconds, data = _read(self.path, self.key)
+            devices = client.device_list(self.devices)
+            executable = self.devices[0].client.deserialize_executable(data, devices, options, [])
+        except Exception as error:
+            monitoring.log_disk_cache_miss(self.name, self.label)
+            # A folder that is missing or closed holds no entry; to write one will say what is wrong.
+            if os.access(self.folder, os.X_OK) and not isinstance(error, FileNotFoundError | NotADirectoryError):
+                with contextlib.suppress(OSError):
+                    os.unlink(self.path)
+                self._warn("reading", error)
+            return None
+        monitoring.log_disk_cache_hit(self.name, self.label, seconds, time.perf_counter() - started)
+        return executable
+
+    def store(self, executable: Any, seconds: float) -> None:
+        """Writes the executable if it is worth it; a folder that takes none is warned of once."""
+        if seconds < _threshold() or self.folder in _closed:
+            return
+        try:
+            data = executable.serialize()
+            limit, size = _limit(), _HEADER.size + len(data)
+            if len(data) < config.persistent_cache_min_entry_size_bytes.value or 0 <= limit < size:
+                return
+            header = _HEADER.pack(_FORMAT, self.key, _checksum(self.key, seconds, data), seconds)
+            _write(self.path, header + data)
+            _shrink(self.folder, limit)
+        except Exception as error:
+            _closed.add(self.folder)
+            self._warn("writing", error)
+            return
+        monitoring.record_event(monitoring.CACHE_MISS)
+        if config.compilation_cache_expect_pgle.value:
+            errors.warn(
+                f"PERSISTENT CACHE WRITE with key {self.label}, this is unexpected because "
+                "JAX_COMPILATION_CACHE_EXPECT_PGLE is set."
+            )
+
+    def _warn(self, doing: str, error: Exception) -> None:
+        if config.raise_persistent_cache_errors.value:
+            raise error
+        text = f"Error {doing} persistent compilation cache entry for '{self.name}'"
+        _warn_once((doing, self.label), f"{text}: {type(error).__name__}: {error}")
+
+
+def _warn_once(what: Any, text: str) -> None:
+    if what not in _told:
+        errors.warn(text)
+        _told.add(what)
