@@ -1,11 +1,19 @@
 """Programs on disk: who finds them, who must not, and what becomes of damaged ones."""
 
 import contextlib
+import errno
 import importlib
+import io
 import os
+import random
+import subprocess
+import sys
+import time
+import warnings
 from pathlib import Path
 
 import numpy as np
+import probes
 import pytest
 
 import minijax as jax
@@ -295,6 +303,188 @@ def test_contents_are_compared_if_asked_for(folder):
     entry.write_bytes(disk_cache._HEADER.pack(disk_cache._FORMAT, key, checksum, seconds) + data)
     with pytest.raises(RuntimeError, match="jax_compilation_cache_check_contents"):
         call(compilation_cache_check_contents=True)
+
+
+# ---- room ---------------------------------------------------------------------------------------------
+
+
+def age(entry, seconds):
+    """Makes an entry look as if it had been used so long ago."""
+    os.utime(entry, (os.stat(entry).st_mtime - seconds,) * 2)
+
+
+def test_what_was_not_used_for_longest_goes_first(folder):
+    made = []
+    for i in range(4):
+        call(factor=i + 2.0)
+        made += [entry for entry in entries(folder) if entry not in made]
+    for i, entry in enumerate(made):
+        age(entry, 1000 - 100 * i)
+    assert call(factor=2.0)[1] == 0  # the first made is the last used now
+    size = sum(entry.stat().st_size for entry in made)
+    call(factor=9.0, compilation_cache_max_size=size - 1)
+    left = entries(folder)
+    assert made[0] in left and made[1] not in left and made[2] not in left and len(left) == 3
+    assert sum(entry.stat().st_size for entry in left) < size
+
+
+def test_only_what_dead_writers_left_is_deleted(folder):
+    folder.mkdir()
+    names = ["jit_f-00-cache", ".01-minijax.tmp", ".02-minijax.tmp", "notes"]
+    for name in names:
+        (folder / name).write_bytes(b"x" * 5000)
+    age(folder / names[1], 7200)
+    call(compilation_cache_max_size=10_000)
+    assert [name for name in names if (folder / name).exists()] == [names[0], *names[2:]] and len(entries(folder)) == 1
+
+
+def test_the_users_own_folder_is_bounded(folder, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    with options(compilation_cache_dir=None):
+        assert disk_cache._limit() == 1 << 30
+        with options(compilation_cache_max_size=-1):
+            assert disk_cache._limit() == -1
+        assert [call()[1], call()[1]] == [1, 0] and len(entries(tmp_path / "caches" / "minijax")) == 1
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert disk_cache._folder() == str(tmp_path / ".cache" / "minijax")
+        monkeypatch.setenv("HOME", "nowhere")
+        assert disk_cache._folder() is None and call()[1] == 1
+    assert disk_cache._limit() == -1
+
+
+def test_the_threshold_is_a_tenth_of_a_second_until_it_is_set():
+    option = config.option("persistent_cache_min_compile_time_secs")
+    assert option.value == 1.0 and not option.is_set and disk_cache._threshold() == 0.1
+    with option(1.0):
+        assert option.is_set and disk_cache._threshold() == 1.0
+    assert not option.is_set
+
+
+# ---- disks that fail -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+@pytest.mark.parametrize("name", ["open", "replace"])
+def test_a_disk_that_takes_nothing_is_a_warning_once(folder, monkeypatch, name, code):
+    plain = getattr(os, name)
+
+    def fail(path, *args, **kwargs):
+        if str(path).startswith(str(folder)) and str(path).endswith(".tmp"):
+            raise OSError(code, os.strerror(code))
+        return plain(path, *args, **kwargs)
+
+    with monkeypatch.context() as patch, pytest.warns(UserWarning, match="Error writing persistent") as told:
+        patch.setattr(os, name, fail)
+        assert [call()[1], call()[1], call(factor=3.0)[1]] == [1, 1, 1]
+    assert len(told) == 1 and list(folder.iterdir()) == []
+    disk_cache.reset_cache()
+    assert [call()[1], call()[1]] == [1, 0]
+
+
+def test_a_file_that_was_cut_off_while_it_was_written_is_gone(folder, monkeypatch):
+    def fill(file, *_, **__):
+        os.write(file, b"minijax")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    plain = open
+    monkeypatch.setattr("builtins.open", lambda f, *a, **k: fill(f) if a == ("wb",) else plain(f, *a, **k))
+    with pytest.warns(UserWarning, match="No space left"):
+        assert call()[1] == 1
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["/proc/nowhere/programs", "/dev/null/programs"])
+def test_a_folder_that_cannot_be_made_is_a_warning_once(folder, place):
+    with pytest.warns(UserWarning, match="Error writing persistent") as told:
+        assert [call(compilation_cache_dir=place)[1], call(factor=3.0, compilation_cache_dir=place)[1]] == [1, 1]
+    assert len(told) == 1
+
+
+def test_warnings_that_are_errors_leave_the_next_call_alone(folder):
+    first, _ = call()
+    truncate(*entries(folder))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="Error reading"):
+            call()
+        assert call()[0].tobytes() == first.tobytes()
+
+
+# ---- several processes ----------------------------------------------------------------------------------
+
+PROGRAM = """
+import sys
+count, version = int(sys.argv[1]), sys.argv[2]
+import jaxlib.version
+if version: jaxlib.version.__version__ = version
+import minijax as jax, minijax.numpy as jnp, numpy as np
+from minijax.run.compile import compile_count
+for i in range(count):
+    x = np.asarray(jax.jit(lambda x: jnp.sin(x) * i)(np.ones(4, np.float32)))
+    assert np.allclose(x, np.sin(1) * i), (i, x)
+print(compile_count(), end="")
+"""
+
+
+def environment(folder, **more):
+    chosen = {
+        "JAX_ENABLE_COMPILATION_CACHE": "true",
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+        "PYTHONPATH": str(probes.ROOT),
+        "PYTHONWARNINGS": "error",
+    }
+    return {**os.environ, **chosen, **more}
+
+
+def start(folder, count=3, version="", **more):
+    command = [sys.executable, "-c", PROGRAM, str(count), version]
+    return subprocess.Popen(command, env=environment(folder, **more), stdout=-1, stderr=-1, text=True)
+
+
+def compiled(process) -> int:
+    """How many programs a process compiled; it must end well, without a warning."""
+    out, err = process.communicate(timeout=probes.PATIENCE)
+    assert process.returncode == 0, err
+    return int(out)
+
+
+def test_processes_share_programs_but_those_of_another_jaxlib_or_other_flags_do_not(tmp_path):
+    assert compiled(start(tmp_path)) == 3
+    runs = [
+        start(tmp_path),
+        start(tmp_path, version="9.9.9"),
+        start(tmp_path, XLA_FLAGS="--xla_cpu_enable_fast_math=true"),
+    ]
+    assert [compiled(run) for run in runs] == [0, 3, 3]
+
+
+def test_processes_that_are_killed_leave_the_folder_whole(tmp_path):
+    seed = random.Random(0)
+    running = [start(tmp_path, 40, JAX_COMPILATION_CACHE_MAX_SIZE="60000") for _ in range(8)]
+    time.sleep(0.8)
+    for process in running[:-1]:
+        time.sleep(seed.random() * 0.1)
+        process.kill()
+        process.communicate()
+    compiled(running[-1])
+    for entry in entries(tmp_path):
+        key = bytes.fromhex(entry.name.split("-")[-2])
+        assert disk_cache._read(str(entry), key)[1]
+    settings = {"compilation_cache_dir": str(tmp_path), "persistent_cache_min_compile_time_secs": 0.0}
+    call(enable_compilation_cache=True, compilation_cache_max_size=60_000, **settings)  # a killed one did not shrink it
+    assert sum(entry.stat().st_size for entry in entries(tmp_path)) <= 60_000
+
+
+@pytest.mark.parametrize("features", ["flags : fpu sse\n", ""])
+def test_the_processor_is_part_of_the_key(folder, monkeypatch, features):
+    plain = open
+    call()
+    made = io.StringIO(features + "\nprocessor : 1\n")
+    monkeypatch.setattr("builtins.open", lambda f, *a, **k: made if f == "/proc/cpuinfo" else plain(f, *a, **k))
+    assert call()[1] == 1 and len(entries(folder)) == 2
 
 
 # ---- the public module -------------------------------------------------------------------------------
