@@ -5,8 +5,6 @@ import itertools
 import os
 import platform
 import re
-import stat
-import struct
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +14,7 @@ from jaxlib import version
 from minijax.base import config, errors, monitoring
 from minijax.base.cache import cache
 from minijax.base.lazy import defer
-from minijax.run import client
+from minijax.run import client, disk_files
 
 hashlib = defer("hashlib")
 
@@ -106,97 +104,11 @@ def _surroundings(devices: tuple) -> bytes:
     """All but the program and its options that its code depends on."""
     backend = devices[0].client
     parts = [
-        _FORMAT, version.__version__, backend.platform, backend.platform_version, backend.process_index(),
+        disk_files.FORMAT, version.__version__, backend.platform, backend.platform_version, backend.process_index(),
         [(device.id, device.device_kind) for device in devices], os.environ.get("XLA_FLAGS"),
         os.environ.get("LIBTPU_INIT_ARGS"), _processor() if backend.platform == "cpu" else "",
     ]  # fmt: skip
     return hashlib.sha256(repr(parts).encode()).digest()
-
-
-# ---- entries ----------------------------------------------------------------------------------------
-
-# A file: its format, its key, a checksum of all that follows the format but itself, seconds, the executable.
-_FORMAT = b"minijax program 1\n"
-_HEADER = struct.Struct(f"<{len(_FORMAT)}s32s32sd")
-_SUFFIX = "-minijax"
-_TEMPORARY = ".tmp"
-_ABANDONED = 3600.0  # the age in seconds of a temporary file that nobody writes any more
-
-
-def _checksum(key: bytes, seconds: float, data: Any) -> bytes:
-    whole = hashlib.sha256(key + struct.pack("<d", seconds))
-    whole.update(data)
-    return whole.digest()
-
-
-def _read(path: str, key: bytes) -> tuple[float, bytes]:
-    """How long a program took to compile, and the program.
-
-    Raises FileNotFoundError if there is none, PermissionError or ValueError if it is not to be trusted.
-    """
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("not a regular file")
-        if status.st_uid != os.geteuid():
-            raise PermissionError(f"owned by another user, {status.st_uid}")
-        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise PermissionError(f"others may write it, mode {stat.S_IMODE(status.st_mode):o}")
-        with open(file, "rb", closefd=False) as stream:
-            content = stream.read()
-        with contextlib.suppress(OSError):
-            os.utime(file)  # the least recently used ones go first
-    finally:
-        os.close(file)
-    if len(content) < _HEADER.size:
-        raise ValueError(f"truncated to {len(content)} bytes")
-    form, stored_key, checksum, seconds = _HEADER.unpack_from(content)
-    data = content[_HEADER.size :]
-    if form != _FORMAT or stored_key != key:
-        raise ValueError("another program's, or of another version")
-    if checksum != _checksum(key, seconds, data):
-        raise ValueError("the checksum is not that of the content")
-    return seconds, data
-
-
-def _write(path: str, content: bytes) -> None:
-    """Makes a file, all of it or none: who reads meanwhile sees the one before."""
-    folder = os.path.dirname(path)
-    os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    temporary = os.path.join(folder, f".{os.urandom(8).hex()}{_SUFFIX}{_TEMPORARY}")
-    # Without fsync: what a crash of the machine cuts off, the checksum shows.
-    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(file, "wb") as stream:
-            stream.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _shrink(folder: str, limit: int) -> None:
-    """Deletes the entries that were not used for longest until the others fit, and what killed writers left."""
-    entries, now = [], time.time()
-    with os.scandir(folder) as files:
-        for file in files:
-            with contextlib.suppress(FileNotFoundError):  # another process was faster
-                status = file.stat(follow_symlinks=False)
-                if file.name.endswith(_SUFFIX):
-                    entries.append((status.st_mtime, status.st_size, file.path))
-                elif file.name.endswith(_SUFFIX + _TEMPORARY) and now - status.st_mtime > _ABANDONED:
-                    os.unlink(file.path)
-    entries.sort(reverse=True)
-    total = 0
-    for _, size, path in entries:
-        total += size
-        if 0 <= limit < total:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
 
 
 # ---- programs ---------------------------------------------------------------------------------------
@@ -241,13 +153,13 @@ class _Entry:
 
     @property
     def path(self) -> str:
-        return os.path.join(self.folder, self.label + _SUFFIX)
+        return os.path.join(self.folder, self.label + disk_files.SUFFIX)
 
     def load(self, options: Any) -> Any:
         """The stored executable; None if there is none, with a warning if it is not to be trusted."""
         started = time.perf_counter()
         try:
-            seconds, data = _read(self.path, self.key)
+            seconds, data = disk_files.read(self.path, self.key)
             devices = client.device_list(self.devices)
             executable = self.devices[0].client.deserialize_executable(data, devices, options, [])
         except Exception as error:
@@ -267,12 +179,11 @@ class _Entry:
             return
         try:
             data = executable.serialize()
-            limit, size = _limit(), _HEADER.size + len(data)
+            limit, size = _limit(), disk_files.HEADER.size + len(data)
             if len(data) < config.persistent_cache_min_entry_size_bytes.value or 0 <= limit < size:
                 return
-            header = _HEADER.pack(_FORMAT, self.key, _checksum(self.key, seconds, data), seconds)
-            _write(self.path, header + data)
-            _shrink(self.folder, limit)
+            disk_files.write(self.path, self.key, seconds, data)
+            disk_files.shrink(self.folder, limit)
         except Exception as error:
             _closed.add(self.folder)
             self._warn("writing", error)

@@ -20,7 +20,7 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax import monitoring
 from minijax.base import cache, config
-from minijax.run import disk_cache
+from minijax.run import disk_cache, disk_files
 from minijax.run.compile import compile_count
 
 X = np.arange(16, dtype=np.float32).reshape(4, 4)
@@ -211,7 +211,7 @@ def flip(entry):
 
 def flip_seconds(entry):
     content = bytearray(entry.read_bytes())
-    content[disk_cache._HEADER.size - 1] ^= 1
+    content[disk_files.HEADER.size - 1] ^= 1
     entry.write_bytes(content)
 
 
@@ -236,9 +236,9 @@ def make_pipe(entry):
 def replace_program(entry):
     """Puts what is no program under a right checksum: what the checksum says is all that is known of it."""
     content = entry.read_bytes()
-    _, key, _, seconds = disk_cache._HEADER.unpack_from(content)
-    checksum = disk_cache._checksum(key, seconds, b"no program")
-    entry.write_bytes(disk_cache._HEADER.pack(disk_cache._FORMAT, key, checksum, seconds) + b"no program")
+    _, key, _, seconds = disk_files.HEADER.unpack_from(content)
+    checksum = disk_files.checksum(key, seconds, b"no program")
+    entry.write_bytes(disk_files.HEADER.pack(disk_files.FORMAT, key, checksum, seconds) + b"no program")
 
 
 DAMAGES = [
@@ -294,13 +294,13 @@ def test_errors_are_raised_if_asked_for(folder):
 def test_contents_are_compared_if_asked_for(folder):
     call(factor=2.0)
     (entry,) = entries(folder)
-    _, key, _, seconds = disk_cache._HEADER.unpack_from(entry.read_bytes())
+    _, key, _, seconds = disk_files.HEADER.unpack_from(entry.read_bytes())
     assert call(compilation_cache_check_contents=True)[1] == 1
     call(factor=3.0)
     (other,) = set(entries(folder)) - {entry}
-    data = other.read_bytes()[disk_cache._HEADER.size :]
-    checksum = disk_cache._checksum(key, seconds, data)
-    entry.write_bytes(disk_cache._HEADER.pack(disk_cache._FORMAT, key, checksum, seconds) + data)
+    data = other.read_bytes()[disk_files.HEADER.size :]
+    checksum = disk_files.checksum(key, seconds, data)
+    entry.write_bytes(disk_files.HEADER.pack(disk_files.FORMAT, key, checksum, seconds) + data)
     with pytest.raises(RuntimeError, match="jax_compilation_cache_check_contents"):
         call(compilation_cache_check_contents=True)
 
@@ -472,7 +472,7 @@ def test_processes_that_are_killed_leave_the_folder_whole(tmp_path):
     compiled(running[-1])
     for entry in entries(tmp_path):
         key = bytes.fromhex(entry.name.split("-")[-2])
-        assert disk_cache._read(str(entry), key)[1]
+        assert disk_files.read(str(entry), key)[1]
     settings = {"compilation_cache_dir": str(tmp_path), "persistent_cache_min_compile_time_secs": 0.0}
     call(enable_compilation_cache=True, compilation_cache_max_size=20_000, **settings)  # a killed one did not shrink it
     assert sum(entry.stat().st_size for entry in entries(tmp_path)) <= 20_000
