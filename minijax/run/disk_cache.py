@@ -5,6 +5,8 @@ import itertools
 import os
 import platform
 import re
+import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +16,7 @@ from jaxlib import version
 from minijax.base import config, errors, monitoring
 from minijax.base.cache import cache
 from minijax.base.lazy import defer
-from minijax.run import client, disk_files
+from minijax.run import client, disk_files, disk_trail
 
 hashlib = defer("hashlib")
 
@@ -24,12 +26,16 @@ _OWN_SIZE = 1 << 30  # the bound of the user's own folder
 _OWN_THRESHOLD = 0.1  # in seconds
 _told: set[Any] = set()  # what was warned of, and whether listeners know of the task
 _closed: set[str] = set()  # folders that did not take an entry
+_trails: dict[tuple[str, Any], disk_trail.Trail] = {}  # by folder and client
+_lock = threading.Lock()
 
 
 def reset_cache() -> None:
     """Forgets which folders failed, so that they are tried and warned of anew; the entries stay."""
     _told.clear()
     _closed.clear()
+    while _trails:
+        _trails.popitem()[1].close()
 
 
 def set_cache_dir(path: str | None) -> None:
@@ -116,6 +122,30 @@ def _surroundings(devices: tuple) -> bytes:
 _UNUSUAL = re.compile(r"[^\w-]", re.ASCII)
 
 
+def _load(folder: str, label: str, key: bytes, devices: tuple, options: Any) -> tuple[float, Any]:
+    """How long a stored program took to compile, and its executable."""
+    seconds, data = disk_files.read(os.path.join(folder, label + disk_files.SUFFIX), key)
+    return seconds, devices[0].client.deserialize_executable(data, client.device_list(devices), options, [])
+
+
+def _trail(folder: str, backend: Any) -> disk_trail.Trail | None:
+    """The trail of this command; None where what comes next is not known, or no processor is free to load it."""
+    trail = _trails.get((folder, backend))
+    if trail is None and len(sys.orig_argv) > 1 and not hasattr(sys, "ps1") and (os.cpu_count() or 1) > 1:
+        with _lock:
+            trail = _trails.get((folder, backend))
+            if trail is None:
+                by_id = {device.id: device for device in backend.devices()}
+
+                def load(step, options):
+                    devices = tuple([by_id[number] for number in step.devices])
+                    return _load(folder, step.label, step.key, devices, options)
+
+                surroundings = _surroundings(tuple(backend.devices()))
+                trail = _trails[folder, backend] = disk_trail.Trail(folder, surroundings, load)
+    return trail
+
+
 def load_or_compile(
     name: str, text: str, key: Sequence[bytes], devices: tuple, options: Any, build: Callable[[], Any]
 ) -> Any:
@@ -141,7 +171,7 @@ def load_or_compile(
 class _Entry:
     """The place of a program in a folder."""
 
-    __slots__ = ("folder", "name", "key", "label", "devices")
+    __slots__ = ("folder", "name", "key", "label", "devices", "step", "trail")
 
     def __init__(self, folder: str, name: str, text: str, key: Sequence[bytes], devices: tuple):
         self.folder, self.name, self.devices = folder, name, devices
@@ -150,6 +180,8 @@ class _Entry:
             parts.append(text.encode())
         self.key = hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).digest()
         self.label = f"{_UNUSUAL.sub('_', name[:64])}-{self.key.hex()}"
+        self.step = disk_trail.Step(self.label, tuple([device.id for device in devices]), key[1])
+        self.trail = _trail(folder, devices[0].client)
 
     @property
     def path(self) -> str:
@@ -159,9 +191,8 @@ class _Entry:
         """The stored executable; None if there is none, with a warning if it is not to be trusted."""
         started = time.perf_counter()
         try:
-            seconds, data = disk_files.read(self.path, self.key)
-            devices = client.device_list(self.devices)
-            executable = self.devices[0].client.deserialize_executable(data, devices, options, [])
+            ahead = self.trail and self.trail.take(self.label)
+            seconds, executable = ahead or _load(self.folder, self.label, self.key, self.devices, options)
         except Exception as error:
             monitoring.log_disk_cache_miss(self.name, self.label)
             # A folder that is missing or closed holds no entry; to write one will say what is wrong.
@@ -170,6 +201,8 @@ class _Entry:
                     os.unlink(self.path)
                 self._warn("reading", error)
             return None
+        if self.trail:
+            self.trail.note(self.step)
         monitoring.log_disk_cache_hit(self.name, self.label, seconds, time.perf_counter() - started)
         return executable
 
@@ -188,6 +221,9 @@ class _Entry:
             _closed.add(self.folder)
             self._warn("writing", error)
             return
+        if self.trail:
+            self.trail.note(self.step)
+            self.trail.leave()
         monitoring.record_event(monitoring.CACHE_MISS)
         if config.compilation_cache_expect_pgle.value:
             errors.warn(

@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -47,7 +48,7 @@ def folder(tmp_path):
 
 
 def entries(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*-minijax"))
+    return sorted(folder.glob("jit_*-minijax"))
 
 
 def call(factor=2.0, x=X, **settings) -> tuple[np.ndarray, int]:
@@ -415,14 +416,14 @@ def test_warnings_that_are_errors_leave_the_next_call_alone(folder):
 
 PROGRAM = """
 import sys
-count, version = int(sys.argv[1]), sys.argv[2]
-import jaxlib.version
+import os, jaxlib.version
+count, version = int(os.environ["COUNT"]), sys.argv[1]
 if version: jaxlib.version.__version__ = version
 import minijax as jax, minijax.numpy as jnp, numpy as np
 from minijax.run.compile import compile_count
 for i in range(count):
-    x = np.asarray(jax.jit(lambda x: jnp.sin(x) * i)(np.ones(4, np.float32)))
-    assert np.allclose(x, np.sin(1) * i), (i, x)
+    x = np.asarray(jax.jit(lambda x: jnp.sin(x) + x)(np.ones(i + 1, np.float32)))
+    assert x.shape == (i + 1,) and np.allclose(x, np.sin(1) + 1), (i, x)
 print(compile_count(), end="")
 """
 
@@ -432,6 +433,7 @@ def environment(folder, **more):
         "JAX_ENABLE_COMPILATION_CACHE": "true",
         "JAX_COMPILATION_CACHE_DIR": str(folder),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "COUNT": "3",
         "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
         "PYTHONPATH": str(probes.ROOT),
         "PYTHONWARNINGS": "error",
@@ -439,8 +441,8 @@ def environment(folder, **more):
     return {**os.environ, **chosen, **more}
 
 
-def start(folder, count=3, version="", **more):
-    command = [sys.executable, "-c", PROGRAM, str(count), version]
+def start(folder, version="", **more):
+    command = [sys.executable, "-c", PROGRAM, version]
     return subprocess.Popen(command, env=environment(folder, **more), stdout=-1, stderr=-1, text=True)
 
 
@@ -463,14 +465,15 @@ def test_processes_share_programs_but_those_of_another_jaxlib_or_other_flags_do_
 
 def test_processes_that_are_killed_leave_the_folder_whole(tmp_path):
     seed = random.Random(0)
-    running = [start(tmp_path, 12, JAX_COMPILATION_CACHE_MAX_SIZE="20000") for _ in range(8)]
-    time.sleep(0.8)
+    running = [start(tmp_path, COUNT="12", JAX_COMPILATION_CACHE_MAX_SIZE="20000") for _ in range(8)]
+    while len(entries(tmp_path)) < 2 and any(process.poll() is None for process in running):
+        time.sleep(0.01)
     for process in running[:-1]:
-        time.sleep(seed.random() * 0.1)
+        time.sleep(seed.random() * 0.05)
         process.kill()
         process.communicate()
     compiled(running[-1])
-    for entry in entries(tmp_path):
+    for entry in [*entries(tmp_path), *tmp_path.glob("trail-*")]:
         key = bytes.fromhex(entry.name.split("-")[-2])
         assert disk_files.read(str(entry), key)[1]
     settings = {"compilation_cache_dir": str(tmp_path), "persistent_cache_min_compile_time_secs": 0.0}
@@ -485,6 +488,88 @@ def test_the_processor_is_part_of_the_key(folder, monkeypatch, features):
     made = io.StringIO(features + "\nprocessor : 1\n")
     monkeypatch.setattr("builtins.open", lambda f, *a, **k: made if f == "/proc/cpuinfo" else plain(f, *a, **k))
     assert call()[1] == 1 and len(entries(folder)) == 2
+
+
+# ---- what a command loads ahead -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def command(folder, monkeypatch):
+    """A command line that has run before, with the programs of `call(factor=2.0)` and `call(factor=3.0)`."""
+    monkeypatch.setattr(sys, "orig_argv", ["python", "train.py"])
+    call(factor=2.0)
+    call(factor=3.0)
+    (trail,) = disk_cache._trails.values()
+    trail._save()
+    disk_cache.reset_cache()
+    yield folder
+    disk_cache.reset_cache()
+
+
+def readers(monkeypatch) -> dict[str, str]:
+    """Fills with the thread that reads each file from now on."""
+    threads: dict[str, str] = {}
+    plain = disk_files.read
+
+    def read(path, key):
+        threads[os.path.basename(path)[:6]] = threading.current_thread().name
+        return plain(path, key)
+
+    monkeypatch.setattr(disk_files, "read", read)
+    return threads
+
+
+def wait_for_threads():
+    for thread in threading.enumerate():
+        if thread.name == "minijax-disk":
+            thread.join(probes.PATIENCE)
+
+
+def test_the_same_command_loads_its_programs_ahead_of_need(command, monkeypatch):
+    (trail,) = command.glob("trail-*")
+    assert trail.stat().st_mode & 0o777 == 0o600
+    threads = readers(monkeypatch)
+    assert call(factor=2.0)[1] == 0
+    wait_for_threads()
+    threads.clear()
+    result, compiles = call(factor=3.0)
+    assert compiles == 0 and threads == {} and result.tobytes() == np.asarray(jnp.sin(X) @ X * 3.0).tobytes()
+
+
+def test_another_command_loads_nothing_ahead(command, monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["python", "other.py"])
+    threads = readers(monkeypatch)
+    assert call(factor=2.0)[1] == 0
+    wait_for_threads()
+    assert call(factor=3.0)[1] == 0 and set(threads.values()) == {threading.current_thread().name}
+
+
+def test_a_command_that_goes_another_way_drops_what_is_ahead(command):
+    assert call(factor=2.0)[1] == 0
+    wait_for_threads()
+    (trail,) = disk_cache._trails.values()
+    assert len(trail._loaded) == 1
+    assert call(factor=4.0)[1] == 1 and trail._loaded == {}
+    assert call(factor=3.0)[1] == 0
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, open_to_all, make_pipe])
+def test_a_damaged_trail_is_none(command, damage):
+    damage(*command.glob("trail-*"))
+    assert call(factor=2.0)[1] == call(factor=3.0)[1] == 0
+
+
+def test_the_warning_of_a_damaged_program_is_that_of_who_asks_for_it(command):
+    for entry in entries(command):
+        truncate(entry)
+    with pytest.warns(UserWarning, match="Error reading") as told:
+        assert call(factor=2.0)[1] == call(factor=3.0)[1] == 1
+    assert len(told) == 2
+
+
+def test_a_process_may_end_while_programs_are_loaded_ahead(tmp_path):
+    assert compiled(start(tmp_path, COUNT="8")) == 8
+    assert [compiled(start(tmp_path, COUNT=count)) for count in ("1", "8")] == [0, 0]
 
 
 # ---- the public module -------------------------------------------------------------------------------
