@@ -19,6 +19,7 @@ class Floor(NamedTuple):
 
 FLOORS = {
     "startup": Floor(1.7, 1.2),
+    "restart": Floor(2.5, 1.5),
     "eager": Floor(1.5, 0.8),
     "index": Floor(3.0, 0.9),
     "transform, fresh closures": Floor(20.0, 10.0),

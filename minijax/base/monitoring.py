@@ -203,4 +203,25 @@ LOWERING = (
     "Finished jaxpr to MLIR module conversion %s in %.9f sec",
 )
 COMPILING = "/jax/core/compile/backend_compile_duration", "Finished XLA compilation of %s in %.9f sec"
+
+# ---- the programs on disk ----------------------------------------------------------------------------
+
 CACHE_REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
+CACHE_TASK = "/jax/compilation_cache/tasks_using_cache"
+CACHE_DISABLED = "/jax/compilation_cache/task_disabled_cache"
+CACHE_MISS = "/jax/compilation_cache/cache_misses"  # reported when an entry is written
+_compiler = logging.getLogger("jax._src.compiler")
+
+
+def log_disk_cache_hit(name: str, key: str, compiled: float, retrieved: float) -> None:
+    """Says that a program was loaded from disk in `retrieved` seconds; to compile it took `compiled` seconds."""
+    record_event("/jax/compilation_cache/cache_hits")
+    record_event_duration_secs("/jax/compilation_cache/compile_time_saved_sec", compiled - retrieved)
+    record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", retrieved)
+    _compiler.log(_level(), "Persistent compilation cache hit for '%s' with key '%s'", name, key)
+
+
+def log_disk_cache_miss(name: str, key: str) -> None:
+    """Says that no program of that key was on disk."""
+    level = logging.WARNING if config.explain_cache_misses.value else _level()
+    _compiler.log(level, "PERSISTENT COMPILATION CACHE MISS for '%s' with key '%s'", name, key)

@@ -4,7 +4,7 @@ from minijax.base.faces import Face
 
 _FACE = Face(
     __name__,
-    ("profiler",),
+    ("compilation_cache", "profiler"),
     """
 minijax.composed.callback: io_callback
 """,

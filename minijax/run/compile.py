@@ -13,7 +13,7 @@ from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
-from minijax.run import bindings, client
+from minijax.run import bindings, client, disk_cache
 from minijax.run.array import Signature
 from minijax.run.profiler import TraceAnnotation
 
@@ -128,14 +128,15 @@ def _prepared_options(devices, options, key, state, unoptimized) -> tuple[Any, b
 class _Source(ByKey):
     """A program to compile: equal if the text without locations, the devices and the options are."""
 
-    __slots__ = ("text", "devices", "options", "name")
+    __slots__ = ("text", "devices", "options", "name", "hashes")
 
     def __init__(self, text, devices, options=None, name=""):
         items = tuple((options or {}).items())
         self.options, serialized = _prepared_options(
             devices, items, key(items), config.state(), config.disable_most_optimizations.value
         )
-        self.identify(digest(text), devices, serialized)
+        self.hashes = digest(text), serialized
+        self.identify(self.hashes, devices)
         self.text, self.devices, self.name = text, devices, name
 
 
@@ -148,15 +149,22 @@ def _load(source: _Source, host_calls: Sequence[Any] = ()) -> "Loaded":
     text, source.text = source.text, None  # the cache keeps the source, and need not keep the text
     ensure_custom_calls(text)
     devices = source.devices
-    # To import what parses takes as long as is saved with a dozen programs.
-    is_parsed = host_calls or _compile_total[0] >= _UNPARSED
-    functions = [list(host_calls)] if host_calls else []
-    with bindings.parsed(text) if is_parsed else contextlib.nullcontext(text) as module:
-        compile_and_load = devices[0].client.compile_and_load
-        with TraceAnnotation("backend_compile_and_load"):
-            executable = compile_and_load(module, client.device_list(devices), source.options, *functions)
-    with _count_lock:
-        _compile_total[0] += 1
+
+    def build():
+        # To import what parses takes as long as is saved with a dozen programs.
+        is_parsed = host_calls or _compile_total[0] >= _UNPARSED
+        functions = [list(host_calls)] if host_calls else []
+        with bindings.parsed(text) if is_parsed else contextlib.nullcontext(text) as module:
+            compile_and_load = devices[0].client.compile_and_load
+            with TraceAnnotation("backend_compile_and_load"):
+                executable = compile_and_load(module, client.device_list(devices), source.options, *functions)
+        with _count_lock:
+            _compile_total[0] += 1
+        return executable
+
+    if host_calls:  # which end with the process
+        return Loaded(build(), devices, source.name)
+    executable = disk_cache.load_or_compile(source.name, text, source.hashes, devices, source.options, build)
     return Loaded(executable, devices, source.name)
 
 
