@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 GROUPS = ["startup", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
-          "random", "seed", "train", "pmap", "memory", "host"]  # fmt: skip
+          "random", "effects", "seed", "train", "pmap", "memory", "host"]  # fmt: skip
 
 STAGES = ("trace", "lower", "compile", "run")
 # A closure made afresh at each call, which jax compiles anew.
@@ -27,6 +27,7 @@ FLOORS = {
     "trace": Floor(3.0, 1.5),
     "lower": Floor(3.0, 1.5),
     "compile": Floor(0.95, 0.8),
+    "effects": Floor(1.0, 0.8),
     "run": Floor(0.95, 0.8),
     "dispatch and pytree": Floor(1.0, 0.75),
     "seed and train": Floor(0.97, 0.8),

@@ -9,6 +9,7 @@ from minijax.base import config, source, tree
 from minijax.base.thread import thread
 from minijax.dispatch.dumps import dump_jaxpr
 from minijax.dispatch.executable import Executable, compile_lowered
+from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import lower_program, lowering_logged
@@ -271,6 +272,7 @@ class JitWrapped(Jitted):
     """A function jitted by the user, with its stages."""
 
     __slots__ = ()
+    by_user = True
 
     @source.boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
@@ -293,6 +295,15 @@ class JitWrapped(Jitted):
     def clear_cache(self) -> None:
         """Forgets the traces and programs of this function."""
         self.memory.clear()
+
+    def cache_info(self) -> CacheInfo:
+        """How often this function was traced, and how many traces and programs are remembered."""
+        memory = self.memory
+        return CacheInfo(memory.count, len(memory.traces), len(memory.programs))
+
+    def why(self) -> Explanation | None:
+        """Why this function was last traced or compiled: the nearest earlier call and what differs. None before."""
+        return why(self.fun, self.memory.number)
 
     def _cache_size(self) -> int:
         return len(self.memory.programs)

@@ -1,60 +1,269 @@
-"""Why a jitted function is traced: what `jax_explain_cache_misses` logs."""
+"""Why jitted functions are traced: what differs from the nearest earlier call, for users, budgets and the log."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import functools
+import itertools
+import operator
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from minijax.base import monitoring, source
+from minijax.base import cache, config, monitoring, source
+from minijax.base.thread import thread
+from minijax.ir.body import source_of
+
+_REMEMBERED = 64  # calls of each definition
+_histories = cache.BoundedDict(1024)  # by definition: its calls, the latest last
+numbers = itertools.count(1)  # of the memories of jitted functions
 
 
-def explain_miss(
-    fun: Callable, defined: str, key: tuple, known: Iterable[Any], names: Callable[[Any, tuple], tuple[str, ...]]
-) -> None:
-    """Logs how a call's key (thread state, types, tree, static arguments) differs from the closest known one.
+class Difference(NamedTuple):
+    """One thing in which two calls differ: what it is, of which argument or option, before and now."""
 
-    `names(treedef, static)` are the names of the leaves.
+    what: str
+    where: str
+    before: str
+    now: str
+
+
+class Call(NamedTuple):
+    """What a trace depends on, as types and texts: neither arrays nor the user's objects are kept."""
+
+    traceback: Any
+    function: int  # the number of the function's memory
+    jit: Sequence[Any]  # the options of `jit`, which are named tuples
+    names: Sequence[str]
+    avals: Sequence[Any]
+    placed: Sequence[Any]  # the signatures of the arguments, where all are arrays
+    tree: str
+    static: tuple[tuple[int | str, str, str], ...]  # position or name, type, value
+    options: config.State
+    axes: tuple[str, str]
+
+    @property
+    def line(self) -> str:
+        return source.summary(self.traceback)
+
+
+class CacheInfo(NamedTuple):
+    """How often a function was traced, and what is remembered of it."""
+
+    traces: int
+    cached_traces: int
+    cached_programs: int
+
+
+class Explanation(NamedTuple):
+    """Why a function was traced. As a text it is a table of what differs from the nearest earlier call."""
+
+    function: str
+    traces: int  # of this definition, among the calls that are remembered
+    line: str
+    earlier: str | None  # the line of the nearest earlier call
+    differences: tuple[Difference, ...]
+
+    def __str__(self):
+        first = f"{self.function}: traced at {self.line}"
+        if self.earlier is None:
+            return f"{first}\n  no earlier call is known"
+        first += f", call {self.traces} that is known; the nearest earlier one is at {self.earlier}"
+        if not self.differences:
+            return (
+                f"{first}\n  nothing differs: its trace is gone, by `clear_cache` or since it captured values of a "
+                "trace that is over, or only the program was missing"
+            )
+        rows = [Difference._fields, *self.differences]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
+        return "\n".join([first, *(f"  {line.rstrip()}" for line in lines)])
+
+
+class RecompileError(RuntimeError):
+    """Raised where a function is traced more often than a `recompile_budget` allows; `explanation` says why."""
+
+    def __init__(self, message: str, explanation: Explanation | None = None):
+        super().__init__(message)
+        self.explanation = explanation
+
+
+class recompile_budget:
+    """Raises RecompileError where a jitted function is traced more than `n` times within, in this thread.
+
+    A context manager and a decorator, for which each call has a budget of its own. Functions that are defined on
+    one line count as one, since functions made in a loop are the commonest cause of recompilation.
     """
-    name, _, place = defined.partition(" at ")
-    shown = f"{name} defined at {place}" if place else name
-    lines = [f"TRACING CACHE MISS at {source.summary(source.here()).partition(' (')[0]} ({name}):"]
-    candidates = list(known)[::-1]  # of those that are as close the latest
-    if not candidates:
-        before, after = (name, f" defined at {place}") if place else (name, "")
-        lines += ["  never seen function:", f"    {before} id={id(fun)}{after}"]
+
+    def __init__(self, n: int):
+        self._n = operator.index(n)
+        if self._n < 0:
+            raise ValueError(f"recompile_budget: n is a number of traces and cannot be negative, got {n}")
+        self._counts: list[dict[str, int]] = []
+
+    def __enter__(self) -> "recompile_budget":
+        self._counts.append({})
+        _budgets().append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._counts.pop()
+        _budgets().remove(self)
+
+    def __call__(self, function: Callable) -> Callable:
+        @functools.wraps(function)
+        def within(*args, **kwargs):
+            with recompile_budget(self._n):
+                return function(*args, **kwargs)
+
+        return within
+
+    def spend(self, definition: str, history: Sequence[Call]) -> None:
+        """Counts a trace, the last of the history."""
+        counts = self._counts[-1]
+        counts[definition] = count = counts.get(definition, 0) + 1
+        if count > self._n:
+            explanation = _explained(definition, list(history), history[-1])
+            text = f"recompile_budget: {definition} is traced {count} times, the budget is {self._n}.\n{explanation}"
+            raise RecompileError(text, explanation)
+
+
+def _budgets() -> list[recompile_budget]:
+    if thread.budgets is None:
+        thread.budgets = []
+    return thread.budgets
+
+
+def describe(function: int, options: tuple, names: Sequence[str], key: tuple, placed: Sequence[Any]) -> Call:
+    """The call with that key: thread state, types, tree and static arguments."""
+    state, axes, manual, avals, treedef, static = key
+    values = [(where, type(s.value).__qualname__, _text(s.value)) for where, s in static]
+    texts = str(axes), str(manual)
+    return Call(source.here(), function, options, names, avals, placed, str(treedef), tuple(values), state, texts)
+
+
+def _text(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        return f"<{type(value).__qualname__} without a text>"
+    return text if len(text) <= 200 else f"{text[:150]}... ({len(text)} characters, hash {hash(value)})"
+
+
+def note(fun: Callable, call: Call, by_user: bool, is_trace: bool) -> None:
+    """Remembers a call for which something is traced or compiled. Raises RecompileError past a budget."""
+    definition = source_of(fun)
+    history = _histories.get(definition)
+    if history is None:
+        history = _histories.once(definition, lambda: deque(maxlen=_REMEMBERED))
+    if is_trace and config.explain_cache_misses.value:
+        _log(fun, definition, call, list(history))
+    history.append(call)
+    if is_trace and by_user and thread.budgets:
+        for budget in thread.budgets:
+            budget.spend(definition, history)
+
+
+def why(fun: Callable, function: int) -> Explanation | None:
+    """Why the function with that number was last traced or compiled; None if no such call is known."""
+    definition = source_of(fun)
+    history = list(_histories.get(definition, ()))
+    calls = [call for call in history if call.function == function]
+    return _explained(definition, history, calls[-1]) if calls else None
+
+
+def _explained(definition: str, history: Sequence[Call], call: Call) -> Explanation:
+    at = next(i for i in reversed(range(len(history))) if history[i] is call)
+    earlier = [history[i] for i in reversed(range(at))]  # of those that are as near the latest
+    pairs = [(differences(other, call), other) for other in earlier]
+    if not pairs:
+        return Explanation(definition, 1, call.line, None, ())
+    nearest, other = min(pairs, key=lambda pair: len(pair[0]))
+    return Explanation(definition, at + 1, call.line, other.line, tuple(nearest))
+
+
+def differences(before: Call, now: Call) -> list[Difference]:
+    """In what two calls of a definition differ."""
+    rows = _of_functions(before, now) + _of_statics(before, now) + _of_options(before, now)
+    if before.tree != now.tree:
+        return [*rows, Difference("tree", "arguments", before.tree, now.tree)]
+    for name, old, new in zip(now.names, before.avals, now.avals, strict=True):
+        if old is not new:
+            changed = _of_fields(name, old, new, ("shape", "dtype", "weak_type", "memory_space"))
+            rows += changed or [Difference("type", name, str(old), str(new))]
+    if before.placed and now.placed:
+        for name, old, new in zip(now.names, before.placed, now.placed, strict=True):
+            rows += _of_fields(name, old, new, ("sharding", "committed", "layout"))
+    return rows
+
+
+def _of_fields(where: str, old: Any, new: Any, fields: Sequence[str]) -> list[Difference]:
+    pairs = [(field, getattr(old, field, None), getattr(new, field, None)) for field in fields]
+    return [Difference(field.replace("_", " "), where, str(a), str(b)) for field, a, b in pairs if a != b]
+
+
+def _of_functions(before: Call, now: Call) -> list[Difference]:
+    if before.function == now.function:
+        return []
+    old, new = ([item for part in call.jit for item in part._asdict().items()] for call in (before, now))
+    rows = [
+        Difference("jit option", name, str(a), str(b)) for (name, a), (_, b) in zip(old, new, strict=True) if a != b
+    ]
+    return rows or [Difference("function", "of this definition", "another object", "a new object")]
+
+
+def _of_statics(before: Call, now: Call) -> list[Difference]:
+    old, new = ({where: (kind, text) for where, kind, text in call.static} for call in (before, now))
+    rows = []
+    for where in dict.fromkeys((*new, *old)):
+        a, b = (values.get(where, ("", "absent")) for values in (old, new))
+        if a != b:
+            shown = [x[1] for x in (a, b)] if a[1] != b[1] else [f"{x[1]} ({x[0]})" for x in (a, b)]
+            rows.append(Difference("static value", str(where), *shown))
+    return rows
+
+
+def _of_options(before: Call, now: Call) -> list[Difference]:
+    old, new = vars(before.options), vars(now.options)
+    rows = [
+        Difference("option", f"jax_{name}", str(old.get(name)), str(value))
+        for name, value in new.items()
+        if value is not old.get(name)
+    ]
+    pairs = zip(("named axes", "manual axes"), before.axes, now.axes, strict=True)
+    return rows + [Difference("context", what, a, b) for what, a, b in pairs if a != b]
+
+
+# ---- the log ----------------------------------------------------------------------------------------
+
+
+def _log(fun: Callable, definition: str, call: Call, history: Sequence[Call]) -> None:
+    name, _, place = definition.partition(" at ")
+    lines = [f"TRACING CACHE MISS at {source.summary(call.traceback, columns=True)}:"]
+    known = [_logged(other, call) for other in reversed(history) if other.function == call.function]
+    if not known or [] in known:  # by `clear_cache` it is as new
+        lines += ["  never seen function:", f"    {name} id={id(fun)}{place and f' defined at {place}'}"]
+        if not known and history:
+            lines += ["  but seen another function defined on the same line; maybe the function is"]
+            lines += ["  being re-defined repeatedly, preventing caching?"]
     else:
-        lines += [f"  for {shown}", "  all previously seen cache keys differ. For the closest previous key:"]
-        lines += ["  " + line for line in min((_differences(key, k, names) for k in candidates), key=len)]
+        lines += [f"  for {name}{place and f' defined at {place}'}"]
+        lines += ["  all previously seen cache keys differ. For the closest previous key:"]
+        lines += ["  " + line for line in min(known, key=len)]
     monitoring.log_cache_miss("\n".join(lines))
 
 
-def _differences(key: tuple, other: tuple, names: Callable) -> list[str]:
-    *state, avals, treedef, static = key
-    *old_state, old_avals, old_treedef, old_static = other
+def _logged(before: Call, now: Call) -> list[str]:
     lines = []
-    if treedef != old_treedef:
-        lines += ["different input pytree:", f"* now {treedef} and before {old_treedef}"]
-    elif avals != old_avals:
+    if before.tree != now.tree:
+        lines += ["different input pytree:", f"* now {now.tree} and before {before.tree}"]
+    elif before.avals != now.avals:
         lines.append("different input types:")
-        pairs = zip(names(treedef, static), avals, old_avals, strict=True)
-        lines += [f"* at {n}, now {a.str_short()} and before {b.str_short()}" for n, a, b in pairs if a != b]
-    if static != old_static:
-        lines.append("different static arguments:")
-        old, new = dict(old_static), dict(static)
-        for where in dict.fromkeys((*new, *old)):
-            now, before = new.get(where), old.get(where)
-            if now != before:
-                shown = [repr(s.value) if s else "absent" for s in (now, before)]
-                lines.append(f"* at {where}, now {shown[0]} and before {shown[1]}")
-    if state != old_state:
+        triples = zip(now.names, now.avals, before.avals, strict=True)
+        lines += [f"* at {n}, now {a.str_short(True)} and before {b.str_short(True)}" for n, a, b in triples if a != b]
+    if static := _of_statics(before, now):
+        lines += [
+            "different static arguments:",
+            *(f"* at {d.where}, now {d.now} and before {d.before}" for d in static),
+        ]
+    if context := _of_options(before, now):
         lines.append("Tracing context doesn't match, e.g. due to config or context manager.")
-        now, before = vars(state[0]), vars(old_state[0])
-        lines += [
-            f"* jax_{option} differs: now {value} and before {before.get(option)}"
-            for option, value in now.items()
-            if value is not before.get(option)
-        ]
-        lines += [
-            f"* {what} differ: now {a} and before {b}"
-            for what, a, b in zip(("named axes", "manual axes"), state[1:], old_state[1:], strict=True)
-            if a != b
-        ]
+        lines += [f"* {d.where} differs: now {d.now} and before {d.before}" for d in context]
     return lines

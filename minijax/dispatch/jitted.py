@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from minijax.base import cache, config, source, tree
 from minijax.base.thread import thread
+from minijax.dispatch import explain
 from minijax.dispatch.executable import Programs, executable_for
-from minijax.dispatch.explain import explain_miss
 from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
 from minijax.dispatch.jit_shardings import leaf_shardings
 from minijax.dispatch.operands import operands_of, parse, parse_static
@@ -76,9 +76,11 @@ class Traced(NamedTuple):
 class Memory:
     """The traces and programs of one callable under one set of options."""
 
-    __slots__ = ("traces", "programs", "__weakref__")
+    __slots__ = ("traces", "programs", "count", "number", "__weakref__")
 
     def __init__(self):
+        self.count = 0  # how often it was traced
+        self.number = next(explain.numbers)
         self.traces = cache.Keyed(4096)
         self.programs = Programs(4096)
 
@@ -118,6 +120,7 @@ class Jitted:
         *"fun name options resolved memory signature purpose".split(),
         *"static has_static recall __dict__ __weakref__".split(),
     )
+    by_user = False  # whether a budget counts its traces
 
     def __init__(
         self,
@@ -213,7 +216,11 @@ class Jitted:
 
     def _compile(self, operands: Sequence, treedef: Any, static: tuple) -> Callable[[Sequence], Any]:
         """The function of operands that runs calls with such arguments."""
+        count = self.memory.count
         traced = self.traced(operands, treedef, static)
+        if count == self.memory.count:
+            avals = tuple([x.aval for x in operands])
+            self._note((*state.trace_key(), avals, treedef, static), operands, is_trace=False)
         if traced.captured or traced.closed.effects:
             return lambda operands: self._call_traced(operands, treedef, static)
         options = self.program_options(traced, treedef, static)
@@ -304,19 +311,26 @@ class Jitted:
         """The function's jaxpr for these arguments; traced at the first call."""
         names = functools.partial(argument_names, self.signature, treedef, static)
         avals = leaf_types(self.fun, leaves, typeof, names)
-        return self.traced_for(avals, treedef, static)
+        return self.traced_for(avals, treedef, static, leaves)
 
-    def traced_for(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
+    def traced_for(self, avals: tuple, treedef: Any, static: tuple, leaves: Sequence = ()) -> Traced:
         key = (*state.trace_key(), avals, treedef, static)
         traces = self.memory.traces
         traced = traces.get(key)
         if traced is not None and is_alive(traced.captured):
             return traced
         traces.pop(key)
-        if config.explain_cache_misses.value:
-            names = functools.partial(argument_names, self.signature)
-            explain_miss(self.fun, source_of(self.fun), key, traces.names(), names)
+        self._note(key, leaves, is_trace=True)
         return traces.once(key, self._trace, avals, treedef, static)
+
+    def _note(self, key: tuple, leaves: Sequence, is_trace: bool) -> None:
+        """Remembers what this trace, or this program of a known trace, is for."""
+        self.memory.count += is_trace
+        names = argument_names(self.signature, *key[-2:])
+        placed = [x._sig for x in leaves if type(x) is ArrayImpl]
+        placed = placed if len(placed) == len(names) else ()
+        call = explain.describe(self.memory.number, (self.options, self.resolved), names, key, placed)
+        explain.note(self.fun, call, self.by_user, is_trace)
 
     def _trace(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
         info = self.debug_info(treedef, static)
