@@ -7,6 +7,7 @@ _FACE = Face(
     (),
     """
 minijax.api.visualize: inspect_array_sharding visualize_array_sharding visualize_sharding
+minijax.composed.debugger: breakpoint
 minijax.composed.debugging: callback=debug_callback log=debug_log print=debug_print
 minijax.ir.effects: DebugEffect OrderedDebugEffect
 """,

@@ -1,6 +1,7 @@
 """Operations that call the host: pure functions, and those that read or write something there."""
 
 import dataclasses
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from minijax.partition.shardings import SingleDeviceSharding
 from minijax.primitives.moving import axis_to_front, expand_dims
 from minijax.run import client, host_calls, tokens, transfer
 from minijax.run.array import ArrayImpl, put_host, signature
+
+_log = logging.getLogger("jax._src.callback")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +90,12 @@ class Callback(HostFunction):
 
     def function(self, params):
         callback = params["callback"]
-        return lambda *arrays: callback(*map(on_host, arrays))
+
+        def call(*arrays):
+            with host_calls.logged_failure(_log, self.name):
+                return callback(*map(on_host, arrays))
+
+        return call
 
     def impl(self, *operands, **params):
         operands = [operand(getattr(x, "_base_array", x)) for x in operands]
@@ -98,7 +106,7 @@ class Callback(HostFunction):
         values = [on_host(x._value) for x in operands]
         avals = params["result_avals"]
         try:
-            with thread.outside_traces():
+            with thread.outside_traces(), host_calls.logged_failure(_log, self.name):
                 results = host_calls.checked_results(params["callback"], values, avals)
         except Exception as error:
             raise host_calls.as_runtime_error(error) from error.__cause__

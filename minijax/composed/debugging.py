@@ -15,7 +15,7 @@ from minijax.dispatch.operations import evaluate
 from minijax.ir.effects import DebugEffect, OrderedDebugEffect
 from minijax.ir.types import is_value
 from minijax.primitives.structural import index_in_dim
-from minijax.run import tokens
+from minijax.run import host_calls, tokens
 
 _log = logging.getLogger("jax._src.debugging")
 
@@ -31,16 +31,20 @@ class Debugging(HostFunction):
             return evaluate(self, operands, params, compiled=True)
         if self.is_ordered(params):
             tokens.wait_for(self.ordered_effect)
-        self.show(operands, params)
+        self._show(operands, params)
         return []
 
     def show(self, values: Sequence, params: dict) -> None:
         """Shows the values."""
         raise NotImplementedError
 
+    def _show(self, values, params):
+        with host_calls.logged_failure(_log, "debug.callback"):
+            self.show(values, params)
+
     def function(self, params):
         def show(*arrays):
-            self.show(list(map(on_host, arrays)), params)
+            self._show(list(map(on_host, arrays)), params)
             return []
 
         return show
@@ -87,7 +91,7 @@ class DebugPrint(Debugging):
         record = params["logging_record"]
         if record is None:
             print(f"{text}\n", end="")  # at once, for other devices print too
-        elif _log.isEnabledFor(record.levelno):
+        else:
             _log.handle(logging.makeLogRecord({**vars(record), "msg": text}))
 
 

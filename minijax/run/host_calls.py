@@ -4,6 +4,7 @@ import itertools
 import re
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from jaxlib import _jax
@@ -83,6 +84,22 @@ def checked_results(function: Callable, values: Sequence, outs: Sequence[ShapedA
 _MARK = re.compile(r"\[host call (\d+)\]")
 _numbers = itertools.count()
 _raised: cache.BoundedDict = cache.BoundedDict(8)  # they hold what the frames of their tracebacks hold
+
+
+class logged_failure:
+    """Logs what a function of the host raises, since its caller may never see it."""
+
+    __slots__ = ("_log", "_name")
+
+    def __init__(self, log: Any, name: str):
+        self._log, self._name = log, name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, *rest: object) -> None:
+        if kind is not None and issubclass(kind, Exception):
+            self._log.error("jax.%s failed", self._name, exc_info=error)
 
 
 class HostCallError(Exception):
