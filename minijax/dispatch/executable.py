@@ -12,7 +12,7 @@ from minijax.dispatch.placement import Placement, ProgramOptions, choose_placeme
 from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run import client, compile, disk_cache, guards, launch, transfer, watch
+from minijax.run import client, compile, guards, launch, transfer, watch
 from minijax.run.array import ArrayImpl, copied, signature
 from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
 
@@ -165,7 +165,7 @@ def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
     """The executable of a program's text."""
     text = lowered.module
     with monitoring.timed(monitoring.COMPILING, lowered.label):
-        disk_cache.note_request()
+        compile.disk_cache.note_request()
         loaded = compile.compile_text(
             text.text, name=text.name, devices=lowered.placement.devices, options=dict(options.compiler_options)
         )

@@ -12,9 +12,10 @@ from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
-from minijax.run import bindings, client, disk_cache
+from minijax.run import bindings, client
 from minijax.run.array import Signature
 
+disk_cache = defer("minijax.run.disk_cache")
 hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
 sparse = defer("jaxlib.cpu._sparse")
