@@ -590,6 +590,32 @@ def test_the_warning_of_a_damaged_program_is_that_of_who_asks_for_it(command):
     assert len(told) == 2
 
 
+def test_a_fork_neither_waits_nor_writes_the_trail(command):
+    (trail,) = command.glob("trail-*")
+    before = trail.read_bytes()
+    assert call(factor=2.0)[1] == 0
+    wait_for_threads()
+    (ours,) = disk_cache._trails.values()
+    ours._process = -1  # as a fork sees it
+    held, done = threading.Event(), threading.Event()
+
+    def hold():  # as a thread did that the fork does not have
+        with ours._changed:
+            held.set()
+            done.wait(probes.PATIENCE)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        assert call(factor=3.0)[1] == 0 and call(factor=5.0)[1] == 1
+        ours._save()
+    finally:
+        done.set()
+        thread.join()
+    assert trail.read_bytes() == before
+
+
 def test_a_process_may_end_while_programs_are_loaded_ahead(tmp_path):
     assert compiled(start(tmp_path, COUNT="8")) == 8
     assert [compiled(start(tmp_path, COUNT=count)) for count in ("1", "8")] == [0, 0]
