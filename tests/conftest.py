@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if "full" in config.option.markexpr:
         os.environ["MINIJAX_TEST_TIER"] = "full"
     # Programs compile in each run; the disk cache's own tests turn it on.
-    os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "false")
+    os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     # A flag that another jaxlib does not know would end the process.
     plain = "full" in config.option.markexpr or _oracle_missing()
     os.environ.setdefault("XLA_FLAGS", DEVICES if plain else f"{DEVICES} {LITTLE_OPTIMIZATION}")

@@ -28,7 +28,8 @@ LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax
 
 # What may be imported late, and why; nothing else of the package may.
 LATE = {
-    ("minijax.numpy.methods", "minijax.numpy"): "methods are named after functions in modules that load at first use"
+    ("minijax.numpy.methods", "minijax.numpy"): "methods are named after functions in modules that load at first use",
+    ("minijax.run.compile", "minijax.run.disk_cache"): "it takes a millisecond that only compiling needs",
 }
 
 # What a module sets on an object of another room: these edges go up, and no import shows them.

@@ -14,7 +14,7 @@ from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run import client, compile, disk_cache, guards, launch, profiler, transfer, watch
+from minijax.run import client, compile, guards, launch, profiler, transfer, watch
 from minijax.run.array import ArrayImpl, copied, signature
 from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
 
@@ -184,7 +184,7 @@ def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
     # Names and positions of operations, which profiles show, would take as long to write as the rest.
     written = lowered.located if profiler.is_watching() else text.text
     with monitoring.timed(monitoring.COMPILING, lowered.label):
-        disk_cache.note_request()
+        compile.disk_cache.note_request()
         loaded = compile.compile_text(
             written,
             name=text.name,

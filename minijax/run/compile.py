@@ -13,10 +13,11 @@ from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
-from minijax.run import bindings, client, disk_cache
+from minijax.run import bindings, client
 from minijax.run.array import Signature
 from minijax.run.profiler import TraceAnnotation
 
+disk_cache = defer("minijax.run.disk_cache")
 hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
 sparse = defer("jaxlib.cpu._sparse")
@@ -119,10 +120,16 @@ def digest(text: str) -> bytes:
 
 
 @cache(maxsize=256)
-def _prepared_options(devices, options, key, state, unoptimized) -> tuple[Any, bytes]:
-    """The options of a compilation and their bytes; `key` tells equal values of different kinds apart."""
+def _prepared_options(devices, options, key, state, unoptimized, xla_caches=()) -> tuple[Any, bytes]:
+    """The options of a compilation and their bytes; `key` tells equal values of different kinds apart.
+
+    Where XLA keeps caches of its own is not in the bytes, since programs do not depend on it.
+    """
     prepared = make_options(devices, dict(options))
-    return prepared, prepared.SerializeAsString()
+    serialized = prepared.SerializeAsString()
+    for name, value in xla_caches:
+        setattr(prepared.executable_build_options.debug_options, name, value)
+    return prepared, serialized
 
 
 class _Source(ByKey):
@@ -132,8 +139,9 @@ class _Source(ByKey):
 
     def __init__(self, text, devices, options=None, name=""):
         items = tuple((options or {}).items())
+        xla_caches = disk_cache.xla_caches() if devices[0].platform == "gpu" else ()
         self.options, serialized = _prepared_options(
-            devices, items, key(items), config.state(), config.disable_most_optimizations.value
+            devices, items, key(items), config.state(), config.disable_most_optimizations.value, xla_caches
         )
         self.hashes = digest(text), serialized
         self.identify(self.hashes, devices)

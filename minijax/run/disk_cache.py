@@ -88,6 +88,25 @@ def note_request() -> None:
         monitoring.record_event(monitoring.CACHE_REQUEST)
 
 
+# XLA's own caches, on GPUs alone: by name in the option, what XLA calls the path and what else it is told.
+_XLA_CACHES = {
+    "xla_gpu_kernel_cache_file": (("xla_gpu_enable_llvm_module_compilation_parallelism", True),),
+    "xla_gpu_per_fusion_autotune_cache_dir": (),
+}
+
+
+def xla_caches() -> tuple[tuple[str, Any], ...]:
+    """XLA's options for caches of its own in the folder that the user chose; none in the user's own."""
+    names = config.persistent_cache_enable_xla_caches.value or "none"
+    if config.compilation_cache_dir.value is None or not config.enable_compilation_cache.value:
+        return ()
+    folder, chosen = _folder(), _XLA_CACHES if names == "all" else names.split(",")
+    if folder is None:
+        return ()
+    paths = [((name, os.path.join(folder, name)), *more) for name, more in _XLA_CACHES.items() if name in chosen]
+    return tuple([option for options in paths for option in options])
+
+
 # ---- keys -------------------------------------------------------------------------------------------
 
 # What /proc/cpuinfo says of a processor and is another each time.

@@ -65,7 +65,7 @@ class Trail:
 
     def take(self, label: str) -> Any:
         """What `load` made of that program, once it is there; None if it did not begin, or failed."""
-        if self._process != os.getpid():  # a fork has no such thread
+        if self._is_elsewhere():
             return None
         with self._changed:
             self._ahead.pop(label, None)
@@ -79,9 +79,15 @@ class Trail:
 
     def leave(self) -> None:
         """Drops what is ahead: this time the command goes another way."""
+        if self._is_elsewhere():
+            return
         with self._changed:
             self._ahead.clear()
             self._loaded.clear()
+
+    def _is_elsewhere(self) -> bool:
+        """Whether this is a fork, which has no thread that loads, and the lock as it was at that moment."""
+        return self._process != os.getpid()
 
     def close(self) -> None:
         """Forgets all, for the next time too."""
@@ -110,7 +116,7 @@ class Trail:
 
     def _save(self) -> None:
         steps = list(self._now.values())
-        if steps and steps != self._before and self._process == os.getpid():
+        if steps and steps != self._before and not self._is_elsewhere():
             text = "\n".join(map(_line, steps))
             with contextlib.suppress(OSError):
                 disk_files.write(self.path, self.key, 0.0, text.encode())

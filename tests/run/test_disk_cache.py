@@ -193,6 +193,29 @@ def test_linear_algebra_of_the_cpu_libraries_is_loaded(folder):
     assert first == again and one == 1 and none == 0
 
 
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("xla_gpu_per_fusion_autotune_cache_dir", {"xla_gpu_per_fusion_autotune_cache_dir"}),
+        ("none", set()), ("", set()), (None, set()), ("another", set()),
+        ("xla_gpu_kernel_cache_file", {"xla_gpu_kernel_cache_file"}),
+        ("all", {"xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir"}),
+    ],
+)  # fmt: skip
+def test_xla_is_told_where_its_own_caches_lie_and_keys_do_not_depend_on_it(folder, value, names):
+    compile = importlib.import_module("minijax.run.compile")
+    with options(persistent_cache_enable_xla_caches=value):
+        caches = disk_cache.xla_caches()
+    assert {name for name, path in caches if path == str(folder / name)} == names
+    devices, state = (jax.devices()[0],), config.state()
+    prepared, serialized = compile._prepared_options(devices, (), (), state, False, caches)
+    assert serialized == compile._prepared_options(devices, (), (), state, False)[1]
+    assert (prepared.SerializeAsString() == serialized) == (not names)
+    for setting in ({"compilation_cache_dir": None}, {"enable_compilation_cache": False}):
+        with options(persistent_cache_enable_xla_caches=value, **setting):
+            assert disk_cache.xla_caches() == ()
+
+
 # ---- what is not to be trusted -----------------------------------------------------------------------
 
 
@@ -565,6 +588,32 @@ def test_the_warning_of_a_damaged_program_is_that_of_who_asks_for_it(command):
     with pytest.warns(UserWarning, match="Error reading") as told:
         assert call(factor=2.0)[1] == call(factor=3.0)[1] == 1
     assert len(told) == 2
+
+
+def test_a_fork_neither_waits_nor_writes_the_trail(command):
+    (trail,) = command.glob("trail-*")
+    before = trail.read_bytes()
+    assert call(factor=2.0)[1] == 0
+    wait_for_threads()
+    (ours,) = disk_cache._trails.values()
+    ours._process = -1  # as a fork sees it
+    held, done = threading.Event(), threading.Event()
+
+    def hold():  # as a thread did that the fork does not have
+        with ours._changed:
+            held.set()
+            done.wait(probes.PATIENCE)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        assert call(factor=3.0)[1] == 0 and call(factor=5.0)[1] == 1
+        ours._save()
+    finally:
+        done.set()
+        thread.join()
+    assert trail.read_bytes() == before
 
 
 def test_a_process_may_end_while_programs_are_loaded_ahead(tmp_path):
