@@ -1,0 +1,12 @@
+"""jax.experimental: what may change."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    """
+    compute_on xla_metadata
+""".split(),
+    {},
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
