@@ -13,7 +13,7 @@ from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
 from minijax.hlo.verbs.linalg import Linalg
 from minijax.hlo.writer import Names
-from minijax.ir.context import EMPTY, EqnContext, current_context
+from minijax.ir.context import EMPTY, current_context
 from minijax.ir.effects import ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.types import Name, ShapedArray, token_type
@@ -161,7 +161,8 @@ def jaxpr_body(e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names) -
         else:
             with eqn.context():
                 results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
-            e.annotate(start, frontend_attributes(context))
+            e.annotate(start, compute_attributes(context.compute_type))
+            e.tag(results, metadata_attributes(context.xla_metadata))
         if located:
             e.located(start, location_name(e.scope, eqn), eqn.traceback)
         if len(outvars) == 1:
@@ -176,15 +177,23 @@ def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None
     return [e.constant_of(v.val, v.aval) if n is None else n for v, n in zip(atoms, names, strict=True)]
 
 
-_COMPUTE_TYPES = {"device_host": "host", "tpu_sparsecore": "sparse"}
+_COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 
-def frontend_attributes(context: EqnContext) -> dict[str, str]:
-    """The frontend attributes of an equation's operations: XLA metadata, and where they are computed."""
-    attrs = {name: str(value) for name, value in dict(context.xla_metadata or ()).items()}
-    if context.compute_type in _COMPUTE_TYPES:
-        attrs["_xla_compute_type"] = _COMPUTE_TYPES[context.compute_type]
-    return attrs
+def compute_attributes(compute_type: str | None) -> dict[str, str]:
+    """The frontend attributes that say where an operation is computed."""
+    if compute_type is None:
+        return {}
+    kind, _, stream = compute_type.partition(":")
+    if kind == "gpu_stream":
+        return {"_xla_stream_annotation": stream, "inlineable": "false"}
+    return {"_xla_compute_type": _COMPUTE_TYPES[kind]}
+
+
+def metadata_attributes(metadata: Any) -> dict[str, str]:
+    """XLA metadata, a mapping or pairs, as frontend attributes."""
+    shown = dict(metadata or ()).items()
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in shown}
 
 
 def ordered_in(jaxpr: Jaxpr) -> list:

@@ -239,19 +239,33 @@ def dictionary(texts: Mapping[str, str]) -> str:
     return "{" + ", ".join(f"{_key(name)} = {texts[name]}" for name in sorted(texts)) + "}"
 
 
-_UNATTRIBUTED = re.compile(r".*(\{|\):|\})$|.* = stablehlo\.constant |\s*stablehlo\.return\b")
+_UNATTRIBUTED = re.compile(r".*(\{|\):|\})$|\s*(%\S+ = stablehlo\.constant |stablehlo\.return\b)")
+_FRONTEND = re.compile(r"mhlo\.frontend_attributes = \{((?:[^\"{}]|\"(?:[^\"\\]|\\.)*\")*)\}")
+_PAIR = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|[^\s=,]+) = (\"(?:[^\"\\]|\\.)*\")")
 
 
-def with_attribute(line: str, text: str) -> str:
-    """The line of an operation with one more attribute; lines that can take none, or have it, stay."""
-    if text.partition(" ")[0] in line:
-        return line
+def with_frontend(line: str, attrs: Mapping[str, str], constants: bool = False) -> str:
+    """The line of an operation with frontend attributes, where it has none of these names yet.
+
+    Lines that can take none stay, and those of constants, unless these are meant too.
+    """
+    new = {_key(name): string(value) for name, value in attrs.items()}
+    if present := _FRONTEND.search(line):
+        return line[: present.start()] + _frontend(new | dict(_PAIR.findall(present[1]))) + line[present.end() :]
+    text = _frontend(new)
     if line.endswith(" cond {"):
         return f"{line.removesuffix(' cond {')} attributes {{{text}}} cond {{"
+    if constants and " = stablehlo.constant dense<" in line:
+        return line.replace(" = stablehlo.constant ", f" = stablehlo.constant {{{text}}} ", 1)
     if _UNATTRIBUTED.match(line):
         return line
     head, _, types = line.rpartition(" : ")
     return f"{head[:-1]}, {text}}} : {types}" if head[-1] == "}" else f"{head} {{{text}}} : {types}"
+
+
+def _frontend(spelled):
+    pairs = sorted(spelled.items(), key=lambda item: item[0].strip('"'))
+    return f"mhlo.frontend_attributes = {{{', '.join(f'{name} = {value}' for name, value in pairs)}}}"
 
 
 def accuracy_attribute(mode: str, **tolerance: float) -> str:

@@ -143,10 +143,20 @@ class Writer:
         return ", ".join([f"{n}: {type_of(a)}" for n, a in zip(names, avals, strict=True)])
 
     def annotate(self, start: int, attrs: Mapping[str, str]) -> None:
-        """Gives the operations written since line `start` frontend attributes, those that have none yet."""
+        """Gives the operations written since line `start` frontend attributes."""
         if attrs:
-            text = f"mhlo.frontend_attributes = {spell.attribute(attrs)}"
-            self.lines[start:] = [spell.with_attribute(line, text) for line in self.lines[start:]]
+            self.lines[start:] = [spell.with_frontend(line, attrs) for line in self.lines[start:]]
+
+    def tag(self, names: Names, attrs: Mapping[str, str], constants: bool = False) -> None:
+        """Gives the operations of this block whose results these are frontend attributes."""
+        for base in {name.partition("#")[0] for name in names} if attrs else ():
+            heads = f"{self._in}{base} = ", f"{self._in}{base}:"
+            at = next((i for i in reversed(range(len(self.lines))) if self.lines[i].startswith(heads)), None)
+            if at is None:
+                continue
+            if self.lines[at].endswith("({"):  # attributes follow the regions
+                at = next(i for i in range(at + 1, len(self.lines)) if self.lines[i].startswith(f"{self._in}}}) "))
+            self.lines[at] = spell.with_frontend(self.lines[at], attrs, constants)
 
     def located(self, start: int, name: str, source_info: Any) -> None:
         """Gives the operations written since line `start` a location, those that have none yet."""

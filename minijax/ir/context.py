@@ -1,7 +1,10 @@
 """The thread state that equations carry: the name stack and what surrounds an operation."""
 
+from collections.abc import Callable
+from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
+from minijax.base import cache, config
 from minijax.base.thread import EMPTY as EMPTY, EqnContext, entered, run_under as run_under, thread
 
 
@@ -46,3 +49,30 @@ def extended_name_stack(*names: str) -> entered:
     """Appends scopes to the name stack for a while."""
     now = thread.context
     return entered(now._replace(name_stack=(*now.name_stack, *names)))
+
+
+# What the equations of a trace carry is part of the options' state, and with it of every key.
+_surroundings = config.UserContext((None, ()))
+
+
+class Surroundings(ContextDecorator):
+    """Changes the compute type or the XLA metadata of the equations recorded within, in this thread."""
+
+    def __init__(self, change: Callable[[EqnContext], EqnContext]):
+        self._change = change
+        self._entered: list[tuple[Any, Any]] = []
+
+    def _recreate_cm(self) -> "Surroundings":
+        return type(self)(self._change)
+
+    def __enter__(self) -> None:
+        context = self._change(thread.context)
+        key = context.compute_type, cache.key(tuple(sorted((context.xla_metadata or {}).items())))
+        managers = _surroundings(key), entered(context)
+        self._entered.append(managers)
+        for manager in managers:
+            manager.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        for manager in reversed(self._entered.pop()):
+            manager.__exit__(*exception)

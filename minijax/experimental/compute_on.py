@@ -1,0 +1,3 @@
+"""jax.experimental.compute_on: where operations are computed."""
+
+from minijax.api.metadata import compute_on as compute_on

@@ -1,0 +1,35 @@
+"""XLA metadata of one value: attributes of the operation that computes it."""
+
+from typing import Any
+
+from minijax.base import tree
+from minijax.hlo.emitter import metadata_attributes
+from minijax.ir.primitive import Linear1, Primitive
+
+
+class XlaMetadataValue(Linear1):
+    """The value itself; the operation that computes it gets frontend attributes."""
+
+    name = "xla_metadata_value"
+
+    def infer(self, x, *, xla_metadata_kvs):
+        return [x]
+
+    def lower(self, e, ins, outs, x, *, xla_metadata_kvs):
+        e.tag([x], metadata_attributes(xla_metadata_kvs), constants=True)
+        return [x]
+
+    def transposed(self, ct, aval, *, xla_metadata_kvs):
+        return ct
+
+    def batch(self, axis, operands, dims, **params):
+        return self.bind_all(operands, params), dims
+
+
+xla_metadata_value_p: Primitive = XlaMetadataValue()
+
+
+def tagged(x: Any, metadata: dict[str, Any]) -> Any:
+    """The leaves of `x`, whose operations have the metadata."""
+    pairs = tuple(sorted(metadata.items()))
+    return tree.tree_map(lambda leaf: xla_metadata_value_p.bind(leaf, xla_metadata_kvs=pairs), x)
