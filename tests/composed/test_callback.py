@@ -409,6 +409,21 @@ def test_a_callback_is_not_traced_with_what_surrounds_it():
     np.testing.assert_array_equal(minijax.jit(f)(X), X * 3 + 2)
 
 
+def test_ordered_calls_wait_for_those_of_programs_that_still_run():
+    calls = []
+    note = minijax.jit(lambda x: io(minijax)(lambda x: calls.append(float(x)), None, x, ordered=True))
+    show = minijax.jit(lambda x: minijax.debug.callback(lambda x: calls.append(float(x)), x, ordered=True))
+    slow = minijax.jit(lambda x: minijax.lax.fori_loop(0, 100, lambda i, c: jnp.tanh(c @ c), x)[0, 0] * 0 + 1)
+    for f in (note, show):
+        f(np.float32(0))
+        minijax.effects_barrier()
+        calls.clear()
+        f(slow(np.ones((300, 300), np.float32)))
+        f(np.float32(2))
+        minijax.effects_barrier()
+        assert calls == [1.0, 2.0]
+
+
 def test_threads_order_their_own_effects():
     calls = {}
 
