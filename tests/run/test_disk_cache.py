@@ -88,6 +88,13 @@ def test_a_program_is_compiled_once_and_then_loaded(folder):
     assert compiles == 0 and again.tobytes() == first.tobytes() == (np.asarray(jnp.sin(X) @ X * 2.0)).tobytes()
 
 
+def test_programs_that_call_the_host_are_never_stored(folder):
+    for function in (np.sin, np.cos):
+        f = jax.jit(lambda x, f=function: jax.pure_callback(f, x, x))
+        np.testing.assert_allclose(f(X), function(X), rtol=1e-6)
+    assert entries(folder) == []
+
+
 def test_listeners_hear_what_jax_tells_them(folder):
     request = "compile_requests_use_cache"
     assert heard(call) == ["tasks_using_cache", request, "cache_misses"]
