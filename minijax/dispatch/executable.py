@@ -15,7 +15,7 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
 from minijax.run import client, compile, guards, launch, profiler, transfer, watch
-from minijax.run.array import ArrayImpl, copied, signature
+from minijax.run.array import ArrayImpl, copied, hidden, signature
 from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
 
 
@@ -44,7 +44,7 @@ class Executable:
             self.in_shardings = placement.argument_shardings(self.used)
             self.out_shardings = placement.result_shardings(len(avals))
         # The user may donate or delete an array that a function captured: the program has its own.
-        self.hidden = [_copied_constant(c, self.device)._raw for c in lowered.hidden]
+        self.hidden = [hidden(_copied_constant(c, self.device))._raw for c in lowered.hidden]
         is_committed = placement.committed or placement.is_sharded
         laid = zip(avals, self.out_shardings, strict=True)
         self._signatures = [signature(aval, s, is_committed) for aval, s in laid]

@@ -25,10 +25,18 @@ class Signature:
     # `shape`, `dtype` and `weak_type` are what jaxlib reads when it is handed a signature as an aval; those
     # of an extended dtype are the physical ones. `wrap` makes an array of a raw one and this signature.
     __slots__ = ("aval", "sharding", "committed", "layout", "shape", "dtype", "weak_type", "native",
-                 "device", "wrap", "__weakref__")  # fmt: skip
+                 "device", "wrap", "hidden", "__weakref__")  # fmt: skip
 
     def __repr__(self):
         return f"Signature({self.aval}, {self.sharding}, committed={self.committed})"
+
+
+class Hidden(NamedTuple):
+    """What jaxlib has in place of a signature for arrays of the library's own, which `live_arrays` leaves out."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
 
 
 _signatures: dict[tuple, Signature] = {}
@@ -52,7 +60,7 @@ def _new_signature(key):
     sig = Signature()
     sig.aval, sig.sharding, sig.committed, sig.layout = key
     real = physical(aval)
-    sig.shape, sig.dtype, sig.weak_type = real.shape, real.dtype, aval.weak_type
+    sig.shape, sig.dtype, sig.weak_type = sig.hidden = Hidden(real.shape, real.dtype, aval.weak_type)
     sig.wrap = _wrapper(aval) if real is aval else extended_arrays[aval.dtype.type]
     sig.native = client.native_sharding(sharding, real.ndim)
     devices = sharding._device_assignment
@@ -485,6 +493,11 @@ def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
 
 
 DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL  # then NumPy may write into its memory again
+
+
+def hidden(x: ArrayImpl) -> ArrayImpl:
+    """The same array as one of the library's own."""
+    return x._sig.wrap(x._raw._rewrap_with_aval_and_sharding(x._sig.hidden, x._sig.native), x._sig)
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
