@@ -7,7 +7,6 @@ import itertools
 import os
 import sys
 import threading
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -619,18 +618,6 @@ def __getattr__(name: str) -> Option:
 
 
 checking_leaks = functools.partial(option("check_tracer_leaks"), True)
-_key_reuse = option("debug_key_reuse")
-
-if _key_reuse.default:
-    warnings.warn("JAX_DEBUG_KEY_REUSE: how random keys are used is not checked yet", stacklevel=1)
-
-
-@_key_reuse.on_change
-def _forbid_key_reuse_checks(value: Any, thread_only: bool) -> None:
-    if value:
-        raise NotImplementedError("jax_debug_key_reuse: checking how random keys are used is not there yet")
-
-
 _all_transfers = option("transfer_guard")
 _transfers = [option(f"transfer_guard_{way}") for way in ("host_to_device", "device_to_device", "device_to_host")]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from minijax.base import config, dtypes, errors, tree
 from minijax.base.thread import thread
+from minijax.dispatch import key_reuse
 from minijax.dispatch.executable import executable_for
 from minijax.dispatch.operands import plain_key
 from minijax.dispatch.operations import programs
@@ -83,7 +84,7 @@ def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
 
 def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool) -> Callable:
     """The function as a program of its arrays; `_DIRECT` where it must be called itself."""
-    if watch.is_on() or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
+    if watch.is_on() or key_reuse.is_on() or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
         return _DIRECT
     out_trees: list[Any] = []
 

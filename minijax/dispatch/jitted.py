@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import cache, config, source, tree
 from minijax.base.thread import thread
-from minijax.dispatch import explain
+from minijax.dispatch import explain, key_reuse
 from minijax.dispatch.executable import Programs, executable_for
 from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
 from minijax.dispatch.jit_shardings import leaf_shardings
@@ -226,6 +226,7 @@ class Jitted:
         options = self.program_options(traced, treedef, static)
         executable = executable_for(traced.closed, options, operands)
         run = executable.tree_caller(operands, traced.out_tree)
+        run = key_reuse.watched(run, traced.closed, "jit-compiled function")
         return watch.explained(run, lambda operands: self._call_plainly(treedef.unflatten(operands), static))
 
     def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:
@@ -337,6 +338,8 @@ class Jitted:
         forbid_tracing(info.func_src_info)
         flat = Flat(self.fun, treedef, lambda dynamic: self.rebuild(dynamic, static))
         body = trace_flat(flat, avals, info, as_inputs_if_live, self.name)
+        if key_reuse.is_on():
+            key_reuse.signature(body.closed.jaxpr)  # which complains of a key that is used twice
         return Traced(body.closed, body.captured, body.out_tree, info, {})
 
     def _call_plainly(self, dynamic: tuple, static: tuple) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import cache, config, errors, monitoring
+from minijax.dispatch import key_reuse
 from minijax.dispatch.executable import Executable, Programs, executable_for
 from minijax.dispatch.operands import operand, operands_of
 from minijax.dispatch.placement import ProgramOptions
@@ -45,6 +46,7 @@ def run_closed(
 
 def _compile_closed(closed: ClosedJaxpr, arrays: Sequence, options: ProgramOptions, operation: str) -> Callable:
     run = _to_list(executable_for(closed, options, arrays), arrays)
+    run = key_reuse.watched(run, closed, operation or "jit-compiled function")
     if operation:
         return watch.named(run, operation)
     return watch.explained(run, lambda arrays: eval_jaxpr(closed.jaxpr, closed.consts, *arrays))
@@ -78,6 +80,11 @@ def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = 
                 raise errors.UnexpectedTracerError(escaped_message(x))
         if "impl" in primitive.__dict__:
             return primitive.evaluate(operands, params)
+        if primitive.name in key_reuse.AT_ONCE and key_reuse.is_on():
+            operands = list(map(operand, operands))
+            run = lambda operands: primitive.impl(*operands, **params)  # noqa: E731
+            closed = one_equation(primitive, [x._sig.aval for x in operands], params)
+            return key_reuse.watched(run, closed, primitive.name)(operands)
         return primitive.impl(*operands, **params)
     for x in operands:
         if type(x) is not ArrayImpl:
@@ -118,7 +125,8 @@ def _compile_operation(primitive: Any, arrays: Sequence, params: dict) -> Callab
             closed = one_equation(primitive, [x._sig.aval for x in arrays], params)
         options = ProgramOptions(primitive.name, keep_unused=True)
         executable = executable_for(closed, options, arrays, lift=primitive.lift is not None)
-        return watch.named(_to_list(executable, arrays), primitive.name)
+        run = key_reuse.watched(_to_list(executable, arrays), closed, primitive.name)
+        return watch.named(run, primitive.name)
 
 
 def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> Callable[[Sequence], Any]:

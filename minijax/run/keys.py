@@ -12,13 +12,22 @@ from minijax.run.array import ArrayImpl, extended_arrays, signature
 class PRNGKeyArray(ArrayImpl):
     """An array of random keys; its words are `jax.random.key_data` of it."""
 
-    __slots__ = ()
+    __slots__ = ("_used",)
 
     shape = property(lambda self: self._sig.aval.shape)
     dtype = property(lambda self: self._sig.aval.dtype)
     itemsize = property(lambda self: self._sig.aval.dtype.itemsize)
     nbytes = property(lambda self: self._sig.aval.size * self._sig.aval.dtype.itemsize)
     _impl = property(lambda self: self._sig.aval.dtype._impl)
+
+    @property
+    def _consumed(self) -> Any:
+        """Which of the keys programs have used, as far as `jax_debug_key_reuse` was on."""
+        return getattr(self, "_used", False)
+
+    @_consumed.setter
+    def _consumed(self, used: Any) -> None:
+        self._used = used
 
     @property
     def weak_type(self) -> NoReturn:

@@ -270,13 +270,6 @@ def test_types_inside_shard_map_follow_the_options():
     same_error(*sides, phrases=["requires varying manual axes to match", "check_vma=False"])
 
 
-def test_checks_of_random_keys_are_not_there():
-    with pytest.raises(NotImplementedError, match="debug_key_reuse"), minijax.debug_key_reuse(True):
-        pass
-    with minijax.debug_key_reuse(False):
-        pass
-
-
 # ---- leaks -------------------------------------------------------------------------------------------
 
 LEAKS = [

@@ -1,0 +1,251 @@
+"""Random keys that are used twice: what `jax_debug_key_reuse` refuses, in programs and between them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import cache, config, tree
+from minijax.base.dtypes import KeyType
+from minijax.base.errors import KeyReuseError
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+
+Mask = Any  # booleans in the shape of an array of keys, or one for all
+
+
+class Signature(NamedTuple):
+    """What is done to keys: which inputs are consumed, which results are new, and which are inputs."""
+
+    sinks: Mapping[int, Mask] = {}
+    sources: Mapping[int, Mask] = {}
+    forwards: Sequence[tuple[int, int]] = ()  # (number of the input, of the result)
+
+    def __repr__(self):
+        parts = [_shown(kind, masks) for kind, masks in (("Sink", self.sinks), ("Source", self.sources)) if masks]
+        parts += [f"Forward({i}, {k})" for i, k in self.forwards]
+        return f"KeyReuseSignature({', '.join(parts)})"
+
+
+def _shown(kind: str, masks: Mapping[int, Mask]) -> str:
+    return ", ".join(f"{kind}({i})" if np.all(m) else f"{kind}({i}, {m})" for i, m in sorted(masks.items()))
+
+
+AT_ONCE = frozenset(("slice", "device_put", "random_clone"))  # what has rules and is run without a program
+_FORWARD = Signature(forwards=((0, 0),))
+_NEW, _USE = Signature(sources={0: True}), Signature(sinks={0: True})
+_RULES: dict[str, Signature | Callable[[JaxprEqn], Signature]] = {
+    **dict.fromkeys("random_clone random_fold_in random_seed random_wrap".split(), _NEW),
+    **dict.fromkeys("random_bits random_gamma".split(), _USE),
+    "random_split": Signature({0: True}, {0: True}),
+    **dict.fromkeys("random_unwrap debug_callback eq ne".split(), Signature()),
+    **dict.fromkeys(
+        """
+        broadcast_in_dim copy stage convert_element_type reshape squeeze layout_constraint sharding_constraint reshard
+        dynamic_slice gather
+        """.split(),
+        _FORWARD,
+    ),
+    "dynamic_update_slice": Signature({1: True}, forwards=((0, 0),)),
+    "scatter": Signature({2: True}, forwards=((0, 0),)),
+}
+
+
+def _rule(function: Callable[[JaxprEqn], Signature]) -> Callable[[JaxprEqn], Signature]:
+    _RULES[function.__name__.strip("_")] = function
+    return function
+
+
+class _Keys:
+    """An array of keys, under whatever names, and which of them are consumed."""
+
+    __slots__ = ("used",)
+
+    def __init__(self, used: np.ndarray):
+        self.used = used
+
+    def seen(self, shape: tuple[int, ...]) -> np.ndarray:
+        """What is consumed of them in another shape, where one stands for all."""
+        return self.used if self.used.shape == shape else np.full(shape, self.used.any())
+
+    def consume(self, mask: Mask, shape: tuple[int, ...]) -> None:
+        mask = np.broadcast_to(mask, shape)
+        self.used = self.used | (mask if mask.shape == self.used.shape else mask.any())
+
+
+@cache.weak_cache
+def signature(jaxpr: Jaxpr) -> Signature:
+    """What a jaxpr does to keys. Raises KeyReuseError if it consumes one twice."""
+    inputs = [*jaxpr.constvars, *jaxpr.invars]
+    first = len(jaxpr.constvars)  # constants have negative numbers
+    keys = {v: _Keys(np.zeros(v.aval.shape, bool)) for v in inputs if _is_key(v)}
+    mine = {keys[v]: i - first for i, v in enumerate(inputs) if v in keys}
+    for eqn in jaxpr.eqns:
+        _apply(eqn, signature_of(eqn), keys)
+    sinks = {mine[k]: k.used for k in mine if k.used.any()}
+    sources, forwards = {}, []
+    for n, v in enumerate(jaxpr.outvars):
+        if v in keys:
+            if keys[v] in mine:
+                forwards.append((mine[keys[v]], n))
+            elif not (used := keys[v].seen(v.aval.shape)).all():
+                sources[n] = ~used
+    return Signature(sinks, sources, tuple(sorted(forwards)))
+
+
+def _is_key(v: Any) -> bool:
+    return type(v) is Var and isinstance(getattr(v.aval, "dtype", None), KeyType)
+
+
+def _apply(eqn: JaxprEqn, effect: Signature, keys: dict[Any, _Keys]) -> None:
+    for i, mask in effect.sinks.items():
+        v = eqn.invars[i]
+        if v in keys:
+            if (keys[v].seen(v.aval.shape) & mask).any():
+                raise KeyReuseError(f"In {eqn.primitive.name}, argument {i} is already consumed.")
+            keys[v].consume(mask, v.aval.shape)
+    inputs = {k: eqn.invars[i] for i, k in effect.forwards}
+    for n, v in enumerate(eqn.outvars):
+        if not _is_key(v):
+            continue
+        if inputs.get(n) in keys:
+            keys[v] = keys[inputs[n]]
+        else:
+            keys[v] = _Keys(np.broadcast_to(~np.asarray(effect.sources.get(n, False)), v.aval.shape))
+
+
+def signature_of(eqn: JaxprEqn) -> Signature:
+    """What an equation does to keys; what is not known consumes those that it reads."""
+    rule = _RULES.get(eqn.primitive.name)
+    if callable(rule):
+        return rule(eqn)
+    if rule is not None:
+        return rule
+    return Signature({i: True for i, v in enumerate(eqn.invars) if _is_key(v)})
+
+
+# ---- rules that look at parameters ------------------------------------------------------------------
+
+
+@_rule
+def _slice(eqn: JaxprEqn) -> Signature:
+    p, mask = eqn.params, np.zeros(eqn.invars[0].aval.shape, bool)
+    steps = p["strides"] or (1,) * mask.ndim
+    mask[tuple(map(slice, p["start_indices"], p["limit_indices"], steps))] = True
+    return Signature({0: mask}, {0: True}) if _is_key(eqn.invars[0]) else Signature()
+
+
+@_rule
+def _concatenate(eqn: JaxprEqn) -> Signature:
+    return Signature(dict.fromkeys(range(len(eqn.invars)), True), {0: True})
+
+
+@_rule
+def _device_put(eqn: JaxprEqn) -> Signature:
+    return Signature(forwards=[(i, i) for i in range(len(eqn.invars))])
+
+
+@_rule
+def _jit(eqn: JaxprEqn) -> Signature:
+    return _inside(eqn.params["jaxpr"])
+
+
+_RULES["shard_map"] = _jit
+
+
+@_rule
+def _remat2(eqn: JaxprEqn) -> Signature:
+    inner = _inside(eqn.params["jaxpr"])
+    return inner._replace(sinks={}) if eqn.params["differentiated"] else inner  # it computes again
+
+
+def _inside(program: Jaxpr | ClosedJaxpr) -> Signature:
+    """The signature of a nested jaxpr, without what it does to its constants."""
+    whole = signature(getattr(program, "jaxpr", program))
+    sinks = {i: mask for i, mask in whole.sinks.items() if i >= 0}
+    return whole._replace(sinks=sinks, forwards=tuple([pair for pair in whole.forwards if pair[0] >= 0]))
+
+
+@_rule
+def _cond(eqn: JaxprEqn) -> Signature:
+    branches = [_inside(closed) for closed in eqn.params["branches"]]
+    sinks: dict[int, Mask] = {}
+    sources: dict[int, Mask] = {}
+    for branch in branches:
+        for i, mask in branch.sinks.items():
+            sinks[i + 1] = sinks.get(i + 1, False) | np.asarray(mask)
+        for n, mask in branch.sources.items():
+            sources[n] = sources.get(n, False) | np.asarray(mask)
+    common = set.intersection(*(set(branch.forwards) for branch in branches))
+    return Signature(sinks, sources, [(i + 1, n) for i, n in sorted(common)])
+
+
+@_rule
+def _scan(eqn: JaxprEqn) -> Signature:
+    body, consts, carry = _inside(eqn.params["jaxpr"]), eqn.params["num_consts"], eqn.params["num_carry"]
+    why = "scan body function leads to key reuse when repeatedly executed, because"
+    if any(i < consts for i in body.sinks):
+        raise KeyReuseError(f"{why} key constants are repeatedly consumed:\n  signature={body}\n  {eqn=!s}")
+    if any(i < consts + carry and i - consts not in body.sources for i in body.sinks):
+        raise KeyReuseError(f"{why} consumed inputs don't match sourced outputs:\n  signature={body}\n  {eqn=!s}")
+    sinks = {i: np.broadcast_to(mask, eqn.invars[i].aval.shape) for i, mask in body.sinks.items()}
+    sources = {n: np.broadcast_to(mask, eqn.outvars[n].aval.shape) for n, mask in body.sources.items()}
+    carried = [(i, n) for i, n in body.forwards if consts <= i < consts + carry and n < carry]
+    return Signature(sinks, sources, carried)
+
+
+@_rule
+def _while(eqn: JaxprEqn) -> Signature:
+    p = eqn.params
+    cond, body = _inside(p["cond_jaxpr"]), _inside(p["body_jaxpr"])
+    n, m = p["cond_nconsts"], p["body_nconsts"]
+    again = "function leads to key reuse when repeatedly executed:\n "
+    if any(i < m or i - m not in body.sources for i in body.sinks):
+        raise KeyReuseError(f"while_loop body {again} body_signature={body}\n  {eqn=!s}")
+    if any(i < n or i - n not in body.sources for i in cond.sinks):
+        raise KeyReuseError(f"while_loop cond {again} cond_signature={cond}\n  {eqn=!s}")
+    if {i - n for i in cond.sinks} & {i - m for i in body.sinks}:
+        same = f"  cond_signature={cond}\n  body_signature={body}\n  {eqn=!s}"
+        raise KeyReuseError(f"while_loop cond and body functions both use the same key:\n{same}")
+    return Signature(
+        {i + n: mask for i, mask in body.sinks.items()}, body.sources, [(i + n, k) for i, k in body.forwards]
+    )
+
+
+# ---- between programs -------------------------------------------------------------------------------
+
+
+def is_on() -> bool:
+    """Whether programs that use a key twice are refused."""
+    return config.state().debug_key_reuse
+
+
+def watched(run: Callable[[Sequence], Any], closed: ClosedJaxpr, name: str) -> Callable[[Sequence], Any]:
+    """`run`, the call of a program, so wrapped that it refuses keys that are consumed, and marks those it consumes."""
+    if not is_on():
+        return run
+    effect, consts = signature(closed.jaxpr), list(closed.consts)
+    if not any(map(_is_key, (*closed.jaxpr.constvars, *closed.jaxpr.invars, *closed.jaxpr.outvars))):
+        return run
+    outs, inputs = closed.jaxpr.outvars, {k: i for i, k in effect.forwards}
+
+    def call(operands: Sequence) -> Any:
+        of = lambda i: operands[i] if i >= 0 else consts[i]  # noqa: E731
+        for i, mask in effect.sinks.items():
+            if (_used(of(i)) & mask).any():
+                raise KeyReuseError(f"Previously-consumed key passed to {name} at index {max(i, 0)}")
+        results = run(operands)
+        for i, mask in effect.sinks.items():
+            of(i)._consumed = _used(of(i)) | mask
+        leaves = tree.tree_leaves(results)
+        for n, v in enumerate(outs):
+            if _is_key(v):
+                old = _Keys(np.asarray(of(inputs[n])._consumed)) if n in inputs else None
+                used = old.seen(v.aval.shape) if old else ~np.asarray(effect.sources.get(n, False))
+                leaves[n]._consumed = np.broadcast_to(used, v.aval.shape)
+        return results
+
+    return call
+
+
+def _used(x: Any) -> np.ndarray:
+    return np.broadcast_to(x._consumed, x.shape)
