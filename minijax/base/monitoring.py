@@ -99,6 +99,7 @@ def clear_event_listeners() -> None:
 _dispatch = logging.getLogger("jax._src.dispatch")
 _programs = logging.getLogger("jax._src.interpreters.pxla")
 _tracing = logging.getLogger("jax._src.interpreters.partial_eval")
+_checkpoints = logging.getLogger("jax._src.ad_checkpoint")
 _compiler = logging.getLogger("jax._src.compiler")
 
 
@@ -164,6 +165,11 @@ def log_cache_miss(message: str) -> None:
     _tracing.log(logging.WARNING, message)
 
 
+def log_saved_values(message: str) -> None:
+    """Says what a checkpointed function saves."""
+    _checkpoints.warning(message)
+
+
 def log_jaxpr_dump(name: str, folder: str) -> None:
     """Says that a jaxpr is written to a file."""
     logging.getLogger().info("Dumping jaxpr for %s to %s.", name, folder)
@@ -210,7 +216,6 @@ CACHE_REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
 CACHE_TASK = "/jax/compilation_cache/tasks_using_cache"
 CACHE_DISABLED = "/jax/compilation_cache/task_disabled_cache"
 CACHE_MISS = "/jax/compilation_cache/cache_misses"  # reported when an entry is written
-_compiler = logging.getLogger("jax._src.compiler")
 
 
 def log_disk_cache_hit(name: str, key: str, compiled: float, retrieved: float) -> None:
