@@ -36,6 +36,24 @@ class _Function:
         self.indent = "    "
 
 
+class _Symbols:
+    """The symbols of a module."""
+
+    __slots__ = ("_taken", "_clashes")
+
+    def __init__(self):
+        self._taken, self._clashes = {"main"}, -1
+
+    def unique(self, name: str) -> str:
+        """`name` or `name_0`, ...: a symbol that the module does not have yet."""
+        unique = name
+        while unique in self._taken:
+            self._clashes += 1
+            unique = f"{name}_{self._clashes}"
+        self._taken.add(unique)
+        return symbol(unique)
+
+
 class Writer:
     """The base of the verbs: names, functions, regions, and the general forms of operations."""
 
@@ -45,8 +63,7 @@ class Writer:
         self.functions: list[list[str]] = []
         self.preamble: list[str] = []  # lines before the functions, such as meshes
         self.scope = ""  # goes before the names of operations in locations
-        self._symbols = {"main"}
-        self._clashes = -1
+        self.unique_symbol = _Symbols().unique
         self._locations: dict[str, str] = {}
         self.lines: list[str] = []
         self._enter(_Function(self.lines))
@@ -84,15 +101,6 @@ class Writer:
         start = self._function.args + 1
         self._function.args += count
         return [f"%arg{i}" for i in range(start, start + count)]
-
-    def unique_symbol(self, name: str) -> str:
-        """`name` or `name_0`, ...: a symbol that the module does not have yet."""
-        unique = name
-        while unique in self._symbols:
-            self._clashes += 1
-            unique = f"{name}_{self._clashes}"
-        self._symbols.add(unique)
-        return symbol(unique)
 
     def function(self, head: Callable[[list[str]], str], count: int, body: Callable, outs: Avals) -> None:
         """Writes a function: `head(argument names)` is its first line, `body` its results' names."""
