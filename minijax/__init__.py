@@ -6,8 +6,8 @@ from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their 
 _FACE = Face(
     __name__,
     """
-    ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors example_libraries extend
-    flatten_util interpreters lax memory monitoring nn numpy ops random ref sharding stages tree tree_util typing
+    ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors example_libraries
+    experimental extend flatten_util interpreters lax memory monitoring nn numpy ops random ref sharding stages tree tree_util typing
     version
 """.split(),
     """
