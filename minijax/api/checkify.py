@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.api.checks import (
     DivisionByZeroError, Error, ErrorEffect, FailedCheckError, NaNError, OOBError, any_of, check_p, failing, init_error,
+    leaf_count,
 )  # fmt: skip
 from minijax.base import dtypes, source, tree
 from minijax.composed import cumulative, fft, special
@@ -109,18 +110,17 @@ class Checked(NamedTuple):
 @state.traced_cache
 def _checked(closed: ClosedJaxpr, enabled: frozenset, kinds: tuple, avals: tuple) -> Checked:
     """The jaxpr with its checks; `kinds` and `avals` are those of the error that it is given."""
-    outcome = init_error
+    outcome: list = []
 
     def run(*args):
-        nonlocal outcome
         checker = Checker(enabled, Error.of_flat(kinds, {}, args[: len(avals)]))
         results = checker.run(closed, args[len(avals) :])
-        outcome = checker.error
-        return [*outcome.flat(), *results]
+        outcome[:] = checker.error.effects(), checker.error._metadata
+        return [*checker.error.flat(), *results]
 
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
     jaxpr, consts = trace_to_jaxpr(run, [*avals, *closed.in_avals], info)
-    return Checked(close_over(jaxpr, consts)[0], outcome.effects(), outcome._metadata)
+    return Checked(close_over(jaxpr, consts)[0], *outcome)
 
 
 def _checked_for(checker: Checker, closed: ClosedJaxpr) -> Checked:
@@ -138,7 +138,7 @@ def _finish(checker: Checker, checked: Sequence[Checked], results: Sequence) -> 
     kinds, metadata = checked[0].kinds, checker.error._metadata
     for c in checked:
         metadata = metadata | c.metadata
-    n = sum(2 + len(k.shape_dtypes) for k in kinds)
+    n = leaf_count(kinds)
     checker.error = Error.of_flat(kinds, metadata, results[:n])
     return list(results[n:])
 
@@ -235,7 +235,9 @@ def _bounds(
 
 def _check(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     error = Error.of_flat(eqn.params["kinds"], dict(eqn.params["metadata"]), operands)
-    checker.error = checker.error.joined(error, lambda kind: kind.error_type in checker.enabled)
+    for kind in error.effects():
+        joined = checker.error.joined(error, kind)
+        checker.error = joined if kind.error_type in checker.enabled else checker.error
     return []
 
 
@@ -328,7 +330,7 @@ def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     k = len(checked.closed.outvars) - len(eqn.outvars)
     outs = [*(P(*mesh.axis_names) for _ in range(k)), *params["out_specs"]]
     results = ShardMap._bound(shard_map_p, params, checked.closed, operands, params["in_specs"], outs)
-    checker.error = checker.error.joined(Error.of_flat(checked.kinds, checked.metadata, results[:k]))
+    checker.error = checker.error.then(Error.of_flat(checked.kinds, checked.metadata, results[:k]))
     return results[k:]
 
 
@@ -353,24 +355,28 @@ class _Outcome:
     """The error of a function with a derivative rule; none if the rule was called, and never the function."""
 
     def __init__(self, checker: Checker, closed: ClosedJaxpr):
-        self.enabled, self.closed, self.error = checker.enabled, closed, init_error
+        self.enabled, self.closed = checker.enabled, closed
+        self.kinds: tuple[ErrorEffect, ...] = ()
+        self.metadata: dict = {}
 
     def function(self, *args: Any) -> list:
         """The function with its checks: the leaves of the error, and the results."""
         checked = _checked(self.closed, self.enabled, (), ())
         results = eval_jaxpr(checked.closed.jaxpr, checked.closed.consts, *args)
-        self.error = init_error.with_effects(checked.kinds)
-        self.error = Error(self.error._pred, self.error._code, checked.metadata, self.error._payload)
+        self.kinds, self.metadata = checked.kinds, checked.metadata
         return results
 
     def placeholders(self) -> list:
         """What stands for the leaves of the error where the rule is called."""
-        return [held(x) for x in self.error.flat()]
+        return [held(x) for x in init_error.with_effects(self.kinds).flat()]
+
+    def count(self) -> int:
+        """The number of leaves of the error."""
+        return leaf_count(self.kinds)
 
     def join(self, checker: Checker, results: Sequence) -> list:
-        k = len(self.error.flat())
-        kinds, metadata = self.error.effects(), self.error._metadata
-        checker.error = checker.error.joined(Error.of_flat(kinds, metadata, results[:k]))
+        k = self.count()
+        checker.error = checker.error.then(Error.of_flat(self.kinds, self.metadata, results[:k]))
         return list(results[k:])
 
 
@@ -407,10 +413,10 @@ def _custom_vjp(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 
     def bwd(*residuals_and_cts):
         n = len(residuals_and_cts) - m
-        return params["bwd"](*residuals_and_cts[: n - len(outcome.error.flat())], *residuals_and_cts[n:])
+        return params["bwd"](*residuals_and_cts[: n - outcome.count()], *residuals_and_cts[n:])
 
     fwd.__name__, bwd.__name__ = params["fwd_jaxpr_thunk"].__name__, params["bwd"].__name__
-    rest = dict(out_trees=lambda: m + len(outcome.error.flat()), symbolic_zeros=params["symbolic_zeros"])
+    rest = dict(out_trees=lambda: m + outcome.count(), symbolic_zeros=params["symbolic_zeros"])
     function = _named(outcome.function, eqn)
     results = state.current_trace().process_custom_vjp(custom_vjp_call_p, function, fwd, bwd, operands, rest)
     return outcome.join(checker, results)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from math import prod
 from typing import Any
 
@@ -228,13 +228,21 @@ class Error:
             {**self._payload, effect: list(payload)},
         )
 
-    def joined(self, other: "Error", enabled: Callable[[ErrorEffect], bool] = lambda effect: True) -> "Error":
-        """The error, or another that comes after it; only kinds that are enabled."""
-        error = self
-        for e in other.effects():
-            new = error.updated(e, other._pred[e], other._code[e], other._payload[e], other._metadata)
-            error = new if enabled(e) else error
-        return error
+    def joined(self, other: "Error", kind: ErrorEffect) -> "Error":
+        """The error, or, of this kind, one that comes after it."""
+        return self.updated(kind, other._pred[kind], other._code[kind], other._payload[kind], other._metadata)
+
+    def then(self, other: "Error") -> "Error":
+        """The error, or, of any kind, one that comes after it."""
+        both = Error(
+            {**other._pred, **self._pred},
+            {**other._code, **self._code},
+            {**self._metadata, **other._metadata},
+            {**other._payload, **self._payload},
+        )
+        for kind in other.effects():
+            both = both.joined(other, kind) if kind in self._pred else both
+        return both
 
     def with_effects(self, kinds: Sequence[ErrorEffect]) -> "Error":
         """The error with these kinds too, none of which came."""
@@ -259,6 +267,11 @@ class Error:
         payload = {e: list(itertools.islice(rest, len(e.shape_dtypes))) for e in kinds}
         pairs = zip(kinds, leaves[:n], strict=True), zip(kinds, leaves[n : 2 * n], strict=True)
         return cls(dict(pairs[0]), dict(pairs[1]), metadata, payload)
+
+
+def leaf_count(kinds: Sequence[ErrorEffect]) -> int:
+    """The number of leaves of an error of these kinds."""
+    return sum(2 + len(k.shape_dtypes) for k in kinds)
 
 
 def _placeholder(struct: ShapeDtypeStruct) -> Any:
