@@ -4,7 +4,7 @@ from minijax.base.faces import Face
 
 _FACE = Face(
     __name__,
-    "compilation_cache compute_on key_reuse profiler xla_metadata".split(),
+    "checkify compilation_cache compute_on key_reuse profiler xla_metadata".split(),
     """
 minijax.composed.callback: io_callback
 """,
