@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxlib import _jax
 
-from minijax.base import errors
+from minijax.base import dtypes, errors
 from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
@@ -470,6 +470,7 @@ def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:
 def _reconstruct_array(make, args, state, aval_state):
     value = make(*args)
     value.__setstate__(state)
+    value = value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False)
     aval = ShapedArray(value.shape, value.dtype, aval_state["weak_type"])
     sig = single_signature(aval, client.default_device(), False)
     return ArrayImpl(put_host(value, sig), sig)

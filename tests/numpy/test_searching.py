@@ -160,3 +160,7 @@ def test_nans_of_several_kinds_are_told_apart_as_in_jax(dtype, equal_nan):
         {"return_index": True, "return_inverse": True, "return_counts": True},
     ):
         same(lambda jax, options=options: jax.numpy.unique(x, equal_nan=equal_nan, **options))
+
+
+def test_unravelled_shapes_may_be_traced():
+    same(lambda jax: jax.jit(lambda i, n: jax.numpy.unravel_index(i, (n, 3)))(7, 5))
