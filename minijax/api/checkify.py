@@ -28,7 +28,7 @@ from minijax.higher.custom_derivatives import custom_jvp_call_p, custom_vjp_call
 from minijax.higher.custom_solve import custom_linear_solve_p
 from minijax.higher.reduction import reduce_p
 from minijax.higher.scan import scan_p
-from minijax.higher.shard_map import ShardMap, shard_map_p
+from minijax.higher.shard_map import shard_map_p
 from minijax.higher.while_loop import Loop, while_p
 from minijax.ir import context, state
 from minijax.ir.body import Flat, debug_info, trace_flat
@@ -144,8 +144,11 @@ def _checked_for(checker: Checker, closed: ClosedJaxpr) -> Checked:
 
 
 def _widened(checker: Checker, *bodies: ClosedJaxpr) -> None:
-    """Gives the error all kinds that the bodies can end in."""
-    checker.error = checker.error.with_effects([k for b in bodies for k in _checked_for(checker, b).kinds])
+    """Gives the error all kinds that the bodies can end in, mapped over what theirs are mapped over."""
+    checked = [_checked_for(checker, b) for b in bodies]
+    kinds = [k for c in checked for k in c.kinds]
+    shapes = [a.shape for c in checked for a in c.closed.out_avals[: len(c.kinds)]]
+    checker.error = checker.error.with_effects(kinds).mapped(max(shapes, key=len, default=()))
 
 
 def _finish(checker: Checker, checked: Sequence[Checked], results: Sequence) -> list:
@@ -296,9 +299,14 @@ def _scan(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 
 def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     loop = Loop(**eqn.params)
+    if loop.cond_jaxpr.out_avals[0].shape:
+        raise ValueError(
+            "checkify: batched while-loops are not supported (checkify-of-vmap-of-while). Move the vmap outside, to "
+            "have vmap-of-checkify-of-while."
+        )
     of_cond, of_body, carry = loop.split(operands)
     checker.run(loop.cond_jaxpr, [*of_cond, *carry])
-    body = _body_and_test(loop.body_jaxpr, loop)
+    body = _tested(loop.body_jaxpr, loop.cond_jaxpr, loop.cond_nconsts)
     _widened(checker, body, loop.cond_jaxpr)
     k, n, m = _carried(checker), loop.cond_nconsts, loop.body_nconsts
     test, checked = _checked_for(checker, loop.cond_jaxpr), _checked_for(checker, body)
@@ -314,13 +322,10 @@ def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     return _finish(checker, [checked], while_p.bind_all(values, new._asdict()))
 
 
-def _body_and_test(body: ClosedJaxpr, loop: Loop) -> ClosedJaxpr:
-    """The body of a loop, and the predicate of what it gives, which has checks of its own."""
-    return _tested(body, loop.cond_jaxpr, loop.cond_nconsts)
-
-
 @state.traced_cache
 def _tested(body: ClosedJaxpr, test: ClosedJaxpr, n: int) -> ClosedJaxpr:
+    """The body of a loop, and after it the predicate, whose checks count though its result is not read."""
+
     def run(*args):
         results = eval_jaxpr(body.jaxpr, body.consts, *args[n:])
         dce_sink_p.bind(*eval_jaxpr(test.jaxpr, test.consts, *args[:n], *results), prevent_mlir_dce=False)
@@ -339,7 +344,7 @@ def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
         checked = _mapped(closed_of(jaxpr), checker.enabled, len(mesh.axis_names))
     k = len(checked.closed.outvars) - len(eqn.outvars)
     outs = [*(P(*mesh.axis_names) for _ in range(k)), *params["out_specs"]]
-    results = ShardMap._bound(shard_map_p, params, checked.closed, operands, params["in_specs"], outs)
+    results = shard_map_p.bound(params, checked.closed, operands, params["in_specs"], outs)
     checker.error = checker.error.then(Error.of_flat(checked.kinds, checked.metadata, results[:k]))
     return results[k:]
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -68,7 +68,7 @@ class CheckError(Exception):
         return (), self.args
 
     @classmethod
-    def tree_unflatten(cls, metadata: Any, payload: Sequence) -> Any:
+    def tree_unflatten(cls, metadata: Any, payload: Iterable) -> Any:
         return cls(*metadata, *payload)
 
     def effect(self) -> ErrorEffect:
@@ -254,6 +254,15 @@ class Error:
             {**self._payload, **{e: [_placeholder(s) for s in e.shape_dtypes] for e in new}},
         )
 
+    def mapped(self, shape: tuple[int, ...]) -> "Error":
+        """The error, mapped over axes of these sizes if it was not."""
+        payload = {
+            e: [_wide(x, shape) if typeof(x).shape == s.shape else x for x, s in zip(xs, e.shape_dtypes, strict=True)]
+            for e, xs in self._payload.items()
+        }
+        parts = ({e: _wide(x, shape) for e, x in part.items()} for part in (self._pred, self._code))
+        return Error(next(parts), next(parts), self._metadata, payload) if shape else self
+
     def flat(self) -> list:
         """The leaves, in the order of `effects()`."""
         kinds = self.effects()
@@ -400,22 +409,22 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     In a compiled program it must be inside `checkify`, which makes the error a result. Raises TypeError if `pred` is
     no boolean scalar, or for what is no array to be formatted.
     """
-    _check(pred, msg, debug, fmt_args, fmt_kwargs)
+    _check("check", pred, msg, debug, fmt_args, fmt_kwargs)
 
 
 @source.boundary
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     """As `check`, but does nothing outside of `checkify`."""
-    _check(pred, msg, True, fmt_args, fmt_kwargs)
+    _check("debug_check", pred, msg, True, fmt_args, fmt_kwargs)
 
 
-def _check(pred: Any, msg: str, debug: bool, fmt_args: tuple, fmt_kwargs: dict) -> None:
+def _check(name: str, pred: Any, msg: str, debug: bool, fmt_args: tuple, fmt_kwargs: dict) -> None:
     if not _is_flag(pred):
-        raise TypeError(f"check takes a scalar pred as argument, got {pred}")
+        raise TypeError(f"{name} takes a scalar pred as argument, got {pred}")
     for leaf in tree.tree_leaves((fmt_args, fmt_kwargs)):
         if not hasattr(leaf, "dtype") or not is_value(leaf):
             raise TypeError(
-                "Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
+                f"Formatting arguments to checkify.{name} need to be PyTrees of arrays, but got "
                 f"{leaf!r} of type {type(leaf)}."
             )
     new = FailedCheckError(source.here(), msg, *fmt_args, **fmt_kwargs)

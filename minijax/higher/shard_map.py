@@ -104,7 +104,8 @@ class ShardMap(OpenCall):
         specs = (*(P(),) * len(consts), *ins)
         return [*consts, *operands], {**params, "jaxpr": jaxpr, "in_specs": specs, "out_specs": tuple(outs)}
 
-    def _bound(self, *call):
+    def bound(self, *call: Any) -> list:
+        """The results of a call of a jaxpr: (parameters, jaxpr, operands, specs of operands, specs of results)."""
         return self.bind_all(*self._called(*call))
 
     def calling(self, params, closed, operands, ins, outs):
@@ -121,7 +122,7 @@ class ShardMap(OpenCall):
         def push(*tangents):
             in_specs = [*parts.in_specs, *nonzeros.marked(ins)]
             out_specs = linearized.out_nonzeros.marked(outs)
-            return self._bound(params, parts.unknown, [*residuals, *tangents], in_specs, out_specs)
+            return self.bound(params, parts.unknown, [*residuals, *tangents], in_specs, out_specs)
 
         return results, linearized.out_nonzeros, push
 
@@ -129,7 +130,7 @@ class ShardMap(OpenCall):
         self, parts: "_Parts", operands: Sequence, ins: Sequence, outs: Sequence, params: dict
     ) -> tuple[list, list]:
         """The results of the known part, and the residuals."""
-        values = self._bound(params, parts.known, operands, ins, [*parts.new_specs, *outs])
+        values = self.bound(params, parts.known, operands, ins, [*parts.new_specs, *outs])
         k = len(parts.new_specs)
         return values[k:], parts.residuals(operands, values[:k], values[k:])
 
@@ -190,7 +191,7 @@ class ShardMap(OpenCall):
         if not check_vma:
             cts = [_shared(ct, s, mesh) for ct, s in zip(cts, ct_specs, strict=True)]
         in_specs = [*ct_specs, *known_specs]
-        results = self._bound(params, closed, [*cts, *linear.unmarked(operands)], in_specs, result_specs)
+        results = self.bound(params, closed, [*cts, *linear.unmarked(operands)], in_specs, result_specs)
         return cotangents(operands, results, nonzero_in)
 
     def batch(self, axis, operands, dims, **params):
@@ -204,7 +205,7 @@ class ShardMap(OpenCall):
             closed, out_dims = batch_jaxpr_axes(body, local, tuple(dims))
         ins = [_wider(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)]
         outs = [_wider(s, d, names) for s, d in zip(params["out_specs"], out_dims, strict=True)]
-        return self._bound(params, closed, operands, ins, outs), list(out_dims)
+        return self.bound(params, closed, operands, ins, outs), list(out_dims)
 
     def names_axis(self, params):
         mine = params["mesh"].axis_names
