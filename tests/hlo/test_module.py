@@ -11,7 +11,7 @@ from minijax.base import dtypes
 from minijax.base.source import Position
 from minijax.hlo.emitter import MAX_CALL_DEPTH
 from minijax.hlo.module import lower_jaxpr, match_donated
-from minijax.ir.context import EMPTY
+from minijax.ir.context import EMPTY, path
 from minijax.ir.effects import Effect, ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Primitive
@@ -38,8 +38,8 @@ class Elementwise(Primitive):
 class Call(Primitive):
     name, multiple_results = "jit", True
 
-    def label(self, params):
-        return f"jit({params['name']})"
+    def label(self, stack, params):
+        return path((*stack, f"jit({params['name']})"))
 
     def lower(self, e, ins, outs, *operands, jaxpr, name):
         return e.call_jaxpr(jaxpr, name, operands)
@@ -97,9 +97,10 @@ def inner(name_of_op=sin):
     return p.close(p(name_of_op, [F], p.invars[0]))
 
 
-def text_of(closed, **options):
+def text_of(closed, locate=None, **options):
     options = {"name": "jit_f", "result_names": ["result"] * len(closed.outvars), **options}
-    return lower_jaxpr(closed, **options).text
+    module = lower_jaxpr(closed, **options)
+    return module.text if locate is None else module.located(locate)
 
 
 def test_a_straight_program_is_spelled_as_jax_spells_it():
