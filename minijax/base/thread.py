@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 class EqnContext(NamedTuple):
     """Thread state that an equation was recorded under and is replayed under."""
 
-    name_stack: tuple[str, ...] = ()
+    name_stack: tuple[Any, ...] = ()  # scopes, and transformations
     compute_type: str | None = None
     xla_metadata: Any = None
     cur_abstract_mesh: Any = None

@@ -187,7 +187,7 @@ def jaxpr_body(
         else:
             env.update(zip(outvars, results, strict=True))
     e.names = outer
-    results = list(map(find, jaxpr.outvars))
+    results: list[Any] = list(map(find, jaxpr.outvars))
     return _with_literals(e, jaxpr.outvars, results, names_literals) if None in results else results
 
 

@@ -5,10 +5,11 @@ import glob
 import re
 from types import SimpleNamespace
 
-import minijax
 import numpy as np
 import pytest
 from compare import both
+
+import minijax
 from minijax.run.compile import compile_count
 
 XS = np.ones(3, np.float32)
