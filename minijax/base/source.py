@@ -45,7 +45,7 @@ def summary(traceback: Any, num_frames: int = 1, columns: bool = False) -> str:
 
 def _column(traceback: Any) -> int:
     """Where in its line the innermost user expression starts."""
-    return next((p.column for p in _positions(traceback)), 0)
+    return next((p.column for p in Positions()(traceback)), 0)
 
 
 class Position(NamedTuple):
@@ -59,24 +59,49 @@ class Position(NamedTuple):
     end_column: int
 
 
-def positions(traceback: Any) -> list[Position]:
-    """The user's expressions, innermost first, as the options want them in the locations of a program's text."""
-    traceback = getattr(traceback, "traceback", traceback)
-    if traceback is None:
-        return []
-    limit = config.traceback_in_locations_limit.value if config.include_full_tracebacks_in_locations.value else 1
-    return list(itertools.islice(_positions(traceback), None if limit < 0 else limit))
+class Positions:
+    """The user's expressions behind tracebacks, innermost first, as the options want them in a program's locations.
+
+    It remembers what it looked up, for the tracebacks of one program have most of their frames in common.
+    """
+
+    def __init__(self):
+        full = config.include_full_tracebacks_in_locations.value
+        limit = config.traceback_in_locations_limit.value if full else 1
+        self._limit = None if limit < 0 else limit
+        self._of_user = _OfUser()
+        # By the code's address, for code compares slowly; the code is kept, so that it is the only one there.
+        self._known: dict[tuple[int, int], tuple[types.CodeType, Position]] = {}
+
+    def __call__(self, traceback: Any) -> tuple[Position, ...]:
+        traceback = getattr(traceback, "traceback", traceback)
+        if traceback is None:
+            return ()
+        of_user, frames = self._of_user, zip(*traceback.raw_frames(), strict=True)
+        return tuple([self._at(*f) for f in [f for f in frames if of_user[f[0].co_filename]][: self._limit]])
+
+    def _at(self, code, lasti):
+        known = self._known.get((id(code), lasti))
+        if known is None:
+            known = self._known[id(code), lasti] = code, _position(code, lasti)
+        return known[1]
 
 
-def _positions(traceback: Any) -> Iterator[Position]:
+class _OfUser(dict):
+    """Which files belong to the user's program."""
+
+    def __missing__(self, file: str) -> bool:
+        self[file] = answer = is_user_file(file)
+        return answer
+
+
+def _position(code: types.CodeType, lasti: int) -> Position:
     hidden = config.hlo_source_file_canonicalization_regex.value
-    for code, lasti in zip(*traceback.raw_frames(), strict=True):
-        if is_user_file(code.co_filename):
-            # Lines and columns are None where Python was told to forget them.
-            lines = next(itertools.islice(code.co_positions(), lasti // 2, None))
-            line, end_line, column, end_column = [n or 0 for n in lines]
-            file = re.sub(hidden, "", code.co_filename) if hidden else code.co_filename
-            yield Position(code.co_qualname, file, line or code.co_firstlineno, column, end_line, end_column)
+    # Lines and columns are None where Python was told to forget them.
+    lines = next(itertools.islice(code.co_positions(), lasti // 2, None))
+    line, end_line, column, end_column = [n or 0 for n in lines]
+    file = re.sub(hidden, "", code.co_filename) if hidden else code.co_filename
+    return Position(code.co_qualname, file, line or code.co_firstlineno, column, end_line, end_column)
 
 
 _NOTE = (

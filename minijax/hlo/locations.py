@@ -25,9 +25,12 @@ class Written(NamedTuple):
         """The module without locations."""
         return _joined(self.header, self.functions, [])
 
-    def located(self, locate: Locate = source.positions) -> str:
-        """The module with a location for each operation: its name, and the expressions that `locate` gives."""
-        aliases: dict[str, str] = {}
+    def located(self, locate: Locate | None = None) -> str:
+        """The module with a location for each operation: its name, and the expressions that called for it.
+
+        `locate` gives these for a traceback, innermost first.
+        """
+        locate, locations = locate or source.Positions(), _Locations()
         functions = {id(lines): list(lines) for lines in self.functions}
         if self.main is not None:
             functions[id(self.functions[0])][0] = self.main()
@@ -39,25 +42,43 @@ class Written(NamedTuple):
                 continue
             if eqn is not None and scope:
                 name = f"{scope}/{name}"
-            location = _named_location(name, () if eqn is None else locate(eqn.traceback))
-            alias = aliases.setdefault(location, f"#loc{len(aliases) + 1}")
+            location = locations.named(name, () if eqn is None else tuple(locate(eqn.traceback)))
             for i in bare:
-                lines[i] = f"{lines[i]} loc({alias})"
-        return _joined(self.header, functions.values(), [f"{alias} = {text}" for text, alias in aliases.items()])
+                lines[i] = f"{lines[i]} loc({location})"
+        return _joined(self.header, functions.values(), locations.lines)
 
 
 def _joined(header, functions, footer):
     return "\n".join([*header, *[line for lines in functions for line in lines], "}", *footer, ""])
 
 
-def _named_location(name: str, stack: Sequence[source.Position]) -> str:
-    """A location: the operation's name and the expressions, innermost first, that called for it."""
-    if not stack:
-        return f"loc({string(name)})"
-    *inner, caller = [f"{string(p.function)}({_range(p)})" for p in stack]
-    for callee in reversed(inner):
-        caller = f"callsite({callee} at {caller})"
-    return f"loc({string(name)}({caller}))"
+class _Locations:
+    """The locations of a module, each once, as aliases."""
+
+    def __init__(self):
+        self.lines: list[str] = []
+        self._aliases: dict[tuple, str] = {}
+
+    def _once(self, key: tuple, spell: Callable[[], str]) -> str:
+        alias = self._aliases.get(key)
+        if alias is None:
+            text = spell()
+            alias = self._aliases[key] = f"#loc{len(self._aliases) + 1}"
+            self.lines.append(f"{alias} = loc({text})")
+        return alias
+
+    def named(self, name: str, stack: tuple[source.Position, ...]) -> str:
+        """An operation's: its name and the expressions, innermost first, that called for it."""
+        where = lambda: f"({self._called(stack)})" if stack else ""  # noqa: E731
+        return self._once((name, stack), lambda: f"{string(name)}{where()}")
+
+    def _called(self, stack):
+        if len(stack) == 1:
+            return self._at(*stack)
+        return self._once(stack, lambda: f"callsite({self._at(stack[0])} at {self._called(stack[1:])})")
+
+    def _at(self, p):
+        return self._once((p,), lambda: f"{string(p.function)}({_range(p)})")
 
 
 def _range(p: source.Position) -> str:

@@ -265,12 +265,14 @@ def test_locations_name_equations_only_when_asked_for():
     assert "loc(" not in text_of(closed)
     text = text_of(closed, locate=lambda info: INNER, scope="jit(f)", arg_names=["x"])
     assert '%arg0: tensor<4xf32> loc("x")' in text
-    assert '#loc1 = loc("jit(f)/outer/inner/sin"("g"("a.py":7:2 to :5)))' in text
-    assert '#loc3 = loc("jit(f)/jit(g)"("g"("a.py":7:2 to :5)))' in text
+    assert '#loc1 = loc("g"("a.py":7:2 to :5))' in text
+    assert '#loc2 = loc("jit(f)/outer/inner/sin"(#loc1))' in text
+    assert 'loc("jit(f)/jit(g)"(#loc1))' in text
     stack = [*INNER, Position("f.<locals>.h", "b.py", 3, 0, 4, 1), Position("m", "c.py", 9, 0, 0, 0)]
-    names = '"g"("a.py":7:2 to :5)', '"f.<locals>.h"("b.py":3:0 to 4:1)', '"m"("c.py":9:0)'
     deep = text_of(closed, locate=lambda info: stack)
-    assert 'loc("sin"(callsite({} at callsite({} at {}))))'.format(*names) in deep
+    rows = ['"g"("a.py":7:2 to :5)', '"f.<locals>.h"("b.py":3:0 to 4:1)', '"m"("c.py":9:0)']
+    rows += ["callsite(#loc2 at #loc3)", "callsite(#loc1 at #loc4)", '"outer/inner/sin"(#loc5)']
+    assert all(f"#loc{i} = loc({row})\n" in deep for i, row in enumerate(rows, 1))
     assert 'loc("sin")' in text_of(closed, locate=lambda info: ())
     assert canonical(text) == canonical(deep)
     assert canonical(text) == canonical(text_of(closed))
