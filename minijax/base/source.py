@@ -59,8 +59,11 @@ class Position(NamedTuple):
     end_column: int
 
 
+_TRACER, _TRACING = f"{_LIBRARY}ir{os.sep}trace.py", "_traced"
+
+
 class Positions:
-    """The user's expressions behind tracebacks, innermost first, as the options want them in a program's locations.
+    """The user's expressions behind tracebacks, innermost first, as many as the options want in a program's locations.
 
     It remembers what it looked up, for the tracebacks of one program have most of their frames in common.
     """
@@ -70,15 +73,26 @@ class Positions:
         limit = config.traceback_in_locations_limit.value if full else 1
         self._limit = None if limit < 0 else limit
         self._of_user = _OfUser()
-        # By the code's address, for code compares slowly; the code is kept, so that it is the only one there.
-        self._known: dict[tuple[int, int], tuple[types.CodeType, Position]] = {}
+        # By addresses, for code compares slowly; what lies there is kept, so that it is the only one.
+        self._known: dict[Any, tuple[Any, Any]] = {}
 
-    def __call__(self, traceback: Any) -> tuple[Position, ...]:
-        traceback = getattr(traceback, "traceback", traceback)
-        if traceback is None:
-            return ()
-        of_user, frames = self._of_user, zip(*traceback.raw_frames(), strict=True)
-        return tuple([self._at(*f) for f in [f for f in frames if of_user[f[0].co_filename]][: self._limit]])
+    def __call__(self, *tracebacks: Any) -> tuple[Position, ...]:
+        positions = itertools.chain.from_iterable(map(self._all, tracebacks))
+        return tuple(itertools.islice(positions, self._limit))
+
+    def _all(self, traceback):
+        known = self._known.get(id(traceback))
+        if known is None:
+            known = self._known[id(traceback)] = traceback, list(self._positions(traceback))
+        return known[1]
+
+    def _positions(self, traceback):
+        of_user, traceback = self._of_user, getattr(traceback, "traceback", traceback)
+        for code, lasti in () if traceback is None else zip(*traceback.raw_frames(), strict=True):
+            if of_user[code.co_filename]:
+                yield self._at(code, lasti)
+            elif code.co_name == _TRACING and code.co_filename == _TRACER:
+                return  # who had a jaxpr traced is not who runs it
 
     def _at(self, code, lasti):
         known = self._known.get((id(code), lasti))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from minijax.hlo.locations import Surroundings
 from minijax.hlo.shardy import Meshes
 from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
@@ -96,32 +97,36 @@ class Emitter(Index, Linalg, Collective):
             return write(self, value, aval)
         return self.constant(getattr(value, "_base_array", value), aval)
 
-    def inner_scope(self, *names: str) -> str:
-        """What goes before the names of operations inside of the equation that is being written."""
-        return "/".join(filter(None, (self.scope, path(self.names), *names)))
+    def inside(self, name: str) -> Surroundings:
+        """What is around operations inside of the equation that is being written, or in a part with that name."""
+        scope, callers, base = self.around
+        if self.eqn is None:
+            return Surroundings("/".join(filter(None, (scope, name))), callers, base)
+        names = filter(None, (scope, path(self.eqn.ctx.name_stack), name))
+        return Surroundings("/".join(names), (self.eqn.traceback, *callers), base)
 
     def inlined(self, jaxpr: Jaxpr, const_names: Names, arg_names: Names, scope: str = "") -> list[Name]:
         """Writes a jaxpr in place of an equation, whose scopes, and `scope`, go before the names within.
 
         Without `scope` literals have the name of the equation.
         """
-        outer, self.scope = self.scope, self.inner_scope(scope)
+        outer, self.around = self.around, self.inside(scope)
         results = jaxpr_body(self, jaxpr, const_names, arg_names, bool(scope))
-        self.scope = outer
+        self.around = outer
         return results
 
     def region(
         self, name: str | None, ordered: Sequence, build: Callable[..., Sequence[Name]]
     ) -> Callable[..., list[Name]]:
         """A region (tokens of ordered effects, *args) -> (tokens, *results), in a scope of its own; None: in none."""
-        scope, tokens = "" if name is None else self.inner_scope(name), dict(self.tokens)
+        around, tokens = Surroundings() if name is None else self.inside(name), dict(self.tokens)
 
         def threaded(*args):
-            outer = self.scope, self.tokens
-            self.scope, self.tokens = scope, {**tokens, **dict(zip(ordered, args, strict=False))}
+            outer = self.around, self.tokens
+            self.around, self.tokens = around, {**tokens, **dict(zip(ordered, args, strict=False))}
             results = build(*args[len(ordered) :])
             results = [*(self.tokens[effect] for effect in ordered), *results]
-            self.scope, self.tokens = outer
+            self.around, self.tokens = outer
             return results
 
         return threaded
@@ -142,8 +147,9 @@ class Emitter(Index, Linalg, Collective):
         ordered, callee = ordered_in(closed.jaxpr), self.unique_symbol(name)
         tokens = [token_type] * len(ordered)
         ins, outs = [*tokens, *closed.in_avals], [*tokens, *closed.out_avals]
-        outer = self.tokens, self.scope, self.literals, self._height
-        self.scope, self.literals, self._height = "", "", 0
+        outer = self.tokens, self.around, self.around_function, self._height
+        self.around = self.around_function = Surroundings()
+        self._height = 0
         self._depth += 1
 
         def body(args):
@@ -154,7 +160,7 @@ class Emitter(Index, Linalg, Collective):
         self.typed_function(f"private {callee}", ins, outs, body)
         self._depth -= 1
         height = self._height + 1
-        self.tokens, self.scope, self.literals, self._height = outer
+        self.tokens, self.around, self.around_function, self._height = outer
         return callee, height
 
 
@@ -167,13 +173,13 @@ def jaxpr_body(
     """Writes the equations of a jaxpr where the emitter stands; the names of its results."""
     env: dict[Any, Name] = dict(zip(jaxpr.constvars, const_names, strict=True))
     env.update(zip(jaxpr.invars, arg_names, strict=True))
-    find, mark, lines, outer = env.get, e.marks.append, e.lines, e.names
+    find, mark, lines, outer, around = env.get, e.marks.append, e.lines, e.eqn, e.around
     for eqn in jaxpr.eqns:
         invars, outvars, context = eqn.invars, eqn.outvars, eqn.ctx
         operands = list(map(find, invars))
         if None in operands:
             operands = _with_literals(e, invars, operands, names_literals)
-        ins, outs, start, e.names = list(map(_aval_of, invars)), list(map(_aval_of, outvars)), len(lines), context[0]
+        ins, outs, start, e.eqn = list(map(_aval_of, invars)), list(map(_aval_of, outvars)), len(lines), eqn
         if context is EMPTY or context[1:] == EMPTY[1:]:
             results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
         else:
@@ -181,12 +187,12 @@ def jaxpr_body(
                 results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
             e.annotate(start, compute_attributes(context.compute_type))
             e.tag(results, metadata_attributes(context.xla_metadata))
-        mark((lines, start, len(lines), e.scope, eqn))
+        mark((lines, start, len(lines), around, eqn))
         if len(outvars) == 1:
             (env[outvars[0]],) = results
         else:
             env.update(zip(outvars, results, strict=True))
-    e.names = outer
+    e.eqn = outer
     results: list[Any] = list(map(find, jaxpr.outvars))
     return _with_literals(e, jaxpr.outvars, results, names_literals) if None in results else results
 
@@ -196,7 +202,7 @@ def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None
     start = len(e.lines)
     names = [e.constant_of(v.val, v.aval) if n is None else n for v, n in zip(atoms, names, strict=True)]
     if is_marked:
-        e.marks.append((e.lines, start, len(e.lines), e.literals, None))
+        e.marks.append((e.lines, start, len(e.lines), e.around_function, None))
     return names
 
 

@@ -1,16 +1,38 @@
 """Locations: which lines of a program were written for which operation, its name and where it was called."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minijax.base import source
+from minijax.base.lazy import defer
 from minijax.hlo.spell import string
 from minijax.ir.jaxpr import JaxprEqn
 
-# Lines of a function, from where to where they were written for an equation or (None) for literals, and the scope.
-Mark = tuple[list[str], int, int, str, JaxprEqn | None]
+hashlib = defer("hashlib")
+
+
+class Surroundings(NamedTuple):
+    """What is around equations where they are written.
+
+    Names, the tracebacks of the equations that they are part of, innermost first, and that of the lowering.
+    """
+
+    scope: str = ""
+    callers: tuple = ()
+    base: Any = None
+
+
+# Lines of a function, from where to where they were written for an equation, or (None) literals, and what is around.
+Mark = tuple[list[str], int, int, Surroundings, JaxprEqn | None]
 _UNMARKED = ("{", "):")  # ends of lines that are the beginning of an operation
-Locate = Callable[[object], Sequence[source.Position]]
+Locate = Callable[..., Sequence[source.Position]]
+
+
+class Located(NamedTuple):
+    """The text of a module with locations, and a hash of these but for who had it lowered."""
+
+    text: str
+    names: bytes
 
 
 class Written(NamedTuple):
@@ -25,27 +47,28 @@ class Written(NamedTuple):
         """The module without locations."""
         return _joined(self.header, self.functions, [])
 
-    def located(self, locate: Locate | None = None) -> str:
+    def located(self, locate: Locate | None = None) -> Located:
         """The module with a location for each operation: its name, and the expressions that called for it.
 
-        `locate` gives these for a traceback, innermost first.
+        `locate` gives these for tracebacks, innermost first.
         """
-        locate, locations = locate or source.Positions(), _Locations()
+        locate, locations, names = locate or source.Positions(), _Locations(), hashlib.sha256()
         functions = {id(lines): list(lines) for lines in self.functions}
         if self.main is not None:
             functions[id(self.functions[0])][0] = self.main()
-        for own, start, end, scope, eqn in self.marks:
+        for own, start, end, (scope, callers, base), eqn in self.marks:
             lines = functions[id(own)]
             bare = [i for i in range(start, end) if not lines[i].endswith(_UNMARKED) and " loc(#" not in lines[i]]
             name = scope if eqn is None else eqn.primitive.label(eqn.ctx.name_stack, eqn.params)
             if not bare or not name:
                 continue
-            if eqn is not None and scope:
-                name = f"{scope}/{name}"
-            location = locations.named(name, () if eqn is None else tuple(locate(eqn.traceback)))
+            if eqn is not None:
+                name, callers = f"{scope}/{name}" if scope else name, (eqn.traceback, *callers)
+            names.update(f"{name} {locate(*callers)}\n".encode())
+            location = locations.named(name, tuple(locate(*callers, base)))
             for i in bare:
                 lines[i] = f"{lines[i]} loc({location})"
-        return _joined(self.header, functions.values(), locations.lines)
+        return Located(_joined(self.header, functions.values(), locations.lines), names.digest())
 
 
 def _joined(header, functions, footer):

@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base import stack
+from minijax.base import source, stack
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
+from minijax.hlo.locations import Located, Surroundings
 from minijax.hlo.spell import type_of
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import Aval, token_type
@@ -22,7 +23,7 @@ class Module(NamedTuple):
     ordered: list  # ordered effects: one token each, before the arguments and before the results
     aliases: dict[int, int]  # donated argument -> the result that takes its buffer
     donors: tuple[int, ...]  # donated arguments whose buffer any result may take
-    located: Callable[..., str]  # the text with locations, which takes about as long again
+    located: Callable[..., Located]  # the text with locations, which takes about as long again
 
 
 def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[Aval]) -> dict[int, int]:
@@ -56,7 +57,8 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     too. `scope` goes before the names of operations in locations.
     """
     e = Emitter(platform)
-    e.scope, e.literals, e.num_partitions, e.devices = scope, scope, num_partitions, devices
+    e.around = e.around_function = Surroundings(scope, (), source.here())
+    e.num_partitions, e.devices = num_partitions, devices
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)
@@ -96,6 +98,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
     e.function(head, len(ins), body, outs)
+    e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
     sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
     written = e.written(name, {**sizes, **(attributes or {})}, located_head)

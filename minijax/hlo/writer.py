@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import dtypes
 from minijax.hlo import spell
-from minijax.hlo.locations import Mark, Written
+from minijax.hlo.locations import Mark, Surroundings, Written
 from minijax.hlo.spell import constant, results_of, symbol, type_of, types_of
 from minijax.ir.types import Aval, Name, ShapedArray
 
@@ -62,9 +62,8 @@ class Writer:
         self.platform = platform
         self.functions: list[list[str]] = []
         self.preamble: list[str] = []  # lines before the functions, such as meshes
-        self.scope = ""  # goes before the names of operations in locations
-        self.literals = ""  # the name of literals
-        self.names: tuple = ()  # the name stack of the equation that is being written
+        self.around = self.around_function = Surroundings()  # of what is written now, and of its function
+        self.eqn: Any = None  # the equation that is being written
         self.unique_symbol = _Symbols().unique
         self.marks: list[Mark] = []
         self.lines: list[str] = []

@@ -14,6 +14,7 @@ from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
+from minijax.hlo.locations import Located
 from minijax.run import bindings, client
 from minijax.run.array import Signature
 from minijax.run.profiler import TraceAnnotation
@@ -162,11 +163,11 @@ class _Source(ByKey):
 _loaded = WeakValues(keep=64)
 
 
-def _load(source: _Source, located: Callable[[], str], host_calls: Sequence[Any] = ()) -> "Loaded":
+def _load(source: _Source, located: Callable[[], Located], host_calls: Sequence[Any] = ()) -> "Loaded":
     devices = source.devices
 
     def build():
-        text = located()
+        text = located().text
         ensure_custom_calls(text)
         # To import what parses takes as long as is saved with a dozen programs.
         is_parsed = host_calls or _compile_total[0] >= _UNPARSED
@@ -181,7 +182,7 @@ def _load(source: _Source, located: Callable[[], str], host_calls: Sequence[Any]
 
     if host_calls:  # which end with the process
         return Loaded(build(), devices, source.name)
-    names = lambda: hash_of(located())  # noqa: E731
+    names = lambda: located().names  # noqa: E731
     own, executable = disk_cache.load_or_compile(source.name, names, source.hashes, devices, source.options, build)
     return Loaded(executable, devices, source.name, own)
 
@@ -193,7 +194,7 @@ def compile_text(
     devices: Sequence[Any] | None = None,
     options: dict[str, Any] | None = None,
     host_calls: Sequence[Any] = (),
-    located: Callable[[], str] | None = None,
+    located: Callable[[], Located] | None = None,
     own_names: bool = False,
 ) -> "Loaded":
     """Compiles a module, or finds the executable of an equal one; one that calls functions of the host is its own.
@@ -204,13 +205,13 @@ def compile_text(
     """
     devices = (client.default_device(),) if devices is None else tuple(devices)
     source = _Source(text, devices, options, name)
-    written = functools.cache(located or (lambda: text))
+    written = functools.cache(located or (lambda: Located(text, hash_of(text))))
     if host_calls:
         return _load(source, written, host_calls)
     loaded = _loaded.once(source, lambda: _load(source, written))
     loaded.users += 1
     # One that was stored on disk may have names of an earlier version, as in jax.
-    if not own_names or loaded.users == 1 or loaded.names == (names := hash_of(written())):
+    if not own_names or loaded.users == 1 or loaded.names == (names := written().names):
         return loaded
     source = _Source(text, devices, options, name, names)
     return _loaded.once(source, lambda: _load(source, written))
