@@ -146,11 +146,11 @@ class OpenCall(Call):
     """A call of a jaxpr without constants, which are its leading operands."""
 
     def body(self, params):
-        return closed_of(params["jaxpr"])
+        return closed_of(params[self.body_name])
 
     def calling(self, params, closed, operands, ins, outs):
         jaxpr, consts = opened(closed)
-        return [*consts, *operands], {**params, "jaxpr": jaxpr}
+        return [*consts, *operands], {**params, self.body_name: jaxpr}
 
 
 @cache.weak_cache
