@@ -254,6 +254,8 @@ def _with_residuals(closed: ClosedJaxpr, count: int, places: Sequence[int], type
     trace = JaxprTrace(None, jaxpr.debug_info)
     with state.set_current_trace(trace), context.entered(context.EMPTY):
         residuals = [trace.atom(empty_of(aval)) for aval in types]
+    for eqn in trace.eqns:
+        eqn.traceback = None  # they are where the branch is
     for place, v in zip(places, jaxpr.outvars[count:], strict=True):
         residuals[place] = v
     outvars, info = [*jaxpr.outvars[:count], *residuals], jaxpr.debug_info._replace(result_paths=None)

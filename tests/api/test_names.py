@@ -121,6 +121,32 @@ def test_names_are_those_of_jax(case):
     assert first == second and first
 
 
+def positions(text):
+    """By names of operations: the functions and lines that called for them, innermost first."""
+    aliases = dict(re.findall(r"^(#loc\d+) = loc\((.*)\)$", text, re.M))
+
+    def whole(location):
+        return re.sub(r"#loc\d+", lambda m: whole(aliases[m[0]]), location)
+
+    rows = [re.match(r'"([^"]*)"\((.*)\)$', whole(location)) for location in aliases.values()]
+    found = {
+        (m[1], tuple(re.findall(r'"([^"]*)"\("[^"]*test_names.py":(\d+)', m[2]))) for m in rows if m and "/" in m[1]
+    }
+    return sorted(row for row in found if not re.search(r"\.py$|/jit$|/while|/scan$|body/", row[0]))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "case", ["jit_f", "jax.grad(jit_f)", "scan(f)", "scan(jit_f)", "cond", "jax.grad(cond)", "custom", "within(ck)"]
+)
+def test_positions_are_those_of_jax(case):
+    def lowered(jax):
+        return positions(jax.jit(eval(case, vars(namespace(jax)))).lower(X).as_text(debug_info=True))
+
+    first, second = both(lowered)
+    assert first == second and len(first) > 2
+
+
 def metadata(text):
     rows = re.findall(r'metadata=\{op_name="([^"]*)"(?: stack_frame_id=(\d+))?', text)
     return sorted(set(rows)), re.findall(r"^\d+ .*", text, re.M)
