@@ -1,6 +1,5 @@
 """Names of operations with their scopes and transformations: in texts, in optimized HLO, in profiles."""
 
-import functools
 import glob
 import re
 from types import SimpleNamespace
@@ -16,7 +15,6 @@ XS = np.ones(3, np.float32)
 X = np.float32(1.0)
 
 
-@functools.cache
 def namespace(jax):
     s = SimpleNamespace(jax=jax, lax=jax.lax, jnp=jax.numpy)
     scope = jax.named_scope
