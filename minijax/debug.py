@@ -6,7 +6,8 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.api.visualize: inspect_array_sharding visualize_array_sharding visualize_sharding
+minijax.api.visualize: visualize_array_sharding visualize_sharding
+minijax.composed.inspect_sharding: inspect_array_sharding
 minijax.composed.debugger: breakpoint
 minijax.composed.debugging: callback=debug_callback log=debug_log print=debug_print
 minijax.ir.effects: DebugEffect OrderedDebugEffect

@@ -1,22 +1,13 @@
 """Pictures of how arrays lie on devices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from minijax.base import tree
-from minijax.ir.trace import Tracer
+from minijax.composed.inspect_sharding import inspect_array_sharding
 from minijax.partition.shardings import Sharding
 
 _HEIGHT_TO_WIDTH = 2.5  # of a character
 _BASE = 10  # the height of a picture, in lines
-
-
-def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
-    """Calls `callback` with the sharding of each array in a tree."""
-    for x in tree.tree_leaves(value):
-        if isinstance(x, Tracer):
-            raise NotImplementedError("inspect_array_sharding of a traced value needs a callback to the host")
-        callback(x.sharding)
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:

@@ -59,6 +59,9 @@ class HostFunction(Primitive):
         effect = self.ordered_effect if self.is_ordered(params) else self.unordered_effect
         return frozenset() if effect is None else frozenset({effect})
 
+    def typed(self, avals, params):
+        return self._typed(avals, params)  # not remembered, for that would hold the function
+
     def infer(self, *avals, result_avals=(), **params):
         return list(result_avals)
 

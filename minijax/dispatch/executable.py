@@ -199,6 +199,7 @@ def _compiled(lowered: Lowered, options: ProgramOptions, own_names: bool) -> com
             devices=lowered.placement.devices,
             options=dict(options.compiler_options),
             host_calls=text.callbacks,
+            watchers=text.watchers,
             located=text.located,
             own_names=own_names,
         )

@@ -214,17 +214,22 @@ class Jitted:
         leaves, treedef, static = self.flatten(args, kwargs)
         if key is _NO_KEY:
             return self._call_traced(leaves, treedef, static)
-        return self.memory.programs.once(key, self._compile, operands, treedef, static)(operands)
+        run = self.memory.programs.once(key, self._compile, operands, treedef, static)
+        return self._call_traced(leaves, treedef, static) if run is None else run(operands)
 
-    def _compile(self, operands: Sequence, treedef: Any, static: tuple) -> Callable[[Sequence], Any]:
-        """The function of operands that runs calls with such arguments."""
+    # What it gives is remembered with the function, and must not hold it.
+    def _compile(self, operands: Sequence, treedef: Any, static: tuple) -> Callable[[Sequence], Any] | None:
+        """The function of operands that runs calls with such arguments; None if each is to be looked at."""
         count = self.memory.count
         traced = self.traced(operands, treedef, static)
         if count == self.memory.count:
             avals = tuple([x.aval for x in operands])
             self._note((*state.trace_key(), avals, treedef, static), operands, is_trace=False)
-        if traced.captured or traced.closed.effects:
-            return lambda operands: self._call_traced(operands, treedef, static)
+        if traced.captured:
+            return None
+        if traced.closed.effects:
+            params, unflatten = self.params(traced, treedef, static), traced.out_tree.unflatten
+            return lambda operands: unflatten(jit_p.bind_all(operands, params))
         options = self.program_options(traced, treedef, static)
         executable = executable_for(traced.closed, options, operands)
         run = executable.tree_caller(operands, traced.out_tree)

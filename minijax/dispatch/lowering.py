@@ -58,6 +58,7 @@ def lower_program(
         hidden = on_mesh(hidden, placement)
         ins = [placement.in_shardings[i] for i in used] + [c._sig.sharding for c in hidden]
         laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=len(placement.devices))
+        laid["mesh"] = placement.mesh
         laid["memory_kinds"] = placement.memory_kinds(pruned.out_avals)
     platform = platform or client.lowering_platform(placement.devices[0])
     names: dict[str, Any] = dict(
@@ -116,7 +117,7 @@ def lower_to_share(closed: ClosedJaxpr, options: ProgramOptions, placement: Plac
         is_small = len(lowered.module.text) <= _LARGEST_SHARED
         return lowered if is_small or not constants.values else lower_program(closed, options, placement)
     plain = lower_program(closed, options, placement)
-    if plain.module.callbacks or not _is_worth_sharing(plain, options):
+    if plain.module.callbacks or plain.module.watchers or not _is_worth_sharing(plain, options):
         return plain
     constants = lift_constants(closed, True)
     if not constants.values:

@@ -31,6 +31,8 @@ class Emitter(Index, Linalg, Collective):
         self.num_partitions = 1
         self.devices: Sequence[Any] = ()  # that the program is for, where that is known
         self.callbacks: list[Any] = []  # host functions that the executable needs
+        self.watchers: list[Any] = []  # functions that XLA calls while it compiles
+        self.mesh: Any = None  # that of the program's shardings
         self.tokens: dict[Any, str] = {}  # ordered effect -> its current token
         self.meshes = Meshes(self.preamble, self.unique_symbol)
         self.manual: Any = None  # inside `manual_computation`: its mesh, and the axes that are manual so far

@@ -23,6 +23,7 @@ class Module(NamedTuple):
     ordered: list  # ordered effects: one token each, before the arguments and before the results
     aliases: dict[int, int]  # donated argument -> the result that takes its buffer
     donors: tuple[int, ...]  # donated arguments whose buffer any result may take
+    watchers: list  # functions that XLA calls while it compiles: such a program is its own
     located: Callable[..., Located]  # the text with locations, which takes about as long again
 
 
@@ -48,7 +49,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
                 memory_kinds: Sequence[str] | None = None,
                 devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
-                preamble: Sequence[str] = (), scope: str = "") -> Module:  # fmt: skip
+                mesh: Any = None, preamble: Sequence[str] = (), scope: str = "") -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
@@ -58,7 +59,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     """
     e = Emitter(platform)
     e.around = e.around_function = Surroundings(scope, (), source.here())
-    e.num_partitions, e.devices = num_partitions, devices
+    e.num_partitions, e.devices, e.mesh = num_partitions, devices, mesh
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)
@@ -102,7 +103,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     name = spell.module_name(name)
     sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
     written = e.written(name, {**sizes, **(attributes or {})}, located_head)
-    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, written.located)
+    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, e.watchers, written.located)
 
 
 def donations(

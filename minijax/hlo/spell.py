@@ -198,8 +198,10 @@ def _bits(value):
 # ---- attributes, symbols, locations -------------------------------------------------------------------
 
 
-def string(text: str) -> str:
+def string(text: str | bytes) -> str:
     """A quoted string; what is not plain ASCII is escaped by its bytes."""
+    if isinstance(text, bytes):
+        return '"' + "".join(f"\\{b:02X}" for b in text) + '"'
     plain = text.replace("\\", "\\\\")
     if plain.isascii() and plain.isprintable() and '"' not in plain:
         return f'"{plain}"'

@@ -163,7 +163,9 @@ class _Source(ByKey):
 _loaded = WeakValues(keep=64)
 
 
-def _load(source: _Source, located: Callable[[], Located], host_calls: Sequence[Any] = ()) -> "Loaded":
+def _load(
+    source: _Source, located: Callable[[], Located], host_calls: Sequence[Any] = (), watchers: Sequence[Any] = ()
+) -> "Loaded":
     devices = source.devices
 
     def build():
@@ -180,8 +182,11 @@ def _load(source: _Source, located: Callable[[], Located], host_calls: Sequence[
             _compile_total[0] += 1
         return executable
 
-    if host_calls:  # which end with the process
-        return Loaded(build(), devices, source.name)
+    if host_calls or watchers:  # which end with the process
+        loaded = Loaded(build(), devices, source.name)
+        for watcher in watchers:
+            watcher.raise_error()
+        return loaded
     names = lambda: located().names  # noqa: E731
     own, executable = disk_cache.load_or_compile(source.name, names, source.hashes, devices, source.options, build)
     return Loaded(executable, devices, source.name, own)
@@ -194,10 +199,13 @@ def compile_text(
     devices: Sequence[Any] | None = None,
     options: dict[str, Any] | None = None,
     host_calls: Sequence[Any] = (),
+    watchers: Sequence[Any] = (),
     located: Callable[[], Located] | None = None,
     own_names: bool = False,
 ) -> "Loaded":
     """Compiles a module, or finds the executable of an equal one; one that calls functions of the host is its own.
+
+    `watchers` are functions that XLA calls while it compiles (`host_calls.Inspection`).
 
     `located()` is the text with locations, which XLA gets: in profiles an executable has the names of the first
     program that it was compiled for, with `own_names` those of this one. Raises JaxRuntimeError if XLA rejects the
@@ -206,8 +214,8 @@ def compile_text(
     devices = (client.default_device(),) if devices is None else tuple(devices)
     source = _Source(text, devices, options, name)
     written = functools.cache(located or (lambda: Located(text, hash_of(text))))
-    if host_calls:
-        return _load(source, written, host_calls)
+    if host_calls or watchers:
+        return _load(source, written, host_calls, watchers)
     loaded = _loaded.once(source, lambda: _load(source, written))
     loaded.users += 1
     # One that was stored on disk may have names of an earlier version, as in jax.

@@ -22,6 +22,11 @@ def chosen_shardings(loaded: Loaded, ins: int, outs: int, tokens: int) -> tuple[
     return parsed(executable.get_parameter_shardings(), ins), parsed(executable.get_output_shardings(), outs)
 
 
+def replicated() -> Any:
+    """The HLO sharding of what every device has."""
+    return _hlo.HloSharding.replicate()
+
+
 def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
     """The sharding over `mesh` that places parts as the HLO sharding does; axes of size 1 are not named."""
     if hlo.is_replicated() or not hlo.is_tiled():

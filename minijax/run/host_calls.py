@@ -14,6 +14,37 @@ from minijax.ir.types import ShapedArray
 
 JaxRuntimeError = _jax.JaxRuntimeError
 
+# ---- while a program is compiled --------------------------------------------------------------------
+
+
+class Inspection:
+    """A function of an operand's sharding as XLA chose it, which XLA calls while it compiles a program.
+
+    It lives until the program is compiled; what it raised is raised then.
+    """
+
+    __slots__ = ("function", "error")
+
+    def __init__(self, function: Callable[[Any], None]):
+        self.function = function
+        self.error: BaseException | None = None
+
+    def __call__(self, hlo: Any) -> None:
+        try:
+            with thread.outside_traces():
+                self.function(hlo)
+        except BaseException as error:
+            self.error = error
+
+    def address(self) -> bytes:
+        """Where XLA finds it, as a program's text says."""
+        return _jax.encode_inspect_sharding_callback(self)
+
+    def raise_error(self) -> None:
+        if self.error is not None:
+            raise as_runtime_error(self.error) from self.error
+
+
 # ---- calls ------------------------------------------------------------------------------------------
 
 

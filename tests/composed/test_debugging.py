@@ -1,8 +1,10 @@
 """`jax.debug.print`, `callback` and `log`: texts, order and number are those of jax, under every transformation."""
 
 import contextlib
+import gc
 import io
 import logging
+import weakref
 
 import compare
 import numpy as np
@@ -249,3 +251,29 @@ def test_many_prints_leave_nothing():
     from minijax.run import tokens
 
     assert not tokens._by_thread
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda call: minijax.jit(lambda x: minijax.debug.callback(call, x)),
+        lambda call: minijax.jit(lambda x: (minijax.debug.callback(call, x, ordered=True), x)[1]),
+        lambda call: minijax.jit(minijax.grad(lambda x: (minijax.debug.callback(call, x), x * x)[1])),
+        lambda call: minijax.jit(lambda x: (minijax.debug.print("{}", x), call.__name__, x)[2]),
+    ],
+)
+def test_functions_with_effects_die_with_their_last_user(make, capfd):
+    def run():
+        def call(x):
+            pass
+
+        f = make(call)
+        f(2.0), f(3.0)
+        minijax.effects_barrier()
+        return weakref.ref(call)
+
+    dead = run()
+    gc.collect()
+    minijax.jit(lambda x: x + 1)(2.0)  # frees what jaxlib has put by
+    gc.collect()
+    assert dead() is None

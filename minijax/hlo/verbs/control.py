@@ -19,6 +19,7 @@ class Control(Writer):
     """Loops, branches, shared functions, and custom calls."""
 
     callbacks: list[Any]
+    watchers: list[Any]
     meshes: Any
     sharding_constraint: Any
     num_partitions: int
@@ -77,7 +78,7 @@ class Control(Writer):
         return self._called[key][0]
 
     def custom_call(self, target: str, operands: Names, ins: Avals, outs: Avals, *, api_version: int = 4,
-                    backend_config: Mapping[str, Any] | str | None = None, has_side_effect: bool = False,
+                    backend_config: Mapping[str, Any] | str | bytes | None = None, has_side_effect: bool = False,
                     operand_layouts: Sequence[Sequence[int]] | None = None,
                     result_layouts: Sequence[Sequence[int]] | None = None,
                     aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
@@ -98,7 +99,8 @@ class Control(Writer):
             attrs["backend_config"] = '""'
             attrs["mhlo.backend_config"] = attribute(backend_config or {})
         else:
-            attrs["backend_config"] = spell.string(str(backend_config or ""))
+            config = backend_config if isinstance(backend_config, bytes) else str(backend_config or "")
+            attrs["backend_config"] = spell.string(config)
             if api_version != 1:
                 attrs["api_version"] = f"{api_version} : i32"
         if has_side_effect:
@@ -138,6 +140,13 @@ class Control(Writer):
         # What one device has, the others would be taken to have too.
         rows = zip(results, outs, strict=True)
         return [self.sharding_constraint(x, a, None) if isinstance(a, ShapedArray) else x for x, a in rows]
+
+    def inspect_sharding(self, function: Any, config: bytes, x: Name, aval: ShapedArray) -> None:
+        """Has XLA call a function with the sharding of a value as it compiles; `config` says where the function is."""
+        self.watchers.append(function)
+        self.custom_call(
+            "InspectSharding", [x], [aval], [aval], api_version=1, backend_config=config, has_side_effect=True
+        )
 
     def annotate_placement(self, x: Name, aval: ShapedArray, memory_kind: str) -> Name:
         """The value, in a memory of that kind."""

@@ -1,0 +1,62 @@
+"""`debug.inspect_array_sharding`: how a value lies over devices, told as its program is compiled."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax.base import source, tree
+from minijax.dispatch.operands import operand
+from minijax.ir.effects import DebugEffect
+from minijax.ir.primitive import Primitive
+from minijax.partition.shardings import GSPMDSharding, Sharding
+from minijax.run import client, host_calls
+from minijax.run.compiled_shardings import named_sharding, replicated
+
+
+class InspectSharding(Primitive):
+    """Calls `callback` with the sharding of a value."""
+
+    name = "inspect_sharding"
+    multiple_results = True
+
+    def typed(self, avals, params):
+        return [], frozenset({DebugEffect()})  # not remembered, for that would hold the function
+
+    def impl(self, x, *, callback):
+        callback(operand(x).sharding)
+        return []
+
+    def lower(self, e, ins, outs, x, *, callback):
+        devices, mesh, (aval,) = e.devices, e.mesh, ins
+        if e.num_partitions == 1:
+            callback(GSPMDSharding(tuple(devices) or (client.default_device(),), replicated()))
+            return []
+
+        def told(hlo):
+            callback(GSPMDSharding(tuple(devices), hlo) if mesh is None else named_sharding(mesh, hlo, aval.ndim))
+
+        inspection = host_calls.Inspection(told)
+        e.inspect_sharding(inspection, inspection.address(), x, aval)
+        return []
+
+    def jvp(self, primals, tangents, *, callback):
+        return self.bind(*primals, callback=callback), []
+
+    def transpose(self, cts, x, *, callback):
+        return [None]
+
+    def batch(self, axis, operands, dims, *, callback):
+        return self.bind(*operands, callback=callback), []
+
+
+inspect_sharding_p = InspectSharding()
+
+
+@source.boundary
+def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
+    """Calls `callback` with the sharding of each array in a tree.
+
+    Of a traced value it is told while XLA compiles the program, each time that it does. What `callback` raises comes
+    out of the call that has the program compiled.
+    """
+    for x in tree.tree_leaves(value):
+        inspect_sharding_p.bind(x, callback=callback)
