@@ -5,7 +5,7 @@ from minijax.base.faces import Face
 _FACE = Face(
     __name__,
     """
-    compute_on key_reuse xla_metadata
+    compute_on key_reuse source_mapper xla_metadata
 """.split(),
     {},
 )

@@ -205,9 +205,10 @@ def _short_type(kind: Any) -> str:
     return kind.aval.str_short() if type(kind) is Signature else f"{kind.dtype}{list(kind.shape)}"
 
 
-def hlo_text(text: str) -> str:
-    """A module as HLO, before optimization."""
-    return _jax.mlir.mlir_module_to_xla_computation(text).as_hlo_text()
+def hlo_text(text: str, metadata: bool = False) -> str:
+    """A module as HLO, before optimization; with `metadata` it says where operations come from."""
+    computation = _jax.mlir.mlir_module_to_xla_computation(text)
+    return computation.get_hlo_module().to_string() if metadata else computation.as_hlo_text()
 
 
 def module_cost(text: str) -> dict[str, float]:

@@ -1,0 +1,12 @@
+"""jax.experimental.source_mapper.common: the passes and what they give."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.interop.source_maps: CompileFn GenerateDumpFn Pass SourceMapDump all_passes filter_passes register_pass
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

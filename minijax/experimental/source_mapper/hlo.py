@@ -1,0 +1,13 @@
+"""jax.experimental.source_mapper.hlo: StableHLO and HLO texts."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.interop.source_maps: HloPass METADATA_REGEX optimized_generate_dump original_hlo_generate_dump
+    parse_hlo_dump stable_hlo_generate_dump trace_and_lower
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
