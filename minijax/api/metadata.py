@@ -5,6 +5,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from minijax.hlo.emitter import COMPUTE_TYPES
 from minijax.ir.context import Surroundings
 from minijax.primitives.metadata import tagged
 
@@ -54,15 +55,11 @@ def compute_on(compute_type: str) -> Surroundings:
     `compute_type` is `device`, `device_host`, `tpu_sparsecore` or `gpu_stream:` and a number. Raises TypeError or
     ValueError for any other.
     """
-    check_compute_type(compute_type)
-    return Surroundings(lambda context: context._replace(compute_type=compute_type))
-
-
-def check_compute_type(compute_type: Any) -> None:
     if not isinstance(compute_type, str):
         raise TypeError(f"`compute_on`'s compute_type argument must be a string, got {compute_type!r}")
-    if compute_type not in ("device_host", "device", "tpu_sparsecore") and not compute_type.startswith("gpu_stream:"):
+    if compute_type not in COMPUTE_TYPES and not compute_type.startswith("gpu_stream:"):
+        known = ", ".join(f"`{kind}`" for kind in COMPUTE_TYPES)
         raise ValueError(
-            f"Invalid compute type {compute_type}. Current supported values are `device_host`, `device`, "
-            "`tpu_sparsecore`, and `gpu_stream:#`."
+            f"Invalid compute type {compute_type}. Current supported values are {known}, and `gpu_stream:#`."
         )
+    return Surroundings(lambda context: context._replace(compute_type=compute_type))

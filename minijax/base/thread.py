@@ -25,7 +25,7 @@ class _Thread(threading.local):
     mesh: Any = None  # that of the `shard_map` whose function is being traced
     origin: Any = None  # where the operations are from that a jaxpr's equations make again
     context: EqnContext = EMPTY
-    budgets: list | None = None  # the `dispatch.explain.recompile_budget`s that count traces
+    budgets: tuple = ()  # the `dispatch.explain.recompile_budget`s that count traces
 
     # Of the options, which base/config.py alone sets.
     current: tuple[Any, object] = NEVER  # their interned values, and the epoch that these are of

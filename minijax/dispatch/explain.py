@@ -100,12 +100,12 @@ class recompile_budget:
 
     def __enter__(self) -> "recompile_budget":
         self._counts.append({})
-        _budgets().append(self)
+        thread.budgets = (*thread.budgets, self)
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._counts.pop()
-        _budgets().remove(self)
+        thread.budgets = thread.budgets[:-1]
 
     def __call__(self, function: Callable) -> Callable:
         @functools.wraps(function)
@@ -123,12 +123,6 @@ class recompile_budget:
             explanation = _explained(definition, list(history), history[-1])
             text = f"recompile_budget: {definition} is traced {count} times, the budget is {self._n}.\n{explanation}"
             raise RecompileError(text, explanation)
-
-
-def _budgets() -> list[recompile_budget]:
-    if thread.budgets is None:
-        thread.budgets = []
-    return thread.budgets
 
 
 def describe(function: int, options: tuple, names: Sequence[str], key: tuple, placed: Sequence[Any]) -> Call:
@@ -156,9 +150,8 @@ def note(fun: Callable, call: Call, by_user: bool, is_trace: bool) -> None:
     if is_trace and config.explain_cache_misses.value:
         _log(fun, definition, call, list(history))
     history.append(call)
-    if is_trace and by_user and thread.budgets:
-        for budget in thread.budgets:
-            budget.spend(definition, history)
+    for budget in thread.budgets if is_trace and by_user else ():
+        budget.spend(definition, history)
 
 
 def why(fun: Callable, function: int) -> Explanation | None:

@@ -170,7 +170,7 @@ def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None
     return [e.constant_of(v.val, v.aval) if n is None else n for v, n in zip(atoms, names, strict=True)]
 
 
-_COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
+COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 
 def compute_attributes(compute_type: str | None) -> dict[str, str]:
@@ -180,7 +180,7 @@ def compute_attributes(compute_type: str | None) -> dict[str, str]:
     kind, _, stream = compute_type.partition(":")
     if kind == "gpu_stream":
         return {"_xla_stream_annotation": stream, "inlineable": "false"}
-    return {"_xla_compute_type": _COMPUTE_TYPES[kind]}
+    return {"_xla_compute_type": COMPUTE_TYPES[kind]}
 
 
 def metadata_attributes(metadata: Any) -> dict[str, str]:
