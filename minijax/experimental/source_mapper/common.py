@@ -2,11 +2,7 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__,
-    (),
-    """
-minijax.interop.source_maps: CompileFn GenerateDumpFn Pass SourceMapDump all_passes filter_passes register_pass
-""",
-)
+_NAMES = """minijax.interop.source_maps: CompileFn GenerateDumpFn Pass SourceMapDump all_passes filter_passes
+    register_pass"""
+_FACE = Face(__name__, (), _NAMES)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,12 +2,7 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__,
-    (),
-    """
-minijax.interop.source_maps: HloPass METADATA_REGEX optimized_generate_dump original_hlo_generate_dump
-    parse_hlo_dump stable_hlo_generate_dump trace_and_lower
-""",
-)
+_NAMES = """minijax.interop.source_maps: HloPass METADATA_REGEX optimized_generate_dump original_hlo_generate_dump
+    parse_hlo_dump stable_hlo_generate_dump trace_and_lower"""
+_FACE = Face(__name__, (), _NAMES)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
