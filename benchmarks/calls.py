@@ -1,6 +1,8 @@
 """Groups of single calls: jitted functions, trees, eager operations, indexing, transforms, random numbers."""
 
+import contextlib
 import functools
+import io as io_
 import itertools
 import operator
 
@@ -263,6 +265,45 @@ def random_():
         return b
 
     timed("random/key,sub=split", split_unpack, each=True)
+
+
+@group
+def effects():
+    x = jnp.ones(4)
+    out = jax.ShapeDtypeStruct((4,), np.float32)
+
+    def nothing(*args):
+        return None
+
+    def double(v):
+        return np.asarray(v) * 2
+
+    def shown(v):
+        jax.debug.callback(nothing, v)
+        return v + 1
+
+    def in_order(v):
+        jax.debug.callback(nothing, v, ordered=True)
+        return v + 1
+
+    io = jax.experimental.io_callback
+    calls = {
+        "pure_callback": jax.jit(lambda v: jax.pure_callback(double, out, v)),
+        "pure_callback_in_sum": jax.jit(lambda v: jax.pure_callback(double, out, v + 1).sum()),
+        "io_callback": jax.jit(lambda v: io(double, out, v)),
+        "io_callback_ordered": jax.jit(lambda v: io(double, out, v, ordered=True)),
+        "debug_callback": jax.jit(shown),
+        "debug_callback_ordered": jax.jit(in_order),
+        "debug_callback_in_scan10": jax.jit(lambda v: jax.lax.scan(lambda c, _: (shown(c), None), v, None, 10)[0]),
+        "eager_pure_callback": lambda v: jax.pure_callback(double, out, v),
+        "eager_debug_callback": lambda v: jax.debug.callback(nothing, v),
+    }
+    for name, f in calls.items():
+        timed("effects/" + name, lambda f=f: f(x))
+    with contextlib.redirect_stdout(io_.StringIO()):
+        printed = jax.jit(lambda v: jax.debug.print("{}", v))
+        timed("effects/debug_print", lambda: printed(x))
+    jax.effects_barrier()
 
 
 @group

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 GROUPS = ["startup", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
-          "random", "seed", "train", "pmap", "memory", "host"]  # fmt: skip
+          "random", "effects", "seed", "train", "pmap", "memory", "host"]  # fmt: skip
 
 STAGES = ("trace", "lower", "compile", "run")
 # A closure made afresh at each call, which jax compiles anew.
@@ -19,6 +19,7 @@ class Floor(NamedTuple):
 
 FLOORS = {
     "startup": Floor(1.7, 1.2),
+    "restart": Floor(2.5, 1.5),
     "eager": Floor(1.5, 0.8),
     "index": Floor(3.0, 0.9),
     "transform, fresh closures": Floor(20.0, 10.0),
@@ -26,6 +27,7 @@ FLOORS = {
     "trace": Floor(3.0, 1.5),
     "lower": Floor(3.0, 1.5),
     "compile": Floor(0.95, 0.8),
+    "effects": Floor(1.0, 0.8),
     "run": Floor(0.95, 0.8),
     "dispatch and pytree": Floor(1.0, 0.75),
     "seed and train": Floor(0.97, 0.8),

@@ -74,9 +74,27 @@ def startup():
     guard("startup/rss_after_import", memory)
 
 
+def _step(maker: str) -> str:
+    """A program that runs one step."""
+    here = str(Path(__file__).parent)
+    return (
+        f"import sys; sys.path.insert(0, {here!r})\n"
+        f"import measure, models\nf, args = models.{maker}\nmeasure.sync(measure.jax.jit(f)(*args))"
+    )
+
+
+def _notebook(name: str, *arguments: str) -> str:
+    """A program that runs a notebook, which says `import jax`, without drawing."""
+    path = str(Path(__file__).parents[1] / "notebooks" / name)
+    install = "" if options.impl == "jax" else f"import {options.impl}; {options.impl}.install()\n"
+    return (
+        f"import runpy, sys; sys.modules['matplotlib'] = None; sys.argv = [{path!r}, *{arguments!r}]\n{install}"
+        f"runpy.run_path({path!r}, run_name='__main__')"
+    )
+
+
 @group
 def restart():
-    here = str(Path(__file__).parent)
     with tempfile.TemporaryDirectory() as cache:
         env = dict(
             os.environ,
@@ -86,15 +104,15 @@ def restart():
             JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
         )
 
-        def warm(maker):
-            code = (
-                f"import sys; sys.path.insert(0, {here!r})\n"
-                f"import measure, models\nf, args = models.{maker}\nmeasure.sync(measure.jax.jit(f)(*args))"
-            )
+        def warm(code):
             times = seconds_of(code, 3 if options.quick else 5, ("--impl", options.impl), env)
             return times[1:]  # the first one fills the cache
 
-        makers = {"mlp_step": "mlp_step_make()", "transformer12_step": "transformer_step_make(12)"}
-        for name, maker in makers.items():
+        programs = {
+            "mlp_step": _step("mlp_step_make()"),
+            "transformer12_step": _step("transformer_step_make(12)"),
+            "spectral_radius": _notebook("spectral_radius.py", "--steps", "1", "--devices", "1"),
+        }
+        for name, code in programs.items():
             row = f"restart/{name}"
-            guard(row, lambda: put(row, warm(maker), "ms"))
+            guard(row, lambda: put(row, warm(code), "ms"))

@@ -7,8 +7,8 @@ _FACE = Face(
     __name__,
     """
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors example_libraries
-    experimental extend flatten_util interpreters lax memory monitoring nn numpy ops random ref sharding stages tree
-    tree_util typing version
+    experimental extend flatten_util interpreters lax memory monitoring nn numpy ops profiler random ref sharding
+    stages tree tree_util typing version
 """.split(),
     """
 minijax.api.assembly: make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays
@@ -17,7 +17,7 @@ minijax.api.autodiff: fwd_and_bwd grad hessian jacfwd jacobian jacrev jvp linear
 minijax.api.checkpoint: checkpoint checkpoint_policies remat
 minijax.api.custom: custom_gradient custom_jvp custom_vjp
 minijax.api.custom_tools: closure_convert
-minijax.api.environment: effects_barrier print_environment_info
+minijax.api.environment: print_environment_info
 minijax.api.jit: eval_shape jit make_jaxpr
 minijax.api.meshes: make_mesh reshard
 minijax.api.pmap: pmap
@@ -41,8 +41,10 @@ minijax.ir.refs: Ref
 minijax.partition.shardings: NamedSharding P=PartitionSpec
 minijax.primitives.gather_dims: ds=dslice
 minijax.base.naming: __version__=VERSION __version_info__=VERSION_INFO
+minijax.composed.callback: pure_callback
 minijax.composed.refs: empty_ref free_ref freeze new_ref
 minijax.run.array: Array Shard live_arrays
+minijax.run.tokens: effects_barrier
 minijax.run.client: Device default_backend device_count devices host_count host_id host_ids local_device_count
     local_devices process_count process_index process_indices
 """,

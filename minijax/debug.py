@@ -1,7 +1,15 @@
-"""jax.debug: pictures of shardings. What calls back to the host is not there."""
+"""jax.debug: what shows values while programs run, and pictures of shardings."""
 
-from minijax.api.visualize import (
-    inspect_array_sharding as inspect_array_sharding,
-    visualize_array_sharding as visualize_array_sharding,
-    visualize_sharding as visualize_sharding,
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.api.visualize: inspect_array_sharding visualize_array_sharding visualize_sharding
+minijax.composed.debugger: breakpoint
+minijax.composed.debugging: callback=debug_callback log=debug_log print=debug_print
+minijax.ir.effects: DebugEffect OrderedDebugEffect
+""",
 )
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -306,7 +306,7 @@ def lowered_text(namespace: ModuleType, function: Callable, args: Any) -> str:
 
 
 # These say how a result is reached or what made the text; those that change the program stay.
-_NAMING = ("jax.result_info", "jax.arg_info", "jax.global_constant", "jax.uses_shape_polymorphism")
+_NAMING = ("jax.token", "jax.result_info", "jax.arg_info", "jax.global_constant", "jax.uses_shape_polymorphism")
 _ONE_PART = ("mhlo.num_partitions = 1 : i32", "mhlo.num_replicas = 1 : i32")
 
 
@@ -345,9 +345,10 @@ def canonical(text: str) -> str:
 
 
 def _drop_idle(ir: ModuleType, module: Any) -> None:
-    """Takes out what does nothing: jax's constraints on no mesh around random keys, and its conversions of
-    weak types, which XLA does not know."""
+    """Takes out what does nothing: jax's constraints on no mesh around random keys, its conversions of weak types,
+    which XLA does not know, and shardings of calls of the host where there is nothing to be cut."""
     found = []
+    is_whole = ir.IntegerAttr(module.operation.attributes["mhlo.num_partitions"]).value == 1
 
     def look(operation: Any) -> Any:
         on_no_mesh = operation.name == "sdy.sharding_constraint" and "@empty_mesh" in str(operation)
@@ -355,6 +356,9 @@ def _drop_idle(ir: ModuleType, module: Any) -> None:
             operation.name == "stablehlo.convert" and operation.operands[0].type == operation.results[0].type
         ):
             found.append(operation)
+        sharding = str(operation.attributes["sdy.sharding"]) if "sdy.sharding" in operation.attributes else ""
+        if operation.name == "stablehlo.custom_call" and sharding and (is_whole or "@empty_mesh" in sharding):
+            del operation.attributes["sdy.sharding"]
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(look)

@@ -12,8 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 FILE_LINES, FUNCTION_LINES = 800, 60
-# What the engine, the language of indices and the families of calls left; a cap rises with its reason beside it.
-PACKAGE_LINES, CORE_LINES = 31_500, 22_500
+# A cap rises with its reason beside it: 31,500 and 22,500 for what computes; 5,000 for effects, checks, profiles,
+# the disk cache and explanations, of which checks and small libraries are no core.
+PACKAGE_LINES, CORE_LINES = 36_500, 26_000
 
 ROOMS = (
     "base", "partition", "ir", "hlo", "run", "primitives", "indexing", "transforms", "dispatch", "higher", "composed", "api",
@@ -27,7 +28,8 @@ LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax
 
 # What may be imported late, and why; nothing else of the package may.
 LATE = {
-    ("minijax.numpy.methods", "minijax.numpy"): "methods are named after functions in modules that load at first use"
+    ("minijax.numpy.methods", "minijax.numpy"): "methods are named after functions in modules that load at first use",
+    ("minijax.run.compile", "minijax.run.disk_cache"): "it takes a millisecond that only compiling needs",
 }
 
 # What a module sets on an object of another room: these edges go up, and no import shows them.

@@ -177,3 +177,23 @@ def test_finished_traces_and_their_arrays_are_freed():
     lax.scan(lambda c, x: (traced(c), x), 1.0, np.ones(2))
     gc.collect()
     assert len(watched) >= 4 and not any(ref() for ref in watched)
+
+
+def test_first_calls_leave_nothing_for_the_garbage_collector():
+    jit, vmap = minijax.jit, minijax.vmap
+    calls = [jit(lambda x: x * 2.5), jit(vmap(lambda x: x + 3.25)), vmap(lambda x: x * 4.5),
+             jit(minijax.grad(lambda x: (lax.sin(x) * 7.5).sum())), jit(lambda x: lax.scan(lambda c, y: (c + y, c), 0.0, x)),
+             jit(lambda x: lax.cond(x.sum() > 0, lambda x: x, lambda x: -x, x))]  # fmt: skip
+    x = minijax.numpy.ones(5)
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for call in calls:
+            call(x)
+        gc.collect()
+        assert [type(o) for o in gc.garbage] == []
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()

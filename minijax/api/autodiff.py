@@ -183,13 +183,16 @@ class VJP:
             self._check(ct, a)
         linear = [Linear(v.aval) for v in self.jaxpr.invars]
         moving_cts = Mask(self.nonzeros).marked(cts)
-        moving_cts = [Zero(typeof(ct)) if typeof(ct).dtype == dtypes.float0 else ct for ct in moving_cts]
+        avals = [a.to_ct_aval() for a in Mask(self.nonzeros).marked(self.out_avals)]
+        moving_cts = [Zero(a) if a.dtype == dtypes.float0 else ct for ct, a in zip(moving_cts, avals, strict=True)]
         results = backward(self.jaxpr, self.consts, linear, moving_cts)
         return self.in_tree.unflatten([instantiate(ct) for ct in results])
 
     def _check(self, ct, aval):
         want, have = aval.to_ct_aval(), typeof(ct)
-        if not _is_alike(want, have):
+        # The cotangent of an integer may have any dtype: it is zero.
+        alike = have.update(dtype=want.dtype) if want.dtype == dtypes.float0 else have
+        if not _is_alike(want, alike):
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                 f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "

@@ -275,7 +275,8 @@ class custom_vjp(_Custom):  # noqa: N801
         def bwd(*residuals_and_cts):
             n = fun.residual_tree.num_leaves
             residuals = fun.residual_tree.unflatten(residuals_and_cts[:n])
-            cts = self.bwd(*fixed, residuals, fun.out_tree.unflatten(residuals_and_cts[n:]))
+            cts = [symbolic(ct) for ct in residuals_and_cts[n:]]
+            cts = self.bwd(*fixed, residuals, fun.out_tree.unflatten(cts))
             cts = tuple(cts) if isinstance(cts, list) else cts
             return _matched_cotangents(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
 

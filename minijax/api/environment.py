@@ -1,5 +1,6 @@
 """Questions about the process: what it runs on, and whether it is done."""
 
+import contextlib
 import os
 import platform
 import sys
@@ -11,29 +12,29 @@ from minijax.base.naming import VERSION
 from minijax.run import client
 
 metadata = defer("importlib.metadata")
+subprocess = defer("subprocess")
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Prints, or returns, what a report of a problem should say of versions and devices."""
+    """Prints, or returns, what a report of a problem should say: versions, devices and what `nvidia-smi` shows."""
     devices = client.devices()
     kinds = ", ".join(dict.fromkeys(device.device_kind for device in devices))
     version = sys.version.replace("\n", " ")
-    text = f"""\
-jax:    {VERSION}
-jaxlib: {metadata.version("jaxlib")}
-numpy:  {np.__version__}
-python: {version}
-device info: {kinds}-{len(devices)}, {client.local_device_count()} local devices
-process_count: {client.process_count()}
-platform: {platform.uname()}
-"""
-    told = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith(("JAX_", "XLA_"))]
-    text += "".join([f"{line}\n" for line in told])
+    lines = [
+        f"jax:    {VERSION}",
+        f"jaxlib: {metadata.version('jaxlib')}",
+        f"numpy:  {np.__version__}",
+        f"python: {version}",
+        f"device info: {kinds}-{len(devices)}, {client.local_device_count()} local devices",
+        f"process_count: {client.process_count()}",
+        f"platform: {platform.uname()}",
+        *[f"{k}={v}" for k, v in os.environ.items() if k.startswith(("JAX_", "XLA_"))],
+    ]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        shown = subprocess.run(["nvidia-smi"], check=True, capture_output=True, text=True, errors="replace").stdout
+        lines += ["", "$ nvidia-smi", shown]
+    text = "\n".join(lines)
     if return_string:
         return text
-    print(text, end="")
+    print(text)
     return None
-
-
-def effects_barrier() -> None:
-    """Waits until computations with effects are done; no program here has effects that outlive its call."""

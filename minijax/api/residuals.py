@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base import source, tree
-from minijax.higher.remat import name_p
+from minijax.higher.saved import origin
 from minijax.ir.body import Flat, argument_names, signature_of, source_of
-from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal, Var
+from minijax.ir.jaxpr import DebugInfo, Literal
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import typeof
-from minijax.primitives.elementwise import reduce_precision_p
 from minijax.transforms.linearize import linearize_flat
 
 
@@ -32,23 +31,10 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
     lines = [(v, f"from the argument {n}") for v, n in zip(jaxpr.invars, info.arg_names, strict=True)]
     lines += [(v, "from a constant") for v in jaxpr.constvars]
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
-    lines += [(v, _origin(eqn, makers)) for v, eqn in makers.items()]
+    lines += [(v, origin(eqn, makers)) for v, eqn in makers.items()]
     for v in jaxpr.outvars:
         if type(v) is Literal:
             print(v.aval.str_short(True), "from a literal")
     for v, text in lines:
         if v in residual_vars:
             print(v.aval.str_short(True), text)
-
-
-def _origin(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> str:
-    place = source.summary(eqn.traceback, columns=True)
-    if eqn.primitive is reduce_precision_p and eqn.invars[0] in makers:
-        # Saved values are rounded, which is no operation of the user's.
-        eqn = makers[eqn.invars[0]]
-        place = source.summary(eqn.traceback, columns=True)
-    if eqn.primitive is name_p:
-        return f"named '{eqn.params['name']}' from {place}"
-    if eqn.primitive.name == "jit":
-        return f"output of jitted function '{eqn.params['name']}' from {place}"
-    return f"output of {eqn.primitive} from {place}"

@@ -9,6 +9,7 @@ from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.types import AbstractValue, ShapedArray, checked_type
 from minijax.partition.memory import Device
 from minijax.partition.shardings import PartitionSpec, Sharding
+from minijax.run.array import ArrayImpl
 
 
 class ShapeDtypeStruct:
@@ -26,6 +27,16 @@ class ShapeDtypeStruct:
 
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
+
+    @staticmethod
+    def like(a: Any) -> "ShapeDtypeStruct":
+        """The shape, dtype and weak type of a value, and the sharding of a committed array.
+
+        Raises TypeError for what is no value.
+        """
+        aval = abstract(a)
+        sharding = a.sharding if isinstance(a, ShapeDtypeStruct) or isinstance(a, ArrayImpl) and a.committed else None
+        return described(aval).update(sharding=sharding)
 
     def __len__(self):
         if not self.shape:

@@ -1,11 +1,13 @@
 """The stages of a jitted function: wrapped, traced, lowered, compiled."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
 from minijax.base.thread import thread
+from minijax.dispatch.dumps import dump_jaxpr
 from minijax.dispatch.executable import Executable, compile_lowered
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
@@ -18,9 +20,9 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.meshes import PartitionSpec
 from minijax.primitives.sharding import concrete_sharding
-from minijax.run import client
+from minijax.run import bindings, client
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
-from minijax.run.compile import hlo_text, module_cost
+from minijax.run.compile import hlo_computation, hlo_text, module_cost
 from minijax.run.compiled_shardings import has_sharding
 
 
@@ -103,6 +105,12 @@ class Traced(Stage):
         return Lowered(self, (lowering_platforms or ("",))[0], options, placement)
 
 
+def _checked_dialect(dialect: str | None) -> str | None:
+    if dialect in (None, "stablehlo", "hlo"):
+        return dialect
+    raise ValueError(f"unknown dialect: {dialect}. Programs are there as 'stablehlo' and as 'hlo'.")
+
+
 class Lowered(Stage):
     """A function as StableHLO text."""
 
@@ -111,6 +119,7 @@ class Lowered(Stage):
         closed = traced._call.closed
         with lowering_logged(closed, options, placement):
             self._program = lower_program(closed, options, placement, platform)
+        dump_jaxpr(self._program)
         self._inherit(traced)
 
     @property
@@ -119,22 +128,28 @@ class Lowered(Stage):
         return tree.tree_map(lambda x: x.update(weak_type=False), super().out_info)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The module, as "stablehlo" or "hlo"."""
-        if dialect in (None, "stablehlo"):
-            if not debug_info:
-                return self._program.module.text
-            closed, placement = self._traced._call.closed, self._program.placement
-            return lower_program(closed, self._options, placement, self._platform, source.position).module.text
-        if dialect == "hlo":
-            return hlo_text(self._program.module.text)
-        raise ValueError(f"Unrecognized dialect {dialect!r}: as_text knows 'stablehlo' and 'hlo'")
+        """The program as text, of which `debug_info` makes source positions a part.
+
+        `dialect`: "stablehlo", the default, or "hlo"; ValueError for another.
+        """
+        if _checked_dialect(dialect) == "hlo":
+            return hlo_text(self.compiler_ir("hlo"), debug_info)
+        return self._located if debug_info else self._program.module.text
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The module for a program to read, or None where there is none in that dialect."""
-        try:
-            return self.as_text(dialect)
-        except ValueError:
-            return None
+        """The program with source positions: an MLIR module in a context of its own, or for "hlo" an XlaComputation.
+
+        Raises ValueError for other dialects than "stablehlo", the default, and "hlo".
+        """
+        return hlo_computation(self._located) if _checked_dialect(dialect) == "hlo" else self._ir
+
+    @functools.cached_property
+    def _ir(self) -> Any:
+        return bindings.ir.Module.parse(self._located, bindings.make_context())
+
+    @functools.cached_property
+    def _located(self) -> str:
+        return self._program.located
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the costs of one run, before optimization."""

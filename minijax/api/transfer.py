@@ -19,6 +19,7 @@ from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.primitives.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
 from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl, Format
+from minijax.run.keys import PRNGKeyArray
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -84,8 +85,8 @@ _EXCHANGED = frozenset(
 
 
 def device_get(x: Any) -> Any:
-    """The tree with its arrays on the host, as NumPy arrays."""
-    is_array = lambda leaf: hasattr(leaf, "__array__") and not isinstance(leaf, Tracer)  # noqa: E731
+    """The tree with its arrays on the host, as NumPy arrays; arrays of keys stay as they are."""
+    is_array = lambda leaf: hasattr(leaf, "__array__") and not isinstance(leaf, Tracer | PRNGKeyArray)  # noqa: E731
     with guards.asked_for():
         return tree.tree_map(lambda leaf: np.asarray(leaf) if is_array(leaf) else leaf, x)
 

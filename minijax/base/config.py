@@ -161,7 +161,7 @@ class Option:
     """One named setting; `option.value` reads it, `with option(value):` overrides it in this thread."""
 
     # `default` is the global value: what a thread without an override sees.
-    __slots__ = ("name", "attribute", "default", "help", "kind", "optional", "states", "_callbacks")
+    __slots__ = ("name", "attribute", "default", "help", "kind", "optional", "states", "_callbacks", "_is_chosen")
 
     # `states`: the list of the options that make up the thread's state, if it is one of them.
     def __init__(
@@ -170,6 +170,7 @@ class Option:
         self.name, self.help, self.kind, self.optional, self.states = name, help, kind, optional, states
         self.attribute = name.removeprefix("jax_")
         self._callbacks: list[Callable[[Any, bool], None]] = []
+        self._is_chosen = name.upper() in os.environ
         text = os.environ.get(name.upper(), default)
         self.default = None if default == "-" and text == "-" else self._parse(text)
         with _lock:
@@ -181,6 +182,11 @@ class Option:
     @property
     def value(self) -> Any:
         return _thread.overrides.get(self, self.default)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether somebody chose the value, be it that of the table."""
+        return self._is_chosen or self in _thread.overrides
 
     def __bool__(self) -> bool:
         raise TypeError(f"bool() not supported for the config option {self.name}: read its `.value` instead")
@@ -209,7 +215,7 @@ class Option:
         for callback in self._callbacks:
             callback(value, False)
         with _lock:
-            self.default = value
+            self.default, self._is_chosen = value, True
             _bump()
         pinned = _thread.pinned
         if pinned is not None and self in pinned:
@@ -319,6 +325,7 @@ class UserContext(Option):
     def __init__(self, default: Any):
         self.name = self.attribute = f"user_context_{next(_numbers)}"
         self.default, self.help, self.kind, self.states, self._callbacks = default, "", object, _traced, []
+        self._is_chosen = False
         with _lock:
             _traced.append(self)
             _bump()

@@ -99,6 +99,55 @@ def clear_event_listeners() -> None:
 _dispatch = logging.getLogger("jax._src.dispatch")
 _programs = logging.getLogger("jax._src.interpreters.pxla")
 _tracing = logging.getLogger("jax._src.interpreters.partial_eval")
+_checkpoints = logging.getLogger("jax._src.ad_checkpoint")
+_compiler = logging.getLogger("jax._src.compiler")
+
+
+_logged = logging.Formatter("{levelname}:{asctime}:{name}:{lineno}: {message}", style="{")
+_handlers: list[tuple[logging.Logger, logging.Handler]] = []
+_debugged: list[tuple[logging.Logger, logging.Handler, int]] = []
+
+
+def _write_to_stderr(logger: logging.Logger, level: int = logging.NOTSET) -> logging.Handler:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_logged)
+    handler.setLevel(level)
+    logger.addHandler(handler)
+    return handler
+
+
+@config.logging_level.on_change
+def _log_from(level: str | None, thread_only: bool) -> None:
+    """Has what the library logs from a level on written to stderr, for all threads."""
+    if thread_only:
+        return
+    while _handlers:
+        logger, handler = _handlers.pop()
+        logger.removeHandler(handler)
+    for logger in map(logging.getLogger, ("jax", "jaxlib")):
+        if level is not None:
+            logger.setLevel(level)
+            if level != "NOTSET":
+                _handlers.append((logger, _write_to_stderr(logger)))
+
+
+@config.debug_log_modules.on_change
+def _debug(modules: str | None, thread_only: bool) -> None:
+    """Has all that some modules log written to stderr, for all threads."""
+    if thread_only:
+        return
+    while _debugged:
+        logger, handler, level = _debugged.pop()
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    for logger in map(logging.getLogger, filter(None, (modules or "").split(","))):
+        _debugged.append((logger, _write_to_stderr(logger, logging.DEBUG), logger.level))
+        logger.setLevel(logging.DEBUG)
+
+
+if config.logging_level.default != "NOTSET":
+    _log_from(config.logging_level.default, False)
+_debug(config.debug_log_modules.default, False)
 
 
 def log_program(name: str, avals: Any, mapping: Any) -> None:
@@ -116,6 +165,21 @@ def log_cache_miss(message: str) -> None:
     _tracing.log(logging.WARNING, message)
 
 
+def log_saved_values(message: str) -> None:
+    """Says what a checkpointed function saves."""
+    _checkpoints.warning(message)
+
+
+def log_jaxpr_dump(name: str, folder: str) -> None:
+    """Says that a jaxpr is written to a file."""
+    logging.getLogger().info("Dumping jaxpr for %s to %s.", name, folder)
+
+
+def log_program_dump(file: str) -> None:
+    """Says that a program has been written to a file."""
+    _compiler.info("Dumped the module to %s.", file)
+
+
 class timed:
     """A step of making a program, of which listeners and the log hear how long it took."""
 
@@ -129,9 +193,7 @@ class timed:
         if _scalars:
             record_scalar(self._step[0], self._started, fun_name=self._name)
 
-    def __exit__(self, kind: Any, *rest: object) -> None:
-        if kind is not None:
-            return
+    def __exit__(self, *exception: object) -> None:
         event, text = self._step
         ended = time.time()
         if _durations:
@@ -147,4 +209,24 @@ LOWERING = (
     "Finished jaxpr to MLIR module conversion %s in %.9f sec",
 )
 COMPILING = "/jax/core/compile/backend_compile_duration", "Finished XLA compilation of %s in %.9f sec"
+
+# ---- the programs on disk ----------------------------------------------------------------------------
+
 CACHE_REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
+CACHE_TASK = "/jax/compilation_cache/tasks_using_cache"
+CACHE_DISABLED = "/jax/compilation_cache/task_disabled_cache"
+CACHE_MISS = "/jax/compilation_cache/cache_misses"  # reported when an entry is written
+
+
+def log_disk_cache_hit(name: str, key: str, compiled: float, retrieved: float) -> None:
+    """Says that a program was loaded from disk in `retrieved` seconds; to compile it took `compiled` seconds."""
+    record_event("/jax/compilation_cache/cache_hits")
+    record_event_duration_secs("/jax/compilation_cache/compile_time_saved_sec", compiled - retrieved)
+    record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", retrieved)
+    _compiler.log(_level(), "Persistent compilation cache hit for '%s' with key '%s'", name, key)
+
+
+def log_disk_cache_miss(name: str, key: str) -> None:
+    """Says that no program of that key was on disk."""
+    level = logging.WARNING if config.explain_cache_misses.value else _level()
+    _compiler.log(level, "PERSISTENT COMPILATION CACHE MISS for '%s' with key '%s'", name, key)

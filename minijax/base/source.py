@@ -3,10 +3,11 @@
 import functools
 import itertools
 import os
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax.base import config
 from minijax.base.native import Traceback
@@ -44,17 +45,38 @@ def summary(traceback: Any, num_frames: int = 1, columns: bool = False) -> str:
 
 def _column(traceback: Any) -> int:
     """Where in its line the innermost user expression starts."""
+    return next((p.column for p in _positions(traceback)), 0)
+
+
+class Position(NamedTuple):
+    """The part of a file that holds an expression, and the function that it is of."""
+
+    function: str
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def positions(traceback: Any) -> list[Position]:
+    """The user's expressions, innermost first, as the options want them in the locations of a program's text."""
+    traceback = getattr(traceback, "traceback", traceback)
+    if traceback is None:
+        return []
+    limit = config.traceback_in_locations_limit.value if config.include_full_tracebacks_in_locations.value else 1
+    return list(itertools.islice(_positions(traceback), None if limit < 0 else limit))
+
+
+def _positions(traceback: Any) -> Iterator[Position]:
+    hidden = config.hlo_source_file_canonicalization_regex.value
     for code, lasti in zip(*traceback.raw_frames(), strict=True):
         if is_user_file(code.co_filename):
-            start = next(itertools.islice(code.co_positions(), lasti // 2, None))
-            return start[2] or 0
-    return 0
-
-
-def position(traceback: Any) -> tuple[str, int, int] | None:
-    """The innermost user line as (file, line, column), for the locations of a program's text."""
-    frames = user_frames(traceback)
-    return (frames[0].file_name, frames[0].line_num, 0) if frames else None
+            # Lines and columns are None where Python was told to forget them.
+            lines = next(itertools.islice(code.co_positions(), lasti // 2, None))
+            line, end_line, column, end_column = [n or 0 for n in lines]
+            file = re.sub(hidden, "", code.co_filename) if hidden else code.co_filename
+            yield Position(code.co_qualname, file, line or code.co_firstlineno, column, end_line, end_column)
 
 
 _NOTE = (

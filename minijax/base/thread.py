@@ -75,6 +75,21 @@ class under_trace:
         thread.trace, thread.ready = self._saved, NEVER
 
 
+class outside_traces:
+    """Runs operations at once for a while, as if nothing was being traced."""
+
+    __slots__ = ("_saved",)
+
+    def __enter__(self) -> None:
+        self._saved = thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin, thread.context
+        thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin = None, (), (), None, None
+        thread.context, thread.ready = EMPTY, NEVER
+
+    def __exit__(self, *exception: object) -> None:
+        thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin, thread.context = self._saved
+        thread.ready = NEVER
+
+
 class named_axis:
     """Makes a named axis known for a while."""
 

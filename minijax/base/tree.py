@@ -256,21 +256,18 @@ def broadcast_leaves(leaves: Sequence[Any], prefix: PyTreeDef, full: PyTreeDef) 
     """As `broadcast_prefix`, on structures; no code of the user's node types runs."""
     if prefix == full:
         return list(leaves)
+    source, pairs = iter(leaves), [(prefix, full)]
     broadcast: list[Any] = []
-    source = iter(leaves)
-
-    def walk(prefix, full):
-        node = prefix.node_data()
+    while pairs:
+        part, whole = pairs.pop()
+        node = part.node_data()
         if node is None:
-            broadcast.extend([next(source)] * full.num_leaves)
-            return
-        ours, theirs = prefix.children(), full.children()
-        if node != full.node_data() or len(ours) != len(theirs):
-            raise ValueError(f"broadcast_leaves: {prefix} is not a tree prefix of {full}")
-        for child, counterpart in zip(ours, theirs, strict=True):
-            walk(child, counterpart)
-
-    walk(prefix, full)
+            broadcast.extend([next(source)] * whole.num_leaves)
+            continue
+        ours, theirs = part.children(), whole.children()
+        if node != whole.node_data() or len(ours) != len(theirs):
+            raise ValueError(f"broadcast_leaves: {part} is not a tree prefix of {whole}")
+        pairs += reversed(list(zip(ours, theirs, strict=True)))
     return broadcast
 
 

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, errors, monitoring, tree
+from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
 from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run import client, compile, guards, launch, transfer, watch
-from minijax.run.array import ArrayImpl, copied, signature
+from minijax.run import client, compile, guards, launch, profiler, transfer, watch
+from minijax.run.array import ArrayImpl, copied, hidden, signature
 from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
 
 
@@ -28,7 +30,7 @@ class Executable:
 
     __slots__ = (
         *"loaded device used hidden in_shardings out_shardings aliased donated".split(),
-        *"_signatures _run _placed".split(),
+        *"_signatures _run _placed has_effects".split(),
     )
 
     # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
@@ -42,11 +44,14 @@ class Executable:
             self.in_shardings = placement.argument_shardings(self.used)
             self.out_shardings = placement.result_shardings(len(avals))
         # The user may donate or delete an array that a function captured: the program has its own.
-        self.hidden = [_copied_constant(c, self.device)._raw for c in lowered.hidden]
+        self.hidden = [hidden(_copied_constant(c, self.device))._raw for c in lowered.hidden]
         is_committed = placement.committed or placement.is_sharded
         laid = zip(avals, self.out_shardings, strict=True)
         self._signatures = [signature(aval, s, is_committed) for aval, s in laid]
-        self._run = watch.watched(launch.bind(loaded, self._signatures), lowered.label)
+        ordered, calls = lowered.module.ordered, lowered.module.callbacks
+        self.has_effects = bool(ordered or calls and lowered.closed.effects)
+        effects = _effects(ordered, placement) if self.has_effects else None
+        self._run = watch.watched(launch.bind(loaded, self._signatures, effects), lowered.label)
         self.aliased = lowered.module.aliases  # of the inputs, by number, those whose memory a result takes
         self.donated = [*self.aliased, *lowered.module.donors]
         # For each input, the signatures of arrays that need not be moved.
@@ -94,7 +99,7 @@ class Executable:
         if donates_shards or not self.takes(operands):
             of_results = finish or operator.itemgetter(0)
             return lambda operands: of_results(self(operands))
-        if self.hidden or self.device is None or watch.is_on():
+        if self.hidden or self.device is None or self.has_effects or watch.is_on():
             run, hidden, raws_of = self._run, self.hidden, launch.raws_at(self.used, len(operands))
             of_results = finish or operator.itemgetter(0)
             call = lambda operands: of_results(run(raws_of(operands) + hidden))  # noqa: E731
@@ -117,6 +122,16 @@ class Executable:
             return result
 
         return call_and_delete
+
+
+def _effects(ordered: Sequence, placement: Placement) -> launch.Effects:
+    where, nothing = placement.replicated(), np.zeros((0,), np.bool_)
+
+    def fresh():
+        with guards.asked_for(free=True):
+            return transfer.to_device(nothing, where)._raw
+
+    return launch.Effects(ordered, signature(ShapedArray((0,), nothing.dtype), where, True), fresh)
 
 
 def _warn_of_unused_donations(lowered: Lowered) -> None:
@@ -144,7 +159,8 @@ def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
 def _settled_shardings(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, list]:
     """Those of the arguments that are read and of the results: as asked for, or as XLA chose."""
     placement, ins, outs = lowered.placement, lowered.closed.in_avals, lowered.closed.out_avals
-    chosen_ins, chosen_outs = chosen_shardings(loaded, len(ins), len(outs))
+    tokens = len(lowered.module.ordered)
+    chosen_ins, chosen_outs = chosen_shardings(loaded, len(ins), len(outs), tokens)
     in_shardings = [placement.in_shardings[i] for i in lowered.used]
     out_shardings = _settled(placement.out_shardings, chosen_outs, outs, placement)
     if kinds := placement.memory_kinds(outs):
@@ -164,10 +180,17 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
 def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
     """The executable of a program's text."""
     text = lowered.module
+    dump_program(lowered)
+    # Names and positions of operations, which profiles show, would take as long to write as the rest.
+    written = lowered.located if profiler.is_watching() else text.text
     with monitoring.timed(monitoring.COMPILING, lowered.label):
-        monitoring.record_event(monitoring.CACHE_REQUEST)
+        compile.disk_cache.note_request()
         loaded = compile.compile_text(
-            text.text, name=text.name, devices=lowered.placement.devices, options=dict(options.compiler_options)
+            written,
+            name=text.name,
+            devices=lowered.placement.devices,
+            options=dict(options.compiler_options),
+            host_calls=text.callbacks,
         )
     with guards.asked_for(free=True):
         return Executable(lowered, loaded)
@@ -183,4 +206,5 @@ def executable_for(
     lift = lift and not (placement.is_sharded or closed.effects)
     with lowering_logged(closed, options, placement):
         lowered = lower_to_share(closed, options, placement, lift)
+    dump_jaxpr(lowered)
     return compile_lowered(lowered, options)

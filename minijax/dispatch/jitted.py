@@ -143,6 +143,8 @@ class Jitted:
         # None: some count from the end, which `flatten` knows.
         self.static = None if min(nums, default=0) < 0 else (*nums, *names)
         self.recall = self.memory.programs.get
+        attributes = {name: x for name, x in getattr(fun, "__dict__", {}).items() if not hasattr(type(self), name)}
+        self.__dict__.update(attributes)
         functools.update_wrapper(self, fun, updated=())
 
     def __repr__(self):

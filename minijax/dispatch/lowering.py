@@ -1,18 +1,20 @@
 """Jaxprs as programs' texts; those that differ in constants alone share one."""
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from minijax.base import cache, config, monitoring, stack
+from minijax.base import cache, config, monitoring, source, stack
 from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
 from minijax.dispatch.placement import Placement, ProgramOptions
 from minijax.hlo import module
+from minijax.ir.effects import ordered_effects, shardable_ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Var
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import UNSPECIFIED
-from minijax.run import client, compile, guards, transfer
+from minijax.run import client, compile, guards, profiler, transfer
 from minijax.transforms.discharge import discharged
 from minijax.transforms.prune import prune_closed
 
@@ -28,7 +30,15 @@ class Lowered(NamedTuple):
     hidden: list
     donated: tuple[bool, ...]
     placement: Placement
-    label: str
+    name: str
+    again: Callable[..., "Lowered"]
+
+    label = property(lambda self: f"jit({self.name})")
+
+    @property
+    def located(self) -> str:
+        """The text with source positions, for which the program is lowered again."""
+        return self.again(locate=source.positions).module.text
 
 
 @stack.deep
@@ -44,7 +54,11 @@ def lower_program(
 
     Large constants, and those that are `lifted`, are arguments.
     """
+    again = functools.partial(lower_program, closed, options, placement, platform, lifted=lifted)
     closed = discharged(closed)
+    on_one = ordered_effects.filter_in(closed.effects) if placement.devices[1:] else []
+    if unshardable := shardable_ordered_effects.filter_not_in(on_one):
+        raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
     donated = tuple(options.donated[i] for i in used) if options.donated else ()
@@ -59,10 +73,14 @@ def lower_program(
         laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=len(placement.devices))
         laid["memory_kinds"] = placement.memory_kinds(pruned.out_avals)
     platform = platform or client.lowering_platform(placement.devices[0])
-    names = dict(name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned))
-    arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments))
-    text = module.lower_jaxpr(pruned, platform=platform, locate=locate, **names, **arguments, **laid)
-    return Lowered(text, pruned, used, hidden, donated, placement, f"jit({options.name})")
+    names: dict[str, Any] = dict(
+        name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
+    )
+    names["scope"] = f"jit({options.name})"
+    arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
+    with profiler.TraceAnnotation("lower_sharding_computation"):
+        text = module.lower_jaxpr(pruned, platform=platform, locate=locate, **names, **arguments, **laid)
+    return Lowered(text, pruned, used, hidden, donated, placement, options.name, again)
 
 
 def _is_large(aval: Any) -> bool:
@@ -88,7 +106,8 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 def lowering_logged(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement) -> AbstractContextManager:
     """What a program is lowered in: the log says what is compiled, listeners hear how long it took."""
     name = f"jit({options.name})"
-    laid = placement.in_shardings if placement.is_sharded else [UNSPECIFIED] * len(closed.in_avals)
+    laid = placement.in_shardings or [placement.replicated() if placement.committed else None] * len(closed.in_avals)
+    laid = [UNSPECIFIED if s is None else s for s in laid]
     monitoring.log_program(name, closed.in_avals, laid)
     return monitoring.timed(monitoring.LOWERING, name)
 
@@ -110,7 +129,7 @@ def lower_to_share(closed: ClosedJaxpr, options: ProgramOptions, placement: Plac
         is_small = len(lowered.module.text) <= _LARGEST_SHARED
         return lowered if is_small or not constants.values else lower_program(closed, options, placement)
     plain = lower_program(closed, options, placement)
-    if not _is_worth_sharing(plain, options):
+    if plain.module.callbacks or not _is_worth_sharing(plain, options):
         return plain
     constants = lift_constants(closed, True)
     if not constants.values:

@@ -1,6 +1,12 @@
-"""jax.experimental: what may change."""
+"""jax.experimental: what jax calls so."""
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, ("compute_on", "key_reuse", "source_mapper", "xla_metadata"), {})
+_FACE = Face(
+    __name__,
+    "checkify compilation_cache compute_on key_reuse profiler source_mapper xla_metadata".split(),
+    """
+minijax.composed.callback: io_callback
+""",
+)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -136,6 +136,8 @@ class Cond(TakesRefs):
 
     def _select(self, axis, operands, dims, branches):
         """Runs every branch on all rows of the operands, with derivatives for its own rows only."""
+        if any(effects.io_effects.filter_in(b.effects) for b in branches):
+            raise NotImplementedError("IO effect not supported in vmap-of-cond.")
         index, *operands = (axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True))
         ins = (0,) * len(operands)
         results = []

@@ -161,7 +161,7 @@ class CustomLin(Primitive):
 
     def transpose(self, cts, *operands, num_res, bwd, in_zeros, symbolic_zeros, out_avals):
         residuals = operands[:num_res]
-        cts = [symbolic(ct) if symbolic_zeros else instantiate(ct) for ct in cts]
+        cts = cts if symbolic_zeros else [instantiate(ct) for ct in cts]
         cts_in = zip(Mask(in_zeros).unmarked(bwd(*residuals, *cts)), operands[num_res:], strict=True)
         return [None] * num_res + [Zero(x.aval) if ct is None else ct for ct, x in cts_in]
 

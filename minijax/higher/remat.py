@@ -7,9 +7,10 @@ from typing import Any
 from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.dispatch.call import OpenCall, closed_of
+from minijax.higher.saved import log_saved
 from minijax.hlo.emitter import jaxpr_body
-from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir import effects, state
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
 from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.refs import is_ref
 from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
@@ -44,10 +45,11 @@ class Remat(OpenCall, TakesRefs):
         return super()._on_values(operands, params)
 
     def linearize(self, nonzeros, primals, **params):
-        closed = closed_of(params["jaxpr"])
+        closed = _recomputable(params["jaxpr"])
         pushed, out_nonzeros = jvp_jaxpr(closed, tuple(nonzeros), (False,) * len(closed.outvars))
         unknown = (False,) * len(primals) + (True,) * sum(nonzeros)
         parts = partial_eval_jaxpr_custom(pushed, unknown, params["policy"])
+        log_saved(parts, pushed.in_avals)
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *primals)
         n, known = len(out_nonzeros), parts.out_unknown.count(False)
         # What is linear in the tangents and does not depend on them is zero.
@@ -66,8 +68,9 @@ class Remat(OpenCall, TakesRefs):
         return cotangents(operands, results, nonzero_in)
 
     def partial_eval(self, staging, operands, unknown_in, **params):
-        parts = partial_eval_jaxpr_custom(closed_of(params["jaxpr"]), tuple(unknown_in), params["policy"])
+        parts = partial_eval_jaxpr_custom(_recomputable(params["jaxpr"]), tuple(unknown_in), params["policy"])
         known, rest = Mask(unknown_in).partition(operands)
+        log_saved(parts, Mask(unknown_in).unmarked(params["jaxpr"].in_avals))
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *known)
         n = len(results) - parts.num_residuals
         staged_in = [*results[n:], *(known[i] for i in parts.input_residuals), *rest]
@@ -80,6 +83,14 @@ class Remat(OpenCall, TakesRefs):
 
     def parts(self, params):
         return params, {**params, "differentiated": True}
+
+
+def _recomputable(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """The jaxpr. Raises NotImplementedError if it has effects that must not take place twice."""
+    banned = effects.remat_allowed_effects.filter_not_in(jaxpr.effects)
+    if banned:
+        raise NotImplementedError(f"Effects not supported in partial-eval of `checkpoint`/`remat`: {banned}")
+    return closed_of(jaxpr)
 
 
 @state.traced_cache

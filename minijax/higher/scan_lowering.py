@@ -7,7 +7,6 @@ from minijax.base import dtypes
 from minijax.dispatch.call import closed_call_p
 from minijax.dispatch.jitted import jitted
 from minijax.higher.while_loop import Loop, while_p
-from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, typeof
@@ -45,7 +44,6 @@ def resized(aval: ShapedArray, *sizes: int) -> ShapedArray:
     return aval.update(shape=(*sizes, *aval.shape[1:]))
 
 
-@state.traced_cache
 def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int) -> ClosedJaxpr:
     """The jaxpr of a scan's operands that loops over blocks of `unroll` steps; those that are left stand behind it."""
     trips, rest = divmod(length, unroll) if unroll else (0, length)
@@ -91,7 +89,7 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
         xs = [reshape(x, (*lead, *typeof(x).shape[1:])) for x in xs]
     ys = [empty_of(a.update(shape=(*lead, *a.shape))) for a in slots.results(body.out_avals)[1]]
     fixed, n = [*xs, *consts], len(xs)
-    state = [dtypes.default_int_dtype().type(0), *carry, *ys]
+    start = [dtypes.default_int_dtype().type(0), *carry, *ys]
 
     def test(i, *_):
         return [lt(i, i.dtype.type(trips))]
@@ -109,10 +107,10 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
         stacks = [_with_slice(s, y, at) for s, y in zip(stacks, ys, strict=True)]
         return [add(i, one), *carry, *stacks]
 
-    info, avals = _unnamed(body), list(map(typeof, state))
+    info, avals = _unnamed(body), list(map(typeof, start))
     cond = ClosedJaxpr(*trace_to_jaxpr(test, avals, info))
     block = ClosedJaxpr(*trace_to_jaxpr(step, [*map(typeof, fixed), *avals], info))
-    results = while_p.bind(*fixed, *state, **Loop(0, cond, len(fixed), block)._asdict())
+    results = while_p.bind(*fixed, *start, **Loop(0, cond, len(fixed), block)._asdict())
     carry, ys = slots.results(results[1:])
     return carry, [reshape(y, (trips * unroll, *typeof(y).shape[2:])) for y in ys] if unroll > 1 else ys
 

@@ -10,13 +10,13 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import OpenCall, closed_of, forwarded, names_in, opened
 from minijax.dispatch.operations import one_equation, run_closed
 from minijax.dispatch.placement import ProgramOptions
-from minijax.hlo.emitter import jaxpr_body
+from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.primitive import Axis, cotangents, is_linear
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, typeof, varying_axes
+from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
 from minijax.partition.meshes import P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.collective import psum_p
@@ -85,9 +85,15 @@ class ShardMap(OpenCall):
         return run_closed(_program(params["jaxpr"], avals, rest), operands, how, _options, self.name)
 
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
-        body = Region(jaxpr.in_avals, jaxpr.out_avals, lambda *names: jaxpr_body(e, jaxpr, (), names))
-        shardings = ([NamedSharding(mesh, s) for s in specs] for specs in (in_specs, out_specs))
-        return e.manual_computation(operands, ins, outs, *shardings, mesh, mesh.axis_names, body)
+        ordered = ordered_in(jaxpr)
+        k, types = len(ordered), [token_type] * len(ordered)
+        run = e.region("shard_map", ordered, lambda *names: jaxpr_body(e, jaxpr, (), names))
+        body = Region([*types, *jaxpr.in_avals], [*types, *jaxpr.out_avals], run)
+        shardings = ([NamedSharding(mesh, s) for s in (*[P()] * k, *specs)] for specs in (in_specs, out_specs))
+        operands, ins, outs = [*(e.tokens[o] for o in ordered), *operands], [*types, *ins], [*types, *outs]
+        results = e.manual_computation(operands, ins, outs, *shardings, mesh, mesh.axis_names, body)
+        e.tokens.update(zip(ordered, results, strict=False))
+        return results[k:]
 
     def _called(
         self, params: dict, jaxpr: Jaxpr | ClosedJaxpr, operands: Sequence, ins: Sequence, outs: Sequence
@@ -98,7 +104,8 @@ class ShardMap(OpenCall):
         specs = (*(P(),) * len(consts), *ins)
         return [*consts, *operands], {**params, "jaxpr": jaxpr, "in_specs": specs, "out_specs": tuple(outs)}
 
-    def _bound(self, *call):
+    def bound(self, *call: Any) -> list:
+        """The results of a call of a jaxpr: (parameters, jaxpr, operands, specs of operands, specs of results)."""
         return self.bind_all(*self._called(*call))
 
     def calling(self, params, closed, operands, ins, outs):
@@ -115,7 +122,7 @@ class ShardMap(OpenCall):
         def push(*tangents):
             in_specs = [*parts.in_specs, *nonzeros.marked(ins)]
             out_specs = linearized.out_nonzeros.marked(outs)
-            return self._bound(params, parts.unknown, [*residuals, *tangents], in_specs, out_specs)
+            return self.bound(params, parts.unknown, [*residuals, *tangents], in_specs, out_specs)
 
         return results, linearized.out_nonzeros, push
 
@@ -123,7 +130,7 @@ class ShardMap(OpenCall):
         self, parts: "_Parts", operands: Sequence, ins: Sequence, outs: Sequence, params: dict
     ) -> tuple[list, list]:
         """The results of the known part, and the residuals."""
-        values = self._bound(params, parts.known, operands, ins, [*parts.new_specs, *outs])
+        values = self.bound(params, parts.known, operands, ins, [*parts.new_specs, *outs])
         k = len(parts.new_specs)
         return values[k:], parts.residuals(operands, values[:k], values[k:])
 
@@ -184,7 +191,7 @@ class ShardMap(OpenCall):
         if not check_vma:
             cts = [_shared(ct, s, mesh) for ct, s in zip(cts, ct_specs, strict=True)]
         in_specs = [*ct_specs, *known_specs]
-        results = self._bound(params, closed, [*cts, *linear.unmarked(operands)], in_specs, result_specs)
+        results = self.bound(params, closed, [*cts, *linear.unmarked(operands)], in_specs, result_specs)
         return cotangents(operands, results, nonzero_in)
 
     def batch(self, axis, operands, dims, **params):
@@ -198,7 +205,7 @@ class ShardMap(OpenCall):
             closed, out_dims = batch_jaxpr_axes(body, local, tuple(dims))
         ins = [_wider(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)]
         outs = [_wider(s, d, names) for s, d in zip(params["out_specs"], out_dims, strict=True)]
-        return self._bound(params, closed, operands, ins, outs), list(out_dims)
+        return self.bound(params, closed, operands, ins, outs), list(out_dims)
 
     def names_axis(self, params):
         mine = params["mesh"].axis_names

@@ -123,6 +123,8 @@ class While(TakesRefs):
             ins = [0 if c else None for c in carry]
             _, (flagged,) = batch_jaxpr(loop.cond_jaxpr, axis, (*cond_dims, *ins))
             if flagged:
+                if effects.io_effects.filter_in(self.effects(**params)):
+                    raise NotImplementedError("Unordered IO effects not supported in while_loop with batched predicate")
                 return 0, [True] * len(carry)
             return loop.cond_jaxpr.out_avals[0].ndim, batch_jaxpr(loop.body_jaxpr, axis, (*body_dims, *ins))[1]
 
@@ -155,37 +157,51 @@ while_p = While()
 
 
 def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[str]:
-    """All operands are the state of the loop; rows whose flag is down keep theirs."""
-    ordered = ordered_in(loop.body_jaxpr.jaxpr)
-    if ordered_in(loop.cond_jaxpr.jaxpr):
-        raise NotImplementedError("lax.while_loop: cond_fun has an ordered effect, which cannot be lowered")
+    """All operands are the state of the loop; rows whose flag is down keep theirs.
+
+    The flag is part of the state if the predicate has ordered effects, which a predicate in the text cannot have.
+    """
     predicate, flags = loop.cond_jaxpr, loop.cond_jaxpr.out_avals[0]
+    ordered = sorted({*ordered_in(loop.body_jaxpr.jaxpr), *ordered_in(predicate.jaxpr)}, key=str)
 
     def evaluate(*names):
         consts, _, carry = loop.split(names)
         return jaxpr_body(e, predicate.jaxpr, e.constants(predicate), [*consts, *carry])
 
     test = e.region("while/cond", (), evaluate)
+    first_flag = evaluate(*operands) if ordered_in(predicate.jaxpr) else []
+    k = len(first_flag)
 
     def cond(*names):
-        flag = test(*names[len(ordered) :])
+        names = names[len(ordered) :]
+        flag = names[:k] or test(*names)
         if not flags.shape:
             return flag
         return e.reduce(flag, [e.constant(False, _FLAG)], [flags], [_FLAG], tuple(range(flags.ndim)), "or")
 
     def body(*names):
+        flag, names = names[:k], names[k:]
         _, consts, carry = loop.split(names)
         new = jaxpr_body(e, loop.body_jaxpr.jaxpr, e.constants(loop.body_jaxpr), [*consts, *carry])
         if flags.shape:
-            rows, (flag,) = zip(new, carry, loop.split(ins)[2], strict=True), test(*names)
+            rows, (flag,) = zip(new, carry, loop.split(ins)[2], strict=True), flag or test(*names)
             new = [_kept_rows(e, flag, flags, *row) for row in rows]
-        return [*names[: len(names) - len(carry)], *new]
+        state = [*names[: len(names) - len(carry)], *new]
+        if ordered and _are_one_operation_s([*(e.tokens[effect] for effect in ordered), *state]):
+            # XLA takes the state of such a loop for constant if it begins as a constant.
+            e.tokens[ordered[0]] = e.after_all([e.tokens[ordered[0]]])
+        return [*evaluate(*state), *state] if k else state
 
-    tokens = [e.tokens[effect] for effect in ordered]
-    types = [*(token_type for _ in ordered), *ins]
-    results = e.while_([*tokens, *operands], types, cond, e.region("while/body", ordered, body))
+    inits = [*(e.tokens[effect] for effect in ordered), *first_flag, *operands]
+    types = [*(token_type for _ in ordered), *[flags] * k, *ins]
+    results = e.while_(inits, types, cond, e.region("while/body", ordered, body))
     e.tokens.update(zip(ordered, results, strict=False))
-    return loop.split(results[len(ordered) :])[2]
+    return loop.split(results[len(ordered) + k :])[2]
+
+
+def _are_one_operation_s(results: Sequence[str]) -> bool:
+    operation = results[0].partition("#")[0]
+    return all(x == f"{operation}#{i}" for i, x in enumerate(results))
 
 
 def _kept_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval: ShapedArray) -> str:

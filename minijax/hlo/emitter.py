@@ -28,12 +28,19 @@ class Emitter(Index, Linalg, Collective):
     def __init__(self, platform: str = "cpu", *, locate: Callable | None = None):
         super().__init__(platform, locate=locate)
         self.num_partitions = 1
+        self.devices: Sequence[Any] = ()  # that the program is for, where that is known
         self.callbacks: list[Any] = []  # host functions that the executable needs
         self.tokens: dict[Any, str] = {}  # ordered effect -> its current token
         self.meshes = Meshes(self.preamble, self.unique_symbol)
         self.manual: Any = None  # inside `manual_computation`: its mesh, and the axes that are manual so far
         self._called: dict[Any, tuple[str, int]] = {}  # (jaxpr, name) -> symbol, height of calls below
         self._depth = self._height = 0
+
+    def number_of(self, device: Any) -> int:
+        """Which of the program's devices it is. Raises ValueError if it is none of them."""
+        if device not in self.devices:
+            raise ValueError(f"{device} is not among the devices of the program: {list(self.devices)}")
+        return list(self.devices).index(device)
 
     # ---- nested jaxprs ----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base import stack
+from minijax.base import source, stack
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.spell import type_of
@@ -44,17 +44,18 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
                 result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
                 memory_kinds: Sequence[str] | None = None,
-                attributes: Mapping[str, str] | None = None, preamble: Sequence[str] = (), scope: str = "",
-                locate: Callable[[Any], tuple[str, int, int] | None] | None = None) -> Module:  # fmt: skip
+                devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
+                preamble: Sequence[str] = (), scope: str = "",
+                locate: Callable[[Any], Sequence[source.Position]] | None = None) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
     Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses.
     `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
-    too. Locations are written if `locate` is given: it says where an equation's `source_info` points.
+    too. Locations are written if `locate` is given: it gives the expressions that made an equation's `source_info`.
     """
     e = Emitter(platform, locate=locate)
-    e.scope, e.num_partitions = scope, num_partitions
+    e.scope, e.num_partitions, e.devices = scope, num_partitions, devices
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)

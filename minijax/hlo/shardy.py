@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.hlo.spell import string, suffix_of
-from minijax.ir.types import Aval
+from minijax.ir.types import Aval, token_type
 from minijax.partition.meshes import UNCONSTRAINED, axes_of
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
 
@@ -31,7 +31,7 @@ class Meshes:
 
     def sharding_text(self, sharding: Any, aval: Aval) -> str:
         """`@mesh, [{"x"}, {}]`: the sharding of a value of this type; replicated if it is over no mesh."""
-        ndim, closed = aval.ndim, [()] * len(suffix_of(aval))
+        ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))
         if isinstance(sharding, NamedSharding):
             entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)]
             symbol = self.symbol(sharding.mesh.shape_tuple)
@@ -45,6 +45,15 @@ class Meshes:
             entries = [(f"_axis_{i}",) if grid.shape[i] > 1 else () for i in range(ndim)]
             return f"{symbol}, {_dims([*entries, *closed])}"
         return f"{self.symbol(())}, {_dims([()] * (ndim + len(closed)))}"
+
+    def on_one_device(self, device: int, count: int) -> str:
+        """The attribute of an operation that one device has whole, with so many results."""
+        symbol = self._symbols.get(device)
+        if symbol is None:
+            symbol = self._symbols[device] = self._unique_symbol(f"maximal_mesh_{device}")
+            axes = f"{{axes = [], device_ids = dense<{device}> : tensor<1xi64>}}"
+            self._preamble.append(f"sdy.mesh {symbol} = <[], device_ids=[{device}]> {{stablehlo.mesh = {axes}}}")
+        return f"#sdy.sharding_per_value<[{', '.join([f'<{symbol}, []>'] * count)}]>"
 
     def attribute(self, sharding: Any, aval: Aval) -> str:
         """The attribute that an argument or result bears."""

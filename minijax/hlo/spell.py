@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
+from minijax.base import dtypes, source
 from minijax.base.cache import BoundedDict
 from minijax.ir.types import AbstractToken, Aval, ShapedArray
 
@@ -292,12 +292,21 @@ def module_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name).rstrip("_") or "_"
 
 
-def named_location(name: str, frame: tuple[str, int, int] | None) -> str:
-    """A location: the operation's name and, if known, its file, line and column."""
-    if frame is None:
+def named_location(name: str, stack: Sequence[source.Position]) -> str:
+    """A location: the operation's name and the expressions, innermost first, that called for it."""
+    if not stack:
         return f"loc({string(name)})"
-    file, line, column = frame
-    return f"loc({string(name)}({string(file)}:{line}:{column}))"
+    *inner, caller = [f"{string(p.function)}({_range(p)})" for p in stack]
+    for callee in reversed(inner):
+        caller = f"callsite({callee} at {caller})"
+    return f"loc({string(name)}({caller}))"
+
+
+def _range(p: source.Position) -> str:
+    start = f"{string(p.file)}:{p.line}:{p.column}"
+    if p.end_line < p.line:
+        return start
+    return f"{start} to {'' if p.end_line == p.line else p.end_line}:{p.end_column}"
 
 
 _COMPARISONS = {"f": "FLOAT", "b": "FLOAT", "c": "FLOAT", "i": "SIGNED", "u": "UNSIGNED"}

@@ -36,17 +36,34 @@ class _Function:
         self.indent = "    "
 
 
+class _Symbols:
+    """The symbols of a module."""
+
+    __slots__ = ("_taken", "_clashes")
+
+    def __init__(self):
+        self._taken, self._clashes = {"main"}, -1
+
+    def unique(self, name: str) -> str:
+        """`name` or `name_0`, ...: a symbol that the module does not have yet."""
+        unique = name
+        while unique in self._taken:
+            self._clashes += 1
+            unique = f"{name}_{self._clashes}"
+        self._taken.add(unique)
+        return symbol(unique)
+
+
 class Writer:
     """The base of the verbs: names, functions, regions, and the general forms of operations."""
 
     def __init__(self, platform: str = "cpu", *, locate: Callable | None = None):
         self.platform = platform
-        self.locate = locate  # source_info -> (file, line, column) or None; set: locations are written
+        self.locate = locate  # source_info -> positions, innermost first; set: locations are written
         self.functions: list[list[str]] = []
         self.preamble: list[str] = []  # lines before the functions, such as meshes
         self.scope = ""  # goes before the names of operations in locations
-        self._symbols = {"main"}
-        self._clashes = -1
+        self.unique_symbol = _Symbols().unique
         self._locations: dict[str, str] = {}
         self.lines: list[str] = []
         self._enter(_Function(self.lines))
@@ -84,15 +101,6 @@ class Writer:
         start = self._function.args + 1
         self._function.args += count
         return [f"%arg{i}" for i in range(start, start + count)]
-
-    def unique_symbol(self, name: str) -> str:
-        """`name` or `name_0`, ...: a symbol that the module does not have yet."""
-        unique = name
-        while unique in self._symbols:
-            self._clashes += 1
-            unique = f"{name}_{self._clashes}"
-        self._symbols.add(unique)
-        return symbol(unique)
 
     def function(self, head: Callable[[list[str]], str], count: int, body: Callable, outs: Avals) -> None:
         """Writes a function: `head(argument names)` is its first line, `body` its results' names."""
@@ -160,8 +168,7 @@ class Writer:
 
     def located(self, start: int, name: str, source_info: Any) -> None:
         """Gives the operations written since line `start` a location, those that have none yet."""
-        frame = self.locate(source_info) if self.locate is not None else None
-        text = spell.named_location(name, frame)
+        text = spell.named_location(name, self.locate(source_info) if self.locate is not None else ())
         alias = self._locations.setdefault(text, f"#loc{len(self._locations) + 1}")
         lines = self.lines
         for i in range(start, len(lines)):

@@ -141,24 +141,32 @@ def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
 
     Raises IndexError or TypeError for what is no index, or does not fit the shape.
     """
-    items, expanded, operands = [], [], []
+    items, truths, operands = [], [], []
     for i, item in enumerate(_listed_items(index)):
         item = _read(item)
         if type(item) is bool:
-            expanded.append(i)
+            truths.append(len(items))
             item = np.arange(int(item))
         is_mask = isinstance(item, np.ndarray) and item.dtype == np.bool_
         items += _nonzero(item, i) if is_mask else [item]
-    for i in expanded:
-        shape = (*shape[:i], 1, *shape[i:])
+    expanded = _expanded(items, truths, len(shape))
+    for axis in expanded:
+        shape = (*shape[:axis], 1, *shape[axis:])
     entries, axis = [], 0
     for item in _for_all_axes(items, shape, len(expanded)):
         entries.append(_entry(item, axis, shape, operands))
         axis += item is not None and item is not Ellipsis
-    parsed = Index(shape, tuple(entries), tuple(expanded))
+    parsed = Index(shape, tuple(entries), expanded)
     if 0 in shape:
         _check_scalars(parsed)
     return parsed, operands
+
+
+def _expanded(items: list, truths: list[int], ndim: int) -> tuple[int, ...]:
+    """The axes that truth values stand for, items that an array of rank `ndim` has none for."""
+    takes_axis = [x is not None and x is not Ellipsis for x in items]
+    left_out = ndim + len(truths) - sum(takes_axis)
+    return tuple(sum(takes_axis[:i]) + left_out * any(x is Ellipsis for x in items[:i]) for i in truths)
 
 
 def _for_all_axes(items: list, shape: tuple[int, ...], expanded: int) -> list:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from minijax.api.jit import jit, make_jaxpr
 from minijax.base import source
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.run.compile import compile_text, hlo_text
+from minijax.run.compile import compile_text
 
 Segment = tuple[int, ...]  # generated column, number of the source, its line and column, number of a name
 Place = tuple[str, int, int]  # file, line and column, both from 0
@@ -269,7 +269,7 @@ def parse_mlir_locations(mlir_dump: list[str]) -> tuple[dict[int, Segment], list
     for number, location in known.items():
         while isinstance(location, Redirect) and location.tgt_id in known:
             location = known[location.tgt_id]
-        if isinstance(location, Location):
+        if isinstance(location, Location) and location.file != "-":  # the module itself, for want of another
             place = sources.setdefault(location.file, len(sources))
             segments[number] = (0, place, location.line - 1, location.col)
     return segments, list(sources)
@@ -337,13 +337,13 @@ def trace_and_lower(work_dir: str, f: Callable, f_args: Sequence, f_kwargs: dict
 
 def stable_hlo_generate_dump(args: tuple[Any, str], **_: Any) -> SourceMapDump:
     """The StableHLO of a lowered function and its map."""
-    text = args[0].as_text(debug_info=True)
+    text = args[0].compiler_ir().operation.get_asm(enable_debug_info=True)  # MLIR numbers all locations
     return SourceMapDump(create_mlir_sourcemap(text), text, HloPass.STABLE_HLO.value)
 
 
 def original_hlo_generate_dump(args: tuple[Any, str], **_: Any) -> SourceMapDump:
     """The HLO of a lowered function, before optimization, and its map."""
-    text = hlo_text(args[0].as_text(debug_info=True), metadata=True)
+    text = args[0].as_text("hlo", debug_info=True)
     return SourceMapDump(parse_hlo_dump(text), text, HloPass.ORIGINAL.value)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import cache, monitoring, tree
+from minijax.base.thread import thread
 from minijax.ir import effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.refs import Ref
@@ -129,7 +130,7 @@ def _trace_body(fun: Callable, avals: tuple, treedef: Any, purpose: str, capture
 def trace_flat(
     flat: Flat, avals: Sequence[AbstractValue], info: DebugInfo, capture: Capture = as_inputs, name: str | None = None
 ) -> Body:
-    """The body of a function of leaves; with a `name` listeners hear how long it took.
+    """The body of a function of leaves; with a `name` listeners hear how long it took, if no trace is on.
 
     Raises TypeError for a result that is no value, ValueError for a reference.
     """
@@ -139,7 +140,8 @@ def trace_flat(
         check_results(name or info.func_src_info, results, flat.out_tree)
         return results
 
-    with monitoring.timed(monitoring.TRACING, name) if name else contextlib.nullcontext():
+    # What is traced inside another trace is a part of it.
+    with monitoring.timed(monitoring.TRACING, name) if name and thread.trace is None else contextlib.nullcontext():
         jaxpr, consts = trace_to_jaxpr(checked, avals, info)
     jaxpr.debug_info = info._replace(result_paths=result_paths(flat.out_tree))
     return Body(*capture(jaxpr, consts), flat.out_tree)

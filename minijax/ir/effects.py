@@ -44,6 +44,8 @@ lowerable_effects = EffectSet()
 control_flow_allowed_effects = EffectSet()
 custom_derivatives_allowed_effects = EffectSet()
 remat_allowed_effects = EffectSet()
+shardable_ordered_effects = EffectSet()  # programs on several devices may have them
+io_effects = EffectSet()
 
 
 class NamedAxisEffect(Effect):
@@ -61,6 +63,45 @@ class NamedAxisEffect(Effect):
     def __repr__(self):
         return f"NamedAxis({self.name})"
 
+
+class IOEffect(Effect):
+    """Reads or writes something outside of the program."""
+
+    def __repr__(self):
+        return "IO"
+
+
+class OrderedIOEffect(Effect):
+    """As `IOEffect`, in the order of the program."""
+
+    def __repr__(self):
+        return "OrderedIO"
+
+
+class DebugEffect(Effect):
+    """Shows values to somebody who watches: it may take place as often as what it shows is computed."""
+
+    def __repr__(self):
+        return "Debug"
+
+
+class OrderedDebugEffect(Effect):
+    """As `DebugEffect`, in the order of the program."""
+
+    def __repr__(self):
+        return "OrderedDebug"
+
+
+for _effect in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect):
+    for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects):
+        _registry.add_type(_effect)
+for _effect in (OrderedIOEffect, OrderedDebugEffect):
+    ordered_effects.add_type(_effect)
+for _effect in (DebugEffect, OrderedDebugEffect):
+    remat_allowed_effects.add_type(_effect)
+for _effect in (IOEffect, OrderedIOEffect):
+    io_effects.add_type(_effect)
+shardable_ordered_effects.add_type(OrderedIOEffect)
 
 for _registry in (
     lowerable_effects,

@@ -97,9 +97,10 @@ c_ = _Joiner("c_", -1, 2, 0)
 def unravel_index(indices: Any, shape: Any) -> tuple:
     """As `numpy.unravel_index`; indices out of bounds become those of the first or the last element."""
     left = value("unravel_index", indices)
-    if np.ndim(shape) > 1:
+    is_listed = isinstance(shape, list | tuple)
+    sizes = list(shape) if is_listed or np.ndim(shape) else [shape]
+    if any(np.ndim(n) for n in sizes):
         raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
-    sizes = list(shape) if np.ndim(shape) else [shape]
     places = []
     for n in reversed(sizes):
         left, place = ufuncs.divmod(left, n)

@@ -111,7 +111,7 @@ class Reducer:
                     f"reduction operation {self.name} does not have an identity, so to use a where mask one "
                     "has to specify 'initial'"
                 )
-            (where,) = arrays(self.name, where)
+            where = _mask(self.name, where)
             highest = self.name == "min"
             a = choose(
                 where, a, lax_reduce.lowest(computed, highest) if extremum else scalar_like(a, self.unit(computed))
@@ -122,6 +122,15 @@ class Reducer:
                 raise ValueError(f"initial value must be a scalar, got an array of shape {typeof(initial).shape}")
             out = self.combine(as_type(initial, computed), out)
         return as_type(moving.expand_dims(out, axes) if keepdims else out, result)
+
+
+def _mask(name: str, where: Any) -> Any:
+    if where is None:
+        return None
+    (where,) = arrays(name, where)
+    if typeof(where).dtype != np.bool_:
+        raise ValueError(f"jnp.{name}: where must be None or a boolean array; got where.dtype={typeof(where).dtype!r}")
+    return where
 
 
 class Logical(Reducer):
@@ -255,7 +264,7 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     computed = _for_computation(result) if dtype is None else result
     count = None
     if where is not None:
-        mask = moving.broadcast_to_shape(*arrays("mean", where), typeof(a).shape)
+        mask = moving.broadcast_to_shape(_mask("mean", where), typeof(a).shape)
         count = sum(mask, axis, computed, keepdims=keepdims)
     else:
         shape = typeof(a).shape
@@ -340,7 +349,7 @@ def _deviation(name: str, core: Callable) -> Callable:
             correction = ddof
         elif not isinstance(ddof, int) or ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
-        (a,) = arrays(name, a)
+        (a,), where = arrays(name, a), _mask(name, where)
         result_dtype = dtypes.requested_dtype(dtype, name)
         if name == "std" and result_dtype is not None and not dtypes.is_inexact(result_dtype):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
@@ -362,21 +371,24 @@ def _average(a: Any, axis: Axis, weights: Any, returned: bool, keepdims: bool) -
     a, weights = promote_dtypes_inexact(a, weights)
     shape, weights_shape = typeof(a).shape, typeof(weights).shape
     if shape != weights_shape:
-        weights = moving.reshape(weights, _weights_shape(shape, weights_shape, axis))
+        weights = _weights_along(weights, shape, axis)
     total = sum(weights, axis, keepdims=keepdims)
     average = ufuncs.divide(sum(ufuncs.multiply(a, weights), axis, keepdims=keepdims), total)
     return (average, moving.broadcast_to_shape(total, typeof(average).shape)) if returned else average
 
 
-def _weights_shape(shape: tuple, have: tuple, axis: Axis) -> tuple[int, ...]:
+def _weights_along(weights: Any, shape: tuple, axis: Axis) -> Any:
+    """Weights of some axes, in the order of `axis`, as an array that broadcasts to `shape`."""
     if axis is None:
         raise ValueError("Axis must be specified when shapes of a and weights differ.")
-    axes = canonical_axes(axis, len(shape))
+    axes, have = canonical_axes(axis, len(shape)), typeof(weights).shape
     if have != tuple(shape[i] for i in axes):
-        if len(have) != 1:
-            raise ValueError("1D weights expected when shapes of a and weights differ.")
-        raise ValueError("Length of weights not compatible with specified axis.")
-    return tuple(n if i in axes else 1 for i, n in enumerate(shape))
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis: "
+            f"weights of shape {have} over axes {axes} of shape {shape}"
+        )
+    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    return moving.reshape(weights, tuple(n if i in axes else 1 for i, n in enumerate(shape)), order)
 
 
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
@@ -398,7 +410,7 @@ def _nan_total(name: str, reduce: Callable, unit: int) -> Callable:
     def function(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
                  initial: Any = None, where: Any = None) -> Any:  # fmt: skip
         check_out(name, out)
-        (a,) = arrays(name, a)
+        (a,), where = arrays(name, a), _mask(name, where)
         return reduce(_without_nan(a, unit) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
 
     return jitted(static=("axis", "dtype", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
@@ -412,7 +424,7 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
         a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Any:
         check_out(name, out)
-        (a,) = arrays(name, a)
+        (a,), where = arrays(name, a), _mask(name, where)
         if not is_inexact(a):
             return reduce(a, axis, None, keepdims, initial, where)
         worst = lax_reduce.lowest(typeof(a).dtype, highest)
@@ -450,7 +462,7 @@ def nanmean(
 ) -> Any:
     """As `numpy.nanmean`."""
     check_out("nanmean", out)
-    (a,) = arrays("nanmean", a)
+    (a,), where = arrays("nanmean", a), _mask("nanmean", where)
     if not is_inexact(a):
         return mean(a, axis, dtype, None, keepdims, where=where)
     result = typeof(a).dtype if dtype is None else dtype
@@ -463,7 +475,7 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:  # fmt: skip
     """As `numpy.nanvar`."""
     check_out("nanvar", out)
-    (a,) = arrays("nanvar", a)
+    (a,), where = arrays("nanvar", a), _mask("nanvar", where)
     computed, result = _variance_types("nanvar", typeof(a).dtype, dtypes.requested_dtype(dtype, "nanvar"))
     a = as_type(a, computed)
     if mean is None:
@@ -481,6 +493,7 @@ def nanstd(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:  # fmt: skip
     """As `numpy.nanstd`."""
     check_out("nanstd", out)
+    where = _mask("nanstd", where)
     return lax.sqrt(nanvar(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
 
 
@@ -501,7 +514,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
     a1, a2 = promote_args("array_equal", a1, a2)
     same = lax.eq(a1, a2)
     if equal_nan:
-        same = lax.bitwise_or(same, lax.bitwise_and(lax.ne(a1, a1), lax.ne(a2, a2)))
+        same = ufuncs.logical_or(same, ufuncs.logical_and(lax.ne(a1, a1), lax.ne(a2, a2)))
     return all(same)
 
 

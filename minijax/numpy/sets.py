@@ -14,7 +14,7 @@ from minijax.numpy import cumulative, reductions, searching, shaping, subscripts
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.taking import known, nonzero
 from minijax.primitives import dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
-from minijax.primitives.families import const_like
+from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import is_inexact, promote_dtypes
 
 _HEAD, _TAIL = slice(None, -1), slice(1, None)
@@ -41,6 +41,8 @@ def _neighbours(x: Any) -> tuple[Any, Any]:
 def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
     """The slices along an axis in order, whether each is the first of its kind, and where it was."""
     aux = shaping.moveaxis(ar, axis, 0)
+    if is_complex(aux):  # NaNs of one kind alone sort together
+        aux = where(lax.ne(aux, aux), const_like(aux, np.nan), aux)
     size, *rest = aux.shape
     if not prod(rest):
         order = _zeros((min(size, 1),))

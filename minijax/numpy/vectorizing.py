@@ -96,16 +96,22 @@ def vectorize(
 
     @functools.wraps(pyfunc)
     def vectorized(*args, **kwargs):
-        f, rest = _without_excluded(pyfunc, excluded, args, kwargs)
+        absent = {i for i, x in enumerate(args) if x is None and i not in excluded}
+        f, rest = _without_excluded(pyfunc, excluded | absent, args, kwargs)
         values = [asarray(x) for x in rest]
         shapes = [typeof(x).shape for x in values]
         name = f"jnp.vectorize function with signature {signature}"
         if signature is None:
             return mapped(f, values, shapes, name)
         inner, outer = _parse(signature)
-        if len(values) != len(inner):
-            expected = f"expected {len(inner)}, got {len(values)}"
+        places = [i for i in range(len(args)) if i not in excluded]
+        if len(places) != len(inner):
+            expected = f"expected {len(inner)}, got {len(places)}"
             raise TypeError(f"wrong number of positional arguments: {expected} {where}")
+        cored = {i for i, names in zip(places, inner, strict=True) if i in absent and names}
+        if cored:
+            raise ValueError(f"Cannot pass None at locations {cored} with {signature=}")
+        inner = [names for i, names in zip(places, inner, strict=True) if i not in absent]
         sizes, leads = {}, []
         for names, shape in zip(inner, shapes, strict=True):
             if len(shape) < len(names):

@@ -242,6 +242,26 @@ class AllToAll(LinearNamed):
     def beside(self, d, params):
         return {**params, **{name: params[name] + (d <= params[name]) for name in ("split_axis", "concat_axis")}}, d
 
+    def batch(self, axis, operands, dims, **params):
+        names = names_of(params["axis_name"])
+        if len(names) == 1 or axis.name not in names or params["axis_index_groups"] is not None:
+            return super().batch(axis, operands, dims, **params)
+        return [self._over_one_of(names, axis, operands[0], dims[0], **params)], [0]
+
+    def _over_one_of(self, names, axis, x, d, *, axis_name, split_axis, concat_axis, **params):
+        """Exchanges along the batch axis here, and leaves the rest to the other names; its batch axis is the first."""
+        at, s, c = names.index(axis.name), split_axis + 2, concat_axis + 2
+        before = prod(axis_size(name) for name in names[:at])
+        x = moving.axis_to_front(x, d, axis.size)
+        # [b, .., (before, n, after), ..] -> [n, b, .., (before, after), ..]
+        x = moving.divide_axis(moving.divide_axis(x, s - 1, before), s, axis.size)
+        x = moving.move_axis(x, s, 0)
+        x = collapse(x, s, s + 2)
+        x = self.bind(x, axis_name=(*names[:at], *names[at + 1 :]), split_axis=s, concat_axis=c, **params)
+        # [n, b, .., (before, after), ..] -> [n, .., (before, b, after), ..]
+        x = moving.move_axis(moving.divide_axis(x, c, before), 1, c)
+        return collapse(x, c - 1, c + 2)
+
     def batched_over_axis(self, size, x, d, *, split_axis, concat_axis, **params):
         if d is None:
             x, d = moving.broadcast_axis(x, size, 0), 0

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxlib import _jax
 
-from minijax.base import errors
+from minijax.base import dtypes, errors
 from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
-from minijax.run import client, host
+from minijax.run import client, host, host_calls
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
@@ -25,10 +25,18 @@ class Signature:
     # `shape`, `dtype` and `weak_type` are what jaxlib reads when it is handed a signature as an aval; those
     # of an extended dtype are the physical ones. `wrap` makes an array of a raw one and this signature.
     __slots__ = ("aval", "sharding", "committed", "layout", "shape", "dtype", "weak_type", "native",
-                 "device", "wrap", "__weakref__")  # fmt: skip
+                 "device", "wrap", "hidden", "__weakref__")  # fmt: skip
 
     def __repr__(self):
         return f"Signature({self.aval}, {self.sharding}, committed={self.committed})"
+
+
+class Hidden(NamedTuple):
+    """What jaxlib has in place of a signature for arrays of the library's own, which `live_arrays` leaves out."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
 
 
 _signatures: dict[tuple, Signature] = {}
@@ -52,7 +60,7 @@ def _new_signature(key):
     sig = Signature()
     sig.aval, sig.sharding, sig.committed, sig.layout = key
     real = physical(aval)
-    sig.shape, sig.dtype, sig.weak_type = real.shape, real.dtype, aval.weak_type
+    sig.shape, sig.dtype, sig.weak_type = sig.hidden = Hidden(real.shape, real.dtype, aval.weak_type)
     sig.wrap = _wrapper(aval) if real is aval else extended_arrays[aval.dtype.type]
     sig.native = client.native_sharding(sharding, real.ndim)
     devices = sharding._device_assignment
@@ -243,7 +251,11 @@ class ArrayImpl(Array):
 
     def block_until_ready(self):
         """Waits until the value has been computed."""
-        self._raw.block_until_ready()
+        try:
+            self._raw.block_until_ready()
+        except _jax.JaxRuntimeError as failure:
+            host_calls.raise_host_error(failure)
+            raise
         return self
 
     def copy_to_host_async(self) -> None:
@@ -307,9 +319,13 @@ class ArrayImpl(Array):
     def _value(self) -> np.ndarray:
         self._check_alive()
         sig = self._sig
-        if sig.device is None:
-            return host.read_sharded(self._raw, sig.sharding, sig.shape, sig.dtype)
-        return host.read_single(self._raw, sig.shape, sig.dtype, sig.device)
+        try:
+            if sig.device is None:
+                return host.read_sharded(self._raw, sig.sharding, sig.shape, sig.dtype)
+            return host.read_single(self._raw, sig.shape, sig.dtype, sig.device)
+        except _jax.JaxRuntimeError as failure:
+            host_calls.raise_host_error(failure)
+            raise
 
     def __array__(self, dtype=None, context=None, copy=None):
         value = self._value
@@ -454,6 +470,7 @@ def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:
 def _reconstruct_array(make, args, state, aval_state):
     value = make(*args)
     value.__setstate__(state)
+    value = value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False)
     aval = ShapedArray(value.shape, value.dtype, aval_state["weak_type"])
     sig = single_signature(aval, client.default_device(), False)
     return ArrayImpl(put_host(value, sig), sig)
@@ -477,6 +494,11 @@ def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
 
 
 DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL  # then NumPy may write into its memory again
+
+
+def hidden(x: ArrayImpl) -> ArrayImpl:
+    """The same array as one of the library's own."""
+    return x._sig.wrap(x._raw._rewrap_with_aval_and_sharding(x._sig.hidden, x._sig.native), x._sig)
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

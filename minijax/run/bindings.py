@@ -1,6 +1,5 @@
 """jaxlib's MLIR bindings, for rules that build operations and for parsing; imported when first used."""
 
-import threading
 from typing import Any
 
 from minijax.base.cache import cache
@@ -44,21 +43,30 @@ def context() -> Any:
 _PROGRAMS_PER_CONTEXT = 64  # a context keeps the constants of all that it parsed
 
 
-class _Parser(threading.local):
-    context: Any = None
-    left = 0
+# Free ones. No thread has its own: XLA's threads, which functions of the host run in, end without the interpreter
+# that such an object needs to be freed.
+_contexts: list[tuple[Any, int]] = []
 
 
-_parser = _Parser()
-
-
-def parsed(text: str) -> Any:
+class parsed:
     """A program as a module, so that XLA need not make a context for it; the text if it does not parse."""
-    if not _parser.left:
-        _parser.context, _parser.left = _context(), _PROGRAMS_PER_CONTEXT
-        _parser.context.enable_multithreading(False)
-    _parser.left -= 1
-    try:
-        return ir.Module.parse(text, _parser.context)
-    except ir.MLIRError:
-        return text
+
+    __slots__ = ("_text", "_context", "_left")
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def __enter__(self) -> Any:
+        try:
+            self._context, self._left = _contexts.pop()
+        except IndexError:
+            self._context, self._left = _context(), _PROGRAMS_PER_CONTEXT
+            self._context.enable_multithreading(False)
+        try:
+            return ir.Module.parse(self._text, self._context)
+        except ir.MLIRError:
+            return self._text
+
+    def __exit__(self, *exception: object) -> None:
+        if self._left > 1:
+            _contexts.append((self._context, self._left - 1))

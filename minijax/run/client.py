@@ -260,6 +260,11 @@ def default_device() -> Device:
     return local_devices(backend=chosen)[0] if isinstance(chosen, str) else chosen
 
 
+def cpu_device() -> Device:
+    """The device that arrays of the host lie on."""
+    return get_client("cpu").local_devices()[0]
+
+
 # ---- shardings as jaxlib wants them -----------------------------------------------------------------
 
 _device_lists: dict[tuple, Any] = {}

@@ -1,12 +1,13 @@
 """StableHLO text to loaded programs: each is compiled once, and can be asked about."""
 
+import contextlib
 import re
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib import _jax, xla_client as xc
+from jaxlib import _hlo, _jax, xla_client as xc
 
 from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
@@ -14,7 +15,9 @@ from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.run import bindings, client
 from minijax.run.array import Signature
+from minijax.run.profiler import TraceAnnotation
 
+disk_cache = defer("minijax.run.disk_cache")
 hashlib = defer("hashlib")
 lapack = defer("jaxlib.cpu._lapack")
 sparse = defer("jaxlib.cpu._sparse")
@@ -117,23 +120,31 @@ def digest(text: str) -> bytes:
 
 
 @cache(maxsize=256)
-def _prepared_options(devices, options, key, state, unoptimized) -> tuple[Any, bytes]:
-    """The options of a compilation and their bytes; `key` tells equal values of different kinds apart."""
+def _prepared_options(devices, options, key, state, unoptimized, xla_caches=()) -> tuple[Any, bytes]:
+    """The options of a compilation and their bytes; `key` tells equal values of different kinds apart.
+
+    Where XLA keeps caches of its own is not in the bytes, since programs do not depend on it.
+    """
     prepared = make_options(devices, dict(options))
-    return prepared, prepared.SerializeAsString()
+    serialized = prepared.SerializeAsString()
+    for name, value in xla_caches:
+        setattr(prepared.executable_build_options.debug_options, name, value)
+    return prepared, serialized
 
 
 class _Source(ByKey):
     """A program to compile: equal if the text without locations, the devices and the options are."""
 
-    __slots__ = ("text", "devices", "options", "name")
+    __slots__ = ("text", "devices", "options", "name", "hashes")
 
     def __init__(self, text, devices, options=None, name=""):
         items = tuple((options or {}).items())
+        xla_caches = disk_cache.xla_caches() if devices[0].platform == "gpu" else ()
         self.options, serialized = _prepared_options(
-            devices, items, key(items), config.state(), config.disable_most_optimizations.value
+            devices, items, key(items), config.state(), config.disable_most_optimizations.value, xla_caches
         )
-        self.identify(digest(text), devices, serialized)
+        self.hashes = digest(text), serialized
+        self.identify(self.hashes, devices)
         self.text, self.devices, self.name = text, devices, name
 
 
@@ -142,28 +153,44 @@ class _Source(ByKey):
 _loaded = WeakValues(keep=64)
 
 
-def _load(source: _Source) -> "Loaded":
+def _load(source: _Source, host_calls: Sequence[Any] = ()) -> "Loaded":
     text, source.text = source.text, None  # the cache keeps the source, and need not keep the text
     ensure_custom_calls(text)
     devices = source.devices
-    # To import what parses takes as long as is saved with a dozen programs.
-    module = bindings.parsed(text) if _compile_total[0] >= _UNPARSED else text
-    executable = devices[0].client.compile_and_load(module, client.device_list(devices), source.options)
-    with _count_lock:
-        _compile_total[0] += 1
+
+    def build():
+        # To import what parses takes as long as is saved with a dozen programs.
+        is_parsed = host_calls or _compile_total[0] >= _UNPARSED
+        functions = [list(host_calls)] if host_calls else []
+        with bindings.parsed(text) if is_parsed else contextlib.nullcontext(text) as module:
+            compile_and_load = devices[0].client.compile_and_load
+            with TraceAnnotation("backend_compile_and_load"):
+                executable = compile_and_load(module, client.device_list(devices), source.options, *functions)
+        with _count_lock:
+            _compile_total[0] += 1
+        return executable
+
+    if host_calls:  # which end with the process
+        return Loaded(build(), devices, source.name)
+    executable = disk_cache.load_or_compile(source.name, text, source.hashes, devices, source.options, build)
     return Loaded(executable, devices, source.name)
 
 
 def compile_text(
-    text: str, *, name: str = "", devices: Sequence[Any] | None = None, options: dict[str, Any] | None = None
+    text: str,
+    *,
+    name: str = "",
+    devices: Sequence[Any] | None = None,
+    options: dict[str, Any] | None = None,
+    host_calls: Sequence[Any] = (),
 ) -> "Loaded":
-    """Compiles a module, or finds the executable of an equal one.
+    """Compiles a module, or finds the executable of an equal one; one that calls functions of the host is its own.
 
     Raises JaxRuntimeError if XLA rejects the program or an option.
     """
     devices = (client.default_device(),) if devices is None else tuple(devices)
     source = _Source(text, devices, options, name)
-    return _loaded.once(source, lambda: _load(source))
+    return _load(source, host_calls) if host_calls else _loaded.once(source, lambda: _load(source))
 
 
 def is_compiled(text: str, devices: tuple) -> bool:
@@ -205,14 +232,19 @@ def _short_type(kind: Any) -> str:
     return kind.aval.str_short() if type(kind) is Signature else f"{kind.dtype}{list(kind.shape)}"
 
 
-def hlo_text(text: str, metadata: bool = False) -> str:
-    """A module as HLO, before optimization; with `metadata` it says where operations come from."""
-    computation = _jax.mlir.mlir_module_to_xla_computation(text)
-    return computation.get_hlo_module().to_string() if metadata else computation.as_hlo_text()
+def hlo_computation(text: str) -> Any:
+    """A module as HLO, before optimization."""
+    return _jax.mlir.mlir_module_to_xla_computation(text)
+
+
+def hlo_text(computation: Any, metadata: bool = False) -> str:
+    """HLO as text with the whole of its constants; `metadata`: with the names and positions of operations."""
+    options = _hlo.HloPrintOptions.short_parsable()
+    options.print_metadata = metadata
+    return computation.get_hlo_module().to_string(options)
 
 
 def module_cost(text: str) -> dict[str, float]:
     """XLA's estimate of what one run of a module costs, before optimization."""
-    computation = _jax.mlir.mlir_module_to_xla_computation(text)
     backend = client.default_device().client
-    return _jax.hlo_module_cost_analysis(backend, computation.get_hlo_module())
+    return _jax.hlo_module_cost_analysis(backend, hlo_computation(text).get_hlo_module())

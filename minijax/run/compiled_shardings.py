@@ -11,11 +11,12 @@ from minijax.run.array import Signature, signature
 from minijax.run.compile import Loaded
 
 
-def chosen_shardings(loaded: Loaded, ins: int, outs: int) -> tuple[list, list]:
-    """The HLO shardings of arguments and results, as the compiler has settled them."""
+def chosen_shardings(loaded: Loaded, ins: int, outs: int, tokens: int) -> tuple[list, list]:
+    """The HLO shardings of arguments and results, behind so many tokens, as the compiler has settled them."""
 
     def parsed(protos, count):
-        return list(map(_hlo.HloSharding.from_proto, protos or ())) or [_hlo.HloSharding.replicate()] * count
+        shardings = list(map(_hlo.HloSharding.from_proto, protos or ()))
+        return shardings[tokens:] if shardings else [_hlo.HloSharding.replicate()] * count
 
     executable = loaded.executable
     return parsed(executable.get_parameter_shardings(), ins), parsed(executable.get_output_shardings(), outs)

@@ -3,10 +3,11 @@
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxlib import _jax
 
+from minijax.run import host_calls, tokens
 from minijax.run.array import ArrayImpl, Signature, collect_garbage
 from minijax.run.compile import JaxRuntimeError, Loaded
 
@@ -20,8 +21,23 @@ def result_handler(sig: Signature) -> Any:
     return _jax.array_result_handler(sig, sig.native, committed=sig.committed, _skip_checks=True)
 
 
-def launcher(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[Sequence], list]:
+class Effects(NamedTuple):
+    """The effects of a program that others have to be ordered with or waited for.
+
+    `ordered` ones have a token each, raw arrays with the signature `token`, the first of which `fresh()` makes.
+    """
+
+    ordered: Sequence[Any]
+    token: Signature
+    fresh: Callable[[], Any]
+
+
+def launcher(
+    loaded: Loaded, signatures: Sequence[Signature], effects: Effects | None = None
+) -> Callable[[Sequence], list]:
     """A function from raw inputs, which lie as the program expects them, to raw outputs with these signatures."""
+    if effects is not None:
+        return _launcher_with_effects(loaded, signatures, effects)
     execute, handlers = loaded.executable.execute_sharded, [result_handler(sig) for sig in signatures]
 
     # They hold the program, which the cache finds as long as somebody can run it.
@@ -29,19 +45,25 @@ def launcher(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[Seque
         collect_garbage()
         try:
             return execute(raws).consume_with_handlers(handlers)
-        except JaxRuntimeError:
-            loaded.check_alive(raws)
+        except JaxRuntimeError as error:
+            _explain(error, loaded, raws)
             raise
 
     def launch_on_several(raws):
         # jaxlib would end the process for an argument that is gone.
         loaded.check_alive(raws)
         collect_garbage()
-        return execute(raws).consume_with_handlers(handlers)
+        try:
+            return execute(raws).consume_with_handlers(handlers)
+        except JaxRuntimeError as error:
+            _explain(error, loaded, raws)
+            raise
 
     def launch_in_turn(raws):
         # On CPU the members of two collective programs can starve each other of threads, and XLA then aborts
         # the process: one such program runs at a time.
+        if host_calls.is_calling():  # by a program that has the turn, perhaps
+            return launch_on_several(raws)
         loaded.check_alive(raws)
         with _turn:
             if _last[0] is not None:
@@ -60,9 +82,41 @@ def launcher(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[Seque
     return launch_in_turn if any(f" {name}" in text for name in _COLLECTIVES) else launch_on_several
 
 
-def bind(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[Sequence], list[ArrayImpl]]:
+def _launcher_with_effects(
+    loaded: Loaded, signatures: Sequence[Signature], effects: Effects
+) -> Callable[[Sequence], list]:
+    execute, ordered, devices = loaded.executable.execute_sharded, effects.ordered, loaded.devices
+    handlers = [result_handler(sig) for sig in [*[effects.token] * len(ordered), *signatures]]
+
+    def launch(raws):
+        loaded.check_alive(raws)
+        collect_garbage()
+        before = tokens.take(ordered, devices, effects.fresh)
+        try:
+            results = execute([*before, *raws], with_tokens=True)
+            tokens.note(results.consume_token())
+            outs = results.consume_with_handlers(handlers)
+        except JaxRuntimeError as error:
+            tokens.forget(ordered)
+            host_calls.raise_host_error(error)
+            raise
+        tokens.put(ordered, devices, outs[: len(ordered)])
+        return outs[len(ordered) :]
+
+    return launch
+
+
+def _explain(error: JaxRuntimeError, loaded: Loaded, raws: Sequence[Any]) -> None:
+    """Raises in place of a program's failure what has caused it, if that is known."""
+    loaded.check_alive(raws)
+    host_calls.raise_host_error(error)
+
+
+def bind(
+    loaded: Loaded, signatures: Sequence[Signature], effects: Effects | None = None
+) -> Callable[[Sequence], list[ArrayImpl]]:
     """A function from raw inputs to arrays of these signatures."""
-    launch, wrap = launcher(loaded, signatures), _wrapper(signatures)
+    launch, wrap = launcher(loaded, signatures, effects), _wrapper(signatures)
     return lambda raws: list(map(wrap, launch(raws), signatures))
 
 
@@ -82,8 +136,8 @@ def bind_call(
         raws = [arrays[0]._raw]
         try:
             return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
-        except JaxRuntimeError:
-            loaded.check_alive(raws)
+        except JaxRuntimeError as error:
+            _explain(error, loaded, raws)
             raise
 
     def to_one(arrays):
@@ -91,8 +145,8 @@ def bind_call(
         raws = raws_of(arrays)
         try:
             return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
-        except JaxRuntimeError:
-            loaded.check_alive(raws)
+        except JaxRuntimeError as error:
+            _explain(error, loaded, raws)
             raise
 
     def to_several(arrays):
@@ -100,8 +154,8 @@ def bind_call(
         raws = raws_of(arrays)
         try:
             return finish(map(wrap, execute(raws).consume_with_handlers(handlers), signatures))
-        except JaxRuntimeError:
-            loaded.check_alive(raws)
+        except JaxRuntimeError as error:
+            _explain(error, loaded, raws)
             raise
 
     if finish is not None:

@@ -14,7 +14,17 @@ from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import Sharding
 from minijax.run import client, guards, host, reshard
-from minijax.run.array import DURING_CALL, ArrayImpl, Format, Signature, copied, put_host, signature, single_signature
+from minijax.run.array import (
+    DURING_CALL,
+    ArrayImpl,
+    Format,
+    Signature,
+    copied,
+    hidden,
+    put_host,
+    signature,
+    single_signature,
+)
 
 _WIDE = frozenset((dtypes.int64, dtypes.float64, dtypes.complex128))
 
@@ -75,13 +85,14 @@ def no_numbers(x: np.ndarray) -> ArrayImpl:
     return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, False))
 
 
-def _from_scalar(x, aval, device, committed):
+def _from_scalar(x, aval, device, committed, hides=False):
     sig = _target(aval, device, committed)
     guards.check("host-to-device", aval, sig.sharding)
     if type(x) is int:
         dtypes.check_int_fits(x, aval.dtype)
     wide = aval.dtype in _WIDE  # and not as the switch is: another thread may have moved it
-    raw = _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
+    told = sig.hidden if hides else sig
+    raw = _jax.batched_device_put(told, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
     return ArrayImpl(raw, sig)
 
 
@@ -169,8 +180,14 @@ def scalar_operand(x: Any) -> ArrayImpl:
         if guards.is_guarded():
             return to_device(x, committed=False)
         _scalars.pop(name)
-        scalar = _scalars.once(name, lambda: to_device(x, committed=False))
+        scalar = _scalars.once(name, _new_scalar, x)
     return scalar
+
+
+def _new_scalar(x):
+    if type(x) in dtypes.PYTHON_SCALARS:
+        return _from_scalar(x, types.typeof(x), None, False, hides=True)
+    return hidden(to_device(x, committed=False))
 
 
 _scalars = Keyed(4096)

@@ -14,6 +14,7 @@ from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_
 from minijax.ir.types import Aval, Zero, register_value_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.moving import broadcast_axis, move_axis
+from minijax.primitives.structural import inserted
 
 
 @cache.cache
@@ -95,11 +96,21 @@ def batched(fun: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple[Cal
     out_dims: list = []
 
     def run(*values):
-        results, out_dims[:] = batch_flat(fun, axis, values, dims, tag)
+        inner, flags = fun, [x[1] for x in values if type(x) is tuple]
+        if flags:  # a forward rule that is told which of its arguments are perturbed
+            inner, values = lambda *xs: fun(*zip(xs, flags, strict=True)), [x[0] for x in values]
+        results, out_dims[:] = batch_flat(inner, axis, values, dims, tag)
         return results
 
     run.__name__ = getattr(fun, "__name__", "fun")
     return run, out_dims
+
+
+def _zeros_within(values: Sequence, dims: Sequence) -> tuple[list, list]:
+    """The values and their dims, symbolic zeros as the function within sees them: without the axis."""
+    pairs = list(zip(values, dims, strict=True))
+    within = [Zero(_without_axis(x.aval, d)) if type(x) is Zero and d is not None else x for x, d in pairs]
+    return within, [None if type(x) is Zero else d for x, d in pairs]
 
 
 def batched_jvp(jvp: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple[Callable, list]:
@@ -107,7 +118,7 @@ def batched_jvp(jvp: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple
     out_dims: list = []
 
     def run(*values):
-        results, result_dims = batch_flat(jvp, axis, values, (*dims, *dims), tag)
+        results, result_dims = batch_flat(jvp, axis, *_zeros_within(values, (*dims, *dims)), tag)
         half = len(results) // 2
         pairs = list(zip(result_dims[:half], result_dims[half:], strict=True))
         out_dims[:] = [p if p is not None else t for p, t in pairs]
@@ -123,7 +134,7 @@ def batched_backward(bwd: Callable, axis: Axis, fwd_dims: list, dims: Sequence, 
     """A flat backward rule over batched residuals and cotangents; unbatched operands get a sum."""
 
     def run(*residuals_and_cts):
-        results, result_dims = batch_flat(bwd, axis, residuals_and_cts, fwd_dims, tag)
+        results, result_dims = batch_flat(bwd, axis, *_zeros_within(residuals_and_cts, fwd_dims), tag)
         return [fit_cotangent(x, d, want, axis) for x, d, want in zip(results, result_dims, dims, strict=True)]
 
     run.__name__ = getattr(bwd, "__name__", "bwd")
@@ -143,6 +154,8 @@ def place(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
     """`x` with its batch axis moved from `dim` to `want`."""
     if dim == want or want is None:
         return x
+    if type(x) is Zero:
+        return Zero(x.aval.update(shape=inserted(x.aval.shape, want, axis.size)))
     return broadcast_axis(x, axis.size, want) if dim is None else move_axis(x, dim, want)
 
 

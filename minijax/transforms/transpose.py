@@ -37,7 +37,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(linear_inputs.unmarked(jaxpr.invars), linear_inputs.unmarked(args), strict=True))
     for eqn in jaxpr.eqns:
-        if eqn.outvars and eqn.outvars[0] in linear or any(v in linear for v in eqn.outvars):
+        if any(type(a) is not Literal and a in linear for a in eqn.invars):
             continue
         with eqn.context():
             results = _rebind(eqn, [a.val if type(a) is Literal else env[a] for a in eqn.invars])
@@ -47,7 +47,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
         if type(v) is not Literal and v in linear and type(ct) is not Zero:
             _accumulate(cts, v, ct)
     for eqn in reversed(jaxpr.eqns):
-        if eqn.outvars and eqn.outvars[0] in linear or any(v in linear for v in eqn.outvars):
+        if any(type(a) is not Literal and a in linear for a in eqn.invars):
             _transpose_eqn(eqn, env, linear, cts)
     return [
         cts.get(v, Zero(v.aval.to_ct_aval())) if is_linear else None

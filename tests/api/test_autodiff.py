@@ -457,3 +457,15 @@ def test_float0_passes_through_jit():
     zeros = np.zeros(3, compare.FLOAT0)
     compare.same(lambda jax: jax.jit(lambda x, z: (x, z))(np.ones(3, np.float32), zeros))
     compare.same(lambda jax, jnp: jax.jit(lambda x: jax.jvp(lambda x: (x, jnp.argsort(x)), (x,), (x,)))(np.ones(3)))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["int32", "float32", [("float0", "V")]])
+def test_cotangents_of_integers_may_have_any_dtype(dtype):
+    def pulled(jax, shape):
+        x = np.arange(3.0, dtype=np.float32)
+        outs, pull = jax.vjp(lambda x: (x * 2, jax.numpy.argmax(x)), x)
+        return pull((outs[0], np.zeros(shape, dtype)))
+
+    compare.same(lambda jax: pulled(jax, ()))
+    compare.same(lambda jax: pulled(jax, (2,)), raises="ValueError")

@@ -203,3 +203,33 @@ def test_a_checkpointed_function_is_traced_and_compiled_once():
     minijax.checkpoint(f)(2.0)
     assert len(seen) == 1
     assert compile_count() == before
+
+
+@pytest.mark.oracle
+def test_the_log_tells_what_is_saved_if_the_option_is_on(caplog):
+    def saved(jax, jnp):
+        f = jax.checkpoint(lambda x, y: jnp.sin(jnp.sin(x)) * y)
+        everything = jax.checkpoint_policies.everything_saveable
+        g = jax.checkpoint(lambda x: jax.jit(jnp.sin)(x) * held, policy=everything)
+        steps = jax.checkpoint(lambda c, _: (jnp.sin(c), None))
+        jax.grad(f)(1.0, 2.0)
+        jax.jit(jax.grad(f))(1.0, 2.0)
+        jax.vjp(g, held)
+        jax.grad(jax.checkpoint(lambda x: x * 1.0))(1.0)
+        jax.grad(lambda x: jax.lax.scan(steps, x, None, length=2)[0])(1.0)
+
+    held = np.arange(40, dtype=np.float32)
+
+    def program(jax, jnp):
+        caplog.clear()
+        jax.config.update("jax_log_checkpoint_residuals", True)
+        try:
+            saved(jax, jnp)
+        finally:
+            jax.config.update("jax_log_checkpoint_residuals", False)
+        saved(jax, jnp)
+        return [(r.name, r.levelname, r.getMessage()) for r in caplog.records if "remat" in r.getMessage()]
+
+    first, second = compare.both(program)
+    assert first == second and len(first) == 5
+    assert any("from output of jitted function 'sin' from " in text for _, _, text in first)

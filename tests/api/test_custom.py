@@ -598,3 +598,35 @@ def test_values_without_numbers_have_no_type():
         ):
             calls = [lambda jax=jax, x=x, use=use: use(jax, x) for jax in (compare.ours(), compare.theirs())]
             compare.same_error(*calls, [phrase])
+
+
+@pytest.mark.oracle
+def test_symbolic_zeros_go_through_vmap_and_jit():
+    a = np.arange(3.0, dtype=np.float32)
+
+    def forward(jax):
+        f = jax.custom_jvp(lambda x, y: (x * y, y))
+        f.defjvp(lambda p, t: (f(*p), (t[0] * p[1], t[1])), symbolic_zeros=True)
+        one = lambda x: jax.vmap(jax.jit(f), (0, None))(x, 2.0)  # noqa: E731
+        pushed = lambda g: jax.jvp(g, (a,), (a,))  # noqa: E731
+        return pushed(lambda x: jax.vmap(f)(x, a)), pushed(one), jax.jit(pushed, static_argnums=0)(jax.jit(one))
+
+    def backward(jax):
+        seen = []
+        f = jax.custom_vjp(lambda x, y: (x * y, y))
+
+        def fwd(x, y):
+            seen.append((x.perturbed, y.perturbed))
+            return (x.value * y.value, y.value), (x.value, y.value)
+
+        def bwd(residuals, cts):
+            seen.append([type(ct).__name__ == "SymbolicZero" for ct in cts])
+            return cts[0] * residuals[1], None
+
+        f.defvjp(fwd, bwd, symbolic_zeros=True)
+        one = lambda x: jax.vmap(f, (0, None))(x, 2.0)[0].sum()  # noqa: E731
+        return (jax.vmap(jax.grad(lambda x, y: f(x, y)[0]))(a, a), jax.grad(one)(a),
+                jax.jit(jax.grad(jax.jit(one)))(a), seen)  # fmt: skip
+
+    compare.same(forward)
+    compare.same(backward)

@@ -742,3 +742,28 @@ def test_calls_of_arrays_are_found_anew_when_options_or_traces_change():
     with pytest.raises(ZeroDivisionError):
         minijax.jit(lambda y: f(y) / (1 // 0))(x)
     assert count() == 0 and minijax.vmap(f)(x[None]).shape == (1, 3)
+
+
+@pytest.mark.oracle
+def test_attributes_of_a_function_are_those_of_the_jitted_one():
+    def attributes(jax):
+        def f(x):
+            return x
+
+        f.attr = 7
+        g = functools.partial(f)
+        g.other = 8
+        jitted = jax.jit(f)
+        f.attr = 9
+        return [jitted.attr, jax.jit(jitted).attr, jax.jit(g).other, jax.pmap(f).attr, "f" in jitted.__name__]
+
+    assert attributes(minijax) == attributes(pytest.importorskip("jax")) == [7, 7, 8, 9, True]
+
+
+def test_attributes_of_a_callable_do_not_hide_those_of_jit():
+    def f(x):
+        return x
+
+    f.flatten = f.lower = f.options = None
+    jitted = minijax.jit(f)
+    assert jitted(3.0) == 3.0 and "main" in jitted.lower(3.0).as_text()

@@ -124,11 +124,48 @@ def _texts(jax, jnp):
     low = jax.jit(lambda x: jnp.sin(x) * 2).lower(np.ones(2, np.float32))
     return (
         low.as_text(),
-        "f32[2]{0} multiply(" in low.as_text("hlo"),
+        low.as_text("hlo"),
+        "metadata=" in low.as_text("hlo", debug_info=True),
         low.compile().as_text().split(",")[0],
         "loc(" in low.as_text(debug_info=True),
         str(low.compiler_ir()) == low.as_text(),
         low.as_text("stablehlo") == low.as_text(),
+    )
+
+
+def _positions(jax, jnp):
+    def lowered(limit):
+        def inner(x):
+            with jax.named_scope("inside"):
+                return jax.lax.mul(jnp.sin(x), np.float32(2))
+
+        def outer(x):
+            return -inner(x)
+
+        jax.config.update("jax_traceback_in_locations_limit", limit)
+        return jax.jit(outer).lower(np.float32(2))
+
+    before = jax.config.jax_traceback_in_locations_limit
+    try:
+        # The frames around are the runner's.
+        return [lowered(limit).as_text("hlo", debug_info=True) for limit in (0, 1, 3)]
+    finally:
+        jax.config.update("jax_traceback_in_locations_limit", before)
+
+
+def _irs(jax, jnp):
+    low = jax.jit(lambda x, unused: jax.lax.scan(lambda c, y: (jnp.sin(c) + y, c), x, x)).lower(np.ones(2), 3)
+    module, hlo = low.compiler_ir(), low.compiler_ir(dialect="hlo")
+    functions = [op.attributes["sym_name"].value for op in module.body.operations]
+    return (
+        type(module).__name__,
+        compare.canonical(str(module)),
+        low.compiler_ir("stablehlo") is module,
+        functions[0],
+        type(hlo).__name__,
+        hlo.name(),
+        hlo.as_hlo_text().splitlines()[0],
+        'loc("x")' in module.operation.get_asm(enable_debug_info=True),
     )
 
 
@@ -189,6 +226,8 @@ VALUES = {
     "views of a jaxpr": _jaxpr_views,
     "costs and memory": _costs,
     "texts": _texts,
+    "modules": _irs,
+    "source positions": _positions,
     "shardings": _shardings,
     "a Traced": _traced_attributes,
     "calling a Compiled": _compiled_calls,
@@ -244,7 +283,11 @@ ERRORS = {
         lambda jax, jnp: jax.jit(jax.jit(jnp.sin).lower(1.0).compile())(1.0),
         "Cannot apply JAX transformations to a function lowered and compiled",
     ),
-    "unknown dialect": (lambda jax: jax.jit(lambda x: x).lower(1).as_text("no such"), "no such"),
+    "unknown dialect": (lambda jax: jax.jit(lambda x: x).lower(1).as_text("no such"), "unknown dialect: no such"),
+    "a module of an unknown dialect": (
+        lambda jax: jax.jit(lambda x: x).lower(1).compiler_ir("mhlo"),
+        "unknown dialect",
+    ),
     "unknown option": (
         lambda jax: jax.jit(lambda x: x).lower(1).compile(compiler_options={"no_such_option": 1}),
         "no_such_option",

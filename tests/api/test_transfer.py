@@ -1,5 +1,7 @@
 """Moving values, and the scopes around operations."""
 
+import pickle
+
 import compare
 import numpy as np
 import pytest
@@ -175,3 +177,39 @@ def test_traced_values_are_put_into_the_memory_of_the_device():
             for name in ("plain", "jit", "vmap", "grad", "jvp")
         ]
     )
+
+
+@pytest.mark.oracle
+def test_like_has_the_type_of_a_value_and_the_sharding_of_a_committed_array():
+    def likes(jax):
+        x = jax.numpy.ones((3, 4))
+        there = jax.device_put(x, jax.devices()[0])
+        values = [x, 1, np.ones(3, np.int8), jax.random.key(0), jax.ShapeDtypeStruct((2,), np.float32, weak_type=True)]
+        structs = [jax.ShapeDtypeStruct.like(v) for v in values]
+        shapes = [(s.shape, str(s.dtype), s.weak_type, s.sharding is None) for s in structs]
+        seen = []
+        jax.jit(lambda x: seen.append(jax.ShapeDtypeStruct.like(x).shape))(x)
+        return shapes, seen, jax.ShapeDtypeStruct.like(there).sharding == there.sharding
+
+    import jax
+
+    assert likes(minijax) == likes(jax)
+    for side in (minijax, jax):
+        with pytest.raises(TypeError, match="not a valid JAX type"):
+            side.ShapeDtypeStruct.like("a")
+
+
+def test_keys_stay_where_they_are():
+    key = minijax.random.key(0)
+    got = minijax.device_get([key, minijax.numpy.ones(2)])
+    assert got[0].dtype == key.dtype and isinstance(got[1], np.ndarray)
+
+
+@pytest.mark.oracle
+def test_wide_arrays_pickled_are_narrow_where_wide_types_are_off():
+    import jax
+
+    for side in (minijax, jax):
+        with side.enable_x64(True):
+            pickled = [pickle.dumps(side.numpy.float64(1.5)), pickle.dumps(side.numpy.arange(3))]
+        assert [pickle.loads(p).dtype for p in pickled] == [np.float32, np.int32]

@@ -22,6 +22,14 @@ PROGRAMS = {
     "operation": lambda jax, jnp: jax.lax.tan(np.arange(5, dtype=np.float32)),
     "stages": lambda jax, jnp: jax.jit(lambda x: x * 19.5).lower(np.arange(3.0)).compile(),
     "make_jaxpr": lambda jax, jnp: jax.make_jaxpr(lambda x: jnp.cos(x) * 9)(np.arange(3.0)),
+    "nested": lambda jax, jnp: jax.jit(lambda x: jax.jit(lambda y: y * 21.5)(x) + 1)(jnp.arange(3.0)),
+    "jvp": lambda jax, jnp: jax.jvp(jax.jit(lambda x: x * x * 22.5), (2.0,), (1.0,)),
+    "vmap": lambda jax, jnp: jax.vmap(jax.jit(lambda x: x * 24.5))(np.arange(3.0)),
+    "scan": lambda jax, jnp: jax.jit(lambda x: jax.lax.scan(lambda c, a: (c + a, c), 25.5, x))(np.arange(3.0)),
+    "an error in a trace": lambda jax, jnp: outcome(lambda: jax.jit(lambda x: 1 / 0)(1.0)),
+    "an error in a compilation": lambda jax, jnp: outcome(
+        lambda: jax.jit(lambda x: x * 26.5).lower(1.0).compile(compiler_options={"no_such": 1})
+    ),
     "eval_shape": lambda jax, jnp: jax.eval_shape(lambda x: x * 9, np.arange(3.0)),
 }
 
@@ -104,11 +112,17 @@ def test_compilations_are_logged_under_the_names_and_with_the_words_of_jax():
             jax.jit(f)(x)
             jax.jit(f)(x)
             jax.lax.acosh(x)
+            jax.jit(lambda x: jax.jit(f)(x) * 27.5)(x)
+            jax.jit(lambda x: x * 28.5)(jax.device_put(x, jax.devices()[1]))
+            mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), "i")
+            jax.jit(lambda x: x * 30.5)(jax.device_put(x, jax.NamedSharding(mesh, jax.P("i"))))
+            outcome(lambda: jax.jit(lambda x: 1 / 0)(x))
         jax.jit(f)(x[:2])
 
     first, second = both(_logged(program))
     assert first == second
-    assert [m.split()[0] for _, _, m in first] == ["Finished", "Compiling", "Finished", "Finished"] * 2
+    compilation = ["Compiling", "Finished", "Finished"]
+    assert [m.split()[0] for _, _, m in first] == [*["Finished", *compilation] * 5, "Finished"]
 
 
 @pytest.mark.oracle
@@ -151,3 +165,33 @@ def test_without_listeners_and_logs_nothing_is_told(caplog):
     with caplog.at_level(logging.WARNING):
         minijax.jit(lambda x: lax.sin(x) * 31.5)(jnp.arange(3.0))
     assert not told and not caplog.records
+
+
+@pytest.mark.oracle
+def test_options_say_what_of_the_log_goes_to_stderr(capsys):
+    steps = [("logging_level", "INFO"), ("debug_log_modules", "jax._src.dispatch,other"), ("logging_level", None)]
+    steps += [("debug_log_modules", "jax"), ("debug_log_modules", ""), ("logging_level", "NOTSET")]
+    names = "jax", "jaxlib", "jax._src.dispatch", "other"
+    before = {name: list(logging.getLogger(name).handlers) for name in names}
+
+    def program(jax):
+        seen = []
+        try:
+            for option, value in steps:
+                jax.config.update(f"jax_{option}", value)
+                loggers = [logging.getLogger(name) for name in names]
+                handlers = [[h for h in logger.handlers if h not in before[logger.name]] for logger in loggers]
+                seen += [
+                    (logger.level, [(type(h), h.level) for h in own])
+                    for logger, own in zip(loggers, handlers, strict=True)
+                ]
+                if option == "debug_log_modules":
+                    logging.getLogger("other").debug("said")
+        finally:
+            jax.config.update("jax_debug_log_modules", "")
+            jax.config.update("jax_logging_level", "NOTSET")
+        return seen, [line.split(":")[0] + line.rpartition(":")[2] for line in capsys.readouterr().err.splitlines()]
+
+    first, second = both(program)
+    # jax writes to what stderr was at its import.
+    assert first[0] == second[0] and first[1] == ["DEBUG said"]

@@ -29,6 +29,10 @@ def several(jax, jnp, lax):
     return f
 
 
+def captured(jax, jnp, lax):
+    return lambda x, y, z: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * z, s[2] + s[1]), (0, x, y))
+
+
 def counted(jax, jnp, lax):
     return lambda x, y: lax.fori_loop(1, 4, lambda i, s: jnp.sin(s) * i + y, x)
 
@@ -42,7 +46,11 @@ def counted_nest(jax, jnp, lax):
 
 FORWARD = ("jit", "jvp", "linearize", "vmap", "vmap_of_vmap", "jit_of_vmap_of_jvp")
 BACKWARD = ("grad", "vjp", "vmap_of_grad", "grad_of_vmap", "hessian")
-WHILES = [Case("doubling", doubling, (X,)), Case("several", several, (X, X + 1))]
+WHILES = [
+    Case("doubling", doubling, (X,)),
+    Case("several", several, (X, X + 1)),
+    Case("captured", captured, (X, X + 1, X * 3)),
+]
 COUNTED = [Case("counted", counted, (X, X * 2))]
 
 

@@ -8,6 +8,7 @@ import pytest
 from compare import canonical
 
 from minijax.base import dtypes
+from minijax.base.source import Position
 from minijax.hlo.emitter import MAX_CALL_DEPTH
 from minijax.hlo.module import lower_jaxpr, match_donated
 from minijax.ir.context import EMPTY
@@ -253,16 +254,24 @@ def test_ordered_effects_thread_tokens_through_calls():
     canonical(module.text)
 
 
+INNER = [Position("g", "a.py", 7, 2, 7, 5)]
+
+
 def test_locations_name_equations_only_when_asked_for():
     p = Program(F)
     y = p(sin, [F], p.invars[0], scope=("outer", "inner"))
     closed = p.close(p(jit, [F], y, jaxpr=inner(), name="g"))
     assert "loc(" not in text_of(closed)
-    text = text_of(closed, locate=lambda info: ("a.py", 7, 2), scope="jit(f)", arg_names=["x"])
+    text = text_of(closed, locate=lambda info: INNER, scope="jit(f)", arg_names=["x"])
     assert '%arg0: tensor<4xf32> loc("x")' in text
-    assert '#loc1 = loc("jit(f)/outer/inner/sin"("a.py":7:2))' in text
-    assert '#loc3 = loc("jit(f)/jit(g)"("a.py":7:2))' in text
-    assert 'loc("sin")' in text_of(closed, locate=lambda info: None)
+    assert '#loc1 = loc("jit(f)/outer/inner/sin"("g"("a.py":7:2 to :5)))' in text
+    assert '#loc3 = loc("jit(f)/jit(g)"("g"("a.py":7:2 to :5)))' in text
+    stack = [*INNER, Position("f.<locals>.h", "b.py", 3, 0, 4, 1), Position("m", "c.py", 9, 0, 0, 0)]
+    names = '"g"("a.py":7:2 to :5)', '"f.<locals>.h"("b.py":3:0 to 4:1)', '"m"("c.py":9:0)'
+    deep = text_of(closed, locate=lambda info: stack)
+    assert 'loc("sin"(callsite({} at callsite({} at {}))))'.format(*names) in deep
+    assert 'loc("sin")' in text_of(closed, locate=lambda info: ())
+    assert canonical(text) == canonical(deep)
     assert canonical(text) == canonical(text_of(closed))
 
 
@@ -299,7 +308,7 @@ def test_metadata_and_compute_type_become_frontend_attributes():
     everywhere = ["stablehlo.while", "stablehlo.compare", "stablehlo.compare", "})", *tail]
     assert marked('_xla_compute_type = "host"') == everywhere
     assert marked('{_xla_compute_type = "host", a = "1", b = "s"}') == ["})"]  # what gives the result
-    plain = text_of(p.close(z), locate=lambda info: None)
+    plain = text_of(p.close(z), locate=lambda info: ())
     canonical(plain)
 
 

@@ -228,3 +228,13 @@ def test_vectorize_broadcasts_over_leading_axes(tier):
         ],
         tier,
     )
+
+
+def test_vectorize_passes_none_on():
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    add = lambda a, b: a if b is None else a + b  # noqa: E731
+    dot = lambda a, b, c: a @ c  # noqa: E731
+    same(lambda jax: jax.numpy.vectorize(add)(x, None))
+    same(lambda jax: jax.jit(jax.numpy.vectorize(add))(x, None))
+    same(lambda jax: jax.numpy.vectorize(dot, signature="(n),(),(n)->()")(x, None, x))
+    same(lambda jax: jax.numpy.vectorize(dot, signature="(n),(n),(n)->()")(x, None, x), raises="ValueError")

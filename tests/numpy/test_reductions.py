@@ -171,6 +171,18 @@ ERRORS = {
     "empty-place": (lambda jnp: jnp.argmax(jnp.ones((0, 3))), "attempt to get argmax of an empty sequence"),
     "place-axis": (lambda jnp: jnp.argmax(jnp.ones((2, 3)), axis=3), ""),
     "corrections": (lambda jnp: jnp.var(jnp.ones(3), ddof=1, correction=1), "ddof and correction"),
+    "where": (lambda jnp: jnp.sum(jnp.ones(3), where=jnp.ones(3)), "jnp.sum: where must be None or a boolean array"),
+    "where-int": (
+        lambda jnp: jnp.std(jnp.ones(3), where=jnp.arange(3)),
+        "jnp.std: where must be None or a boolean array",
+    ),
+    "where-nan": (lambda jnp: jnp.nanmax(jnp.ones(3), where=1, initial=0), "jnp.nanmax: where must be"),
+    "where-list": (lambda jnp: jnp.nanmean(jnp.ones(3), where=[True]), "nanmean requires ndarray or scalar"),
+    "weights-shape": (lambda jnp: jnp.average(jnp.ones((2, 3)), 0, jnp.ones((3, 2))), "Shape of weights must be consi"),
+    "weights-length": (
+        lambda jnp: jnp.average(jnp.ones((2, 3)), 0, jnp.ones(3)),
+        "Shape of weights must be consistent",
+    ),
     "weights": (lambda jnp: jnp.average(jnp.ones((2, 3)), weights=jnp.ones(3)), "Axis must be specified"),
 }
 
@@ -185,3 +197,10 @@ def test_errors_are_of_jaxs_class(name):
 def test_a_traced_axis_is_refused():
     with pytest.raises(minijax.errors.ConcretizationTypeError, match="axis argument must be known statically"):
         minijax.jit(lambda x, axis: minijax.numpy.sum(x, axis=axis))(minijax.numpy.ones(3), 0)
+
+
+@pytest.mark.parametrize("axis", [(0, 1), (1, 0), (2, 1), (-1, 0), (2, 0, 1), (1,), -2])
+def test_weights_of_several_axes_are_in_their_order(axis, tier):
+    shape = tuple((2, 3, 4)[i] for i in (axis if isinstance(axis, tuple) else (axis,)))
+    program = lambda jnp: lambda x, w: jnp.average(x, axis, w)  # noqa: E731
+    sweep([Case(f"average-{axis}", program, (array(2, 3, 4), 1 + np.abs(array(*shape))))], tier)

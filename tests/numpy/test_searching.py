@@ -144,3 +144,23 @@ WRONG = [
 @pytest.mark.parametrize("name, args, options", WRONG)
 def test_wrong_arguments_raise_the_same(name, args, options):
     same(calling(name, *args, **options), raises=True)
+
+
+@pytest.mark.parametrize("equal_nan", [True, False])
+@pytest.mark.parametrize("dtype", ["complex64", "float32"])
+def test_nans_of_several_kinds_are_told_apart_as_in_jax(dtype, equal_nan):
+    nan = np.nan
+    kinds = np.array([complex(nan, 1), complex(1, nan), complex(nan, nan), 1 + 1j, complex(nan, 1), 1 + 1j, 0])
+    x = np.stack([kinds, -kinds]).astype(dtype if dtype[0] == "c" else "complex64")
+    x = x if dtype[0] == "c" else x.real
+    for options in (
+        {},
+        {"axis": 1},
+        {"size": 4},
+        {"return_index": True, "return_inverse": True, "return_counts": True},
+    ):
+        same(lambda jax, options=options: jax.numpy.unique(x, equal_nan=equal_nan, **options))
+
+
+def test_unravelled_shapes_may_be_traced():
+    same(lambda jax: jax.jit(lambda i, n: jax.numpy.unravel_index(i, (n, 3)))(7, 5))

@@ -33,7 +33,7 @@ x[0]; x[-1]; x[:,0]; x[0,1]; x[1:]; x[:-1,::2]; x[::-1]; x[2:0:-1]; x[5:1]; x[::
 x[None,0]; x[0,None,:]; x[...]; x[()]; t[...,0]; t[0,...,1]; x[i]; x[i,i]; x[i,0]; x[i,1:]; x[i,::-1]; x[:,i];
 x[i,None]; x[j]; x[a]; x[u]; x[b]; x[:,a]; x[a,a]; x[b,a[:,None].T]; x[a,0]; x[0,a]; t[a,:,a]; t[:,a,a]; t[a,:,0];
 t[0,:,a]; t[a,1:,0]; t[a,::-1]; t[a,1:2,0:2]; t[a,None,0]; t[None,a]; t[a,...,0]; t[a,i]; x[np.array([0,-1])];
-e[0,np.array([],int)]; e.at[0,a].add(3); e.at[-1,None,a].set(1); e.T[np.array([],int),0]; x[[0,1],]; x[(0,1),]; x[((0,1),(1,2))]; x[np.array([True,False,True])]; x[np.array([True,False,True]),0]; x[True];
+e[0,np.array([],int)]; e.at[0,a].add(3); e.at[-1,None,a].set(1); e.T[np.array([],int),0]; x[[0,1],]; x[(0,1),]; x[((0,1),(1,2))]; x[...,True]; x[0,:,True]; x[True,...,0]; x[0,True,1]; x[np.ones((3,4),bool),True]; x[True,a]; x[:,True,a]; x[False,0]; x[True,1:,None,i]; x[np.array([True,False,True])]; x[np.array([True,False,True]),0]; x[True];
 x[False]; x[10]; x[-4]; x[2,-5]; x[np.int64(-1)]; x[c]; x[c,0]; x[j,::2]; t[i,::2,0]; t[1,::2,a]; t[::2,a,::-1];
 t[i,::2,::-1]; t[i,a,:2]; t[i,0,a]; x[a,10]; x[a,-1]; x[5:,a]; x[0:0]; x[i,2:1]; x[None,a,None,:]; t[None,a,:,a];
 t[:,a,...,a]; x[np.ones((3,4),bool)]; v[-10:2]; v[10:]; v[i]; s[()]; s[None]; x[2:-1:-2,None]; x[[True,False,True],]

@@ -224,3 +224,10 @@ def test_numbers_are_rounded_to_decimals_as_by_jax(dtype):
 @pytest.mark.parametrize("text", ["jnp.full(3, 1e-3)", "x + 1e-3", "x * 1e-3j", "jnp.maximum(1e-3, 2e-3)"])
 def test_a_python_scalar_keeps_its_digits_in_a_jaxpr(text):
     check(expression_case({"x": np.arange(3, dtype=np.int32)}, text))
+
+
+@pytest.mark.parametrize("name", ["nin", "nout", "nargs", "identity"])
+def test_attributes_of_universal_functions_are_read_only(name):
+    same_error(
+        *([lambda side=side: setattr(side.numpy.add, name, 3) for side in (minijax, pytest.importorskip("jax"))])
+    )

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from compare import LISTED, Case, same_error, sweep
+from compare import LISTED, Case, both, same_error, sweep
 
 import minijax
 
@@ -228,3 +228,25 @@ def test_collectives_of_booleans_have_the_dtype_of_jax(name):
         )
 
     sweep([Case(name, program, (np.arange(3) > 1, np.arange(3) > 0))])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("names", [("j", "i"), ("i", "j", "k"), ("k", "i", "j")])
+def test_exchanges_over_several_mapped_axes_give_jax_s_values(names):
+    sizes = {"i": 3, "j": 2, "k": 2}
+    n = int(np.prod([sizes[name] for name in names]))
+    x = np.arange(12.0 * n * n * 2).reshape(3, 2, 2, n, n, 2)
+    dim, x = 2, np.moveaxis(x, 2, 4)
+
+    def program(jax, lax):
+        def run():
+            exchange = lambda split, concat, tiled: jax.vmap(jax.vmap(jax.vmap(  # noqa: E731
+                lambda x: lax.all_to_all(x, names, split, concat, tiled=tiled), dim, axis_name="k"),
+                axis_name="j"), axis_name="i")(x)  # fmt: skip
+            return [exchange(a, b, tiled) for a, b, tiled in ((0, 1, True), (1, 0, False), (1, 1, True))]
+
+        return run
+
+    ours, theirs = both(program)
+    for mine, its in zip(ours(), theirs(), strict=True):
+        np.testing.assert_array_equal(mine, its)

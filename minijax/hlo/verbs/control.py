@@ -3,16 +3,24 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.spell import attribute, types_of
 from minijax.hlo.writer import FLAG, Avals, Build, Names, Region, Writer
 from minijax.ir.types import Name, ShapedArray
 
+_HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # in the names of XLA's targets
+
 
 class Control(Writer):
     """Loops, branches, shared functions, and custom calls."""
 
+    callbacks: list[Any]
+    meshes: Any
+    sharding_constraint: Any
+    num_partitions: int
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
     _called: dict[Any, tuple[str, int]]  # (jaxpr, name) -> symbol, height of calls below
     _height: int
@@ -72,7 +80,7 @@ class Control(Writer):
                     operand_layouts: Sequence[Sequence[int]] | None = None,
                     result_layouts: Sequence[Sequence[int]] | None = None,
                     aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
-                    frontend: Mapping[str, str] | None = None,
+                    frontend: Mapping[str, str] | None = None, sharding: str | None = None,
                     sharding_rule: str | None = None) -> list[Name]:  # fmt: skip
         """Calls the function that is registered with XLA as `target`.
 
@@ -81,6 +89,8 @@ class Control(Writer):
         attrs = {}
         if frontend:
             attrs["mhlo.frontend_attributes"] = attribute(frontend)
+        if sharding is not None:
+            attrs["sdy.sharding"] = sharding
         if sharding_rule is not None:
             attrs["sdy.sharding_rule"] = sharding_rule
         if api_version == 4:
@@ -102,6 +112,31 @@ class Control(Writer):
             attrs["called_computations"] = f"[{', '.join(called)}]"
         text = f"stablehlo.custom_call {spell.symbol(target)}({', '.join(operands)}) {spell.dictionary(attrs)}"
         return self.results(text, ins, outs)
+
+    def host_call(self, function: Any, operands: Names, ins: Avals, outs: Avals, *, has_side_effect: bool = False,
+                  partitioned: bool = False, device: int | None = 0) -> list[Name]:  # fmt: skip
+        """Calls a function of the host, once per device in a manual region or if `partitioned`.
+
+        Otherwise the device of that number calls it, on whole arrays.
+        """
+        if self.platform not in _HOST_CALLS:
+            raise NotImplementedError(f"calls of the host from programs for the platform {self.platform}")
+        index, sharding = len(self.callbacks), None
+        self.callbacks.append(function)
+        if not (partitioned or self.num_partitions == 1 or self.manual):
+            sharding = self.meshes.on_one_device(device or 0, max(len(outs), 1))
+        layouts = [[range(len(spell.physical(a).shape))[::-1] if isinstance(a, ShapedArray) else () for a in avals]
+                   for avals in (ins, outs)]  # fmt: skip
+        results = self.custom_call(
+            f"xla_ffi_{'partitioned_' * partitioned}python_{_HOST_CALLS[self.platform]}_callback", operands, ins, outs,
+            backend_config={"index": np.uint64(index)}, has_side_effect=has_side_effect, operand_layouts=layouts[0],
+            result_layouts=layouts[1], sharding=sharding,
+        )  # fmt: skip
+        if sharding is None:
+            return results
+        # What one device has, the others would be taken to have too.
+        rows = zip(results, outs, strict=True)
+        return [self.sharding_constraint(x, a, None) if isinstance(a, ShapedArray) else x for x, a in rows]
 
     def annotate_placement(self, x: Name, aval: ShapedArray, memory_kind: str) -> Name:
         """The value, in a memory of that kind."""

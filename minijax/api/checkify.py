@@ -1,0 +1,484 @@
+"""`checkify`: a function whose run-time checks are results, by an interpreter of its jaxpr."""
+
+import functools
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.api.checks import (
+    DivisionByZeroError,
+    Error,
+    ErrorEffect,
+    FailedCheckError,
+    NaNError,
+    OOBError,
+    any_of,
+    check_p,
+    failing,
+    init_error,
+    leaf_count,
+)  # fmt: skip
+from minijax.base import dtypes, source, tree
+from minijax.composed import cumulative, fft, special
+from minijax.dispatch.call import Call, closed_of
+from minijax.higher.cond import cond_p
+from minijax.higher.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
+from minijax.higher.custom_solve import custom_linear_solve_p
+from minijax.higher.reduction import reduce_p
+from minijax.higher.scan import scan_p
+from minijax.higher.shard_map import shard_map_p
+from minijax.higher.while_loop import Loop, while_p
+from minijax.ir import context, state
+from minijax.ir.body import Flat, debug_info, trace_flat
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from minijax.ir.primitive import Primitive
+from minijax.ir.trace import close_over, eval_jaxpr, last_uses, trace_to_jaxpr
+from minijax.ir.types import Zero, typeof
+from minijax.partition.meshes import P
+from minijax.primitives import bessel, elementwise as ops
+from minijax.primitives.barriers import dce_sink_p
+from minijax.primitives.collective import psum_p
+from minijax.primitives.conv import conv_general_dilated_p
+from minijax.primitives.convert import convert
+from minijax.primitives.dot import dot_general_p
+from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_slice_p, dynamic_update_slice_p
+from minijax.primitives.families import scalar_like
+from minijax.primitives.gather_dims import index_bounds, window_sizes
+from minijax.primitives.gather_scatter import (
+    gather_p,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+)  # fmt: skip
+from minijax.primitives.moving import broadcast_in_dim, expand_dims, held, reduce_sum_p, reshape_to
+from minijax.primitives.random_bits import rng_uniform_p
+from minijax.primitives.reduce import argmin, reduce_prod_p
+from minijax.primitives.structural import concatenate, pad_p
+from minijax.primitives.window import reduce_window_sum_p
+from minijax.primitives.zeros import instantiate
+from minijax.transforms.partial_eval import permute_jaxpr
+
+_NO_ARGUMENTS = tree.tree_structure(())
+ErrorCategory = type[Exception]
+_INT32 = np.dtype(np.int32)
+
+user_checks = frozenset({FailedCheckError})
+nan_checks = frozenset({NaNError})
+index_checks = frozenset({OOBError})
+div_checks = frozenset({DivisionByZeroError})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+
+
+class Checker:
+    """Runs equations; `error` is what came of the checks so far."""
+
+    def __init__(self, enabled: frozenset, error: Error):
+        self.enabled, self.error = enabled, error
+        self.origin: Any = None
+
+    def run(self, closed: ClosedJaxpr, args: Sequence) -> list:
+        """The results of a jaxpr, its checks added to the error."""
+        jaxpr: Jaxpr = closed.jaxpr
+        env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+        env.update(zip(jaxpr.invars, args, strict=True))
+        thread, base, last = state.thread, context.current_context(), last_uses(jaxpr)
+        saved = thread.origin
+        try:
+            for i, eqn in enumerate(jaxpr.eqns):
+                operands = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+                thread.origin = self.origin = eqn.traceback or saved
+                with context.entered(eqn.ctx._replace(name_stack=base.name_stack + eqn.ctx.name_stack)):
+                    results = self.equation(eqn, operands)
+                env.update(zip(eqn.outvars, results, strict=True))
+                for v in last.get(i, ()):
+                    env.pop(v, None)
+        finally:
+            thread.origin = saved
+        return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
+
+    def equation(self, eqn: JaxprEqn, operands: Sequence) -> list:
+        rule = _RULES.get(eqn.primitive)
+        if rule is not None:
+            return rule(self, eqn, operands)
+        return (_call if isinstance(eqn.primitive, Call) else _unchecked)(self, eqn, operands)
+
+    def check(self, kind: type, pred: Callable[[], Any], *args: Any) -> None:
+        """Adds a check of a kind, if that is enabled: an error if `pred()`, with these arguments."""
+        if kind in self.enabled:
+            self.error = failing(self.error, pred(), kind(self.origin, *args))
+
+
+class Checked(NamedTuple):
+    """A jaxpr whose leading inputs and results are the leaves of an error."""
+
+    closed: ClosedJaxpr
+    kinds: tuple[ErrorEffect, ...]  # of the error that is a result
+    metadata: dict
+
+
+@state.traced_cache
+def _checked(closed: ClosedJaxpr, enabled: frozenset, kinds: tuple, avals: tuple) -> Checked:
+    """The jaxpr with its checks; `kinds` and `avals` are those of the error that it is given."""
+    outcome: list = []
+
+    def run(*args):
+        checker = Checker(enabled, Error.of_flat(kinds, {}, args[: len(avals)]))
+        results = checker.run(closed, args[len(avals) :])
+        outcome[:] = checker.error.effects(), checker.error._metadata
+        return [*checker.error.flat(), *results]
+
+    info = closed.debug_info._replace(arg_names=None, result_paths=None)
+    jaxpr, consts = trace_to_jaxpr(run, [*avals, *closed.in_avals], info)
+    return Checked(close_over(jaxpr, consts)[0], *outcome)
+
+
+def _checked_for(checker: Checker, closed: ClosedJaxpr) -> Checked:
+    error = checker.error
+    return _checked(closed, checker.enabled, error.effects(), tuple([typeof(x) for x in error.flat()]))
+
+
+def _widened(checker: Checker, *bodies: ClosedJaxpr) -> None:
+    """Gives the error all kinds that the bodies can end in, mapped over what theirs are mapped over."""
+    checked = [_checked_for(checker, b) for b in bodies]
+    kinds = [k for c in checked for k in c.kinds]
+    shapes = [a.shape for c in checked for a in c.closed.out_avals[: len(c.kinds)]]
+    checker.error = checker.error.with_effects(kinds).mapped(max(shapes, key=len, default=()))
+
+
+def _finish(checker: Checker, checked: Sequence[Checked], results: Sequence) -> list:
+    """Takes the error from the results of checked jaxprs; their own results."""
+    kinds, metadata = checked[0].kinds, checker.error._metadata
+    for c in checked:
+        metadata = metadata | c.metadata
+    n = leaf_count(kinds)
+    checker.error = Error.of_flat(kinds, metadata, results[:n])
+    return list(results[n:])
+
+
+# ---- rules: (checker, equation, operands) -> results ------------------------------------------------
+
+Rule = Callable[[Checker, JaxprEqn, Sequence], list]
+
+
+def _unchecked(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    return eqn.primitive.rebind(state.current_trace(), operands, eqn.params)
+
+
+def _nan(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    results = _unchecked(checker, eqn, operands)
+    numbers = [x for x in results if not dtypes.is_extended(typeof(x).dtype)]
+    if numbers:
+        has_nan = lambda: functools.reduce(ops.or_p.bind, [any_of(ops.ne_p.bind(x, x)) for x in numbers])  # noqa: E731
+        checker.check(NaNError, has_nan, eqn.primitive.name)
+    return results
+
+
+def _div(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    _, y = operands
+    checker.check(DivisionByZeroError, lambda: any_of(ops.eq_p.bind(y, scalar_like(y, 0))))
+    return _nan(checker, eqn, operands)
+
+
+def _gather(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    x, indices = operands
+    index_map = eqn.params["dimension_numbers"].start_index_map
+    results = _unchecked(checker, eqn, operands)
+    _bounds(checker, eqn, x, indices, index_map, eqn.params["slice_sizes"])
+    return results
+
+
+def _scatter(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    x, indices, updates = operands
+    numbers, aval = eqn.params["dimension_numbers"], typeof(x)
+    sizes = window_sizes(numbers, aval.ndim, typeof(updates).shape)
+    before, checker.enabled = checker.enabled, checker.enabled - nan_checks
+    try:
+        results = _unchecked(checker, eqn, operands)
+        _bounds(checker, eqn, x, indices, numbers.scatter_dims_to_operand_dims, sizes)
+    finally:
+        checker.enabled = before
+    checker.check(NaNError, lambda: any_of(ops.ne_p.bind(results[0], results[0])), eqn.primitive.name)
+    return results
+
+
+def _dynamic_slice(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    x, *starts = operands
+    results = _unchecked(checker, eqn, operands)
+    _starts(checker, eqn, x, starts, eqn.params["slice_sizes"])
+    return results
+
+
+def _dynamic_update_slice(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    x, update, *starts = operands
+    results = _unchecked(checker, eqn, operands)
+    _starts(checker, eqn, x, starts, typeof(update).shape)
+    return results
+
+
+def _starts(checker: Checker, eqn: JaxprEqn, x: Any, starts: Sequence, sizes: Sequence[int]) -> None:
+    if OOBError in checker.enabled and starts:
+        indices = concatenate([expand_dims(i, (0,)) for i in starts], 0)
+        _bounds(checker, eqn, x, indices, range(len(starts)), sizes)
+
+
+def _bounds(
+    checker: Checker, eqn: JaxprEqn, x: Any, indices: Any, index_map: Sequence[int], sizes: Sequence[int]
+) -> None:
+    """Checks index vectors, along the last axis, whose entries are places along the axes `index_map`."""
+    aval, rows = typeof(x), typeof(indices)
+    if OOBError not in checker.enabled or not prod(rows.shape):
+        return
+    if rows.dtype.itemsize < _INT32.itemsize:
+        indices = convert(indices, _INT32)
+    limits = np.asarray(index_bounds(index_map, sizes, aval), typeof(indices).dtype)
+    limits = broadcast_in_dim(limits, rows.shape, (rows.ndim - 1,))
+    outside = ops.or_p.bind(ops.lt_p.bind(indices, scalar_like(indices, 0)), ops.gt_p.bind(indices, limits))
+    place = argmin(reshape_to(ops.not_p.bind(outside), (prod(rows.shape),)), 0, np.int32)
+    entry = ops.rem_p.bind(place, np.int32(len(index_map)))
+    axes = np.asarray(index_map, _INT32)
+    of_place = (
+        (convert(reshape_to(indices, (prod(rows.shape),)), _INT32), place),
+        (axes, entry),
+        (np.asarray(aval.shape, _INT32)[axes], entry),
+    )
+    payload = concatenate([dynamic_index_in_dim(values, i, 0) for values, i in of_place], 0)
+    checker.check(OOBError, lambda: any_of(outside), eqn.primitive.name, aval.shape, payload)
+
+
+def _check(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    error = Error.of_flat(eqn.params["kinds"], dict(eqn.params["metadata"]), operands)
+    for kind in error.effects():
+        joined = checker.error.joined(error, kind)
+        checker.error = joined if kind.error_type in checker.enabled else checker.error
+    return []
+
+
+def _call(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    primitive, params = eqn.primitive, eqn.params
+    checked = _checked_for(checker, primitive.body(params))
+    leaves = checker.error.flat()
+    n, m = len(operands), len(eqn.outvars)
+    ins = [*(None for _ in leaves), *range(n)]
+    outs = [*(None for _ in range(len(checked.closed.outvars) - m)), *range(m)]
+    call = primitive.calling(params, checked.closed, [*leaves, *operands], ins, outs)
+    return _finish(checker, [checked], primitive.bind_all(*call))
+
+
+def _cond(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    index, *rest = operands
+    branches = eqn.params["branches"]
+    _widened(checker, *branches)
+    checked = [_checked_for(checker, b) for b in branches]
+    params = {**eqn.params, "branches": tuple([c.closed for c in checked])}
+    return _finish(checker, checked, cond_p.bind_all([index, *checker.error.flat(), *rest], params))
+
+
+def _carried(checker: Checker) -> int:
+    """How many leaves the error has, each made ready to be carried in a loop."""
+    leaves = [held(x) for x in checker.error.flat()]
+    checker.error = Error.of_flat(checker.error.effects(), checker.error._metadata, leaves)
+    return len(leaves)
+
+
+def _scan(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    closed, n = eqn.params["jaxpr"], eqn.params["num_consts"]
+    _widened(checker, closed)
+    checked = _checked_for(checker, closed)
+    k = _carried(checker)
+    # (error, constants, carry, slices) -> (constants, error, carry, slices)
+    body = permute_jaxpr(checked.closed, (*range(k, k + n), *range(k), *range(k + n, len(checked.closed.invars))))
+    params = {**eqn.params, "jaxpr": body, "num_carry": eqn.params["num_carry"] + k}
+    return _finish(checker, [checked], scan_p.bind_all([*operands[:n], *checker.error.flat(), *operands[n:]], params))
+
+
+def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    loop = Loop(**eqn.params)
+    if loop.cond_jaxpr.out_avals[0].shape:
+        raise ValueError(
+            "checkify: batched while-loops are not supported (checkify-of-vmap-of-while). Move the vmap outside, to "
+            "have vmap-of-checkify-of-while."
+        )
+    of_cond, of_body, carry = loop.split(operands)
+    checker.run(loop.cond_jaxpr, [*of_cond, *carry])
+    body = _tested(loop.body_jaxpr, loop.cond_jaxpr, loop.cond_nconsts)
+    _widened(checker, body, loop.cond_jaxpr)
+    k, n, m = _carried(checker), loop.cond_nconsts, loop.body_nconsts
+    test, checked = _checked_for(checker, loop.cond_jaxpr), _checked_for(checker, body)
+    flag = test.closed.jaxpr.replace(outvars=test.closed.outvars[k:])
+    # (error, constants, carry) -> (constants, error, carry)
+    flag = permute_jaxpr(
+        test.closed.replace(jaxpr=flag), (*range(k, k + n), *range(k), *range(k + n, len(flag.invars)))
+    )
+    last = len(checked.closed.invars)
+    order = (*range(k, k + n + m), *range(k), *range(k + n + m, last))
+    new = Loop(n, flag, n + m, permute_jaxpr(checked.closed, order))
+    values = [*of_cond, *of_cond, *of_body, *checker.error.flat(), *carry]
+    return _finish(checker, [checked], while_p.bind_all(values, new._asdict()))
+
+
+@state.traced_cache
+def _tested(body: ClosedJaxpr, test: ClosedJaxpr, n: int) -> ClosedJaxpr:
+    """The body of a loop, and after it the predicate, whose checks count though its result is not read."""
+
+    def run(*args):
+        results = eval_jaxpr(body.jaxpr, body.consts, *args[n:])
+        dce_sink_p.bind(*eval_jaxpr(test.jaxpr, test.consts, *args[:n], *results), prevent_mlir_dce=False)
+        return results
+
+    info = body.debug_info._replace(arg_names=None, result_paths=None)
+    jaxpr, consts = trace_to_jaxpr(run, [*test.in_avals[:n], *body.in_avals], info)
+    return close_over(jaxpr, consts)[0]
+
+
+def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    """Each device has its own error; outside, it is mapped over the axes of the mesh."""
+    params = eqn.params
+    mesh, jaxpr = params["mesh"], params["jaxpr"]
+    with shard_map_p.surroundings(params):
+        checked = _mapped(closed_of(jaxpr), checker.enabled, len(mesh.axis_names))
+    k = len(checked.closed.outvars) - len(eqn.outvars)
+    outs = [*(P(*mesh.axis_names) for _ in range(k)), *params["out_specs"]]
+    results = shard_map_p.bound(params, checked.closed, operands, params["in_specs"], outs)
+    checker.error = checker.error.then(Error.of_flat(checked.kinds, checked.metadata, results[:k]))
+    return results[k:]
+
+
+@state.traced_cache
+def _mapped(closed: ClosedJaxpr, enabled: frozenset, axes: int) -> Checked:
+    """The body of a shard_map, whose error has an axis of size 1 for each of the mesh's."""
+    checked = _checked(closed, enabled, (), ())
+    k = len(checked.closed.outvars) - len(closed.outvars)
+
+    def run(*args):
+        results = eval_jaxpr(checked.closed.jaxpr, checked.closed.consts, *args)
+        return [*(expand_dims(x, tuple(range(axes))) for x in results[:k]), *results[k:]]
+
+    jaxpr, consts = trace_to_jaxpr(run, closed.in_avals, closed.debug_info._replace(arg_names=None, result_paths=None))
+    return checked._replace(closed=close_over(jaxpr, consts)[0])
+
+
+# ---- functions with derivative rules ----------------------------------------------------------------
+
+
+class _Outcome:
+    """The error of a function with a derivative rule; none if the rule was called, and never the function."""
+
+    def __init__(self, checker: Checker, closed: ClosedJaxpr):
+        self.enabled, self.closed = checker.enabled, closed
+        self.kinds: tuple[ErrorEffect, ...] = ()
+        self.metadata: dict = {}
+
+    def function(self, *args: Any) -> list:
+        """The function with its checks: the leaves of the error, and the results."""
+        checked = _checked(self.closed, self.enabled, (), ())
+        results = eval_jaxpr(checked.closed.jaxpr, checked.closed.consts, *args)
+        self.kinds, self.metadata = checked.kinds, checked.metadata
+        return results
+
+    def placeholders(self) -> list:
+        """What stands for the leaves of the error where the rule is called."""
+        return [held(x) for x in init_error.with_effects(self.kinds).flat()]
+
+    def count(self) -> int:
+        """The number of leaves of the error."""
+        return leaf_count(self.kinds)
+
+    def join(self, checker: Checker, results: Sequence) -> list:
+        k = self.count()
+        checker.error = checker.error.then(Error.of_flat(self.kinds, self.metadata, results[:k]))
+        return list(results[k:])
+
+
+def _custom_jvp(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    params, outcome = eqn.params, _Outcome(checker, eqn.params["call_jaxpr"])
+
+    def jvp(*args):
+        results, held_back = list(params["jvp_jaxpr_fun"](*args)), outcome.placeholders()
+        tangents = [instantiate(Zero.from_primal_value(x)) for x in held_back]
+        half = len(results) // 2
+        return [*held_back, *results[:half], *tangents, *results[half:]]
+
+    jvp.__name__ = getattr(params["jvp_jaxpr_fun"], "__name__", "jvp")
+    outcome_of = _named(outcome.function, eqn)
+    rest = dict(symbolic_zeros=params["symbolic_zeros"])
+    results = state.current_trace().process_custom_jvp(custom_jvp_call_p, outcome_of, jvp, operands, rest)
+    return outcome.join(checker, results)
+
+
+def _named(function: Callable, eqn: JaxprEqn) -> Callable:
+    run = lambda *args: function(*args)  # noqa: E731
+    run.__name__ = eqn.params["call_jaxpr"].debug_info.func_name
+    return run
+
+
+def _custom_vjp(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    params, outcome = eqn.params, _Outcome(checker, eqn.params["call_jaxpr"])
+    m = len(eqn.outvars)
+
+    def fwd(*args):
+        results = list(params["fwd_jaxpr_thunk"](*args))
+        n = len(results) - m
+        return [*results[:n], *outcome.placeholders(), *results[n:]]
+
+    def bwd(*residuals_and_cts):
+        n = len(residuals_and_cts) - m
+        return params["bwd"](*residuals_and_cts[: n - outcome.count()], *residuals_and_cts[n:])
+
+    fwd.__name__, bwd.__name__ = params["fwd_jaxpr_thunk"].__name__, params["bwd"].__name__
+    rest = dict(out_trees=lambda: m + outcome.count(), symbolic_zeros=params["symbolic_zeros"])
+    function = _named(outcome.function, eqn)
+    results = state.current_trace().process_custom_vjp(custom_vjp_call_p, function, fwd, bwd, operands, rest)
+    return outcome.join(checker, results)
+
+
+_NAN = (
+    ops.sub_p, ops.mul_p, ops.add_p, ops.rem_p, ops.integer_pow_p, ops.pow_p, ops.exp_p, ops.expm1_p, ops.log_p,
+    ops.log1p_p, ops.sqrt_p, ops.rsqrt_p, ops.cbrt_p, ops.logistic_p, ops.sin_p, ops.cos_p, ops.tan_p, ops.tanh_p,
+    ops.sinh_p, ops.cosh_p, ops.asin_p, ops.acos_p, ops.atan_p, ops.asinh_p, ops.acosh_p, ops.atanh_p, ops.atan2_p,
+    ops.erf_p, ops.erfc_p, ops.erf_inv_p, ops.lgamma_p, ops.digamma_p, bessel.bessel_i0e_p, bessel.bessel_i1e_p,
+    special.igamma_grad_a_p, special.igamma_p, special.igammac_p, special.regularized_incomplete_beta_p,
+    cumulative.cumsum_p, cumulative.cumprod_p, cumulative.cummax_p, cumulative.cummin_p, cumulative.cumlogsumexp_p,
+    conv_general_dilated_p, dot_general_p, fft.fft_p, pad_p, psum_p, reduce_p, reduce_prod_p, reduce_sum_p,
+    reduce_window_sum_p, rng_uniform_p, custom_linear_solve_p,
+)  # fmt: skip
+
+# The one table from primitives to rules: this transformation stands above them all.
+_RULES: dict[Primitive, Rule] = {
+    **dict.fromkeys(_NAN, _nan),
+    **dict.fromkeys((scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p), _scatter),
+    ops.div_p: _div,
+    gather_p: _gather,
+    dynamic_slice_p: _dynamic_slice,
+    dynamic_update_slice_p: _dynamic_update_slice,
+    check_p: _check,
+    cond_p: _cond,
+    scan_p: _scan,
+    while_p: _while,
+    shard_map_p: _shard_map,
+    custom_jvp_call_p: _custom_jvp,
+    custom_vjp_call_p: _custom_vjp,
+}
+
+
+def checkify(f: Callable, errors: frozenset = user_checks) -> Callable:
+    """The function with its checks as a first result: (an `Error`, the result); it compiles to one program.
+
+    `errors` says which checks are made: `user_checks` are those of `check`; `nan_checks`, `div_checks` and
+    `index_checks` are added to the operations themselves.
+    """
+
+    @source.boundary
+    def checked_fun(*args, **kwargs):
+        flat = Flat(lambda: f(*args, **kwargs), _NO_ARGUMENTS)
+        body = trace_flat(flat, [], debug_info(f, "checkify", _NO_ARGUMENTS))
+        checker = Checker(frozenset(errors), init_error)
+        results = checker.run(body.closed, body.captured)
+        return checker.error, body.out_tree.unflatten(results)
+
+    return checked_fun

@@ -1,0 +1,241 @@
+"""Operations that call the host: pure functions, and those that read or write something there."""
+
+import dataclasses
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes, source, thread, tree
+from minijax.dispatch.operands import operand
+from minijax.dispatch.operations import evaluate
+from minijax.higher.scan import scan
+from minijax.hlo.spell import physical
+from minijax.ir.effects import IOEffect, OrderedIOEffect
+from minijax.ir.primitive import Axis, Primitive
+from minijax.ir.types import ShapedArray, token_type, typeof
+from minijax.partition.shardings import SingleDeviceSharding
+from minijax.primitives.moving import axis_to_front, expand_dims
+from minijax.run import client, host_calls, tokens, transfer
+from minijax.run.array import ArrayImpl, put_host, signature
+
+_log = logging.getLogger("jax._src.callback")
+
+
+@dataclasses.dataclass(frozen=True)
+class _FlatCallback:
+    """A user's function of trees as one of leaves."""
+
+    callback_func: Callable
+    in_tree: Any
+
+    def __call__(self, *leaves: Any) -> list:
+        args, kwargs = self.in_tree.unflatten(leaves)
+        return tree.tree_leaves(self.callback_func(*args, **kwargs))
+
+
+def on_host(x: np.ndarray) -> ArrayImpl:
+    """An array of a program as users' functions get it, on a device of the CPU."""
+    sig = signature(ShapedArray(x.shape, x.dtype), client.single_device_sharding(client.cpu_device()), True)
+    return ArrayImpl(put_host(x, sig), sig)
+
+
+class HostFunction(Primitive):
+    """Calls a function of the host; its parameters say which, and in what order with others."""
+
+    multiple_results = True
+    ordered_effect: Any  # of those that the parameters call ordered
+    unordered_effect: Any = None
+
+    def is_ordered(self, params: dict) -> bool:
+        return params.get("ordered", False)
+
+    def function(self, params: dict) -> Callable[..., list]:
+        """The function of arrays, as XLA hands them over, that returns a list of values."""
+        raise NotImplementedError
+
+    def effects(self, *avals, **params):
+        effect = self.ordered_effect if self.is_ordered(params) else self.unordered_effect
+        return frozenset() if effect is None else frozenset({effect})
+
+    def infer(self, *avals, result_avals=(), **params):
+        return list(result_avals)
+
+    def lower(self, e, ins, outs, *operands, **params):
+        ins, outs, function = list(map(physical, ins)), list(map(physical, outs)), self.function(params)
+        ordered = self.is_ordered(params)
+        call = host_calls.HostCall(function, ins, outs, ordered)
+        passed = [(x, a) for x, a in zip(operands, ins, strict=True) if a.size]
+        tokens_in = [(e.tokens[self.ordered_effect], token_type)] if ordered else []
+        names, avals = zip(*tokens_in, *passed, strict=True) if tokens_in or passed else ((), ())
+        sharding = params.get("sharding")
+        results = e.host_call(
+            call,
+            names,
+            avals,
+            [*(a for _, a in tokens_in), *(a for a in outs if a.size)],
+            has_side_effect=bool(self.effects(**params)),
+            partitioned=params.get("partitioned", False),
+            device=None if sharding is None else e.number_of(sharding._device_assignment[0]),
+        )
+        if ordered:
+            e.tokens[self.ordered_effect], *results = results
+        rest = iter(results)
+        return [next(rest) if a.size else e.zeros(a) for a in outs]
+
+
+class Callback(HostFunction):
+    """Calls a user's function, of arrays, for arrays of the types `result_avals`."""
+
+    def function(self, params):
+        callback = params["callback"]
+
+        def call(*arrays):
+            with host_calls.logged_failure(_log, self.name):
+                return callback(*map(on_host, arrays))
+
+        return call
+
+    def impl(self, *operands, **params):
+        operands = [operand(getattr(x, "_base_array", x)) for x in operands]
+        if any(x._sig.device is None for x in operands):
+            return evaluate(self, operands, params, compiled=True)
+        if self.is_ordered(params):
+            tokens.wait_for(self.ordered_effect)
+        values = [on_host(x._value) for x in operands]
+        avals = params["result_avals"]
+        try:
+            with thread.outside_traces(), host_calls.logged_failure(_log, self.name):
+                results = host_calls.checked_results(params["callback"], values, avals)
+        except Exception as error:
+            raise host_calls.as_runtime_error(error) from error.__cause__
+        committed = next((x._sig.device for x in operands if x._sig.committed), None)
+        return [transfer.to_device(x, committed) for x in results]
+
+    def jvp(self, primals, tangents, **params):
+        raise ValueError(f"{self.plural} do not support JVP.{self.advice}")
+
+    def transpose(self, cts, *operands, **params):
+        raise ValueError(f"{self.plural} do not support transpose.{self.advice}")
+
+    plural = advice = ""
+
+    def by_rows(self, axis: Axis, operands: Sequence, dims: Sequence, params: dict, unroll: int = 1) -> tuple:
+        """The calls for each row, one after the other."""
+        rows = [axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True) if d is not None]
+
+        def row(_, xs):
+            xs = iter(xs)
+            values = [x if d is None else next(xs) for x, d in zip(operands, dims, strict=True)]
+            return (), tuple(self.bind(*values, **params))
+
+        _, results = scan(row, (), tuple(rows), length=axis.size, unroll=unroll)
+        return list(results), [0] * len(results)
+
+
+_METHODS = ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized", None]
+
+
+class PureCallback(Callback):
+    """Calls a function that does nothing but compute: it may be called several times, or not at all."""
+
+    name = "pure_callback"
+    plural = "Pure callbacks"
+    advice = " Please use `jax.custom_jvp` to use callbacks while taking gradients."
+
+    def batch(self, axis, operands, dims, *, result_avals, vmap_method, **params):
+        params = dict(params, result_avals=result_avals, vmap_method=vmap_method)
+        if vmap_method is None:
+            raise NotImplementedError(
+                "vmap is only supported for the pure_callback primitive when vmap_method is one of 'sequential', "
+                "'sequential_unrolled', 'expand_dims', 'broadcast_all', or 'legacy_vectorized'. Got vmap_method=None."
+            )
+        if vmap_method.startswith("sequential"):
+            return self.by_rows(axis, operands, dims, params, axis.size if vmap_method != "sequential" else 1)
+        moved = []
+        for x, d in zip(operands, dims, strict=True):
+            if d is not None or vmap_method == "broadcast_all":
+                x = axis_to_front(x, d, axis.size)
+            elif vmap_method == "expand_dims":
+                x = expand_dims(x, (0,))
+            moved.append(x)
+        avals = tuple(a.update(shape=(axis.size, *a.shape)) for a in result_avals)
+        return self.bind(*moved, **{**params, "result_avals": avals}), [0] * len(avals)
+
+
+class IOCallback(Callback):
+    """Calls a function exactly once for each time that the program comes to it."""
+
+    name = "io_callback"
+    plural = "IO callbacks"
+    ordered_effect, unordered_effect = OrderedIOEffect(), IOEffect()
+
+    def batch(self, axis, operands, dims, *, ordered, **params):
+        if ordered:
+            raise ValueError("Cannot `vmap` ordered IO callback.")
+        return self.by_rows(axis, operands, dims, dict(params, ordered=False))
+
+
+pure_callback_p, io_callback_p = PureCallback(), IOCallback()
+
+# ---- the public functions ---------------------------------------------------------------------------
+
+
+@source.boundary
+def pure_callback(
+    callback: Callable,
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """`callback(*args, **kwargs)`, called on the host with arrays, as an operation of the program.
+
+    `result_shape_dtypes` is a tree of objects with a shape and a dtype, which the results must have. The call may
+    be left out or made again. `vmap_method` says how it is mapped: "sequential", "sequential_unrolled",
+    "expand_dims", "broadcast_all" or "legacy_vectorized". On several devices the one of `sharding` calls.
+    """
+    if vmap_method not in _METHODS:
+        raise ValueError(f"vmap_method must be on of the allowed methods {_METHODS}, but got: {vmap_method}")
+    return _bind(
+        pure_callback_p, callback, result_shape_dtypes, args, kwargs, sharding=sharding, vmap_method=vmap_method
+    )
+
+
+@source.boundary
+def io_callback(
+    callback: Callable, result_shape_dtypes: Any, *args: Any, sharding: Any = None, ordered: bool = False, **kwargs: Any
+) -> Any:
+    """As `pure_callback`, for a function with effects: it is called once each time that the program comes to it.
+
+    With `ordered` in the order of the program, and of the programs that run after it.
+    """
+    return _bind(io_callback_p, callback, result_shape_dtypes, args, kwargs, sharding=sharding, ordered=ordered)
+
+
+def _bind(primitive: Callback, callback: Callable, results: Any, args: tuple, kwargs: dict, **params: Any) -> Any:
+    leaves, in_tree = tree.flatten((args, kwargs))
+    avals, out_tree = tree.flatten(results)
+    sharding = params["sharding"]
+    if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
+        raise NotImplementedError(f"{primitive.name} only supports SingleDeviceSharding, but got {type(sharding)}")
+    for i, x in enumerate(leaves):
+        try:
+            typeof(x)
+        except TypeError:
+            raise TypeError(
+                f"Error interpreting argument to {primitive.name} as a JAX value. The problematic value is of type "
+                f"{type(x)} and was passed to {primitive.name} at position {i}."
+            ) from None
+    types = tuple(map(_result_type, avals))
+    flat = _FlatCallback(callback, in_tree)
+    return out_tree.unflatten(primitive.bind(*leaves, callback=flat, result_avals=types, **params))
+
+
+def _result_type(x: Any) -> ShapedArray:
+    dtype = np.dtype(x.dtype)
+    if dtypes.canonicalize_dtype(dtype) != dtype:
+        raise ValueError("result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled")
+    return ShapedArray(tuple(x.shape), dtype)

@@ -1,0 +1,6 @@
+"""jax.experimental.compilation_cache.compilation_cache: where programs lie on disk."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, (), {"minijax.run.disk_cache": "reset_cache set_cache_dir"})
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

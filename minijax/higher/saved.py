@@ -1,0 +1,37 @@
+"""What a checkpointed function saves: where its values come from, and the log of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.base import config, monitoring, source
+from minijax.ir.jaxpr import JaxprEqn, Var
+from minijax.primitives.elementwise import reduce_precision_p
+from minijax.transforms.partial_eval_custom import PartialEvalCustom
+
+
+def origin(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> str:
+    """What made a value that is saved, and where in the user's program; `makers` are the equations around."""
+    place = source.summary(eqn.traceback, columns=True)
+    if eqn.primitive is reduce_precision_p and eqn.invars[0] in makers:
+        # Saved values are rounded, which is no operation of the user's.
+        eqn = makers[eqn.invars[0]]
+        place = source.summary(eqn.traceback, columns=True)
+    if eqn.primitive.name == "name":
+        return f"named '{eqn.params['name']}' from {place}"
+    if eqn.primitive.name == "jit":
+        return f"output of jitted function '{eqn.params['name']}' from {place}"
+    return f"output of {eqn.primitive} from {place}"
+
+
+def log_saved(parts: PartialEvalCustom, known: Sequence[Any]) -> None:
+    """Logs what a checkpointed function with inputs `known` saves, if `jax_log_checkpoint_residuals` is on."""
+    if not config.log_checkpoint_residuals.value:
+        return
+    jaxpr = parts.known.jaxpr
+    makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+    computed = jaxpr.outvars[len(jaxpr.outvars) - parts.num_residuals :]
+    inputs = [f"  {known[i].str_short()}\n" for i in parts.input_residuals]
+    saved = [f"  {v.aval.str_short()} from {origin(makers[v], makers)}\n" for v in computed if v in makers]
+    told = ["saving inputs with shapes:\n" + "".join(inputs)] if inputs else []
+    told += ["saving these intermediates:\n" + "".join(saved)] if saved else []
+    monitoring.log_saved_values("remat-decorated function " + "and ".join(told))

@@ -1,0 +1,90 @@
+"""How many equations a jaxpr has, by primitive and by where the user's program made them, as a profile for pprof."""
+
+import gzip
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from minijax.base import source
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
+
+
+def equation_profile(closed: ClosedJaxpr) -> bytes:
+    """The profile: stacks of the user's functions, of which each sample says a primitive and a number of equations."""
+    made = closed.debug_info.func_src_info
+    counts = Counter((eqn.primitive.name, _frames(eqn, made)) for eqn in _eqns(closed.jaxpr))
+    strings, functions, locations, samples = _Table([""]), _Table(), _Table(), []
+    for (name, frames), count in counts.items():
+        stack = [locations[functions[_function(f, strings)] + 1, f.line] + 1 for f in frames]
+        label = _message((1, strings["primitive"]), (2, strings[name]))
+        samples.append((2, _message((1, _packed(stack)), (2, _packed([count])), (3, label))))
+    kind = _message((1, strings["equations"]), (2, strings["count"]))
+    comment = strings[made]
+    places = [(4, _message((1, i + 1), (4, _message((1, f), (2, line))))) for (f, line), i in locations.items()]
+    bodies = [
+        (5, _message((1, i + 1), (2, name), (4, file), (5, start))) for (name, file, start), i in functions.items()
+    ]
+    texts = [(6, text.encode()) for text in strings]
+    return gzip.compress(_message((1, kind), *samples, *places, *bodies, *texts, (13, comment)))
+
+
+def _eqns(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    yield from jaxpr.eqns
+    for inner in subjaxprs(jaxpr):
+        yield from _eqns(inner)
+
+
+class _Frame(NamedTuple):
+    file: str
+    function: str
+    start: int
+    line: int
+
+
+def _frames(eqn: JaxprEqn, made: str) -> tuple[_Frame, ...]:
+    """The frames of the user's program, innermost first, without those around the function that was traced."""
+    frames = source.user_frames(eqn.traceback)
+    outermost = [n for n, f in enumerate(frames) if made.endswith(f" at {f.file_name}:{f.function_start_line}")]
+    frames = frames[: outermost[-1] + 1] if outermost else frames
+    return tuple(_Frame(f.file_name, f.function_name, f.function_start_line, f.line_num) for f in frames)
+
+
+def _function(frame: _Frame, strings: "_Table") -> tuple[int, int, int]:
+    module = os.path.splitext(frame.file)[0].replace(os.sep, ".")
+    return strings[f"{module}.{frame.function}"], strings[frame.file], frame.start
+
+
+class _Table(dict):
+    """Numbers for keys, in the order in which they are asked for."""
+
+    def __init__(self, keys: Iterable = ()):
+        super().__init__({key: n for n, key in enumerate(keys)})
+
+    def __missing__(self, key: Any) -> int:
+        return self.setdefault(key, len(self))
+
+
+# ---- protocol buffers, of which two kinds of fields are needed ---------------------------------------
+
+
+def _varint(value: int) -> bytes:
+    groups = bytearray()
+    while value > 127:
+        groups.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*groups, value])
+
+
+def _packed(values: Iterable[int]) -> bytes:
+    return b"".join(map(_varint, values))
+
+
+def _message(*fields: tuple[int, int | bytes]) -> bytes:
+    parts = []
+    for number, value in fields:
+        if isinstance(value, int):
+            parts += [_varint(number << 3), _varint(value)]
+        else:
+            parts += [_varint(number << 3 | 2), _varint(len(value)), value]
+    return b"".join(parts)

@@ -1,0 +1,263 @@
+"""Compiled programs on disk: they outlive the process, and are loaded only if they are whole and the user's own."""
+
+import contextlib
+import itertools
+import os
+import platform
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxlib import version
+
+from minijax.base import config, errors, monitoring
+from minijax.base.cache import cache
+from minijax.base.lazy import defer
+from minijax.run import client, disk_files, disk_trail
+
+hashlib = defer("hashlib")
+
+# ---- what the options say ---------------------------------------------------------------------------
+
+_OWN_SIZE = 1 << 30  # the bound of the user's own folder
+_OWN_THRESHOLD = 0.1  # in seconds
+_told: set[Any] = set()  # what was warned of, and whether listeners know of the task
+_closed: set[str] = set()  # folders that did not take an entry
+_trails: dict[tuple[str, Any], disk_trail.Trail] = {}  # by folder and client
+_lock = threading.Lock()
+
+
+def reset_cache() -> None:
+    """Forgets which folders failed, so that they are tried and warned of anew; the entries stay."""
+    _told.clear()
+    _closed.clear()
+    while _trails:
+        _trails.popitem()[1].close()
+
+
+def set_cache_dir(path: str | None) -> None:
+    """Sets the folder of compiled programs, `jax_compilation_cache_dir`; None is the user's own.
+
+    Raises ValueError if it is neither a string nor None.
+    """
+    config.compilation_cache_dir.set(path)
+
+
+class CacheVerificationError(RuntimeError):
+    """A stored program is another than the one that its text compiles to."""
+
+
+def _own_folder() -> str | None:
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    home = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
+    return os.path.join(home, "minijax") if os.path.isabs(home) else None
+
+
+def _folder() -> str | None:
+    """The folder of the entries; None if there are to be none."""
+    folder = config.compilation_cache_dir.value
+    if folder is None:
+        return _own_folder() if _limit() != 0 else None
+    if "://" in folder:
+        _warn_once(folder, f"jax_compilation_cache_dir: only local folders can hold compiled programs, not {folder}")
+        return None
+    return folder if folder and _limit() != 0 else None
+
+
+def _limit() -> int:
+    """How many bytes the entries may take; negative if that is not bounded."""
+    size = config.compilation_cache_max_size
+    return _OWN_SIZE if config.compilation_cache_dir.value is None and not size.is_set else size.value
+
+
+def _threshold() -> float:
+    seconds = config.persistent_cache_min_compile_time_secs
+    return seconds.value if seconds.is_set else _OWN_THRESHOLD
+
+
+def note_request() -> None:
+    """Tells listeners that a program is asked for, and once whether this task looks for programs on disk."""
+    enabled = config.enable_compilation_cache.value
+    if "task" not in _told:
+        _told.add("task")
+        monitoring.record_event(monitoring.CACHE_TASK if enabled else monitoring.CACHE_DISABLED)
+    if enabled:
+        monitoring.record_event(monitoring.CACHE_REQUEST)
+
+
+# XLA's own caches, on GPUs alone: by name in the option, what XLA calls the path and what else it is told.
+_XLA_CACHES = {
+    "xla_gpu_kernel_cache_file": (("xla_gpu_enable_llvm_module_compilation_parallelism", True),),
+    "xla_gpu_per_fusion_autotune_cache_dir": (),
+}
+
+
+def xla_caches() -> tuple[tuple[str, Any], ...]:
+    """XLA's options for caches of its own in the folder that the user chose; none in the user's own."""
+    names = config.persistent_cache_enable_xla_caches.value or "none"
+    if config.compilation_cache_dir.value is None or not config.enable_compilation_cache.value:
+        return ()
+    folder, chosen = _folder(), _XLA_CACHES if names == "all" else names.split(",")
+    if folder is None:
+        return ()
+    paths = [((name, os.path.join(folder, name)), *more) for name, more in _XLA_CACHES.items() if name in chosen]
+    return tuple([option for options in paths for option in options])
+
+
+# ---- keys -------------------------------------------------------------------------------------------
+
+# What /proc/cpuinfo says of a processor and is another each time.
+_VOLATILE = ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial apicid", "core id", "physical id")
+
+
+def _processor() -> str:
+    """What programs for this machine's processor are compiled for: its features, and how many threads there are."""
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = [line for line in itertools.takewhile(str.strip, file) if not line.startswith(_VOLATILE)]
+    except OSError:
+        lines = [platform.processor(), platform.node()]
+    return f"{threads} {platform.machine()} {''.join(lines)}"
+
+
+@cache(maxsize=64)
+def _surroundings(devices: tuple) -> bytes:
+    """All but the program and its options that its code depends on."""
+    backend = devices[0].client
+    parts = [
+        disk_files.FORMAT, version.__version__, backend.platform, backend.platform_version, backend.process_index(),
+        [(device.id, device.device_kind) for device in devices], os.environ.get("XLA_FLAGS"),
+        os.environ.get("LIBTPU_INIT_ARGS"), _processor() if backend.platform == "cpu" else "",
+    ]  # fmt: skip
+    return hashlib.sha256(repr(parts).encode()).digest()
+
+
+# ---- programs ---------------------------------------------------------------------------------------
+
+_UNUSUAL = re.compile(r"[^\w-]", re.ASCII)
+
+
+def _load(folder: str, label: str, key: bytes, devices: tuple, options: Any) -> tuple[float, Any]:
+    """How long a stored program took to compile, and its executable."""
+    seconds, data = disk_files.read(os.path.join(folder, label + disk_files.SUFFIX), key)
+    return seconds, devices[0].client.deserialize_executable(data, client.device_list(devices), options, [])
+
+
+def _trail(folder: str, backend: Any) -> disk_trail.Trail | None:
+    """The trail of this command; None where what comes next is not known, or no processor is free to load it."""
+    trail = _trails.get((folder, backend))
+    if trail is None and len(sys.orig_argv) > 1 and not hasattr(sys, "ps1") and (os.cpu_count() or 1) > 1:
+        with _lock:
+            trail = _trails.get((folder, backend))
+            if trail is None:
+                by_id = {device.id: device for device in backend.devices()}
+
+                def load(step, options):
+                    devices = tuple([by_id[number] for number in step.devices])
+                    return _load(folder, step.label, step.key, devices, options)
+
+                surroundings = _surroundings(tuple(backend.devices()))
+                trail = _trails[folder, backend] = disk_trail.Trail(folder, surroundings, load)
+    return trail
+
+
+def load_or_compile(
+    name: str, text: str, key: Sequence[bytes], devices: tuple, options: Any, build: Callable[[], Any]
+) -> Any:
+    """The executable of a program: the stored one, or `build()`, which is stored if that took long.
+
+    `key` tells programs and options apart; `text` does only where source positions are to.
+    """
+    folder = _folder() if config.enable_compilation_cache.value else None
+    if folder is None:
+        return build()
+    entry = _Entry(folder, name, text, key, devices)
+    executable = entry.load(options)
+    if executable is None:
+        started = time.perf_counter()
+        executable = build()
+        entry.store(executable, time.perf_counter() - started)
+    elif config.compilation_cache_check_contents.value and executable.fingerprint != build().fingerprint:
+        message = "jax_compilation_cache_check_contents: {} compiles to another program than {}"
+        raise CacheVerificationError(message.format(name, entry.path))
+    return executable
+
+
+class _Entry:
+    """The place of a program in a folder."""
+
+    __slots__ = ("folder", "name", "key", "label", "devices", "step", "trail")
+
+    def __init__(self, folder: str, name: str, text: str, key: Sequence[bytes], devices: tuple):
+        self.folder, self.name, self.devices = folder, name, devices
+        parts = [_surroundings(devices), *key]
+        if config.compilation_cache_include_metadata_in_key.value:
+            parts.append(text.encode())
+        self.key = hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).digest()
+        self.label = f"{_UNUSUAL.sub('_', name[:64])}-{self.key.hex()}"
+        self.step = disk_trail.Step(self.label, tuple([device.id for device in devices]), key[1])
+        self.trail = _trail(folder, devices[0].client)
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.folder, self.label + disk_files.SUFFIX)
+
+    def load(self, options: Any) -> Any:
+        """The stored executable; None if there is none, with a warning if it is not to be trusted."""
+        started = time.perf_counter()
+        try:
+            ahead = self.trail and self.trail.take(self.label)
+            seconds, executable = ahead or _load(self.folder, self.label, self.key, self.devices, options)
+        except Exception as error:
+            monitoring.log_disk_cache_miss(self.name, self.label)
+            # A folder that is missing or closed holds no entry; to write one will say what is wrong.
+            if os.access(self.folder, os.X_OK) and not isinstance(error, FileNotFoundError | NotADirectoryError):
+                with contextlib.suppress(OSError):
+                    os.unlink(self.path)
+                self._warn("reading", error)
+            return None
+        if self.trail:
+            self.trail.note(self.step)
+        monitoring.log_disk_cache_hit(self.name, self.label, seconds, time.perf_counter() - started)
+        return executable
+
+    def store(self, executable: Any, seconds: float) -> None:
+        """Writes the executable if it is worth it; a folder that takes none is warned of once."""
+        if seconds < _threshold() or self.folder in _closed:
+            return
+        try:
+            data = executable.serialize()
+            limit, size = _limit(), disk_files.HEADER.size + len(data)
+            if len(data) < config.persistent_cache_min_entry_size_bytes.value or 0 <= limit < size:
+                return
+            disk_files.write(self.path, self.key, seconds, data)
+            disk_files.shrink(self.folder, limit)
+        except Exception as error:
+            _closed.add(self.folder)
+            self._warn("writing", error)
+            return
+        if self.trail:
+            self.trail.note(self.step)
+            self.trail.leave()
+        monitoring.record_event(monitoring.CACHE_MISS)
+        if config.compilation_cache_expect_pgle.value:
+            errors.warn(
+                f"PERSISTENT CACHE WRITE with key {self.label}, this is unexpected because "
+                "JAX_COMPILATION_CACHE_EXPECT_PGLE is set."
+            )
+
+    def _warn(self, doing: str, error: Exception) -> None:
+        if config.raise_persistent_cache_errors.value:
+            raise error
+        text = f"Error {doing} persistent compilation cache entry for '{self.name}'"
+        _warn_once((doing, self.label), f"{text}: {type(error).__name__}: {error}")
+
+
+def _warn_once(what: Any, text: str) -> None:
+    if what not in _told:
+        errors.warn(text)
+        _told.add(what)

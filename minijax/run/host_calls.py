@@ -1,0 +1,148 @@
+"""Functions of the host that programs call: what XLA hands them, what it is given back, and the errors they raise."""
+
+import itertools
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+from minijax.base import cache, dtypes, thread
+from minijax.ir.types import ShapedArray
+
+JaxRuntimeError = _jax.JaxRuntimeError
+
+# ---- calls ------------------------------------------------------------------------------------------
+
+
+class _Calling(threading.local):
+    """Whether this thread runs a function for a program."""
+
+    depth = 0
+
+
+_calling = _Calling()
+
+
+def is_calling() -> bool:
+    """Whether the caller was itself called by a program, which waits for it."""
+    return _calling.depth > 0
+
+
+class HostCall:
+    """A function of values as XLA calls it: arrays of the host in, a tuple of them out.
+
+    `function` takes arrays, which live as long as the call, and gives a list of values. Empty arrays do not
+    pass through XLA; with `ordered` a token is the first operand and result.
+    """
+
+    __slots__ = ("function", "ins", "outs", "ordered")
+
+    def __init__(self, function: Callable, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], ordered: bool):
+        self.function, self.ins, self.outs, self.ordered = function, tuple(ins), tuple(outs), ordered
+
+    def __call__(self, *arrays):
+        passed = iter(arrays[1:] if self.ordered else arrays)
+        values = [next(passed) if a.size else np.empty(a.shape, a.dtype) for a in self.ins]
+        _calling.depth += 1
+        try:
+            # The thread may be in the middle of a trace, which is none of the function's.
+            with thread.outside_traces():
+                results = checked_results(self.function, values, self.outs)
+        except BaseException as error:
+            raise HostCallError(_remember(error)) from error
+        finally:
+            _calling.depth -= 1
+        results = [r for r, a in zip(results, self.outs, strict=True) if a.size]
+        return (None, *results) if self.ordered else tuple(results)
+
+
+def checked_results(function: Callable, values: Sequence, outs: Sequence[ShapedArray]) -> list[np.ndarray]:
+    """What a function returns for the values, as arrays of these types. Raises RuntimeError if it is something else."""
+    results = function(*values)
+    if len(results) != len(outs):
+        raise RuntimeError(f"Mismatched number of outputs from callback. Expected: {len(outs)}, Actual: {len(results)}")
+    arrays = []
+    for i, (result, aval) in enumerate(zip(results, outs, strict=True)):
+        array = np.asarray(result)
+        dtypes.check_array_dtype(array.dtype)
+        # XLA may call from a thread of its own, whose options are others.
+        dtype = aval.dtype if array.dtype == aval.dtype else dtypes.canonicalize_dtype(array.dtype)
+        for what, expected, actual in (("shape", aval.shape, array.shape), ("dtype", aval.dtype, dtype)):
+            if expected != actual:
+                raise RuntimeError(
+                    f"Incorrect output {what} for return value #{i}: Expected: {expected}, Actual: {actual}"
+                )
+        arrays.append(array.astype(dtype, copy=False))
+    return arrays
+
+
+# ---- errors -----------------------------------------------------------------------------------------
+
+_MARK = re.compile(r"\[host call (\d+)\]")
+_numbers = itertools.count()
+_raised: cache.BoundedDict = cache.BoundedDict(8)  # they hold what the frames of their tracebacks hold
+
+
+class logged_failure:
+    """Logs what a function of the host raises, since its caller may never see it."""
+
+    __slots__ = ("_log", "_name")
+
+    def __init__(self, log: Any, name: str):
+        self._log, self._name = log, name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, *rest: object) -> None:
+        if kind is not None and issubclass(kind, Exception):
+            self._log.error("jax.%s failed", self._name, exc_info=error)
+
+
+class HostCallError(Exception):
+    """Raised into XLA, which keeps no more than the text of the error that a function of the host has raised."""
+
+
+def _remember(error: BaseException) -> str:
+    number = next(_numbers)
+    _raised[number] = error
+    return f"{type(error).__name__}: {error} [host call {number}]"
+
+
+def as_runtime_error(error: BaseException) -> BaseException:
+    """The error of a host function as one of its own class and of JaxRuntimeError, which is what jax raises."""
+    if not isinstance(error, Exception) or isinstance(error, JaxRuntimeError):
+        return error
+    both = _both(type(error))
+    try:
+        twin = both.__new__(both, *error.args)
+        # The user's class may take other arguments; the built-in one keeps them beside the instance's dict.
+        builtin = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
+        builtin.__init__(twin, *error.args)
+    except Exception:
+        return error
+    twin.__dict__.update(error.__dict__)
+    twin.__cause__, twin.__context__ = error.__cause__, error.__context__
+    twin.__suppress_context__ = error.__suppress_context__
+    return twin.with_traceback(error.__traceback__)
+
+
+@cache.weak_cache
+def _both(cls: type) -> type:
+    bases = (JaxRuntimeError,) if issubclass(JaxRuntimeError, cls) else (cls, JaxRuntimeError)
+    try:
+        names = {"__module__": cls.__module__, "__doc__": cls.__doc__, "__str__": cls.__str__}
+        return type(cls.__name__, bases, names)
+    except TypeError:  # a class that allows no other beside it
+        return cls
+
+
+def raise_host_error(failure: JaxRuntimeError) -> None:
+    """Raises the error of the host function that made a program fail, if it was one."""
+    mark = _MARK.search(str(failure))
+    error = _raised.get(int(mark[1])) if mark else None
+    if error is not None:
+        raise as_runtime_error(error) from error.__cause__

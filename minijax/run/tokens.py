@@ -1,0 +1,97 @@
+"""Tokens of running programs: those that order effects over several programs, and those to wait for at a barrier."""
+
+import atexit
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from jaxlib import _jax
+
+from minijax.run.host_calls import raise_host_error
+
+JaxRuntimeError = _jax.JaxRuntimeError
+
+_MOST_WAITING = 64
+
+
+class _Tokens:
+    def __init__(self):
+        self.current: dict[Hashable, tuple[Any, Any]] = {}  # ordered effect -> its latest token, and on what devices
+        self.waiting: list[Any] = []  # of programs with other effects
+
+
+# By thread, but not the threads' own: see `bindings.parsed`.
+_by_thread: dict[int, _Tokens] = {}
+
+
+def _mine() -> _Tokens:
+    me = threading.get_ident()
+    return _by_thread.get(me) or _by_thread.setdefault(me, _Tokens())
+
+
+def take(effects: Sequence[Hashable], devices: Any, fresh: Callable[[], Any]) -> list:
+    """The tokens, as raw arrays, of a program on these devices; `fresh()` is one that nothing has to be waited for."""
+    current, raws = _mine().current, []
+    for effect in effects:
+        raw, there = current.get(effect, (None, None))
+        if raw is not None and there != devices:
+            raw.block_until_ready()
+            raw = None
+        raws.append(fresh() if raw is None else raw)
+    return raws
+
+
+def wait_for(effect: Hashable) -> None:
+    """Waits until an ordered effect has taken place in all programs before."""
+    raw, _ = _mine().current.pop(effect, (None, None))
+    if raw is not None:
+        raw.block_until_ready()
+
+
+def put(effects: Sequence[Hashable], devices: Any, raws: Sequence) -> None:
+    """Notes the tokens that a program gives for the next one with these effects."""
+    _mine().current.update((effect, (raw, devices)) for effect, raw in zip(effects, raws, strict=True))
+
+
+def forget(effects: Sequence[Hashable]) -> None:
+    """Lets later programs not wait for those before, one of which has failed."""
+    for effect in effects:
+        _mine().current.pop(effect, None)
+
+
+def note(token: Any) -> None:
+    """Has the next barrier wait for a program."""
+    waiting = _mine().waiting
+    if len(waiting) >= _MOST_WAITING:
+        # Programs end in about the order that they begin in: the older half has mostly ended.
+        older, waiting[:] = waiting[: _MOST_WAITING // 2], waiting[_MOST_WAITING // 2 :]
+        waiting[:0] = list(filter(_has_failed, older))[:1]
+    waiting.append(token)
+
+
+def _has_failed(token: Any) -> bool:
+    try:
+        token.block_until_ready()
+    except JaxRuntimeError:
+        return True
+    return False
+
+
+def effects_barrier() -> None:
+    """Waits until the effects of all programs that this thread has started have taken place.
+
+    Raises the error of a host function that was called, if one has raised.
+    """
+    mine = _by_thread.pop(threading.get_ident(), None) or _Tokens()
+    failure = None
+    for token in [*(raw for raw, _ in mine.current.values()), *mine.waiting]:
+        try:
+            token.block_until_ready()
+        except JaxRuntimeError as error:
+            failure = failure or error
+    if failure is not None:
+        raise_host_error(failure)
+        raise failure
+
+
+atexit.register(effects_barrier)
