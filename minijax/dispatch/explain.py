@@ -120,7 +120,7 @@ class recompile_budget:
 
 def describe(function: int, options: tuple, names: Sequence[str], key: tuple, placed: Sequence[Any]) -> Call:
     """The call with that key: thread state, types, tree and static arguments."""
-    state, axes, manual, avals, treedef, static = key
+    state, axes, manual, _, avals, treedef, static = key
     values = [(where, type(s.value).__qualname__, _text(s.value)) for where, s in static]
     texts = str(axes), str(manual)
     return Call(source.here(), function, options, names, avals, placed, str(treedef), tuple(values), state, texts)

@@ -68,9 +68,9 @@ def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, An
     operands = [a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a] for a in eqn.invars]
     with context.entered(eqn.ctx):
         cts_in = eqn.primitive.transpose(results, *operands, **eqn.params)
-    for a, ct in zip(eqn.invars, cts_in, strict=True):
-        if ct is not None and type(ct) is not Zero and type(a) is not Literal and a in linear:
-            _accumulate(cts, a, ct)
+        for a, ct in zip(eqn.invars, cts_in, strict=True):
+            if ct is not None and type(ct) is not Zero and type(a) is not Literal and a in linear:
+                _accumulate(cts, a, ct)
 
 
 @state.traced_cache
