@@ -123,7 +123,12 @@ def describe(function: int, options: tuple, names: Sequence[str], key: tuple, pl
     state, axes, manual, _, avals, treedef, static = key
     values = [(where, type(s.value).__qualname__, _text(s.value)) for where, s in static]
     texts = str(axes), str(manual)
-    return Call(source.here(), function, options, names, avals, placed, str(treedef), tuple(values), state, texts)
+    return Call(
+        source.here(), function, options, names, avals, placed, _tree_text(treedef), tuple(values), state, texts
+    )
+
+
+_tree_text = cache.cache(str)
 
 
 def _text(value: Any) -> str:
@@ -139,10 +144,13 @@ def _place(definition: str, function: int) -> Any:
     return definition if " at " in definition else (definition, function)
 
 
-def note(fun: Callable, call: Call, by_user: bool, is_trace: bool) -> None:
-    """Remembers a call for which something is traced or compiled. Raises RecompileError past a budget."""
-    definition = source_of(fun)
-    history = _histories.once(_place(definition, call.function), lambda: deque(maxlen=_REMEMBERED))
+def note(fun: Callable, definition: str, call: Call, by_user: bool, is_trace: bool) -> None:
+    """Remembers a call for which something is traced or compiled. Raises RecompileError past a budget.
+
+    `definition`: what `source_of` says of `fun`.
+    """
+    place = _place(definition, call.function)
+    history = _histories.get(place) or _histories.once(place, lambda: deque(maxlen=_REMEMBERED))
     if is_trace and config.explain_cache_misses.value:
         _log(fun, definition, call, list(history))
     history.append(call)
