@@ -25,7 +25,7 @@ ABSENT_PRIVATE = """
     dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
     dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
     dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
-    eval_jaxpr ffi_call from_edtype fused_call global_array_to_host_local_array
+    eval_jaxpr from_edtype fused_call global_array_to_host_local_array
     host_local_array_to_global_array inspect_sharding iota_2x32_shape layout_constraint pbroadcast_done
     pbroadcast_start philox2x32 philox4x32 pin ppermute_done ppermute_start preduced psum_done
     psum_invariant_start psum_start reduce_scatter_done reduce_scatter_start reduced_vary_cast_p reshard
