@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from minijax.api.jit import jit, make_jaxpr
 from minijax.base import source
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, jaxprs_in_params
 from minijax.run.compile import compile_text
 
 Segment = tuple[int, ...]  # generated column, number of the source, its line and column, number of a name
@@ -172,9 +172,8 @@ def generate_sourcemaps(f: Callable, passes: Sequence[Pass], **pass_kwargs: Any)
     @functools.wraps(f)
     def of(*args, **kwargs):
         with tempfile.TemporaryDirectory() as folder:
-            return [
-                p.generate_dump(p.compile_fn(folder, f, args, kwargs, **pass_kwargs), **pass_kwargs) for p in passes
-            ]
+            results = [p.compile_fn(folder, f, args, kwargs, **pass_kwargs) for p in passes]
+            return [p.generate_dump(x, **pass_kwargs) for p, x in zip(passes, results, strict=True)]
 
     return of
 
@@ -220,10 +219,8 @@ def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
     """The equations in the order in which they are printed."""
     for eqn in jaxpr.eqns:
         yield eqn
-        for _, value in sorted(eqn.params.items()):
-            for inner in value if isinstance(value, tuple) else (value,):
-                if isinstance(inner, Jaxpr | ClosedJaxpr):
-                    yield from _equations(getattr(inner, "jaxpr", inner))
+        for inner in jaxprs_in_params(dict(sorted(eqn.params.items()))):
+            yield from _equations(inner)
 
 
 def _place(eqn: JaxprEqn) -> Place | None:

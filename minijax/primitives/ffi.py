@@ -7,29 +7,22 @@ from typing import Any
 
 from minijax.base.errors import JaxRuntimeError
 from minijax.hlo.spell import physical
-from minijax.ir.effects import (
-    Effect,
-    control_flow_allowed_effects,
-    custom_derivatives_allowed_effects,
-    lowerable_effects,
-)
+from minijax.ir import effects
 from minijax.ir.jaxpr import NO_EFFECTS
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import JaxprTrace, JaxprTracer
 from minijax.ir.types import Zero, typeof
 
 
-class FfiEffect(Effect):
+class FfiEffect(effects.Effect):
     """Whatever a function that is registered with XLA does."""
 
-    def __str__(self):
-        return "FFI"
 
-    def __repr__(self):
-        return "FfiEffect()"
-
-
-for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects):
+for _registry in (
+    effects.lowerable_effects,
+    effects.control_flow_allowed_effects,
+    effects.custom_derivatives_allowed_effects,
+):
     _registry.add_type(FfiEffect)
 _EFFECTS = frozenset({FfiEffect()})
 
@@ -48,36 +41,25 @@ class FfiCall(Primitive):
 
     def lower(self, e, ins, outs, *operands, target_name, has_side_effect, input_layouts, output_layouts,
               input_output_aliases, custom_call_api_version, legacy_backend_config, attributes, **params):  # fmt: skip
-        return e.custom_call(
-            target_name,
-            operands,
-            list(map(physical, ins)),
-            list(map(physical, outs)),
-            api_version=custom_call_api_version,
-            backend_config=dict(attributes) if custom_call_api_version == 4 else legacy_backend_config,
-            has_side_effect=has_side_effect,
-            operand_layouts=input_layouts,
-            result_layouts=output_layouts,
-            aliases=dict(input_output_aliases),
-        )
+        config = dict(attributes) if custom_call_api_version == 4 else legacy_backend_config
+        layouts = dict(operand_layouts=input_layouts, result_layouts=output_layouts, aliases=dict(input_output_aliases))
+        how = dict(api_version=custom_call_api_version, backend_config=config, has_side_effect=has_side_effect)
+        return e.custom_call(target_name, operands, [*map(physical, ins)], [*map(physical, outs)], **how, **layouts)
 
     def jvp(self, primals, tangents, *, target_name, **params):
         if any(type(t) is not Zero for t in tangents):
-            raise ValueError(
-                f"The FFI call to `{target_name}` cannot be differentiated. You can use `jax.custom_jvp` or "
-                "`jax.custom_vjp` to add support."
-            )
+            raise ValueError(f"The FFI call to `{target_name}` cannot be differentiated. Give it a custom rule.")
         outs = self.bind_all(primals, dict(target_name=target_name, **params))
         return outs, list(map(Zero.from_primal_value, outs))
 
     def batch(self, axis, operands, dims, *, target_name, vmap_method, **params):
-        raise NotImplementedError(
-            "vmap is only supported for the ffi_call primitive when vmap_method says how; for the call of "
-            f"`{target_name}` it is {vmap_method}"
-        )
+        how = f"vmap_method says how; for the call of `{target_name}` it is {vmap_method}"
+        raise NotImplementedError(f"vmap is only supported for the ffi_call primitive when {how}")
 
 
 ffi_call_p = FfiCall()
+_NO_RESULTS = dict(result_avals=(), output_layouts=(), input_output_aliases=(), attributes=(), has_side_effect=True,
+                   custom_call_api_version=4, legacy_backend_config=None, vmap_method=None)  # fmt: skip
 
 
 def control_dep(src: Any, dst: Any) -> tuple:
@@ -87,22 +69,8 @@ def control_dep(src: Any, dst: Any) -> tuple:
     """
     if type(src) is type(dst) is JaxprTracer and src._trace is dst._trace:
         _check_acyclic(src._trace, src.val, dst.val)
-    return tuple(
-        ffi_call_p.bind(
-            src,
-            dst,
-            result_avals=(),
-            vmap_method=None,
-            target_name="control_dep",
-            has_side_effect=True,
-            input_layouts=tuple([tuple(reversed(range(physical(typeof(x)).ndim))) for x in (src, dst)]),
-            output_layouts=(),
-            input_output_aliases=(),
-            custom_call_api_version=4,
-            legacy_backend_config=None,
-            attributes=(),
-        )
-    )
+    layouts = tuple([tuple(reversed(range(physical(typeof(x)).ndim))) for x in (src, dst)])
+    return tuple(ffi_call_p.bind(src, dst, target_name="control_dep", input_layouts=layouts, **_NO_RESULTS))
 
 
 def _check_acyclic(trace: JaxprTrace, src: Any, dst: Any) -> None:

@@ -59,11 +59,6 @@ def test_arrays_outside_of_programs_pass():
     assert control_dep(x, x + 1) == () and schedule([]) is None and schedule([x, minijax.random.key(0)]) is None
 
 
-def test_effects_name_themselves():
-    (effect,) = minijax.make_jaxpr(lambda x: control_dep(x, x + 1))(X).effects
-    assert (str(effect), repr(effect)) == ("FFI", "FfiEffect()")
-
-
 def test_misuse_raises():
     f = two(minijax, jnp)
     with pytest.raises(ValueError, match="`control_dep` cannot be differentiated"):
