@@ -6,12 +6,12 @@ import functools
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from minijax.api.jit import jit, make_jaxpr
-from minijax.base import source
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, jaxprs_in_params
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.show import lines_with_places
 from minijax.run.compile import compile_text
 
 Segment = tuple[int, ...]  # generated column, number of the source, its line and column, number of a name
@@ -188,26 +188,17 @@ def compile_jaxpr(work_dir: str, f: Callable, f_args: Sequence, f_kwargs: dict, 
 
 def make_jaxpr_dump(jaxpr: Any, **_: Any) -> SourceMapDump:
     """A jaxpr's text and its map, in which the lines of an equation come from where it was made."""
-    text = str(jaxpr)
-    starts: list[tuple[int, JaxprEqn]] = []
-    end = 0
-    for eqn in _equations(getattr(jaxpr, "jaxpr", jaxpr)):
-        pattern = re.compile(rf"(?:= |^\s*|let |; ){re.escape(eqn.primitive.name)}\b", re.MULTILINE)
-        if match := pattern.search(text, end):
-            end = match.end()
-            starts.append((text.count("\n", 0, end), eqn))
-    lines = text.split("\n")
-    places = [_place_of(n, lines, starts) for n in range(len(lines))]
+    lines, places = lines_with_places(jaxpr), []
+    within: list[tuple[int, Place | None]] = []  # how far in the equations begin that a line is of, and their places
+    for line, summaries in lines:
+        depth = _indent(line)
+        while within and depth + line.lstrip().startswith("]") <= within[-1][0]:
+            within.pop()
+        if summaries:
+            within.append((depth, _place(summaries[0])))
+        places.append(within[-1][1] if within else None)
+    text = "\n".join(line for line, _ in lines)
     return SourceMapDump(_map_of(text, places), text, "jaxpr")
-
-
-def _place_of(n: int, lines: Sequence[str], starts: Sequence[tuple[int, JaxprEqn]]) -> Place | None:
-    """The place of the innermost equation that line `n` belongs to; `starts` has the first line of each."""
-    depth = _indent(lines[n]) + lines[n].lstrip().startswith("]")
-    for first, eqn in reversed(starts):
-        if first == n or first < n and depth > _indent(lines[first]):
-            return _place(eqn)
-    return None
 
 
 def _indent(line: str) -> int:
@@ -215,16 +206,8 @@ def _indent(line: str) -> int:
     return line.index(" let ") + 5 if " let " in line and line[0] == "{" else len(line) - len(line.lstrip())
 
 
-def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
-    """The equations in the order in which they are printed."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in jaxprs_in_params(dict(sorted(eqn.params.items()))):
-            yield from _equations(inner)
-
-
-def _place(eqn: JaxprEqn) -> Place | None:
-    line = re.fullmatch(r"(.*):(\d+):(\d+) \(.*\)", source.summary(eqn.traceback, columns=True))
+def _place(summary: str) -> Place | None:
+    line = re.fullmatch(r"(.*):(\d+):(\d+) \(.*\)", summary)
     return (line[1], int(line[2]) - 1, int(line[3])) if line else None
 
 

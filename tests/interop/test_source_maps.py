@@ -133,3 +133,18 @@ def test_a_function_without_operations_has_an_empty_map():
     (dump,) = source_mapper.generate_sourcemaps(lambda x: 3.0, source_mapper.filter_passes("jaxpr"))(1.0)
     assert dump.source_map.sources == [] and not any(dump.source_map.mappings)
     assert minijax.jit(program)(1.0).shape == ()
+
+
+def test_equations_that_are_printed_once_have_their_places():
+    square = minijax.jit(lambda x:
+        jnp.sin(x) * 2)  # fmt: skip
+
+    def f(x):
+        y = square(square(x))
+        return jnp.cos(y) + jnp.sin(y)
+
+    (dump,) = source_mapper.generate_sourcemaps(f, source_mapper.filter_passes("jaxpr"))(1.0)
+    found, start = absolute(dump), f.__code__.co_firstlineno
+    assert line_of(found, "mul") == start - 2
+    assert sorted(at for text, at in found.items() if " sin " in text) == [start - 2, start + 2]
+    assert line_of(found, "cos") == start + 2 and line_of(found, "jit") == start + 1
