@@ -38,7 +38,7 @@ ABSENT_PRIVATE = """
 # A call's operations take its place; custom_jvp_call is no longer there when its function is transposed, nor
 # are reads and writes of references, which are done at once on their values.
 WITHOUT = {
-    "call_p": "lower transpose",
+    "call_p": "transpose",
     "closed_call_p": "lower transpose",
     "custom_jvp_call_p": "transpose",
     "get_p": "transpose",
@@ -48,6 +48,7 @@ WITHOUT = {
 # Results that do not depend on the operands, or not differentiably, have a tangent of zero.
 BEYOND = {
     "axis_index_p": "jvp",
+    "call_p": "batch jvp",
     "eig_p": "lower",
     "eigh_p": "lower",
     "hessenberg_p": "lower",

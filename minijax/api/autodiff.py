@@ -12,7 +12,7 @@ from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
-from minijax.ir import state
+from minijax.ir import context, state
 from minijax.ir.body import Flat, as_consts, check_callable, debug_info, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
@@ -70,7 +70,8 @@ class _Differentiable(Flat):
 
     def linearized(self, xs: Sequence, purpose: str) -> tuple[list, list[bool], Jaxpr, list]:
         """The results at `xs`, which of the differentiable ones move, and how: a linear program and its constants."""
-        leaves, nonzeros, jaxpr, consts = linearize_flat(self, xs, None, DebugInfo(purpose, source_of(self.fun)))
+        run = functools.partial(context.under, context.JVP, self)
+        leaves, nonzeros, jaxpr, consts = linearize_flat(run, xs, None, DebugInfo(purpose, source_of(self.fun)))
         nonzeros = nonzeros[: self.count]
         used = [i < sum(nonzeros) for i in range(len(jaxpr.outvars))]
         if not all(used):
@@ -104,7 +105,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         _check_tangent(x, t)
     flat = _Differentiable(fun, in_tree, has_aux)
     ts = [Zero(typeof(t)) if typeof(t).dtype == dtypes.float0 else t for t in ts]
-    leaves, out_ts = jvp_flat(flat, xs, ts)
+    leaves, out_ts = jvp_flat(functools.partial(context.under, context.JVP, flat), xs, ts)
     out, *aux = flat.unflattened(leaves)
     return (out, flat.out_tree.unflatten(map(instantiate, out_ts[: flat.count])), *aux)
 
@@ -185,7 +186,7 @@ class VJP:
         moving_cts = Mask(self.nonzeros).marked(cts)
         avals = [a.to_ct_aval() for a in Mask(self.nonzeros).marked(self.out_avals)]
         moving_cts = [Zero(a) if a.dtype == dtypes.float0 else ct for ct, a in zip(moving_cts, avals, strict=True)]
-        results = backward(self.jaxpr, self.consts, linear, moving_cts)
+        results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, moving_cts)
         return self.in_tree.unflatten([instantiate(ct) for ct in results])
 
     def _check(self, ct, aval):
@@ -524,17 +525,17 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
             f"functions, but got {ins} -> {outs}."
         )
 
-    def transposed(consts, ct):
-        cts, ct_tree = tree.flatten(ct)
+    def transposed_fun(consts, out_cotangent):
+        cts, ct_tree = tree.flatten(out_cotangent)
         if ct_tree != out_tree:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}")
         for c, v in zip(cts, jaxpr.outvars, strict=True):
             if not _is_alike(typeof(c), v.aval):
                 raise TypeError(f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}")
-        results = backward(jaxpr, consts, [Linear(a) for a in avals], cts)
+        results = context.under(context.TRANSPOSE, backward, jaxpr, consts, [Linear(a) for a in avals], cts)
         return in_tree.unflatten([c if type(c) is np.ndarray else held(c) for c in map(instantiate, results)])
 
-    return tree.Partial(transposed, consts)
+    return tree.Partial(transposed_fun, consts)
 
 
 def fwd_and_bwd(

@@ -87,19 +87,16 @@ class Checker:
         jaxpr: Jaxpr = closed.jaxpr
         env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
         env.update(zip(jaxpr.invars, args, strict=True))
-        thread, base, last = state.thread, context.current_context(), last_uses(jaxpr)
-        saved = thread.origin
-        try:
+        last = last_uses(jaxpr)
+        with context.within() as enter:
             for i, eqn in enumerate(jaxpr.eqns):
                 operands = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
-                thread.origin = self.origin = eqn.traceback or saved
-                with context.entered(eqn.ctx._replace(name_stack=base.name_stack + eqn.ctx.name_stack)):
-                    results = self.equation(eqn, operands)
+                enter(eqn.ctx, eqn.traceback)
+                self.origin = state.thread.origin
+                results = self.equation(eqn, operands)
                 env.update(zip(eqn.outvars, results, strict=True))
                 for v in last.get(i, ()):
                     env.pop(v, None)
-        finally:
-            thread.origin = saved
         return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
     def equation(self, eqn: JaxprEqn, operands: Sequence) -> list:

@@ -149,7 +149,7 @@ class Lowered(Stage):
 
     @functools.cached_property
     def _located(self) -> str:
-        return self._program.located
+        return self._program.module.located().text
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the costs of one run, before optimization."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from minijax.base import source, tree
 from minijax.base.dims import canonical_axis
 from minijax.composed.refs import freeze
-from minijax.ir import state
+from minijax.ir import context, state
 from minijax.ir.body import Flat, argument_names, check_aliases, function_name, result_paths, signature_of
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
@@ -136,7 +136,7 @@ def vmap(
             boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)] if refs else list(xs)
             for i, (x, spec) in elements.items():
                 boxes[i] = _element(axis, x, spec)
-            results = flat(*boxes)
+            results = context.under(context.VMAP, flat, *boxes)
             if is_leaf:
                 specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
                 wholes.update((i, _from_element(fun, axis, *x)) for i, x in _take(results, specs).items())

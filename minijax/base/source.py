@@ -45,7 +45,7 @@ def summary(traceback: Any, num_frames: int = 1, columns: bool = False) -> str:
 
 def _column(traceback: Any) -> int:
     """Where in its line the innermost user expression starts."""
-    return next((p.column for p in _positions(traceback)), 0)
+    return next((p.column for p in Positions()(traceback)), 0)
 
 
 class Position(NamedTuple):
@@ -59,24 +59,63 @@ class Position(NamedTuple):
     end_column: int
 
 
-def positions(traceback: Any) -> list[Position]:
-    """The user's expressions, innermost first, as the options want them in the locations of a program's text."""
-    traceback = getattr(traceback, "traceback", traceback)
-    if traceback is None:
-        return []
-    limit = config.traceback_in_locations_limit.value if config.include_full_tracebacks_in_locations.value else 1
-    return list(itertools.islice(_positions(traceback), None if limit < 0 else limit))
+_TRACER, _TRACING = f"{_LIBRARY}ir{os.sep}trace.py", "_traced"
 
 
-def _positions(traceback: Any) -> Iterator[Position]:
+class Positions:
+    """The user's expressions behind tracebacks, innermost first, as many as the options want in a program's locations.
+
+    It remembers what it looked up, for the tracebacks of one program have most of their frames in common.
+    """
+
+    def __init__(self):
+        full = config.include_full_tracebacks_in_locations.value
+        limit = config.traceback_in_locations_limit.value if full else 1
+        self._limit = None if limit < 0 else limit
+        self._of_user = _OfUser()
+        # By addresses, for code compares slowly; what lies there is kept, so that it is the only one.
+        self._known: dict[Any, tuple[Any, Any]] = {}
+
+    def __call__(self, *tracebacks: Any) -> tuple[Position, ...]:
+        positions = itertools.chain.from_iterable(map(self._all, tracebacks))
+        return tuple(itertools.islice(positions, self._limit))
+
+    def _all(self, traceback):
+        known = self._known.get(id(traceback))
+        if known is None:
+            known = self._known[id(traceback)] = traceback, list(self._positions(traceback))
+        return known[1]
+
+    def _positions(self, traceback):
+        of_user, traceback = self._of_user, getattr(traceback, "traceback", traceback)
+        for code, lasti in () if traceback is None else zip(*traceback.raw_frames(), strict=True):
+            if of_user[code.co_filename]:
+                yield self._at(code, lasti)
+            elif code.co_name == _TRACING and code.co_filename == _TRACER:
+                return  # who had a jaxpr traced is not who runs it
+
+    def _at(self, code, lasti):
+        known = self._known.get((id(code), lasti))
+        if known is None:
+            known = self._known[id(code), lasti] = code, _position(code, lasti)
+        return known[1]
+
+
+class _OfUser(dict):
+    """Which files belong to the user's program."""
+
+    def __missing__(self, file: str) -> bool:
+        self[file] = answer = is_user_file(file)
+        return answer
+
+
+def _position(code: types.CodeType, lasti: int) -> Position:
     hidden = config.hlo_source_file_canonicalization_regex.value
-    for code, lasti in zip(*traceback.raw_frames(), strict=True):
-        if is_user_file(code.co_filename):
-            # Lines and columns are None where Python was told to forget them.
-            lines = next(itertools.islice(code.co_positions(), lasti // 2, None))
-            line, end_line, column, end_column = [n or 0 for n in lines]
-            file = re.sub(hidden, "", code.co_filename) if hidden else code.co_filename
-            yield Position(code.co_qualname, file, line or code.co_firstlineno, column, end_line, end_column)
+    # Lines and columns are None where Python was told to forget them.
+    lines = next(itertools.islice(code.co_positions(), lasti // 2, None))
+    line, end_line, column, end_column = [n or 0 for n in lines]
+    file = re.sub(hidden, "", code.co_filename) if hidden else code.co_filename
+    return Position(code.co_qualname, file, line or code.co_firstlineno, column, end_line, end_column)
 
 
 _NOTE = (

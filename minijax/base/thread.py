@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 class EqnContext(NamedTuple):
     """Thread state that an equation was recorded under and is replayed under."""
 
-    name_stack: tuple[str, ...] = ()
+    name_stack: tuple[Any, ...] = ()  # scopes, and transformations
     compute_type: str | None = None
     xla_metadata: Any = None
     cur_abstract_mesh: Any = None
@@ -153,3 +153,31 @@ class entered:
 
     def __exit__(self, *exception: object) -> None:
         thread.context = self._saved
+
+
+class within:
+    """Makes contexts and origins of a jaxpr's equations the thread's, one after the other, within the present ones.
+
+    The names around the jaxpr go before theirs; an equation without a context, or an origin, has the present one.
+    """
+
+    __slots__ = ("_outer", "_inner", "_joined", "_origin")
+
+    def __enter__(self) -> Callable[[EqnContext, Any], None]:
+        self._outer = self._joined = thread.context
+        self._inner, self._origin = EMPTY, thread.origin
+        return self._go
+
+    def _go(self, inner: EqnContext, origin: Any) -> None:
+        if inner is not self._inner:  # those of neighbours are one object
+            outer, self._inner = self._outer, inner
+            if inner == EMPTY:
+                self._joined = outer
+            elif outer.name_stack:
+                self._joined = EqnContext(outer.name_stack + inner.name_stack, *inner[1:])
+            else:
+                self._joined = inner
+        thread.context, thread.origin = self._joined, origin or self._origin
+
+    def __exit__(self, *exception: object) -> None:
+        thread.context, thread.origin = self._outer, self._origin

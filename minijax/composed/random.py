@@ -12,7 +12,6 @@ from minijax.base import config, dtypes
 from minijax.composed.linalg.matrices import over_batch
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
-from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.spell import physical
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
@@ -91,7 +90,7 @@ class KeyOperation(ZeroJvp):
 
     def lower(self, e, ins, outs, *operands, **params):
         closed = _defined(self, tuple(ins), tuple(params.items()))
-        return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+        return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
     def batch(self, axis, operands, dims, **params):
         return self.bind_all(operands, params), [dims[0]]

@@ -5,7 +5,6 @@ from typing import Any
 
 from minijax.base import cache
 from minijax.base.mask import Mask
-from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, substituted
 from minijax.ir.primitive import Primitive
@@ -43,7 +42,10 @@ class Inlined(Primitive):
 
     def lower(self, e, ins, outs, *operands, **params):
         body = self.body(params)
-        return jaxpr_body(e, body.jaxpr, e.constants(body), operands)
+        return e.inlined(body.jaxpr, e.constants(body), operands)
+
+    def label(self, stack, params):
+        return "" if type(self).lower is Inlined.lower else super().label(stack, params)
 
 
 class Call(Inlined):
@@ -145,11 +147,11 @@ class OpenCall(Call):
     """A call of a jaxpr without constants, which are its leading operands."""
 
     def body(self, params):
-        return closed_of(params["jaxpr"])
+        return closed_of(params[self.body_name])
 
     def calling(self, params, closed, operands, ins, outs):
         jaxpr, consts = opened(closed)
-        return [*consts, *operands], {**params, "jaxpr": jaxpr}
+        return [*consts, *operands], {**params, self.body_name: jaxpr}
 
 
 @cache.weak_cache

@@ -25,12 +25,13 @@ def dump_jaxpr(lowered: Lowered) -> None:
             _write(f"jax_{number:06d}_{lowered.name}", ending, content())
 
 
-def dump_program(lowered: Lowered) -> None:
-    """Writes the StableHLO that is being compiled, in the mode "stablehlo"."""
+def dump_program(lowered: Lowered) -> bool:
+    """Writes the StableHLO that is being compiled, in the mode "stablehlo"; whether anything is dumped."""
     if _wants("stablehlo"):
-        text = lowered.located if config.include_debug_info_in_dumps.value else lowered.module.text
+        text = lowered.module.located().text if config.include_debug_info_in_dumps.value else lowered.module.text
         file = _write(f"jax_ir{next(_compilations):04d}_{lowered.module.name}", "_compile.mlir", text.encode())
         monitoring.log_program_dump(file)
+    return bool(config.dump_ir_to.value)
 
 
 def _wants(mode: str) -> bool:

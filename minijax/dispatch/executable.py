@@ -1,6 +1,7 @@
 """Executables: loaded programs with their placement."""
 
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -178,22 +179,29 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
 
 
 def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
-    """The executable of a program's text."""
-    text = lowered.module
+    """The executable of a program's text, with its own names."""
     dump_program(lowered)
-    # Names and positions of operations, which profiles show, would take as long to write as the rest.
-    written = lowered.located if profiler.is_watching() else text.text
+    return _executable_of(lowered, _compiled(lowered, options, True))
+
+
+def _executable_of(lowered: Lowered, loaded: compile.Loaded) -> Executable:
+    with guards.asked_for(free=True):
+        return Executable(lowered, loaded)
+
+
+def _compiled(lowered: Lowered, options: ProgramOptions, own_names: bool) -> compile.Loaded:
+    text = lowered.module
     with monitoring.timed(monitoring.COMPILING, lowered.label):
         compile.disk_cache.note_request()
-        loaded = compile.compile_text(
-            written,
+        return compile.compile_text(
+            text.text,
             name=text.name,
             devices=lowered.placement.devices,
             options=dict(options.compiler_options),
             host_calls=text.callbacks,
+            located=text.located,
+            own_names=own_names,
         )
-    with guards.asked_for(free=True):
-        return Executable(lowered, loaded)
 
 
 def executable_for(
@@ -207,4 +215,23 @@ def executable_for(
     with lowering_logged(closed, options, placement):
         lowered = lower_to_share(closed, options, placement, lift)
     dump_jaxpr(lowered)
-    return compile_lowered(lowered, options)
+    own_names = dump_program(lowered) or profiler.is_watching()
+    loaded = _compiled(lowered, options, own_names)
+    if loaded.users > 1 and not own_names:
+        loaded = _borrowed(loaded, closed, options, placement, lift)
+    return _executable_of(lowered, loaded)
+
+
+def _borrowed(
+    loaded: compile.Loaded, closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, lift: bool
+) -> launch.Borrowed:
+    """The executable of another program with the same text, which in profiles shows what this jaxpr says."""
+    remembered = weakref.ref(closed)
+
+    def own():
+        closed = remembered()
+        if closed is None:
+            return loaded
+        return _compiled(lower_to_share(closed, options, placement, lift), options, True)
+
+    return launch.Borrowed(loaded, own)

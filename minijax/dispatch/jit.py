@@ -9,6 +9,7 @@ from minijax.dispatch.call import Call, forwarded
 from minijax.dispatch.operations import run_closed
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
+from minijax.ir.context import path
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, cotangents, is_linear
 from minijax.ir.trace import eval_jaxpr
@@ -72,8 +73,8 @@ class Jit(Call, TakesRefs):
     names_alike = "jaxpr"
     inlinable = True
 
-    def label(self, params):
-        return f"jit({params['name']})"
+    def label(self, stack, params):
+        return path((*stack, f"jit({params['name']})"))
 
     def typed(self, avals, params):
         jaxpr = params["jaxpr"].jaxpr

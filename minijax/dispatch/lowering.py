@@ -1,11 +1,10 @@
 """Jaxprs as programs' texts; those that differ in constants alone share one."""
 
-import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from minijax.base import cache, config, monitoring, source, stack
+from minijax.base import cache, config, monitoring, stack
 from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
 from minijax.dispatch.placement import Placement, ProgramOptions
@@ -31,30 +30,18 @@ class Lowered(NamedTuple):
     donated: tuple[bool, ...]
     placement: Placement
     name: str
-    again: Callable[..., "Lowered"]
 
     label = property(lambda self: f"jit({self.name})")
-
-    @property
-    def located(self) -> str:
-        """The text with source positions, for which the program is lowered again."""
-        return self.again(locate=source.positions).module.text
 
 
 @stack.deep
 def lower_program(
-    closed: ClosedJaxpr,
-    options: ProgramOptions,
-    placement: Placement,
-    platform: str = "",
-    locate: Callable | None = None,
-    lifted: Collection[Var] = (),
+    closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, platform: str = "", lifted: Collection[Var] = ()
 ) -> Lowered:
-    """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`; `locate`: see hlo.module.
+    """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`.
 
     Large constants, and those that are `lifted`, are arguments.
     """
-    again = functools.partial(lower_program, closed, options, placement, platform, lifted=lifted)
     closed = discharged(closed)
     on_one = ordered_effects.filter_in(closed.effects) if placement.devices[1:] else []
     if unshardable := shardable_ordered_effects.filter_not_in(on_one):
@@ -79,8 +66,8 @@ def lower_program(
     names["scope"] = f"jit({options.name})"
     arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
     with profiler.TraceAnnotation("lower_sharding_computation"):
-        text = module.lower_jaxpr(pruned, platform=platform, locate=locate, **names, **arguments, **laid)
-    return Lowered(text, pruned, used, hidden, donated, placement, options.name, again)
+        text = module.lower_jaxpr(pruned, platform=platform, **names, **arguments, **laid)
+    return Lowered(text, pruned, used, hidden, donated, placement, options.name)
 
 
 def _is_large(aval: Any) -> bool:

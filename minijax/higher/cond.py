@@ -11,7 +11,7 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.higher.agreement import check_branches, varying_alike
 from minijax.hlo.emitter import jaxpr_body, ordered_in
-from minijax.ir import effects, state
+from minijax.ir import context, effects, state
 from minijax.ir.body import merge_captured, trace_body, with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Folding, is_linear
@@ -252,8 +252,10 @@ def _with_residuals(closed: ClosedJaxpr, count: int, places: Sequence[int], type
     """The results after the first `count` at their places among residuals; the others are arrays nobody reads."""
     jaxpr = closed.jaxpr
     trace = JaxprTrace(None, jaxpr.debug_info)
-    with state.set_current_trace(trace):
+    with state.set_current_trace(trace), context.entered(context.EMPTY):
         residuals = [trace.atom(empty_of(aval)) for aval in types]
+    for eqn in trace.eqns:
+        eqn.traceback = None  # they are where the branch is
     for place, v in zip(places, jaxpr.outvars[count:], strict=True):
         residuals[place] = v
     outvars, info = [*jaxpr.outvars[:count], *residuals], jaxpr.debug_info._replace(result_paths=None)

@@ -10,7 +10,6 @@ from minijax.base import source, tree
 from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in
 from minijax.higher.agreement import fixpoint
-from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.body import Body, Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Linear, Primitive
@@ -64,7 +63,7 @@ class CustomLinearSolve(Primitive):
 
     def lower(self, e, ins, outs, *operands, const_lengths, jaxprs):
         consts, b = _grouped(operands, const_lengths)
-        return jaxpr_body(e, jaxprs.solve.jaxpr, e.constants(jaxprs.solve), [*consts.solve, *b])
+        return e.inlined(jaxprs.solve.jaxpr, e.constants(jaxprs.solve), [*consts.solve, *b])
 
     def jvp(self, primals, tangents, *, const_lengths, jaxprs):
         consts, b = _grouped(primals, const_lengths)

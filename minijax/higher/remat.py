@@ -8,8 +8,7 @@ from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.dispatch.call import OpenCall, closed_of
 from minijax.higher.saved import log_saved
-from minijax.hlo.emitter import jaxpr_body
-from minijax.ir import effects, state
+from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
 from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.refs import is_ref
@@ -33,7 +32,7 @@ class Remat(OpenCall, TakesRefs):
     def lower(self, e, ins, outs, *operands, jaxpr, prevent_cse, differentiated, policy):
         if differentiated and (prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)):
             operands = e.optimization_barrier(operands, ins)
-        return jaxpr_body(e, jaxpr, [], operands)
+        return e.inlined(jaxpr, [], operands, "checkpoint")
 
     def _bind(self, closed: ClosedJaxpr, operands: Sequence, params: dict) -> list:
         return self.bind_all(*self.calling(params, closed, operands, (), ()))
@@ -57,7 +56,8 @@ class Remat(OpenCall, TakesRefs):
         residuals = [*results[known:], *(primals[i] for i in parts.input_residuals)]
 
         def push(*tangents):
-            return self._bind(parts.staged, [*residuals, *tangents], {**params, "differentiated": True})
+            with context.extended_name_stack(*context.current_context().name_stack):  # as jax's profiles name it
+                return self._bind(parts.staged, [*residuals, *tangents], {**params, "differentiated": True})
 
         return results[:n], out_nonzeros, push
 
@@ -106,7 +106,8 @@ def _transposed(closed: ClosedJaxpr, linear: Mask, nonzero: Mask) -> tuple[Close
     ct_avals = [a.to_ct_aval() for a in nonzero.marked(closed.out_avals)]
 
     def run(*args):
-        results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *args[: len(known_avals)])
+        with context.extended_name_stack("rematted_computation"):
+            results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *args[: len(known_avals)])
         residuals = results[len(results) - parts.num_residuals :]
         return eval_jaxpr(backwards.jaxpr, backwards.consts, *residuals, *args[len(known_avals) :])
 

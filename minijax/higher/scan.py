@@ -13,7 +13,6 @@ from minijax.dispatch.call import names_in, split_tangents
 from minijax.dispatch.operands import operand
 from minijax.higher.agreement import fixpoint, trace_loop
 from minijax.higher.scan_lowering import Slots, resized, stacked, unrolled
-from minijax.hlo.emitter import jaxpr_body
 from minijax.ir import state
 from minijax.ir.body import Body
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
@@ -66,7 +65,7 @@ class Scan(TakesRefs):
 
     def lower(self, e, ins, outs, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
         whole = unrolled(jaxpr, Slots(num_consts, num_carry), length, reverse, unroll)
-        return jaxpr_body(e, whole.jaxpr, e.constants(whole), operands)
+        return e.inlined(whole.jaxpr, e.constants(whole), operands)
 
     def discharge(self, operands, refs, **params):
         closed, slots = _body(params)

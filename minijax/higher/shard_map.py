@@ -87,7 +87,7 @@ class ShardMap(OpenCall):
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
         ordered = ordered_in(jaxpr)
         k, types = len(ordered), [token_type] * len(ordered)
-        run = e.region("shard_map", ordered, lambda *names: jaxpr_body(e, jaxpr, (), names))
+        run = e.region(None if mesh.size > 1 else "", ordered, lambda *names: jaxpr_body(e, jaxpr, (), names))
         body = Region([*types, *jaxpr.in_avals], [*types, *jaxpr.out_avals], run)
         shardings = ([NamedSharding(mesh, s) for s in (*[P()] * k, *specs)] for specs in (in_specs, out_specs))
         operands, ins, outs = [*(e.tokens[o] for o in ordered), *operands], [*types, *ins], [*types, *outs]

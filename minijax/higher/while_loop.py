@@ -168,7 +168,7 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[s
         consts, _, carry = loop.split(names)
         return jaxpr_body(e, predicate.jaxpr, e.constants(predicate), [*consts, *carry])
 
-    test = e.region("while/cond", (), evaluate)
+    test, test_rows = e.region("while/cond", (), evaluate), e.region("while/body_pred", (), evaluate)
     first_flag = evaluate(*operands) if ordered_in(predicate.jaxpr) else []
     k = len(first_flag)
 
@@ -184,7 +184,7 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[s
         _, consts, carry = loop.split(names)
         new = jaxpr_body(e, loop.body_jaxpr.jaxpr, e.constants(loop.body_jaxpr), [*consts, *carry])
         if flags.shape:
-            rows, (flag,) = zip(new, carry, loop.split(ins)[2], strict=True), flag or test(*names)
+            rows, (flag,) = zip(new, carry, loop.split(ins)[2], strict=True), flag or test_rows(*names)
             new = [_kept_rows(e, flag, flags, *row) for row in rows]
         state = [*names[: len(names) - len(carry)], *new]
         if ordered and _are_one_operation_s([*(e.tokens[effect] for effect in ordered), *state]):

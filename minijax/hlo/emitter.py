@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from minijax.hlo.locations import Surroundings
 from minijax.hlo.shardy import Meshes
 from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
 from minijax.hlo.verbs.linalg import Linalg
 from minijax.hlo.writer import Names
-from minijax.ir.context import EMPTY, current_context
+from minijax.ir.context import EMPTY, path
 from minijax.ir.effects import ordered_effects
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
 from minijax.ir.types import Name, ShapedArray, token_type
 
 MAX_CALL_DEPTH = 64  # XLA crashes near 200 nested calls
@@ -25,8 +26,8 @@ constant_writers: dict[type, Callable[[Any, Any, ShapedArray], str]] = {}  # of 
 class Emitter(Index, Linalg, Collective):
     """Writes one module: all the verbs, and the jaxprs within."""
 
-    def __init__(self, platform: str = "cpu", *, locate: Callable | None = None):
-        super().__init__(platform, locate=locate)
+    def __init__(self, platform: str = "cpu"):
+        super().__init__(platform)
         self.num_partitions = 1
         self.devices: Sequence[Any] = ()  # that the program is for, where that is known
         self.callbacks: list[Any] = []  # host functions that the executable needs
@@ -96,16 +97,36 @@ class Emitter(Index, Linalg, Collective):
             return write(self, value, aval)
         return self.constant(getattr(value, "_base_array", value), aval)
 
-    def region(self, name: str, ordered: Sequence, build: Callable[..., Sequence[Name]]) -> Callable[..., list[Name]]:
-        """A region (tokens of ordered effects, *args) -> (tokens, *results), in a scope of its own."""
-        scope, tokens = _path(self.scope, current_context().name_stack, name), dict(self.tokens)
+    def inside(self, name: str) -> Surroundings:
+        """What is around operations inside of the equation that is being written, or in a part with that name."""
+        scope, callers, base = self.around
+        if self.eqn is None:
+            return Surroundings("/".join(filter(None, (scope, name))), callers, base)
+        names = filter(None, (scope, path(self.eqn.ctx.name_stack), name))
+        return Surroundings("/".join(names), (self.eqn.traceback, *callers), base)
+
+    def inlined(self, jaxpr: Jaxpr, const_names: Names, arg_names: Names, scope: str = "") -> list[Name]:
+        """Writes a jaxpr in place of an equation, whose scopes, and `scope`, go before the names within.
+
+        Without `scope` literals have the name of the equation.
+        """
+        outer, self.around = self.around, self.inside(scope)
+        results = jaxpr_body(self, jaxpr, const_names, arg_names, bool(scope))
+        self.around = outer
+        return results
+
+    def region(
+        self, name: str | None, ordered: Sequence, build: Callable[..., Sequence[Name]]
+    ) -> Callable[..., list[Name]]:
+        """A region (tokens of ordered effects, *args) -> (tokens, *results), in a scope of its own; None: in none."""
+        around, tokens = Surroundings() if name is None else self.inside(name), dict(self.tokens)
 
         def threaded(*args):
-            outer = self.scope, self.tokens
-            self.scope, self.tokens = scope, {**tokens, **dict(zip(ordered, args, strict=False))}
+            outer = self.around, self.tokens
+            self.around, self.tokens = around, {**tokens, **dict(zip(ordered, args, strict=False))}
             results = build(*args[len(ordered) :])
             results = [*(self.tokens[effect] for effect in ordered), *results]
-            self.scope, self.tokens = outer
+            self.around, self.tokens = outer
             return results
 
         return threaded
@@ -126,8 +147,9 @@ class Emitter(Index, Linalg, Collective):
         ordered, callee = ordered_in(closed.jaxpr), self.unique_symbol(name)
         tokens = [token_type] * len(ordered)
         ins, outs = [*tokens, *closed.in_avals], [*tokens, *closed.out_avals]
-        outer = self.tokens, self.scope, self._height
-        self.scope, self._height = "", 0
+        outer = self.tokens, self.around, self.around_function, self._height
+        self.around = self.around_function = Surroundings()
+        self._height = 0
         self._depth += 1
 
         def body(args):
@@ -138,24 +160,26 @@ class Emitter(Index, Linalg, Collective):
         self.typed_function(f"private {callee}", ins, outs, body)
         self._depth -= 1
         height = self._height + 1
-        self.tokens, self.scope, self._height = outer
+        self.tokens, self.around, self.around_function, self._height = outer
         return callee, height
 
 
 _aval_of = attrgetter("aval")
 
 
-def jaxpr_body(e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names) -> list[Name]:
+def jaxpr_body(
+    e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names, names_literals: bool = True
+) -> list[Name]:
     """Writes the equations of a jaxpr where the emitter stands; the names of its results."""
     env: dict[Any, Name] = dict(zip(jaxpr.constvars, const_names, strict=True))
     env.update(zip(jaxpr.invars, arg_names, strict=True))
-    find, located = env.get, e.locate is not None
+    find, mark, lines, outer, around = env.get, e.marks.append, e.lines, e.eqn, e.around
     for eqn in jaxpr.eqns:
-        invars, outvars, start = eqn.invars, eqn.outvars, len(e.lines)
+        invars, outvars, context = eqn.invars, eqn.outvars, eqn.ctx
         operands = list(map(find, invars))
         if None in operands:
-            operands = _with_literals(e, invars, operands)
-        ins, outs, context = list(map(_aval_of, invars)), list(map(_aval_of, outvars)), eqn.ctx
+            operands = _with_literals(e, invars, operands, names_literals)
+        ins, outs, start, e.eqn = list(map(_aval_of, invars)), list(map(_aval_of, outvars)), len(lines), eqn
         if context is EMPTY or context[1:] == EMPTY[1:]:
             results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
         else:
@@ -163,18 +187,23 @@ def jaxpr_body(e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names) -
                 results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
             e.annotate(start, compute_attributes(context.compute_type))
             e.tag(results, metadata_attributes(context.xla_metadata))
-        if located:
-            e.located(start, location_name(e.scope, eqn), eqn.traceback)
+        mark((lines, start, len(lines), around, eqn))
         if len(outvars) == 1:
             (env[outvars[0]],) = results
         else:
             env.update(zip(outvars, results, strict=True))
-    return _with_literals(e, jaxpr.outvars, list(map(find, jaxpr.outvars)))
+    e.eqn = outer
+    results: list[Any] = list(map(find, jaxpr.outvars))
+    return _with_literals(e, jaxpr.outvars, results, names_literals) if None in results else results
 
 
-def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None]) -> list[Name]:
+def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None], is_marked: bool) -> list[Name]:
     """Literals are written where they are read, as jax does."""
-    return [e.constant_of(v.val, v.aval) if n is None else n for v, n in zip(atoms, names, strict=True)]
+    start = len(e.lines)
+    names = [e.constant_of(v.val, v.aval) if n is None else n for v, n in zip(atoms, names, strict=True)]
+    if is_marked:
+        e.marks.append((e.lines, start, len(e.lines), e.around_function, None))
+    return names
 
 
 COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
@@ -199,12 +228,3 @@ def metadata_attributes(metadata: Any) -> dict[str, str]:
 def ordered_in(jaxpr: Jaxpr) -> list:
     """The ordered effects of a jaxpr, in the order of their tokens."""
     return sorted(ordered_effects.filter_in(jaxpr.effects), key=str) if jaxpr.effects else []
-
-
-def location_name(scope: str, eqn: JaxprEqn) -> str:
-    """The name of an equation in profiles: the scopes around it and its primitive."""
-    return _path(scope, eqn.ctx.name_stack, eqn.primitive.label(eqn.params))
-
-
-def _path(scope: str, stack: Sequence[str], name: str) -> str:
-    return "/".join([s for s in (scope, *stack, name) if s])

@@ -1,5 +1,6 @@
 """From a jaxpr to the text of a module."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 from minijax.base import source, stack
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
+from minijax.hlo.locations import Located, Surroundings
 from minijax.hlo.spell import type_of
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import Aval, token_type
@@ -20,7 +22,8 @@ class Module(NamedTuple):
     callbacks: list  # host functions, by their index in the text
     ordered: list  # ordered effects: one token each, before the arguments and before the results
     aliases: dict[int, int]  # donated argument -> the result that takes its buffer
-    donors: tuple[int, ...] = ()  # donated arguments whose buffer any result may take
+    donors: tuple[int, ...]  # donated arguments whose buffer any result may take
+    located: Callable[..., Located]  # the text with locations, which takes about as long again
 
 
 def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[Aval]) -> dict[int, int]:
@@ -45,17 +48,17 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
                 memory_kinds: Sequence[str] | None = None,
                 devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
-                preamble: Sequence[str] = (), scope: str = "",
-                locate: Callable[[Any], Sequence[source.Position]] | None = None) -> Module:  # fmt: skip
+                preamble: Sequence[str] = (), scope: str = "") -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
     Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses.
     `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
-    too. Locations are written if `locate` is given: it gives the expressions that made an equation's `source_info`.
+    too. `scope` goes before the names of operations in locations.
     """
-    e = Emitter(platform, locate=locate)
-    e.scope, e.num_partitions, e.devices = scope, num_partitions, devices
+    e = Emitter(platform)
+    e.around = e.around_function = Surroundings(scope, (), source.here())
+    e.num_partitions, e.devices = num_partitions, devices
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)
@@ -74,13 +77,15 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
         _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
     ]
 
-    def head(args):
-        locations = [""] * len(ordered) + [f" loc({spell.string(n)})" for n in arg_names or ()]
-        locations = locations if locate is not None else []
-        locations += [""] * (len(args) - len(locations))
-        texts = [f"{a}: {_with(t, d)}{w}" for a, t, d, w in zip(args, ins, in_attrs, locations, strict=True)]
+    def head(args, locations: Sequence[str] = ()):
+        rows = itertools.zip_longest(args, ins, in_attrs, locations, fillvalue="")
+        texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
         results = ", ".join([_with(t, d) for t, d in zip(outs, out_attrs, strict=True)])
         return f"  func.func public @main({', '.join(texts)}) -> ({results}) {{"
+
+    def located_head():
+        names = [f"%arg{i}" for i in range(len(ins))]
+        return head(names, [""] * len(ordered) + [f" loc({spell.string(n)})" for n in arg_names or ()])
 
     def body(args):
         e.tokens = dict(zip(ordered, args, strict=False))
@@ -93,9 +98,11 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
     e.function(head, len(ins), body, outs)
+    e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
     sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
-    return Module(name, e.text(name, {**sizes, **(attributes or {})}), e.callbacks, ordered, aliases, donors)
+    written = e.written(name, {**sizes, **(attributes or {})}, located_head)
+    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, written.located)
 
 
 def donations(

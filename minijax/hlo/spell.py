@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, source
+from minijax.base import dtypes
 from minijax.base.cache import BoundedDict
 from minijax.ir.types import AbstractToken, Aval, ShapedArray
 
@@ -290,23 +290,6 @@ def symbol(name: str) -> str:
 def module_name(name: str) -> str:
     """The name of the module of a program, which XLA shows: what is not a word becomes `_`."""
     return re.sub(r"[^\w.-]", "_", name).rstrip("_") or "_"
-
-
-def named_location(name: str, stack: Sequence[source.Position]) -> str:
-    """A location: the operation's name and the expressions, innermost first, that called for it."""
-    if not stack:
-        return f"loc({string(name)})"
-    *inner, caller = [f"{string(p.function)}({_range(p)})" for p in stack]
-    for callee in reversed(inner):
-        caller = f"callsite({callee} at {caller})"
-    return f"loc({string(name)}({caller}))"
-
-
-def _range(p: source.Position) -> str:
-    start = f"{string(p.file)}:{p.line}:{p.column}"
-    if p.end_line < p.line:
-        return start
-    return f"{start} to {'' if p.end_line == p.line else p.end_line}:{p.end_column}"
 
 
 _COMPARISONS = {"f": "FLOAT", "b": "FLOAT", "c": "FLOAT", "i": "SIGNED", "u": "UNSIGNED"}

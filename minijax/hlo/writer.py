@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import dtypes
 from minijax.hlo import spell
+from minijax.hlo.locations import Mark, Surroundings, Written
 from minijax.hlo.spell import constant, results_of, symbol, type_of, types_of
 from minijax.ir.types import Aval, Name, ShapedArray
 
@@ -57,14 +58,14 @@ class _Symbols:
 class Writer:
     """The base of the verbs: names, functions, regions, and the general forms of operations."""
 
-    def __init__(self, platform: str = "cpu", *, locate: Callable | None = None):
+    def __init__(self, platform: str = "cpu"):
         self.platform = platform
-        self.locate = locate  # source_info -> positions, innermost first; set: locations are written
         self.functions: list[list[str]] = []
         self.preamble: list[str] = []  # lines before the functions, such as meshes
-        self.scope = ""  # goes before the names of operations in locations
+        self.around = self.around_function = Surroundings()  # of what is written now, and of its function
+        self.eqn: Any = None  # the equation that is being written
         self.unique_symbol = _Symbols().unique
-        self._locations: dict[str, str] = {}
+        self.marks: list[Mark] = []
         self.lines: list[str] = []
         self._enter(_Function(self.lines))
 
@@ -166,26 +167,10 @@ class Writer:
                 at = next(i for i in range(at + 1, len(self.lines)) if self.lines[i].startswith(f"{self._in}}}) "))
             self.lines[at] = spell.with_frontend(self.lines[at], attrs, constants)
 
-    def located(self, start: int, name: str, source_info: Any) -> None:
-        """Gives the operations written since line `start` a location, those that have none yet."""
-        text = spell.named_location(name, self.locate(source_info) if self.locate is not None else ())
-        alias = self._locations.setdefault(text, f"#loc{len(self._locations) + 1}")
-        lines = self.lines
-        for i in range(start, len(lines)):
-            line = lines[i]
-            if not line.endswith(("{", "):")) and " loc(#" not in line:
-                lines[i] = f"{line} loc({alias})"
-
-    def text(self, name: str, attributes: Mapping[str, str]) -> str:
-        """The whole module."""
-        parts = [f"module {symbol(name)} attributes {spell.dictionary(attributes)} {{"]
-        parts += [f"  {line}" for line in self.preamble]
-        for lines in self.functions:
-            parts += lines
-        parts.append("}")
-        parts += [f"{alias} = {text}" for text, alias in self._locations.items()]
-        parts.append("")
-        return "\n".join(parts)
+    def written(self, name: str, attributes: Mapping[str, str], main: Callable[[], str] | None = None) -> Written:
+        """The whole module; `main()` is the first line of its first function with locations of the arguments."""
+        head = f"module {symbol(name)} attributes {spell.dictionary(attributes)} {{"
+        return Written([head, *[f"  {line}" for line in self.preamble]], self.functions, self.marks, main)
 
     # ---- the general forms ------------------------------------------------------------------------
 

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.base.linear_util import WrappedFun, wrap_init
+from minijax.dispatch.call import OpenCall, closed_of
 from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive
-from minijax.ir.trace import eval_jaxpr
+from minijax.ir.trace import JaxprTrace, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import typeof
 
 
 class CallPrimitive(Primitive):
@@ -39,5 +41,36 @@ def call_impl(f: WrappedFun, *args: Any, **params: Any) -> list:
     return f.call_wrapped(*args)
 
 
-call_p, closed_call_p = CallPrimitive("call"), CallPrimitive("closed_call")
+class CoreCall(OpenCall):
+    """A call of a function: recorded, it is an operation with a jaxpr; elsewhere its operations take its place."""
+
+    name = "call"
+    body_name = "call_jaxpr"
+    call_primitive = True
+    skip_canonicalization = True
+
+    def bind(self, *operands: Any, subfuns: Sequence[WrappedFun] = (), **params: Any) -> list:
+        if not subfuns:
+            return super().bind(*operands, **params)
+        (f,) = subfuns
+        if not isinstance(state.current_trace(), JaxprTrace):
+            return call_impl(f, *operands)
+        info = f.debug_info or DebugInfo("call", f.__name__)
+        jaxpr, consts = trace_to_jaxpr(f.call_wrapped, [typeof(x) for x in operands], info)
+        return super().bind(*consts, *operands, call_jaxpr=constants_to_inputs(jaxpr))
+
+    def lower(self, e, ins, outs, *operands, call_jaxpr):
+        return e.call_jaxpr(closed_of(call_jaxpr), "core_call", operands)
+
+    def rebind(self, trace, operands, params):
+        if isinstance(trace, JaxprTrace):
+            return super().rebind(trace, operands, params)
+        with state.set_current_trace(trace):
+            return self.impl(*operands, **params)
+
+    def get_bind_params(self, params):
+        return dict(subfuns=(wrap_init(functools.partial(eval_jaxpr, params["call_jaxpr"], ())),))
+
+
+call_p, closed_call_p = CoreCall(), CallPrimitive("closed_call")
 call = call_p.bind

@@ -13,7 +13,7 @@ import numpy as np
 
 from minijax.base import cache, native
 from minijax.hlo import spell
-from minijax.hlo.emitter import Emitter, constant_writers, jaxpr_body, ordered_in
+from minijax.hlo.emitter import Emitter, constant_writers, ordered_in
 from minijax.hlo.module import lower_jaxpr
 from minijax.hlo.splice import splice
 from minijax.ir import context
@@ -210,7 +210,7 @@ class lower_fun:
     def write(self, e: Emitter, ins: Sequence, params: Mapping, *operands: str, ordered: Sequence = ()) -> list[str]:
         """Writes the function's operations; the names of its results."""
         closed = self.trace(ins, params)
-        return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+        return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
     def __call__(self, ctx: LoweringRuleContext, *args: Any, **params: Any) -> Sequence:
         """Builds a call of the function where another rule stands."""

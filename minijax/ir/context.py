@@ -5,11 +5,33 @@ from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
 from minijax.base import cache, config
-from minijax.base.thread import EMPTY as EMPTY, EqnContext, entered, run_under as run_under, thread
+from minijax.base.thread import EMPTY as EMPTY, EqnContext, entered, run_under as run_under, thread, within as within
+
+
+class Transform(NamedTuple):
+    """A transformation in a name stack: it is shown around the scope that follows, `jvp(scope)`."""
+
+    name: str
+
+
+JVP, TRANSPOSE, VMAP = Transform("jvp"), Transform("transpose"), Transform("vmap")
+
+
+def path(stack: tuple, *names: str) -> str:
+    """A name stack and names after it, as profiles show them."""
+    parts: list[str] = []
+    for element in reversed(stack):
+        if type(element) is not Transform:
+            parts.append(element)
+        elif parts:
+            parts[-1] = f"{element.name}({parts[-1]})"
+        else:
+            parts.append(f"{element.name}()")
+    return "/".join([*reversed(parts), *filter(None, names)])
 
 
 class NameStack(tuple):
-    """The names of the scopes around an operation, outermost first."""
+    """The names of the scopes and transformations around an operation, outermost first."""
 
     __slots__ = ()
     stack = property(tuple)
@@ -23,8 +45,11 @@ class NameStack(tuple):
     def extend(self, name: str) -> "NameStack":
         return NameStack((*self, name))
 
+    def transform(self, name: str) -> "NameStack":
+        return NameStack((*self, Transform(name)))
+
     def __str__(self):
-        return "/".join(self)
+        return path(self)
 
     def __repr__(self):
         return f"NameStack(stack={tuple(self)})"
@@ -45,10 +70,16 @@ def current_context() -> EqnContext:
     return thread.context
 
 
-def extended_name_stack(*names: str) -> entered:
-    """Appends scopes to the name stack for a while."""
+def extended_name_stack(*names: str | Transform) -> entered:
+    """Appends scopes and transformations to the name stack for a while."""
     now = thread.context
-    return entered(now._replace(name_stack=(*now.name_stack, *names)))
+    return entered(EqnContext((*now.name_stack, *names), *now[1:]))
+
+
+def under(transform: Transform, function: Callable[..., Any], *args: Any) -> Any:
+    """Calls `function` with a transformation appended to the name stack."""
+    with extended_name_stack(transform):
+        return function(*args)
 
 
 def surroundings_key(context: EqnContext) -> tuple | None:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from minijax.ir import state
+from minijax.ir.context import path
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, varying_axes
 from minijax.partition.memory import Device
@@ -110,9 +111,9 @@ class Primitive:
     def __repr__(self):
         return self.name
 
-    def label(self, params: dict) -> str:
-        """Its name in profiles."""
-        return self.name
+    def label(self, stack: tuple, params: dict) -> str:
+        """Its name in profiles, under a name stack; none where other operations stand in its place."""
+        return path(stack, self.name)
 
     def has(self, rule: str) -> bool:
         """Whether it has the rule, a method's name."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import source
 from minijax.ir.atoms import Atom, DropVar, Literal, Var
+from minijax.ir.context import path
 
 _WIDTH = 80
 _MAX_INLINE_EQNS = 10
@@ -247,7 +248,7 @@ class _Printer:
             yield from self.source_note(eqn)
         yield eqn.primitive.name
         if self.options.name_stack:
-            yield _Note(f"[{'/'.join(eqn.ctx.name_stack)}]")
+            yield _Note(f"[{path(eqn.ctx.name_stack)}]")
         yield from self.params(_shown_params(eqn, custom))
         yield " "
         yield from self.atoms(eqn.invars)

@@ -278,6 +278,7 @@ class JaxprTrace(Trace):
         for v, x in zip(body.constvars + body.invars, [*jaxpr.consts, *operands], strict=True):
             env[v] = x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x)
         origin, outer = state.thread.origin or source.here(), context.current_context().name_stack
+        last, joined = context.EMPTY, context.EMPTY._replace(name_stack=outer)
         for eqn in body.eqns:
             primitive, ctx = eqn.primitive, eqn.ctx
             invars = [env.get(a, a) for a in eqn.invars]
@@ -289,7 +290,9 @@ class JaxprTrace(Trace):
             outvars = [Var(v.aval) for v in eqn.outvars]
             env.update(zip(eqn.outvars, outvars, strict=True))
             if outer:
-                ctx = ctx._replace(name_stack=outer + ctx.name_stack)
+                if ctx is not last:  # contexts of neighbours are one object
+                    last, joined = ctx, ctx._replace(name_stack=outer + ctx.name_stack)
+                ctx = joined
             self.eqns.append(JaxprEqn(invars, outvars, primitive, eqn.params, eqn.effects, origin, ctx))
         return [JaxprTracer(self, env.get(a, a), origin) for a in body.outvars]
 
@@ -472,23 +475,15 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args: Any, propagate_source_info
     """Runs a jaxpr's equations under the current trace; with `propagate_source_info` as from their lines."""
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    trace, thread, base = state.current_trace(), state.thread, context.current_context()
-    last, saved = last_uses(jaxpr), thread.origin
-    try:
+    trace, last = state.current_trace(), last_uses(jaxpr)
+    with context.within() as enter:
         for i, eqn in enumerate(jaxpr.eqns):
             operands = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
-            if propagate_source_info:
-                thread.origin = eqn.traceback or saved
-            if eqn.ctx is base or (eqn.ctx == context.EMPTY):
-                results = eqn.primitive.rebind(trace, operands, eqn.params)
-            else:
-                with context.entered(eqn.ctx._replace(name_stack=base.name_stack + eqn.ctx.name_stack)):
-                    results = eqn.primitive.rebind(trace, operands, eqn.params)
+            enter(eqn.ctx, eqn.traceback if propagate_source_info else None)
+            results = eqn.primitive.rebind(trace, operands, eqn.params)
             env.update(zip(eqn.outvars, results, strict=True))
             for v in last.get(i, ()):
                 env.pop(v, None)
-    finally:
-        thread.origin = saved
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 

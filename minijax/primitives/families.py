@@ -8,7 +8,6 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.util import named
-from minijax.hlo.emitter import jaxpr_body
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
@@ -360,7 +359,7 @@ def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
 def emit(e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any) -> list[str]:
     """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
     closed = _traced(fun, tuple(ins), tuple(params.items()))
-    return jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)
+    return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
 
 # ---- functions of jax.lax ---------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """StableHLO text to loaded programs: each is compiled once, and can be asked about."""
 
 import contextlib
+import functools
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
+from minijax.hlo.locations import Located
 from minijax.run import bindings, client
 from minijax.run.array import Signature
 from minijax.run.profiler import TraceAnnotation
@@ -114,9 +116,14 @@ def strip_locations(text: str) -> str:
     return text.strip()
 
 
+def hash_of(text: str) -> bytes:
+    """The hash of a text."""
+    return hashlib.sha256(text.encode()).digest()
+
+
 def digest(text: str) -> bytes:
     """The hash of a program's text without source positions."""
-    return hashlib.sha256(strip_locations(text).encode()).digest()
+    return hash_of(strip_locations(text))
 
 
 @cache(maxsize=256)
@@ -133,19 +140,22 @@ def _prepared_options(devices, options, key, state, unoptimized, xla_caches=()) 
 
 
 class _Source(ByKey):
-    """A program to compile: equal if the text without locations, the devices and the options are."""
+    """A program to compile: equal if the text without locations, the devices and the options are.
 
-    __slots__ = ("text", "devices", "options", "name", "hashes")
+    `names`, the hash of the text with locations, tells apart programs that are to have their own names too.
+    """
 
-    def __init__(self, text, devices, options=None, name=""):
+    __slots__ = ("devices", "options", "name", "hashes")
+
+    def __init__(self, text, devices, options=None, name="", names=b""):
         items = tuple((options or {}).items())
         xla_caches = disk_cache.xla_caches() if devices[0].platform == "gpu" else ()
         self.options, serialized = _prepared_options(
             devices, items, key(items), config.state(), config.disable_most_optimizations.value, xla_caches
         )
-        self.hashes = digest(text), serialized
+        self.hashes = digest(text), serialized, names
         self.identify(self.hashes, devices)
-        self.text, self.devices, self.name = text, devices, name
+        self.devices, self.name = devices, name
 
 
 # Weak, since an executable takes 200 KB or more; some dead ones are kept, for programs that make functions
@@ -153,12 +163,12 @@ class _Source(ByKey):
 _loaded = WeakValues(keep=64)
 
 
-def _load(source: _Source, host_calls: Sequence[Any] = ()) -> "Loaded":
-    text, source.text = source.text, None  # the cache keeps the source, and need not keep the text
-    ensure_custom_calls(text)
+def _load(source: _Source, located: Callable[[], Located], host_calls: Sequence[Any] = ()) -> "Loaded":
     devices = source.devices
 
     def build():
+        text = located().text
+        ensure_custom_calls(text)
         # To import what parses takes as long as is saved with a dozen programs.
         is_parsed = host_calls or _compile_total[0] >= _UNPARSED
         functions = [list(host_calls)] if host_calls else []
@@ -172,8 +182,9 @@ def _load(source: _Source, host_calls: Sequence[Any] = ()) -> "Loaded":
 
     if host_calls:  # which end with the process
         return Loaded(build(), devices, source.name)
-    executable = disk_cache.load_or_compile(source.name, text, source.hashes, devices, source.options, build)
-    return Loaded(executable, devices, source.name)
+    names = lambda: located().names  # noqa: E731
+    own, executable = disk_cache.load_or_compile(source.name, names, source.hashes, devices, source.options, build)
+    return Loaded(executable, devices, source.name, own)
 
 
 def compile_text(
@@ -183,14 +194,27 @@ def compile_text(
     devices: Sequence[Any] | None = None,
     options: dict[str, Any] | None = None,
     host_calls: Sequence[Any] = (),
+    located: Callable[[], Located] | None = None,
+    own_names: bool = False,
 ) -> "Loaded":
     """Compiles a module, or finds the executable of an equal one; one that calls functions of the host is its own.
 
-    Raises JaxRuntimeError if XLA rejects the program or an option.
+    `located()` is the text with locations, which XLA gets: in profiles an executable has the names of the first
+    program that it was compiled for, with `own_names` those of this one. Raises JaxRuntimeError if XLA rejects the
+    program or an option.
     """
     devices = (client.default_device(),) if devices is None else tuple(devices)
     source = _Source(text, devices, options, name)
-    return _load(source, host_calls) if host_calls else _loaded.once(source, lambda: _load(source))
+    written = functools.cache(located or (lambda: Located(text, hash_of(text))))
+    if host_calls:
+        return _load(source, written, host_calls)
+    loaded = _loaded.once(source, lambda: _load(source, written))
+    loaded.users += 1
+    # One that was stored on disk may have names of an earlier version, as in jax.
+    if not own_names or loaded.users == 1 or loaded.names == (names := written().names):
+        return loaded
+    source = _Source(text, devices, options, name, names)
+    return _loaded.once(source, lambda: _load(source, written))
 
 
 def is_compiled(text: str, devices: tuple) -> bool:
@@ -199,12 +223,16 @@ def is_compiled(text: str, devices: tuple) -> bool:
 
 
 class Loaded:
-    """A program that XLA has compiled and loaded, the devices that it runs on, and its name."""
+    """A program that XLA has compiled and loaded, the devices that it runs on, and its name.
 
-    __slots__ = ("executable", "devices", "name", "__weakref__")
+    `names` is a hash of the names of its operations, `users` how many equal programs it was compiled or found for.
+    """
 
-    def __init__(self, executable: Any, devices: tuple, name: str = ""):
-        self.executable, self.devices, self.name = executable, devices, name
+    __slots__ = ("executable", "devices", "name", "names", "users", "__weakref__")
+
+    def __init__(self, executable: Any, devices: tuple, name: str = "", names: bytes = b""):
+        self.executable, self.devices, self.name, self.names = executable, devices, name, names
+        self.users = 0
 
     def __repr__(self):
         return f"Loaded({self.name!r}, devices={list(self.devices)})"

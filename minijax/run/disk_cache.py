@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxlib import version
+from jaxlib import _hlo, version
 
 from minijax.base import config, errors, monitoring
 from minijax.base.cache import cache
@@ -141,10 +141,14 @@ def _surroundings(devices: tuple) -> bytes:
 _UNUSUAL = re.compile(r"[^\w-]", re.ASCII)
 
 
-def _load(folder: str, label: str, key: bytes, devices: tuple, options: Any) -> tuple[float, Any]:
-    """How long a stored program took to compile, and its executable."""
+_NAMES = 32  # the length of the hash that goes before an executable
+
+
+def _load(folder: str, label: str, key: bytes, devices: tuple, options: Any) -> tuple[float, bytes, Any]:
+    """How long a stored program took to compile, the hash of its text with names, and its executable."""
     seconds, data = disk_files.read(os.path.join(folder, label + disk_files.SUFFIX), key)
-    return seconds, devices[0].client.deserialize_executable(data, client.device_list(devices), options, [])
+    names, data = data[:_NAMES], data[_NAMES:]
+    return seconds, names, devices[0].client.deserialize_executable(data, client.device_list(devices), options, [])
 
 
 def _trail(folder: str, backend: Any) -> disk_trail.Trail | None:
@@ -166,25 +170,35 @@ def _trail(folder: str, backend: Any) -> disk_trail.Trail | None:
 
 
 def load_or_compile(
-    name: str, text: str, key: Sequence[bytes], devices: tuple, options: Any, build: Callable[[], Any]
-) -> Any:
-    """The executable of a program: the stored one, or `build()`, which is stored if that took long.
+    name: str, names: Callable[[], bytes], key: Sequence[bytes], devices: tuple, options: Any, build: Callable[[], Any]
+) -> tuple[bytes, Any]:
+    """The executable of a program, stored or else of `build()`, which is stored if that took long; and its names' hash.
 
-    `key` tells programs and options apart; `text` does only where source positions are to.
+    `key` tells programs and options apart; `names()`, the hash of the text with the operations' names and source
+    positions, does only where these are to.
     """
     folder = _folder() if config.enable_compilation_cache.value else None
     if folder is None:
-        return build()
-    entry = _Entry(folder, name, text, key, devices)
-    executable = entry.load(options)
-    if executable is None:
+        return names(), build()
+    entry = _Entry(folder, name, names, key, devices)
+    stored = entry.load(options)
+    if stored is None:
         started = time.perf_counter()
-        executable = build()
-        entry.store(executable, time.perf_counter() - started)
-    elif config.compilation_cache_check_contents.value and executable.fingerprint != build().fingerprint:
+        executable, own = build(), names()
+        entry.store(own, executable, time.perf_counter() - started)
+        return own, executable
+    executable = stored[1]
+    if config.compilation_cache_check_contents.value and _contents(executable) != _contents(build()):
         message = "jax_compilation_cache_check_contents: {} compiles to another program than {}"
         raise CacheVerificationError(message.format(name, entry.path))
-    return executable
+    return stored
+
+
+def _contents(executable: Any) -> list[str]:
+    """The optimized program without the names of its operations."""
+    options = _hlo.HloPrintOptions.short_parsable()
+    options.print_metadata = False
+    return [module.to_string(options) for module in executable.hlo_modules()]
 
 
 class _Entry:
@@ -192,11 +206,11 @@ class _Entry:
 
     __slots__ = ("folder", "name", "key", "label", "devices", "step", "trail")
 
-    def __init__(self, folder: str, name: str, text: str, key: Sequence[bytes], devices: tuple):
+    def __init__(self, folder: str, name: str, names: Callable[[], bytes], key: Sequence[bytes], devices: tuple):
         self.folder, self.name, self.devices = folder, name, devices
         parts = [_surroundings(devices), *key]
         if config.compilation_cache_include_metadata_in_key.value:
-            parts.append(text.encode())
+            parts.append(names())
         self.key = hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).digest()
         self.label = f"{_UNUSUAL.sub('_', name[:64])}-{self.key.hex()}"
         self.step = disk_trail.Step(self.label, tuple([device.id for device in devices]), key[1])
@@ -206,12 +220,12 @@ class _Entry:
     def path(self) -> str:
         return os.path.join(self.folder, self.label + disk_files.SUFFIX)
 
-    def load(self, options: Any) -> Any:
-        """The stored executable; None if there is none, with a warning if it is not to be trusted."""
+    def load(self, options: Any) -> tuple[bytes, Any] | None:
+        """The hash of names and the stored executable; None if there is none to be trusted, which may be a warning."""
         started = time.perf_counter()
         try:
             ahead = self.trail and self.trail.take(self.label)
-            seconds, executable = ahead or _load(self.folder, self.label, self.key, self.devices, options)
+            seconds, names, executable = ahead or _load(self.folder, self.label, self.key, self.devices, options)
         except Exception as error:
             monitoring.log_disk_cache_miss(self.name, self.label)
             # A folder that is missing or closed holds no entry; to write one will say what is wrong.
@@ -223,14 +237,14 @@ class _Entry:
         if self.trail:
             self.trail.note(self.step)
         monitoring.log_disk_cache_hit(self.name, self.label, seconds, time.perf_counter() - started)
-        return executable
+        return names, executable
 
-    def store(self, executable: Any, seconds: float) -> None:
+    def store(self, names: bytes, executable: Any, seconds: float) -> None:
         """Writes the executable if it is worth it; a folder that takes none is warned of once."""
         if seconds < _threshold() or self.folder in _closed:
             return
         try:
-            data = executable.serialize()
+            data = names + executable.serialize()
             limit, size = _limit(), disk_files.HEADER.size + len(data)
             if len(data) < config.persistent_cache_min_entry_size_bytes.value or 0 <= limit < size:
                 return

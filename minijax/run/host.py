@@ -83,7 +83,7 @@ def _unpacker(shape, dtype, device):
     packed, wide = ShapedArray(shape, dtype), ShapedArray(shape, _PACKED[dtype])
     e = Emitter()
     e.main([packed], [wide], lambda names: [e.convert(names[0], packed, wide)])
-    program = device.client.compile_and_load(e.text("unpack", {}), [device], xc.CompileOptions())
+    program = device.client.compile_and_load(e.written("unpack", {}).text(), [device], xc.CompileOptions())
     native = client.native_sharding(client.single_device_sharding(device), len(shape))
     handler = _jax.array_result_handler(wide, native, committed=True, _skip_checks=True)
     return program, handler

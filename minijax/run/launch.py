@@ -1,6 +1,7 @@
 """Launching loaded programs: raw arrays in, arrays out."""
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from jaxlib import _jax
 from minijax.run import host_calls, tokens
 from minijax.run.array import ArrayImpl, Signature, collect_garbage
 from minijax.run.compile import JaxRuntimeError, Loaded
+from minijax.run.profiler import is_watching
 
 _COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-", "reduce-scatter")
 _turn = threading.Lock()
@@ -180,6 +182,34 @@ def _wrapper(signatures: Sequence[Signature]) -> Callable[[Any, Signature], Any]
     if all(sig.wrap is ArrayImpl for sig in signatures):
         return ArrayImpl
     return lambda raw, sig: sig.wrap(raw, sig)
+
+
+class Borrowed(Loaded):
+    """A program that was compiled for another with the same text; while a profile is recorded, one with its own names.
+
+    `own()` compiles that one.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, shared: Loaded, own: Callable[[], Loaded]):
+        super().__init__(_Switch(shared, functools.cache(own)), shared.devices, shared.name)
+
+
+class _Switch:
+    """jaxlib's executable of one of two programs, the second while a profile is recorded."""
+
+    __slots__ = ("_shared", "_own")
+
+    def __init__(self, shared: Loaded, own: Callable[[], Loaded]):
+        self._shared, self._own = shared, own
+
+    def execute_sharded(self, *args: Any, **kwargs: Any) -> Any:
+        loaded = self._own() if is_watching() else self._shared
+        return loaded.executable.execute_sharded(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._shared.executable, name)
 
 
 def check_donated(raws: Sequence[Any], donated: Sequence[int]) -> None:

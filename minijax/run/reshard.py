@@ -75,7 +75,7 @@ def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list]
 
     e.main([aval], outs, body)
     alone = client.single_device_sharding(device)
-    loaded = compile_text(e.text("jit__cut", {}), name="jit__cut", devices=[device])
+    loaded = compile_text(e.written("jit__cut", {}).text(), name="jit__cut", devices=[device])
     return launcher(loaded, [signature(out, alone, True) for out in outs])
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from minijax.base import dtypes, stack
 from minijax.base.mask import Mask
 from minijax.ir import context, state
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.trace import JaxprTrace, JaxprTracer, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
 from minijax.primitives.zeros import instantiate
@@ -130,11 +130,22 @@ def linearize_flat(
         args.append(LinearizeTracer(trace, p, tangent) if moves else p)
     try:
         results, tangents = context.run_under(trace, lambda: trace.split(list(fun(*args))))
+        if outer := len(context.current_context().name_stack):
+            _drop_names(tangent_trace.eqns, outer)
         jaxpr, consts = tangent_trace.to_jaxpr([t for t in tangents if t is not None])
     finally:
         tangent_trace.alive = False
     jaxpr, consts = prune_residuals(jaxpr, consts)
     return results, [t is not None for t in tangents], jaxpr, consts
+
+
+def _drop_names(eqns: Sequence[JaxprEqn], count: int) -> None:
+    """Drops the first names of the equations' name stacks: equations run under such names again."""
+    last, inner = None, context.EMPTY
+    for eqn in eqns:
+        if eqn.ctx is not last:  # contexts of neighbours are one object
+            last, inner = eqn.ctx, eqn.ctx._replace(name_stack=eqn.ctx.name_stack[count:])
+        eqn.ctx = inner
 
 
 def prune_residuals(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:

@@ -204,6 +204,6 @@ def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[J
                 renamed[v] = Var(v.aval)
                 params = dict(exponent_bits=int(info.nexp), mantissa_bits=int(info.nmant))
                 result.append(
-                    JaxprEqn([v], [renamed[v]], reduce_precision_p, params, frozenset(), eqn.traceback, context.EMPTY)
+                    JaxprEqn([v], [renamed[v]], reduce_precision_p, params, frozenset(), eqn.traceback, eqn.ctx)
                 )
     return result, renamed

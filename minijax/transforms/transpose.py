@@ -46,9 +46,11 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
     for v, ct in zip(jaxpr.outvars, cts_out, strict=True):
         if type(v) is not Literal and v in linear and type(ct) is not Zero:
             _accumulate(cts, v, ct)
-    for eqn in reversed(jaxpr.eqns):
-        if any(type(a) is not Literal and a in linear for a in eqn.invars):
-            _transpose_eqn(eqn, env, linear, cts)
+    with context.within() as enter:
+        for eqn in reversed(jaxpr.eqns):
+            if any(type(a) is not Literal and a in linear for a in eqn.invars):
+                enter(eqn.ctx, eqn.traceback)
+                _transpose_eqn(eqn, env, linear, cts)
     return [
         cts.get(v, Zero(v.aval.to_ct_aval())) if is_linear else None
         for v, is_linear in zip(jaxpr.invars, linear_inputs, strict=True)
@@ -66,11 +68,10 @@ def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, An
         return
     results = [Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)]
     operands = [a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a] for a in eqn.invars]
-    with context.entered(eqn.ctx):
-        cts_in = eqn.primitive.transpose(results, *operands, **eqn.params)
-        for a, ct in zip(eqn.invars, cts_in, strict=True):
-            if ct is not None and type(ct) is not Zero and type(a) is not Literal and a in linear:
-                _accumulate(cts, a, ct)
+    cts_in = eqn.primitive.transpose(results, *operands, **eqn.params)
+    for a, ct in zip(eqn.invars, cts_in, strict=True):
+        if ct is not None and type(ct) is not Zero and type(a) is not Literal and a in linear:
+            _accumulate(cts, a, ct)
 
 
 @state.traced_cache

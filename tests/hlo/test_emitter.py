@@ -47,7 +47,7 @@ def module(build, avals):
         return [name for name, _ in pairs]
 
     e.function(head, len(avals), body, outs)
-    return e.text("jit_f", {}).replace("@RESULTS", ", ".join(map(spell.type_of, outs)), 1), outs
+    return e.written("jit_f", {}).text().replace("@RESULTS", ", ".join(map(spell.type_of, outs)), 1), outs
 
 
 class Aval:

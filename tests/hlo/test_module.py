@@ -11,7 +11,7 @@ from minijax.base import dtypes
 from minijax.base.source import Position
 from minijax.hlo.emitter import MAX_CALL_DEPTH
 from minijax.hlo.module import lower_jaxpr, match_donated
-from minijax.ir.context import EMPTY
+from minijax.ir.context import EMPTY, path
 from minijax.ir.effects import Effect, ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Primitive
@@ -38,8 +38,8 @@ class Elementwise(Primitive):
 class Call(Primitive):
     name, multiple_results = "jit", True
 
-    def label(self, params):
-        return f"jit({params['name']})"
+    def label(self, stack, params):
+        return path((*stack, f"jit({params['name']})"))
 
     def lower(self, e, ins, outs, *operands, jaxpr, name):
         return e.call_jaxpr(jaxpr, name, operands)
@@ -97,9 +97,10 @@ def inner(name_of_op=sin):
     return p.close(p(name_of_op, [F], p.invars[0]))
 
 
-def text_of(closed, **options):
+def text_of(closed, locate=None, **options):
     options = {"name": "jit_f", "result_names": ["result"] * len(closed.outvars), **options}
-    return lower_jaxpr(closed, **options).text
+    module = lower_jaxpr(closed, **options)
+    return module.text if locate is None else module.located(locate).text
 
 
 def test_a_straight_program_is_spelled_as_jax_spells_it():
@@ -262,15 +263,17 @@ def test_locations_name_equations_only_when_asked_for():
     y = p(sin, [F], p.invars[0], scope=("outer", "inner"))
     closed = p.close(p(jit, [F], y, jaxpr=inner(), name="g"))
     assert "loc(" not in text_of(closed)
-    text = text_of(closed, locate=lambda info: INNER, scope="jit(f)", arg_names=["x"])
+    text = text_of(closed, locate=lambda *tracebacks: INNER, scope="jit(f)", arg_names=["x"])
     assert '%arg0: tensor<4xf32> loc("x")' in text
-    assert '#loc1 = loc("jit(f)/outer/inner/sin"("g"("a.py":7:2 to :5)))' in text
-    assert '#loc3 = loc("jit(f)/jit(g)"("g"("a.py":7:2 to :5)))' in text
+    assert '#loc1 = loc("g"("a.py":7:2 to :5))' in text
+    assert '#loc2 = loc("jit(f)/outer/inner/sin"(#loc1))' in text
+    assert 'loc("jit(f)/jit(g)"(#loc1))' in text
     stack = [*INNER, Position("f.<locals>.h", "b.py", 3, 0, 4, 1), Position("m", "c.py", 9, 0, 0, 0)]
-    names = '"g"("a.py":7:2 to :5)', '"f.<locals>.h"("b.py":3:0 to 4:1)', '"m"("c.py":9:0)'
-    deep = text_of(closed, locate=lambda info: stack)
-    assert 'loc("sin"(callsite({} at callsite({} at {}))))'.format(*names) in deep
-    assert 'loc("sin")' in text_of(closed, locate=lambda info: ())
+    deep = text_of(closed, locate=lambda *tracebacks: stack)
+    rows = ['"g"("a.py":7:2 to :5)', '"f.<locals>.h"("b.py":3:0 to 4:1)', '"m"("c.py":9:0)']
+    rows += ["callsite(#loc2 at #loc3)", "callsite(#loc1 at #loc4)", '"outer/inner/sin"(#loc5)']
+    assert all(f"#loc{i} = loc({row})\n" in deep for i, row in enumerate(rows, 1))
+    assert 'loc("sin")' in text_of(closed, locate=lambda *tracebacks: ())
     assert canonical(text) == canonical(deep)
     assert canonical(text) == canonical(text_of(closed))
 
@@ -308,7 +311,7 @@ def test_metadata_and_compute_type_become_frontend_attributes():
     everywhere = ["stablehlo.while", "stablehlo.compare", "stablehlo.compare", "})", *tail]
     assert marked('_xla_compute_type = "host"') == everywhere
     assert marked('{_xla_compute_type = "host", a = "1", b = "s"}') == ["})"]  # what gives the result
-    plain = text_of(p.close(z), locate=lambda info: ())
+    plain = text_of(p.close(z), locate=lambda *tracebacks: ())
     canonical(plain)
 
 

@@ -206,6 +206,30 @@ def test_calls_are_bound_with_functions_or_jaxprs():
     compare.same(program)
 
 
+@pytest.mark.oracle
+def test_a_recorded_call_is_an_operation_with_a_jaxpr():
+    def program(jax, jnp, extend):
+        primitives = importlib.import_module(f"{jax.__name__}.extend.core.primitives")
+        lu = importlib.import_module(f"{jax.__name__}.extend.linear_util")
+
+        def f(x):
+            y = jnp.cos(x)
+            info = jax.api_util.debug_info("call", jnp.sin, (X,), {}) if jax.__name__ == "jax" else None
+            sub = lu.wrap_init(lambda x: [x + 1, y * x], debug_info=info)
+            return primitives.call_p.bind(x, subfuns=(sub,))[1]
+
+        xs = jnp.arange(3.0)
+        return (
+            str(jax.make_jaxpr(f)(2.0)),
+            f(2.0),
+            [jax.grad(g)(2.0) for g in (f, jax.jit(f))],
+            [jax.vmap(g)(xs) for g in (f, jax.jit(f), jax.jit(jax.grad(f)))],
+            compare.canonical(jax.jit(f).lower(2.0).as_text()),
+        )
+
+    compare.same(program)
+
+
 # ---- types, values, the state of tracing -------------------------------------------------------------
 
 

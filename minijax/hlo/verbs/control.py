@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.hlo import spell
+from minijax.hlo.locations import Surroundings
 from minijax.hlo.spell import attribute, types_of
 from minijax.hlo.writer import FLAG, Avals, Build, Names, Region, Writer
 from minijax.ir.types import Name, ShapedArray
@@ -69,9 +70,9 @@ class Control(Writer):
         key = (key, *ins, *outs), name, self.manual
         if key not in self._called:
             callee = self.unique_symbol(name)
-            scope, self.scope = self.scope, ""
+            outer, self.around = self.around, Surroundings()
             self.typed_function(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
-            self.scope = scope
+            self.around = outer
             self._called[key] = callee, 1
         return self._called[key][0]
 

@@ -1,0 +1,111 @@
+"""Locations: which lines of a program were written for which operation, its name and where it was called."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minijax.base import source
+from minijax.base.lazy import defer
+from minijax.hlo.spell import string
+from minijax.ir.jaxpr import JaxprEqn
+
+hashlib = defer("hashlib")
+
+
+class Surroundings(NamedTuple):
+    """What is around equations where they are written.
+
+    Names, the tracebacks of the equations that they are part of, innermost first, and that of the lowering.
+    """
+
+    scope: str = ""
+    callers: tuple = ()
+    base: Any = None
+
+
+# Lines of a function, from where to where they were written for an equation, or (None) literals, and what is around.
+Mark = tuple[list[str], int, int, Surroundings, JaxprEqn | None]
+_UNMARKED = ("{", "):")  # ends of lines that are the beginning of an operation
+Locate = Callable[..., Sequence[source.Position]]
+
+
+class Located(NamedTuple):
+    """The text of a module with locations, and a hash of these but for who had it lowered."""
+
+    text: str
+    names: bytes
+
+
+class Written(NamedTuple):
+    """The lines of a module, with marks from which locations are made when somebody asks for them."""
+
+    header: list[str]
+    functions: list[list[str]]
+    marks: list[Mark]
+    main: Callable[[], str] | None  # the first line of the first function, with the arguments' names
+
+    def text(self) -> str:
+        """The module without locations."""
+        return _joined(self.header, self.functions, [])
+
+    def located(self, locate: Locate | None = None) -> Located:
+        """The module with a location for each operation: its name, and the expressions that called for it.
+
+        `locate` gives these for tracebacks, innermost first.
+        """
+        locate, locations, names = locate or source.Positions(), _Locations(), hashlib.sha256()
+        functions = {id(lines): list(lines) for lines in self.functions}
+        if self.main is not None:
+            functions[id(self.functions[0])][0] = self.main()
+        for own, start, end, (scope, callers, base), eqn in self.marks:
+            lines = functions[id(own)]
+            bare = [i for i in range(start, end) if not lines[i].endswith(_UNMARKED) and " loc(#" not in lines[i]]
+            name = scope if eqn is None else eqn.primitive.label(eqn.ctx.name_stack, eqn.params)
+            if not bare or not name:
+                continue
+            if eqn is not None:
+                name, callers = f"{scope}/{name}" if scope else name, (eqn.traceback, *callers)
+            names.update(f"{name} {locate(*callers)}\n".encode())
+            location = locations.named(name, tuple(locate(*callers, base)))
+            for i in bare:
+                lines[i] = f"{lines[i]} loc({location})"
+        return Located(_joined(self.header, functions.values(), locations.lines), names.digest())
+
+
+def _joined(header, functions, footer):
+    return "\n".join([*header, *[line for lines in functions for line in lines], "}", *footer, ""])
+
+
+class _Locations:
+    """The locations of a module, each once, as aliases."""
+
+    def __init__(self):
+        self.lines: list[str] = []
+        self._aliases: dict[tuple, str] = {}
+
+    def _once(self, key: tuple, spell: Callable[[], str]) -> str:
+        alias = self._aliases.get(key)
+        if alias is None:
+            text = spell()
+            alias = self._aliases[key] = f"#loc{len(self._aliases) + 1}"
+            self.lines.append(f"{alias} = loc({text})")
+        return alias
+
+    def named(self, name: str, stack: tuple[source.Position, ...]) -> str:
+        """An operation's: its name and the expressions, innermost first, that called for it."""
+        where = lambda: f"({self._called(stack)})" if stack else ""  # noqa: E731
+        return self._once((name, stack), lambda: f"{string(name)}{where()}")
+
+    def _called(self, stack):
+        if len(stack) == 1:
+            return self._at(*stack)
+        return self._once(stack, lambda: f"callsite({self._at(stack[0])} at {self._called(stack[1:])})")
+
+    def _at(self, p):
+        return self._once((p,), lambda: f"{string(p.function)}({_range(p)})")
+
+
+def _range(p: source.Position) -> str:
+    start = f"{string(p.file)}:{p.line}:{p.column}"
+    if p.end_line < p.line:
+        return start
+    return f"{start} to {'' if p.end_line == p.line else p.end_line}:{p.end_column}"
