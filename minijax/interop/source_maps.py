@@ -89,11 +89,11 @@ class MappingsGenerator:
         return self._lines
 
 
-def _map_of(text: str, places: Iterable[Place | None], contents: bool = False) -> SourceMap:
+def _map_of(lines: Sequence[str], places: Iterable[Place | None], contents: bool = False) -> SourceMap:
     """The map of a text for each of whose lines there is a place or None."""
     sources: dict[str, int] = {}
     made = MappingsGenerator()
-    for line, place in zip(text.split("\n"), places, strict=True):
+    for line, place in zip(lines, places, strict=True):
         made.new_group()
         if place is not None:
             number = sources.setdefault(canonicalize_filename(place[0]), len(sources))
@@ -188,17 +188,17 @@ def compile_jaxpr(work_dir: str, f: Callable, f_args: Sequence, f_kwargs: dict, 
 
 def make_jaxpr_dump(jaxpr: Any, **_: Any) -> SourceMapDump:
     """A jaxpr's text and its map, in which the lines of an equation come from where it was made."""
-    lines, places = lines_with_places(jaxpr), []
+    noted, places = lines_with_places(jaxpr), []
     within: list[tuple[int, Place | None]] = []  # how far in the equations begin that a line is of, and their places
-    for line, summaries in lines:
+    for line, summaries in noted:
         depth = _indent(line)
         while within and depth + line.lstrip().startswith("]") <= within[-1][0]:
             within.pop()
         if summaries:
             within.append((depth, _place(summaries[0])))
         places.append(within[-1][1] if within else None)
-    text = "\n".join(line for line, _ in lines)
-    return SourceMapDump(_map_of(text, places), text, "jaxpr")
+    lines = [line for line, _ in noted]
+    return SourceMapDump(_map_of(lines, places), "\n".join(lines), "jaxpr")
 
 
 def _indent(line: str) -> int:
@@ -265,7 +265,7 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
         segment = segments.get(int(match["id"])) if match else None
         return segment and (files[segment[1]], *segment[2:])
 
-    return _map_of(mlir_dump, map(place, lines), contents=True)
+    return _map_of(lines, map(place, lines), contents=True)
 
 
 # ---- HLO --------------------------------------------------------------------------------------------
@@ -288,16 +288,21 @@ _TABLED = re.compile(r"(\d+) \{file_(?:name|location)_id=(\d+)(?:.*? line=(\d+))
 
 def parse_hlo_dump(text: str) -> SourceMap:
     """The map of an HLO text that says where operations come from, by itself or by its table of stack frames."""
+    return map_of_hlo(text.split("\n"))
+
+
+def map_of_hlo(lines: Sequence[str]) -> SourceMap:
+    """As `parse_hlo_dump`, of the text's lines."""
     tables: dict[str, dict[str, tuple]] = {}
     table: dict[str, tuple] = {}
     places: list[Place | None] = []
-    for line in text.split("\n"):
+    for line in lines:
         if line in ("FileNames", "FunctionNames", "FileLocations", "StackFrames"):
             table = tables.setdefault(line, {})
         elif match := _NAMED.match(line) or _TABLED.match(line):
             table[match[1]] = match.groups()[1:]
         places.append(_place_in_hlo(line, tables))
-    return _map_of(text, places)
+    return _map_of(lines, places)
 
 
 def _place_in_hlo(line: str, tables: dict[str, dict[str, tuple]]) -> Place | None:
