@@ -89,7 +89,8 @@ def compute_on2(
             out_memory_spaces=out_memory_spaces,
             compiler_options=compiler_options,
         )
-    within, options = compute_on(compute_type), None if compiler_options is None else json.dumps(compiler_options)
+    compute_on(compute_type)  # which complains of an unknown one
+    options = None if compiler_options is None else json.dumps(compiler_options)
 
     def params(traced):
         spaces = tree.flatten_axes("compute_on out_memory_spaces", traced.out_tree, out_memory_spaces)
@@ -98,7 +99,7 @@ def compute_on2(
                 raise TypeError(f"compute_on2: out_memory_spaces are of jax.memory.Space, got {space!r}")
         return dict(compute_type=compute_type, out_memory_spaces=tuple(spaces), compiler_options_json=options)
 
-    return _called(compute_on_p, f, params, within)
+    return _called(compute_on_p, f, params, lambda: compute_on(compute_type))
 
 
 def xla_metadata_call(f: Callable | None = None, **meta: str) -> Callable:
@@ -114,14 +115,11 @@ def scheduling_group(name: str) -> Callable:
     return xla_metadata_call(scheduling_group=name)
 
 
-_NOWHERE_ELSE = contextlib.nullcontext()
-
-
 def _called(
     primitive: MarkedCall,
     f: Callable,
     params: Callable[[Traced], dict],
-    within: contextlib.AbstractContextManager = _NOWHERE_ELSE,
+    within: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
 ) -> Callable:
     """The function whose calls are operations; `within` it is traced."""
     check_callable(f)
@@ -130,7 +128,7 @@ def _called(
     @source.boundary
     def wrapped(*args, **kwargs):
         leaves, treedef, static = engine.flatten(args, kwargs)
-        with within:
+        with within():
             traced = engine.traced(leaves, treedef, static)
         operands = [*traced.captured, *checked_values(leaves)]
         return traced.out_tree.unflatten(primitive.bind(*operands, jaxpr=traced.closed, **params(traced)))

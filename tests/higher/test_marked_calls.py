@@ -1,7 +1,9 @@
 """Calls that tell XLA something of themselves: jaxprs, texts and values beside jax's, under every transformation."""
 
+import concurrent.futures
 import importlib
 import re
+import threading
 
 import compare
 import numpy as np
@@ -211,3 +213,20 @@ def test_calls_of_one_compute_type_nest():
     outer = compute_on2(lambda x: inner(x), compute_type="device_host", out_memory_spaces=Device)
     with compute_on("device_host"):
         assert np.allclose(outer(X), np.sin(X))
+
+
+def test_threads_trace_the_same_call_at_once():
+    both = threading.Barrier(2, timeout=20)
+
+    @compute_on2(compute_type="device_host", out_memory_spaces=Device)
+    def f(x):
+        both.wait()
+        return jnp.sin(x)
+
+    def trace(size):
+        closed = minijax.make_jaxpr(f)(np.ones(size, np.float32))
+        outside = minijax.make_jaxpr(jnp.cos)(1.0).eqns[0].ctx.compute_type
+        return closed.eqns[0].params["jaxpr"].eqns[0].ctx.compute_type, outside
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(trace, (2, 3))) == [("device_host", None)] * 2
