@@ -149,7 +149,7 @@ def _jit(eqn: JaxprEqn) -> Signature:
     return _inside(eqn.params["jaxpr"])
 
 
-_RULES["shard_map"] = _jit
+_RULES |= dict.fromkeys(("shard_map", "xla_metadata_call", "compute_on"), _jit)
 
 
 @_rule
