@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base import dtypes, errors, source, tree
+from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
 from minijax.higher.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.higher.remat_opt import optimized_forward
@@ -34,7 +34,8 @@ def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: di
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     if unresolved := bound.kwargs.keys() & kwargs.keys():
-        raise TypeError(f"these keyword arguments cannot be resolved to positions: {sorted(unresolved)}")
+        names = ", ".join(sorted(unresolved))
+        raise TypeError(f"The following keyword arguments could not be resolved to positions: {names}")
     return bound.args
 
 
@@ -42,13 +43,26 @@ class _Primal(Flat):
     """The function itself on leaves; its rules return results of the same tree."""
 
     residual_tree: Any = None
+    out_types: Sequence | None = None
 
-    def check_tree(self, rule: str, pair: str, out_tree: Any) -> None:
-        """Notes the tree of a rule's results. Raises TypeError if the function's is another one."""
+    def flattened(self, result):
+        leaves = super().flattened(result)
+        self.out_types = [typeof(x) for x in leaves]
+        return leaves
+
+    def check(self, rule: str, pair: str, leaves: Sequence, out_tree: Any) -> None:
+        """Notes the tree of a rule's results. Raises TypeError if the function has results of another tree or type."""
         if self.out_tree is not None and self.out_tree != out_tree:
             raise TypeError(
                 f"{rule} must produce a pair {pair} where primal_out has the tree "
                 f"structure of the function's output: got {out_tree}, expected {self.out_tree}."
+            )
+        types = [typeof(x) for x in leaves]
+        if self.out_types is not None and not all(map(_is_alike, types, self.out_types)):
+            shown = ["\n".join(f"    {a.str_short()}" for a in avals) for avals in (types, self.out_types)]
+            raise TypeError(
+                f"{rule} must produce a pair {pair} where primal_out has the shapes and dtypes of the function's "
+                f"output: got\n{shown[0]}\nexpected\n{shown[1]}"
             )
         self.out_tree = out_tree
 
@@ -68,6 +82,12 @@ class _Custom:
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name):
+        # A function that has rules of one kind already gets those of another through what wraps it.
+        if name in ("defjvp", "defjvps", "defvjp", "def_vmap") and isinstance(self.__dict__.get("fun"), _Custom):
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _positional(self, args: tuple, kwargs: dict) -> tuple:
         if not kwargs and len(args) == self.arity:
@@ -170,7 +190,7 @@ class custom_jvp(_Custom):  # noqa: N801
                     f"{title} must produce primal and tangent outputs with equal container (pytree) "
                     f"structures, but got {out_tree} and {tangent_tree} respectively."
                 )
-            fun.check_tree(title, "(primal_out, tangent_out)", out_tree)
+            fun.check(title, "(primal_out, tangent_out)", results, out_tree)
             moved = [unsymbolic(t) for t in moved]
             _check_tangents(title, results, moved)
             return [*results, *moved]
@@ -261,7 +281,7 @@ class custom_vjp(_Custom):  # noqa: N801
                 repr,
             )
             results, out_tree = tree.flatten(pair[0])
-            fun.check_tree(title, "(primal_out, residuals)", out_tree)
+            fun.check(title, "(primal_out, residuals)", results, out_tree)
             residuals, fun.residual_tree = tree.flatten(pair[1])
             return [*residuals, *results]
 
@@ -282,6 +302,10 @@ class custom_vjp(_Custom):  # noqa: N801
 
         bwd.__name__ = name
         return bwd
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    return (one.shape, one.dtype) == (other.shape, other.dtype)
 
 
 _NONE = object()
@@ -305,20 +329,18 @@ def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -
         ) from None
     results = []
     for ct, a in zip(leaves, avals, strict=True):
-        if ct is _NONE or type(ct) in (Zero, SymbolicZero):
-            results.append(Zero(a))
-            continue
-        have = typeof(ct)
-        if a.dtype == dtypes.float0 or have.dtype == dtypes.float0:
-            results.append(Zero(a))
-        elif (have.shape, space_of(have)) != (a.shape, space_of(a)):
+        is_zero = ct is _NONE or type(ct) in (Zero, SymbolicZero)
+        have = a if ct is _NONE else ct.aval if is_zero else typeof(ct)
+        is_zero = is_zero or dtypes.float0 in (a.dtype, have.dtype)
+        unlike = have.shape != a.shape or not is_zero and space_of(have) != space_of(a)
+        if unlike and a.dtype != dtypes.float0 and not config.disable_bwd_checks.value:
             raise ValueError(
                 "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
                 f"primal function, but got {have.str_short()} for an argument whose cotangent is "
                 f"{a.str_short()}, from {title}"
+                + (". Consider just returning a None here instead of a symbolic zero." if is_zero else "")
             )
-        else:
-            results.append(ct)
+        results.append(Zero(a) if is_zero else ct)
     return results
 
 

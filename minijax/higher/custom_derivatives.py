@@ -12,6 +12,7 @@ from minijax.ir.trace import JaxprTrace, Trace, constants_to_inputs, eval_jaxpr,
 from minijax.ir.types import Zero, typeof
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.partial_eval import partial_eval_into
+from minijax.transforms.prune import prune_closed
 
 
 class CustomCall(Inlined):
@@ -27,6 +28,17 @@ class CustomCall(Inlined):
 
     def partial_eval(self, staging, operands, unknown_in, *, call_jaxpr, **params):
         return partial_eval_into(staging, call_jaxpr, operands)
+
+    def dce(self, used, eqn):
+        closed, _ = prune_closed(self.body(eqn.params), used := Mask(used), True)
+        params = {**eqn.params, self.body_name: closed, **self.rules_of(eqn.params, used)}
+        outvars = used.marked(eqn.outvars)
+        new = eqn.replace(params=params, outvars=outvars, effects=closed.effects)
+        return [True] * len(eqn.invars), new
+
+    def rules_of(self, params: dict, used: Mask) -> dict:
+        """The rules, as parameters, of the function that gives only those results."""
+        raise NotImplementedError(self.name)
 
     def _record(self, trace: JaxprTrace, fun: Callable, operands: Sequence, params: Callable) -> list:
         trace.capture(operands)
@@ -56,6 +68,13 @@ class CustomJVPCall(CustomCall):
 
         return self._record(trace, fun, operands, params_of)
 
+    def rules_of(self, params, used):
+        def jvp(*values):
+            results = params["jvp_jaxpr_fun"](*values)
+            return [x for half in (results[: len(used)], results[len(used) :]) for x in used.marked(half)]
+
+        return dict(jvp_jaxpr_fun=_named_as(params["jvp_jaxpr_fun"], jvp))
+
     def rebind(self, trace: Trace, operands, params):
         fun = _function(params["call_jaxpr"])
         return trace.process_custom_jvp(
@@ -81,10 +100,12 @@ def _function(closed: ClosedJaxpr) -> Callable:
 
 def _lifted(rule: Callable, consts: int, lifted: Callable) -> Callable:
     """`lifted`, under the name of `rule`, if the function has captured values as first operands; the rule otherwise."""
-    if not consts:
-        return rule
-    lifted.__name__ = getattr(rule, "__name__", "jvp")
-    return lifted
+    return _named_as(rule, lifted) if consts else rule
+
+
+def _named_as(rule: Callable, new: Callable) -> Callable:
+    new.__name__ = getattr(rule, "__name__", "rule")
+    return new
 
 
 class CustomVJPCall(CustomCall):
@@ -111,6 +132,22 @@ class CustomVJPCall(CustomCall):
         return trace.process_custom_vjp(
             self, _function(params["call_jaxpr"]), params["fwd_jaxpr_thunk"], params["bwd"], operands, rest
         )
+
+    def rules_of(self, params, used):
+        dropped = [Zero(a.to_ct_aval()) for a in used.unmarked(params["call_jaxpr"].out_avals)]
+        zeros = dropped if params["symbolic_zeros"] else list(map(instantiate, dropped))
+
+        def fwd(*values):
+            results = params["fwd_jaxpr_thunk"](*values)
+            n = len(results) - len(used)
+            return [*results[:n], *used.marked(results[n:])]
+
+        def bwd(*residuals_and_cts):
+            n = len(residuals_and_cts) - sum(used)
+            return params["bwd"](*residuals_and_cts[:n], *used.merge(zeros, residuals_and_cts[n:]))
+
+        rules = dict(fwd_jaxpr_thunk=_named_as(params["fwd_jaxpr_thunk"], fwd), bwd=_named_as(params["bwd"], bwd))
+        return {**rules, "out_trees": lambda: sum(used)}
 
     def push(
         self, fwd: Callable, bwd: Callable, primals: Sequence, tangents: Sequence, params: dict

@@ -9,9 +9,11 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import Inlined, split_tangents
 from minijax.higher.remat_opt import no_reverse_mode
 from minijax.ir.jaxpr import JaxprEqn
+from minijax.ir.primitive import Axis
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.zeros import instantiate
+from minijax.transforms.batch import batch_flat, place
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 
 # Axis size, which operands have a leading batch axis, operands -> results, which of them have one.
@@ -71,18 +73,34 @@ def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask) -> tuple[Callable, F
         tangents = moves.merge([Zero.from_primal_value(x) for x in moves.unmarked(primals)], operands[n:])
         tangent_flags = moves.merge(repeat(False), flags[n:])
         either = Mask(primal_flags) | tangent_flags
+        both = Mask([p and (t or not m) for p, t, m in zip(primal_flags, tangent_flags, moves, strict=True)])
         batched: list[bool] = []
+
+        def pushed(flags, primals, tangents):
+            def run(*primals):
+                results, batched[:] = rule(size, flags, primals)
+                return results
+
+            results, tangents = jvp_flat(run, primals, tangents)
+            return [*results, *map(instantiate, out_moves.marked(tangents))]
+
+        # Where no value is batched with its tangent, the rule sees none batched, and vmap does the rest.
+        def one(*xs):
+            return pushed(both, xs[:n], moves.merge(moves.unmarked(tangents), xs[n:]))
+
+        if any(either) and not any(both):
+            axis, dims = Axis(None, size), [0 if f else None for f in flags]
+            results, out_dims = batch_flat(one, axis, operands, dims)
+            if not any(batched):
+                rows = zip(results, out_dims, strict=True)
+                return [place(x, d, None if d is None else 0, axis) for x, d in rows], [d is not None for d in out_dims]
 
         def broadcast(xs, flags):
             missing = (e and not f and type(x) is not Zero for x, f, e in zip(xs, flags, either, strict=True))
             return [moving.broadcast_axis(x, size, 0) if add else x for x, add in zip(xs, missing, strict=True)]
 
-        def run(*primals):
-            results, batched[:] = rule(size, either, primals)
-            return results
-
-        results, pushed = jvp_flat(run, broadcast(primals, primal_flags), broadcast(tangents, tangent_flags))
-        return [*results, *map(instantiate, out_moves.marked(pushed))], [*batched, *out_moves.marked(batched)]
+        results = pushed(either, broadcast(primals, primal_flags), broadcast(tangents, tangent_flags))
+        return results, [*batched, *out_moves.marked(batched)]
 
     # As jax prints it.
     jvp_of_rule_rule.__qualname__ = "custom_vmap_jvp.<locals>.jvp_of_rule_rule"

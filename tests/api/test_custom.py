@@ -438,6 +438,11 @@ ERRORS = {
         "Custom VJP bwd rule must produce an output with the same type",
         "float32[3]",
     ),
+    "bwd gives a symbolic zero of another shape": (
+        lambda jax: _swapped_zeros(jax),
+        "Consider just returning a None here",
+    ),
+    "fwd gives another type in a loop": (lambda jax: _in_a_loop(jax, jax.numpy), "Custom VJP fwd rule", "float32[3]"),
     "bwd takes other arguments": vjp_rules(ok, lambda ct: (ct,)),
     "fwd takes other arguments": vjp_rules(lambda x, y: (x, y), lambda r, ct: (ct,)),
     "unknown keyword": (
@@ -452,6 +457,19 @@ ERRORS = {
         "nondiff_argnums",
     ),
 }
+
+
+def _swapped_zeros(jax):
+    f = jax.custom_vjp(lambda x, y, z: (x, y, z))
+    f.defvjp(lambda *xs: ([x.value for x in xs], None), lambda _, ct: (ct[1], ct[0], ct[2]), symbolic_zeros=True)
+    f.fun = lambda x, y, z: [x, y, z]
+    return jax.grad(lambda x, y, z: f(x, y, z)[2].sum())(*[np.ones(n, np.float32) for n in (1, 2, 3)])
+
+
+def _in_a_loop(jax, jnp):
+    f = jax.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (jnp.zeros((3, *x.shape)), None), lambda _, ct: (ct,))
+    return jax.grad(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0])(1.0)
 
 
 def _nondiff_tracer(jax):
@@ -473,6 +491,74 @@ def test_custom_rules_raise_what_they_raise_in_jax(name):
     compare.same_error(
         lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
     )
+
+
+@pytest.mark.oracle
+def test_results_that_nobody_reads_are_not_computed():
+    def program(jax, jnp):
+        f = jax.custom_jvp(lambda x, y: (jnp.sin(x), x + jnp.cos(y)))
+        f.defjvp(lambda p, t: (f(*p), (2.0 * jnp.cos(p[0]) * t[0], 1.5 * t[0] - jnp.sin(p[1]) * t[1])))
+        g = jax.custom_vjp(lambda x, y: (jnp.sin(x), x + jnp.cos(y)))
+        g.defvjp(lambda x, y: (g(x, y), jnp.tan(x)), lambda r, ct: (r * ct[0] * 2.0 + ct[1], ct[1] * 3.0))
+        h = jax.custom_vjp(lambda x, y: (jnp.sin(x), x + jnp.cos(y)))
+        h.defvjp(lambda *xs: (g(*[x.value for x in xs]), ()), lambda _, ct: (ct[0], None), symbolic_zeros=True)
+        results = []
+        for custom in (f, g, h):
+            for i in range(2):
+                one = lambda x, y, custom=custom, i=i: custom(x, y)[i]  # noqa: E731
+                both = jax.value_and_grad(jax.jit(jax.checkpoint(jax.jit(one))), (0, 1))
+                results += [compare.canonical(jax.jit(one).lower(0.5, 2.0).as_text()), both(0.5, 2.0)]
+                results += [jax.vmap(jax.jit(one), (0, None))(jnp.asarray(X), 2.0)]
+        return results
+
+    compare.same(program)
+
+
+@pytest.mark.oracle
+def test_rules_of_two_kinds_are_set_on_what_wraps_the_other():
+    def program(jax, jnp):
+        import importlib
+
+        custom_vmap = importlib.import_module(f"{jax.__name__}.custom_batching").custom_vmap
+        f = jax.custom_vjp(custom_vmap(lambda x, y: jnp.sin(x) * y))
+        f.def_vmap(lambda size, batched, x, y: (jnp.cos(x) * y, True))
+        f.defvjp(lambda x, y: (f(x, y), y), lambda y, ct: (ct * y, ct))
+        g = custom_vmap(jax.custom_jvp(lambda x: 2.0 * x))
+        g.def_vmap(lambda size, batched, x: (3.0 * x, True))
+        g.defjvp(lambda p, t: (g(*p), 5.0 * t[0]))
+        return jax.vmap(f)(X, X), jax.grad(f)(0.5, 2.0), jax.vmap(g)(X), g(1.0), hasattr(g, "defvjp")
+
+    compare.same(program)
+
+
+@pytest.mark.oracle
+def test_tangents_without_numbers_are_made():
+    def program(jax, jnp):
+        zero = jnp.zeros((), jax.dtypes.float0)
+        f = jax.custom_jvp(lambda x, y: (x, y))
+        f.defjvp(lambda p, _: (tuple(p), (2.0, jax.custom_derivatives.zero_from_primal(p[1]))))
+        loop = lambda x, y: jax.lax.scan(lambda c, _: (f(*c), None), (x, y), None, length=1)[0]  # noqa: E731
+        made = [jnp.zeros((2, 0), jax.dtypes.float0), jnp.zeros_like(np.zeros(3, jax.dtypes.float0))]
+        results = [jax.jvp(g, (2.0, 3), (1.0, zero)) for g in (f, loop)]
+        return [(x.shape, x.dtype) for x in made], [(a, ct, t.dtype, t.shape) for ((a, _), (ct, t)) in results]
+
+    compare.same(program)
+
+
+def test_backward_results_of_other_shapes_pass_where_the_option_says_so():
+    import minijax as jax
+
+    f = jax.custom_vjp(lambda x, y: x)
+    f.defvjp(lambda x, y: (x, None), lambda _, ct: (np.zeros(3, np.float32), np.zeros(3, np.float32)))
+    grad = jax.grad(lambda x, y: f(x, y).sum(), 1)
+    args = np.ones(3, np.float32), np.ones(4, np.float32)
+    with pytest.raises(ValueError, match="Custom VJP bwd rule must produce an output with the same type"):
+        grad(*args)
+    jax.config.update("jax_disable_bwd_checks", True)
+    try:
+        assert grad(*args).shape == (3,)
+    finally:
+        jax.config.update("jax_disable_bwd_checks", False)
 
 
 LINEARIZED = {

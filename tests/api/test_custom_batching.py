@@ -107,13 +107,36 @@ def test_the_function_itself_has_none(call):
 
 
 def test_a_tangent_without_batch_axis():
-    # jax gives this a second batch axis.
+    # jax gives this a second batch axis, since the other value is batched with its tangent.
     import minijax as jax
 
     f = product(jax, jax.numpy)
-    out, tangent = jax.vmap(lambda x, y: jax.jvp(lambda x: f(x, y), (x,), (1.0,)))(X, X + 1)
+    out, tangent = jax.vmap(lambda x, y: jax.jvp(f, (x, y), (1.0, y)))(X, X + 1)
     np.testing.assert_allclose(out, np.cos(X) * (X + 1) + 3, rtol=1e-6)
-    np.testing.assert_allclose(tangent, -np.sin(X) * (X + 1), rtol=1e-6)
+    np.testing.assert_allclose(tangent, (np.cos(X) - np.sin(X)) * (X + 1), rtol=1e-6)
+
+
+@pytest.mark.oracle
+def test_a_rule_sees_no_batch_where_a_value_or_its_tangent_alone_has_one():
+    def run(jax, jnp):
+        seen = []
+
+        def of(fun, rule):
+            f = jax.custom_batching.custom_vmap(fun)
+            f.def_vmap(lambda size, flags, x: (seen.append((size, flags)), (rule(x), flags[0]))[1])
+            return lambda x, t: jax.jvp(f, (x,), (t,))
+
+        sine, linear = of(jnp.sin, jnp.cos), of(lambda x: 7.0 * x, lambda x: 11.0 * x)
+        return (
+            jax.vmap(sine, (None, 0), (None, 0))(1.0, X),
+            jax.vmap(sine, (0, None))(X, 4.0),
+            jax.vmap(linear, (0, None), (0, None))(X, 4.0),
+            jax.vmap(sine)(X, X),
+            jax.jacfwd(lambda x: sine(x, x)[0])(jnp.asarray(X)),
+            seen,
+        )
+
+    compare.same(run)
 
 
 @pytest.mark.parametrize(
