@@ -21,17 +21,17 @@ ABSENT = ["random_gamma_p"]
 ABSENT_PRIVATE = """
     accum_grad_in_ref all_gather_done all_gather_invariant all_gather_reduced all_gather_reduced_start
     all_gather_start all_to_all_done all_to_all_start broadcast_to buffer_callback call_exported
-    compute_on create_linear cudnn_fusion custom_jvp_call_jaxpr custom_partitioning dim_as_value
+    create_linear cudnn_fusion custom_jvp_call_jaxpr custom_partitioning dim_as_value
     dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
     dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
     dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
-    eval_jaxpr ffi_call from_edtype fused_call global_array_to_host_local_array
+    eval_jaxpr from_edtype fused_call global_array_to_host_local_array
     host_local_array_to_global_array iota_2x32_shape layout_constraint pbroadcast_done
     pbroadcast_start philox2x32 philox4x32 pin ppermute_done ppermute_start preduced psum_done
     psum_invariant_start psum_start reduce_scatter_done reduce_scatter_start reduced_vary_cast_p reshard
     rnn_bwd rnn_fwd run_state scaled_matmul scaled_matmul_wrapper shape_assertion shard_alike
     threefry4x32 tie to_edtype unpin unreachable unreduced_psum unreduced_psum_start
-    unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p xla_metadata_call
+    unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p
     zeros_like
 """.split()
 
@@ -48,7 +48,7 @@ WITHOUT = {
 # Results that do not depend on the operands, or not differentiably, have a tangent of zero.
 BEYOND = {
     "axis_index_p": "jvp",
-    "call_p": "jvp",
+    "call_p": "batch jvp",
     "eig_p": "lower",
     "eigh_p": "lower",
     "hessenberg_p": "lower",

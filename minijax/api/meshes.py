@@ -18,7 +18,7 @@ from minijax.run import client
 
 def make_mesh(
     axis_shapes: Sequence[int],
-    axis_names: Sequence[str],
+    axis_names: Sequence[str] | str,
     axis_types: tuple[AxisType, ...] | None = None,
     *,
     devices: Sequence[Any] | None = None,
@@ -34,7 +34,7 @@ def make_mesh(
         raise ValueError(f"Number of devices {len(devices_there)} must be >= the product of mesh_shape {shape}")
     kinds = (AxisType.Explicit,) * len(shape) if axis_types is None else axis_types
     grid = np.array(devices_there[: math.prod(shape)], dtype=object).reshape(shape)
-    return Mesh(grid, tuple(axis_names), kinds)
+    return Mesh(grid, axis_names if isinstance(axis_names, str) else tuple(axis_names), kinds)
 
 
 def get_mesh() -> Mesh:

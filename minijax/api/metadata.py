@@ -1,12 +1,21 @@
-"""What XLA is told of operations: metadata, and where they are computed."""
+"""What XLA is told of operations and calls: metadata, and where they are computed."""
 
+import contextlib
 import functools
+import json
 import types
 from collections.abc import Callable
 from typing import Any
 
+from minijax.base import source, tree
+from minijax.dispatch.jit import JitOptions
+from minijax.dispatch.jitted import Jitted, Resolved, Traced
+from minijax.higher.marked_calls import MarkedCall, compute_on_p, xla_metadata_call_p
 from minijax.hlo.emitter import COMPUTE_TYPES
+from minijax.ir.body import check_callable, signature_of
 from minijax.ir.context import Surroundings
+from minijax.ir.trace import checked_values
+from minijax.partition.memory import MemorySpace
 from minijax.primitives.metadata import tagged
 
 
@@ -63,3 +72,65 @@ def compute_on(compute_type: str) -> Surroundings:
             f"Invalid compute type {compute_type}. Current supported values are {known}, and `gpu_stream:#`."
         )
     return Surroundings(lambda context: context._replace(compute_type=compute_type))
+
+
+def compute_on2(
+    f: Callable | None = None, *, compute_type: str, out_memory_spaces: Any, compiler_options: Any = None
+) -> Callable:
+    """A function that computes elsewhere what `f` does, as a call of its own; without `f`, a decorator.
+
+    `compute_type` is as for `compute_on`, with the same errors; `out_memory_spaces` a tree prefix of its results
+    that says in which memory each lies, ValueError if it is none; `compiler_options` are any JSON.
+    """
+    if f is None:
+        return functools.partial(
+            compute_on2,
+            compute_type=compute_type,
+            out_memory_spaces=out_memory_spaces,
+            compiler_options=compiler_options,
+        )
+    compute_on(compute_type)  # which complains of an unknown one
+    options = None if compiler_options is None else json.dumps(compiler_options)
+
+    def params(traced):
+        spaces = tree.flatten_axes("compute_on out_memory_spaces", traced.out_tree, out_memory_spaces)
+        for space in spaces:
+            if not isinstance(space, MemorySpace):
+                raise TypeError(f"compute_on2: out_memory_spaces are of jax.memory.Space, got {space!r}")
+        return dict(compute_type=compute_type, out_memory_spaces=tuple(spaces), compiler_options_json=options)
+
+    return _called(compute_on_p, f, params, lambda: compute_on(compute_type))
+
+
+def xla_metadata_call(f: Callable | None = None, **meta: str) -> Callable:
+    """`f` as a call of its own with these frontend attributes; without `f`, a decorator."""
+    if f is None:
+        return functools.partial(xla_metadata_call, **meta)
+    hash(tuple(meta.values()))  # which are part of keys
+    return _called(xla_metadata_call_p, f, lambda traced: meta)
+
+
+def scheduling_group(name: str) -> Callable:
+    """Decorator: a call of its own, which XLA schedules as the group of that name."""
+    return xla_metadata_call(scheduling_group=name)
+
+
+def _called(
+    primitive: MarkedCall,
+    f: Callable,
+    params: Callable[[Traced], dict],
+    within: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
+) -> Callable:
+    """The function whose calls are operations; `within` it is traced."""
+    check_callable(f)
+    engine = Jitted(f, JitOptions(), Resolved(), None, signature_of(f), primitive.name)
+
+    @source.boundary
+    def wrapped(*args, **kwargs):
+        leaves, treedef, static = engine.flatten(args, kwargs)
+        with within():
+            traced = engine.traced(leaves, treedef, static)
+        operands = [*traced.captured, *checked_values(leaves)]
+        return traced.out_tree.unflatten(primitive.bind(*operands, jaxpr=traced.closed, **params(traced)))
+
+    return wrapped

@@ -75,6 +75,11 @@ class Call(Inlined):
         results = self.bind_all(*self.calling(params, pushed, [*primals, *nonzeros.marked(tangents)], ins, outs))
         return split_tangents(results[:n], results[n:], out_nonzeros)
 
+    def batch(self, axis, operands, dims, **params):
+        closed, out_dims = batch_jaxpr_axes(self.body(params), axis, tuple(dims))
+        call = self.calling(params, closed, operands, range(len(operands)), range(len(out_dims)))
+        return self.bind_all(*call), list(out_dims)
+
     def discharge(self, operands: Sequence, refs: Sequence, **params: Any) -> tuple[list, dict, Callable]:
         """See `TakesRefs`."""
         body = self.body(params)
@@ -134,10 +139,6 @@ class ClosedCall(Call):
     def jvp(self, primals, tangents, *, call_jaxpr):
         return jvp_flat(jaxpr_as_fun(call_jaxpr), primals, tangents)
 
-    def batch(self, axis, operands, dims, *, call_jaxpr):
-        closed, out_dims = batch_jaxpr_axes(call_jaxpr, axis, tuple(dims))
-        return self.bind(*operands, call_jaxpr=closed), list(out_dims)
-
 
 closed_call_p = ClosedCall()
 
@@ -176,11 +177,13 @@ def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[boo
 
 
 @state.traced_cache
-def forwarded(primal: ClosedJaxpr, results: int, held: tuple[bool, ...]) -> tuple[ClosedJaxpr, tuple]:
+def forwarded(
+    primal: ClosedJaxpr, results: int, held: tuple[bool, ...], repeats: bool = False
+) -> tuple[ClosedJaxpr, tuple]:
     """The jaxpr without outputs that are its inputs or repeat earlier ones, and where each one is: its kind and number.
 
     Of the first `results` outputs, which are the function's own, only those that are inputs go, and not
-    the ones that are `held`.
+    the ones that are `held`; with `repeats` the others that repeat earlier ones stay.
     """
     inputs = {v: i for i, v in enumerate(primal.jaxpr.invars)}
     outvars: list[Any] = []
@@ -189,7 +192,7 @@ def forwarded(primal: ClosedJaxpr, results: int, held: tuple[bool, ...]) -> tupl
     for n, v in enumerate(primal.jaxpr.outvars):
         if type(v) is Var and v in inputs and not (n < results and held[n]):
             sources.append(("in", inputs[v]))
-        elif n >= results and v in at:
+        elif n >= results and v in at and not repeats:
             sources.append(("out", at[v]))
         else:
             sources.append(("out", len(outvars)))

@@ -39,10 +39,6 @@ class Call(NamedTuple):
     options: config.State
     axes: tuple[str, str]
 
-    @property
-    def line(self) -> str:
-        return source.summary(self.traceback)
-
 
 class CacheInfo(NamedTuple):
     """How often a function was traced, and what is remembered of it."""
@@ -66,11 +62,8 @@ class Explanation(NamedTuple):
         if self.earlier is None:
             return f"{first}\n  no earlier call is known"
         first += f", call {self.traces} that is known; the nearest earlier one is at {self.earlier}"
-        if not self.differences:
-            return (
-                f"{first}\n  nothing differs: its trace is gone, by `clear_cache` or since it captured values of a "
-                "trace that is over, or only the program was missing"
-            )
+        if not self.differences:  # after `clear_cache`, where captured values are of a trace that is over, ...
+            return f"{first}\n  nothing differs: what was remembered of it is gone, or it was not compiled yet"
         rows = [Difference._fields, *self.differences]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
@@ -96,7 +89,7 @@ class recompile_budget:
         self._n = operator.index(n)
         if self._n < 0:
             raise ValueError(f"recompile_budget: n is a number of traces and cannot be negative, got {n}")
-        self._counts: list[dict[str, int]] = []
+        self._counts: list[dict[Any, int]] = []
 
     def __enter__(self) -> "recompile_budget":
         self._counts.append({})
@@ -117,8 +110,8 @@ class recompile_budget:
 
     def spend(self, definition: str, history: Sequence[Call]) -> None:
         """Counts a trace, the last of the history."""
-        counts = self._counts[-1]
-        counts[definition] = count = counts.get(definition, 0) + 1
+        counts, place = self._counts[-1], _place(definition, history[-1].function)
+        counts[place] = count = counts.get(place, 0) + 1
         if count > self._n:
             explanation = _explained(definition, list(history), history[-1])
             text = f"recompile_budget: {definition} is traced {count} times, the budget is {self._n}.\n{explanation}"
@@ -127,10 +120,15 @@ class recompile_budget:
 
 def describe(function: int, options: tuple, names: Sequence[str], key: tuple, placed: Sequence[Any]) -> Call:
     """The call with that key: thread state, types, tree and static arguments."""
-    state, axes, manual, avals, treedef, static = key
+    state, axes, manual, _, avals, treedef, static = key
     values = [(where, type(s.value).__qualname__, _text(s.value)) for where, s in static]
     texts = str(axes), str(manual)
-    return Call(source.here(), function, options, names, avals, placed, str(treedef), tuple(values), state, texts)
+    return Call(
+        source.here(), function, options, names, avals, placed, _tree_text(treedef), tuple(values), state, texts
+    )
+
+
+_tree_text = cache.cache(str)
 
 
 def _text(value: Any) -> str:
@@ -141,12 +139,18 @@ def _text(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:150]}... ({len(text)} characters, hash {hash(value)})"
 
 
-def note(fun: Callable, call: Call, by_user: bool, is_trace: bool) -> None:
-    """Remembers a call for which something is traced or compiled. Raises RecompileError past a budget."""
-    definition = source_of(fun)
-    history = _histories.get(definition)
-    if history is None:
-        history = _histories.once(definition, lambda: deque(maxlen=_REMEMBERED))
+def _place(definition: str, function: int) -> Any:
+    """What functions of one definition have in common; a callable without a line is one by itself."""
+    return definition if " at " in definition else (definition, function)
+
+
+def note(fun: Callable, definition: str, call: Call, by_user: bool, is_trace: bool) -> None:
+    """Remembers a call for which something is traced or compiled. Raises RecompileError past a budget.
+
+    `definition`: what `source_of` says of `fun`.
+    """
+    place = _place(definition, call.function)
+    history = _histories.get(place) or _histories.once(place, lambda: deque(maxlen=_REMEMBERED))
     if is_trace and config.explain_cache_misses.value:
         _log(fun, definition, call, list(history))
     history.append(call)
@@ -157,19 +161,20 @@ def note(fun: Callable, call: Call, by_user: bool, is_trace: bool) -> None:
 def why(fun: Callable, function: int) -> Explanation | None:
     """Why the function with that number was last traced or compiled; None if no such call is known."""
     definition = source_of(fun)
-    history = list(_histories.get(definition, ()))
+    history = list(_histories.get(_place(definition, function), ()))
     calls = [call for call in history if call.function == function]
     return _explained(definition, history, calls[-1]) if calls else None
 
 
 def _explained(definition: str, history: Sequence[Call], call: Call) -> Explanation:
+    line = source.summary(call.traceback)
     at = next(i for i in reversed(range(len(history))) if history[i] is call)
     earlier = [history[i] for i in reversed(range(at))]  # of those that are as near the latest
     pairs = [(differences(other, call), other) for other in earlier]
     if not pairs:
-        return Explanation(definition, 1, call.line, None, ())
+        return Explanation(definition, 1, line, None, ())
     nearest, other = min(pairs, key=lambda pair: len(pair[0]))
-    return Explanation(definition, at + 1, call.line, other.line, tuple(nearest))
+    return Explanation(definition, at + 1, line, source.summary(other.traceback), tuple(nearest))
 
 
 def differences(before: Call, now: Call) -> list[Difference]:

@@ -224,7 +224,7 @@ class Jitted:
         traced = self.traced(operands, treedef, static)
         if count == self.memory.count:
             avals = tuple([x.aval for x in operands])
-            self._note((*state.trace_key(), avals, treedef, static), operands, is_trace=False)
+            self._note((*state.trace_key(), avals, treedef, static), operands, traced.info, is_trace=False)
         if traced.captured:
             return None
         if traced.closed.effects:
@@ -328,20 +328,20 @@ class Jitted:
         if traced is not None and is_alive(traced.captured):
             return traced
         traces.pop(key)
-        self._note(key, leaves, is_trace=True)
-        return traces.once(key, self._trace, avals, treedef, static)
+        info = self.debug_info(treedef, static)
+        self._note(key, leaves, info, is_trace=True)
+        return traces.once(key, self._trace, avals, treedef, static, info)
 
-    def _note(self, key: tuple, leaves: Sequence, is_trace: bool) -> None:
+    def _note(self, key: tuple, leaves: Sequence, info: DebugInfo, is_trace: bool) -> None:
         """Remembers what this trace, or this program of a known trace, is for."""
         self.memory.count += is_trace
-        names = argument_names(self.signature, *key[-2:])
+        names = info.arg_names or ()
         placed = [x._sig for x in leaves if type(x) is ArrayImpl]
         placed = placed if len(placed) == len(names) else ()
         call = explain.describe(self.memory.number, (self.options, self.resolved), names, key, placed)
-        explain.note(self.fun, call, self.by_user, is_trace)
+        explain.note(self.fun, info.func_src_info, call, self.by_user, is_trace)
 
-    def _trace(self, avals: tuple, treedef: Any, static: tuple) -> Traced:
-        info = self.debug_info(treedef, static)
+    def _trace(self, avals: tuple, treedef: Any, static: tuple, info: DebugInfo) -> Traced:
         forbid_tracing(info.func_src_info)
         flat = Flat(self.fun, treedef, lambda dynamic: self.rebuild(dynamic, static))
         body = trace_flat(flat, avals, info, as_inputs_if_live, self.name)

@@ -149,7 +149,7 @@ def _jit(eqn: JaxprEqn) -> Signature:
     return _inside(eqn.params["jaxpr"])
 
 
-_RULES["shard_map"] = _jit
+_RULES |= dict.fromkeys(("shard_map", "xla_metadata_call", "compute_on"), _jit)
 
 
 @_rule
@@ -231,11 +231,11 @@ def watched(run: Callable[[Sequence], Any], closed: ClosedJaxpr, name: str) -> C
     def call(operands: Sequence) -> Any:
         of = lambda i: operands[i] if i >= 0 else consts[i]  # noqa: E731
         for i, mask in effect.sinks.items():
-            if (_used(of(i)) & mask).any():
+            if np.any(of(i)._consumed & mask):
                 raise KeyReuseError(f"Previously-consumed key passed to {name} at index {max(i, 0)}")
         results = run(operands)
         for i, mask in effect.sinks.items():
-            of(i)._consumed = _used(of(i)) | mask
+            of(i)._consumed = np.broadcast_to(of(i)._consumed | mask, of(i).shape)
         leaves = tree.tree_leaves(results)
         for n, v in enumerate(outs):
             if _is_key(v):
@@ -245,7 +245,3 @@ def watched(run: Callable[[Sequence], Any], closed: ClosedJaxpr, name: str) -> C
         return results
 
     return call
-
-
-def _used(x: Any) -> np.ndarray:
-    return np.broadcast_to(x._consumed, x.shape)

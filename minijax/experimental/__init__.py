@@ -4,7 +4,10 @@ from minijax.base.faces import Face
 
 _FACE = Face(
     __name__,
-    "checkify compilation_cache compute_on key_reuse profiler xla_metadata".split(),
+    """
+    checkify compilation_cache compute_on control_deps key_reuse profiler scheduling_groups source_mapper
+    xla_metadata
+    """.split(),
     """
 minijax.composed.callback: io_callback
 """,

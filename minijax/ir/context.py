@@ -82,8 +82,16 @@ def under(transform: Transform, function: Callable[..., Any], *args: Any) -> Any
         return function(*args)
 
 
+def surroundings_key(context: EqnContext) -> tuple | None:
+    """The compute type and the XLA metadata of a context, for keys; None if there are none."""
+    _, compute_type, metadata, _ = context
+    if compute_type is None and not metadata:
+        return None
+    return compute_type, cache.key(tuple(sorted((metadata or {}).items())))
+
+
 # What the equations of a trace carry is part of the options' state, and with it of every key.
-_surroundings = config.UserContext((None, ()))
+_surroundings = config.UserContext(None)
 
 
 class Surroundings(ContextDecorator):
@@ -98,8 +106,7 @@ class Surroundings(ContextDecorator):
 
     def __enter__(self) -> None:
         context = self._change(thread.context)
-        key = context.compute_type, cache.key(tuple(sorted((context.xla_metadata or {}).items())))
-        managers = _surroundings(key), entered(context)
+        managers = _surroundings(surroundings_key(context)), entered(context)
         self._entered.append(managers)
         for manager in managers:
             manager.__enter__()

@@ -47,6 +47,7 @@ class Options(NamedTuple):
     custom_pp_eqn_rules: bool = True
     name_stack: bool = False
     print_effects: bool = False
+    columns: bool = False  # in what `source_info` adds
 
 
 class Printed:
@@ -77,9 +78,18 @@ def jaxpr_text(
     **unused: Any,
 ) -> str:
     """The program as text; inner programs that are long or used twice stand in front, by name."""
+    options = Options(source_info, print_shapes, custom_pp_eqn_rules, name_stack, print_effects)
+    return _text(_lines(_tokens(jaxpr, options)))
+
+
+def lines_with_places(jaxpr: Printed) -> list[tuple[str, list[str]]]:
+    """The lines of the program's text, each with the places in the source of equations that begin there."""
+    return _lines(_tokens(jaxpr, Options(source_info=True, columns=True)))
+
+
+def _tokens(jaxpr: Printed, options: Options) -> list:
     root = _open(jaxpr)
     shared = _shared_jaxprs(root)
-    options = Options(source_info, print_shapes, custom_pp_eqn_rules, name_stack, print_effects)
     printer = _Printer(options, shared)
     printer.drop_unused(root)
     tokens: list = []
@@ -87,12 +97,12 @@ def jaxpr_text(
         tokens.append(f"let {name} = ")
         tokens += _flatten(printer.jaxpr(inner))
         tokens += (" in", _SPACE)
-    return _layout(tokens + _flatten(printer.jaxpr(root)))
+    return tokens + _flatten(printer.jaxpr(root))
 
 
 def eqn_text(eqn: Any) -> str:
     """One equation as text, with its inner programs in place."""
-    return _layout(_flatten(_Printer(Options(), {}).eqn(eqn)))
+    return _text(_lines(_flatten(_Printer(Options(), {}).eqn(eqn))))
 
 
 def _open(jaxpr: Any) -> Any:
@@ -245,7 +255,7 @@ class _Printer:
 
     def source_note(self, eqn: Any) -> Iterator:
         if self.options.source_info:
-            yield _Note(source.summary(eqn.traceback))
+            yield _Note(source.summary(eqn.traceback, columns=self.options.columns))
 
     def params(self, pairs: list[tuple[str, Any]]) -> Iterator:
         if not pairs:
@@ -326,8 +336,8 @@ def _fits(tokens: list, start: int, room: int) -> bool:
     return False
 
 
-def _layout(tokens: list) -> str:
-    """Lays the tokens out over lines: a group stays on its line if it alone fits there."""
+def _lines(tokens: list) -> list[tuple[str, list[str]]]:
+    """Lays the tokens out over lines, each with its remarks: a group stays on its line if it alone fits there."""
     lines: list[tuple[str, list[str]]] = []
     parts: list[str] = []
     notes: list[str] = []
@@ -350,13 +360,14 @@ def _layout(tokens: list) -> str:
         else:
             indent += 2 if token is _INDENT else -2
     lines.append(("".join(parts), notes))
-    return "\n".join(_with_notes(lines))
+    return lines
 
 
-def _with_notes(lines: list[tuple[str, list[str]]]) -> Iterator[str]:
+def _text(lines: list[tuple[str, list[str]]]) -> str:
     """The lines with their remarks in one column, to the right of the longest line."""
     width = max(len(text) for text, _ in lines)
+    shown = []
     for text, notes in lines:
-        yield f"{text:<{width}} # {notes[0]}" if notes else text
-        for note in notes[1:]:
-            yield f"{'':<{width}} # {note}"
+        shown.append(f"{text:<{width}} # {notes[0]}" if notes else text)
+        shown += [f"{'':<{width}} # {note}" for note in notes[1:]]
+    return "\n".join(shown)

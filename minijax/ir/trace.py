@@ -2,7 +2,7 @@
 
 import gc
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -304,8 +304,8 @@ class JaxprTrace(Trace):
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, effs, self.debug_info)
         return jaxpr, self.consts
 
-    def argument_names_behind(self, atom: Atom) -> list[str]:
-        """The names of the arguments that `atom` was computed from."""
+    def behind(self, atom: Atom, order: Mapping[Atom, Sequence[Atom]] | None = None) -> set[Atom]:
+        """What `atom` was computed from, and itself; `order` has further atoms that come before others."""
         makers = {v: e for e in self.eqns for v in e.outvars}
         seen, stack = set(), [atom]
         while stack:
@@ -315,7 +315,12 @@ class JaxprTrace(Trace):
             seen.add(a)
             if a in makers:
                 stack.extend(makers[a].invars)
-        names = self.debug_info.arg_names or ()
+            stack.extend((order or {}).get(a, ()))
+        return seen
+
+    def argument_names_behind(self, atom: Atom) -> list[str]:
+        """The names of the arguments that `atom` was computed from."""
+        seen, names = self.behind(atom), self.debug_info.arg_names or ()
         return [names[i] for i, v in enumerate(self.invars) if v in seen and i < len(names)]
 
     def operation_text(self, atom: Atom) -> str:

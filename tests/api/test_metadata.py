@@ -148,3 +148,15 @@ def test_compute_types_that_do_not_exist_are_refused(kind, error):
 def test_metadata_that_has_no_hash_is_refused():
     with pytest.raises(TypeError), set_xla_metadata(a=np.ones(2)):
         pass
+
+
+@pytest.mark.oracle
+def test_what_a_rule_calls_is_recorded_as_its_equation_is():
+    def recorded(jax):
+        jax.make_jaxpr(jax.grad(jax.nn.relu))(1.0)  # what the rule calls is known without a compute type
+        f = jax.jit(tools(jax)[1]("device_host")(lambda x: jax.nn.relu(x)))
+        forward = jax.make_jaxpr(jax.grad(f))(1.0).eqns[0].params["jaxpr"]
+        return [(str(e.primitive), e.ctx.compute_type) for e in forward.eqns]
+
+    ours, theirs = compare.both(recorded)
+    assert ours == theirs and ("gt", "device_host") in ours

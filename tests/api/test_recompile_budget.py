@@ -78,3 +78,16 @@ def test_traces_inside_others_count():
 def test_a_budget_is_a_number_of_traces(n, error):
     with pytest.raises(error):
         minijax.recompile_budget(n)
+
+
+def test_objects_that_can_be_called_count_by_themselves():
+    class Model:
+        def __call__(self, x):
+            return x * 2
+
+    with minijax.recompile_budget(1):
+        f, g = minijax.jit(Model()), minijax.jit(Model())
+        f(X), g(X)
+        with pytest.raises(minijax.RecompileError):
+            g(X[:2])
+    assert f.why().earlier is None

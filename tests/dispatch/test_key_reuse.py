@@ -11,6 +11,7 @@ import pytest
 
 import minijax
 from minijax import lax, random
+from minijax.experimental.scheduling_groups import xla_metadata_call
 
 _TABLE = pathlib.Path(__file__).with_name("key_reuse.txt").read_text().splitlines()[1:]
 ROWS = [pytest.param(*line.split(" | ", 3), id=line.partition(" ")[0]) for line in _TABLE]
@@ -125,3 +126,20 @@ def test_a_zero_sized_axis_of_keys_is_never_consumed():
         keys = random.split(random.key(0), 0)
         minijax.vmap(random.bits)(keys)
         minijax.vmap(random.bits)(keys)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_keys_are_followed_through_calls_that_xla_is_told_of(jitted):
+    call = xla_metadata_call(a="b")
+
+    def split(key):
+        one, other = call(random.split)(key)
+        return random.bits(one), random.bits(other)
+
+    def twice(key):
+        return call(lambda k: random.bits(k) + random.bits(k))(key)
+
+    with minijax.debug_key_reuse(True):
+        (minijax.jit(split) if jitted else split)(random.key(0))
+        with pytest.raises(minijax.errors.KeyReuseError, match="already consumed"):
+            (minijax.jit(twice) if jitted else twice)(random.key(0))

@@ -429,7 +429,7 @@ def unary(name, operand, result, **params):
 
 
 def test_sources_stand_to_the_right(monkeypatch):
-    monkeypatch.setattr(show.source, "summary", lambda info: "prog.py:3:1 (f)")
+    monkeypatch.setattr(show.source, "summary", lambda info, **_: "prog.py:3:1 (f)")
     x, y = Var(F32), Var(F32)
     text = show.jaxpr_text(Jaxpr([], [x], [y], [unary("sin", x, y)]), source_info=True, name_stack=True)
     first = "{ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }"

@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import compare
 import numpy as np
 import pytest
 
@@ -119,3 +120,9 @@ def test_meshes_are_entered_and_left(scopes):
     with pytest.warns(DeprecationWarning, match="has been deprecated"), mesh as entered:
         assert entered is mesh and meshes.entered_mesh() is mesh
     assert meshes.entered_mesh() is None
+
+
+@pytest.mark.oracle
+def test_one_axis_may_be_named_by_a_text():
+    ours, theirs = compare.both(lambda jax: [str(jax.make_mesh((1,), name)) for name in ("data", ["data"], ("data",))])
+    assert ours == theirs == ["Mesh('data': 1, axis_types=(Explicit,))"] * 3

@@ -1,0 +1,8 @@
+"""jax.experimental.source_mapper: which lines of the program the lines of its texts come from."""
+
+from minijax.base.faces import Face
+
+_NAMES = """minijax.interop.source_maps: MappingsGenerator Pass SourceMap SourceMapDump all_passes
+    canonicalize_filename create_mlir_sourcemap filter_passes generate_sourcemaps register_pass"""
+_FACE = Face(__name__, ("common", "generate_map", "hlo", "jaxpr", "mlir"), _NAMES)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

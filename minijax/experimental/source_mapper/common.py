@@ -1,0 +1,8 @@
+"""jax.experimental.source_mapper.common: the passes and what they give."""
+
+from minijax.base.faces import Face
+
+_NAMES = """minijax.interop.source_maps: CompileFn GenerateDumpFn Pass SourceMapDump all_passes filter_passes
+    register_pass"""
+_FACE = Face(__name__, (), _NAMES)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

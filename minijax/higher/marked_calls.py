@@ -1,0 +1,113 @@
+"""Calls that are functions of their own in a program, and tell XLA something of it: metadata, where to compute it."""
+
+from collections.abc import Sequence
+
+from minijax.base.mask import Mask
+from minijax.dispatch.call import Call, Places, forwarded
+from minijax.hlo.emitter import compute_attributes
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.primitive import cotangents, is_linear
+from minijax.ir.types import Zero, typeof
+from minijax.partition.shardings import MEMORY_KINDS
+from minijax.primitives.zeros import nonzero_mask
+from minijax.transforms.discharge import TakesRefs
+from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr
+from minijax.transforms.transpose import transpose_jaxpr
+
+
+class MarkedCall(Call, TakesRefs):
+    """A call that says in the other parameters what is special about it; its derivatives are calls like it."""
+
+    impl = None  # a program of its own
+
+    def linearize(self, nonzeros, primals, **params):
+        parts, nonzeros, every = linearize_jaxpr(self.body(params), Mask(nonzeros)), Mask(nonzeros), range(len(primals))
+        outs = range(len(parts.out_nonzeros))
+        results, residuals = self._known(params, parts.primal, primals, every, outs)
+        ins = [*(None for _ in residuals), *nonzeros.marked(every)]
+
+        def push(*tangents):
+            operands = [*residuals, *tangents]
+            return self.bind_all(*self.calling(params, parts.tangent, operands, ins, parts.out_nonzeros.marked(outs)))
+
+        return results, parts.out_nonzeros, push
+
+    def _known(
+        self, params: dict, closed: ClosedJaxpr, operands: Sequence, ins: Places, outs: Places
+    ) -> tuple[list, list]:
+        """What a body, (operands) -> (results, residuals), gives; residuals that are operands are not returned."""
+        n = len(outs)
+        closed, sources = forwarded(closed, n, (True,) * n, True)
+        results = self.bind_all(*self.calling(params, closed, operands, ins, outs))
+        values = [operands[i] if kind == "in" else results[i] for kind, i in sources]
+        return values[:n], values[n:]
+
+    def transpose(self, cts, *operands, **params):
+        linear, nonzero = Mask(map(is_linear, operands)), nonzero_mask(cts)
+        avals = tuple([ct.aval if type(ct) is Zero else typeof(ct) for ct in cts])
+        closed, nonzero_in = transpose_jaxpr(self.body(params), linear, nonzero, False, avals)
+        values = [*linear.unmarked(operands), *nonzero.marked(cts)]
+        results = self.bind_all(*self.calling(params, closed, values, (None,) * len(values), ()))
+        return cotangents(operands, results, nonzero_in)
+
+
+class XlaMetadataCall(MarkedCall):
+    """A call with frontend attributes, which are its other parameters."""
+
+    name = "xla_metadata_call"
+
+    def lower(self, e, ins, outs, *operands, jaxpr, **metadata):
+        for name, value in metadata.items():
+            if not isinstance(value, str):
+                raise NotImplementedError(f"xla_metadata_call: {name}={value!r} is a {type(value)}; only str is there")
+        start = len(e.lines)
+        results = e.call_jaxpr(jaxpr, self.name, operands)
+        e.annotate(start, metadata)
+        return results
+
+
+class ComputeOn(MarkedCall):
+    """A call that is computed elsewhere; its results lie in `out_memory_spaces`."""
+
+    name = "compute_on"
+
+    def infer(self, *avals, jaxpr, out_memory_spaces, **params):
+        return [aval.in_space(space) for aval, space in zip(jaxpr.out_avals, out_memory_spaces, strict=True)]
+
+    def shardings(self, params):
+        return params["out_memory_spaces"]
+
+    def calling(self, params, closed, operands, ins, outs):
+        avals, spaces = closed.out_avals, params["out_memory_spaces"]
+        places = [*outs, *(None for _ in avals[len(outs) :])]
+        spaces = [a.memory_space if i is None else spaces[i] for a, i in zip(avals, places, strict=True)]
+        return list(operands), {**params, "jaxpr": closed, "out_memory_spaces": tuple(spaces)}
+
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        unknown = Mask(unknown_in)
+        pe = partial_eval_jaxpr(self.body(params), unknown, (False,) * len(params["out_memory_spaces"]))
+        known_ins, unknown_ins = unknown.partition(range(len(unknown)))
+        known_outs, unknown_outs = pe.out_unknown.partition(range(len(pe.out_unknown)))
+        results, residuals = self._known(params, pe.known, unknown.unmarked(operands), known_ins, known_outs)
+        values, ins = [*residuals, *unknown.marked(operands)], [*(None for _ in residuals), *unknown_ins]
+        call = self.calling(params, pe.unknown, values, ins, unknown_outs)
+        return pe.out_unknown.merge(results, staging.process(self, *call))
+
+    def lower(self, e, ins, outs, *operands, jaxpr, compute_type, out_memory_spaces, compiler_options_json):
+        inner = (eqn.params["compute_type"] for eqn in jaxpr.eqns if eqn.primitive is self)
+        if any(other != compute_type for other in inner):
+            raise ValueError(f"Nesting `compute_on` with different compute types is not allowed, within {compute_type}")
+        attributes, start = compute_attributes(compute_type), len(e.lines)
+        if compiler_options_json is not None:
+            attributes["backend_config"] = compiler_options_json
+        if compute_type == "device":
+            attributes["inlineable"] = "false"
+        results = e.call_jaxpr(jaxpr, self.name, operands)
+        e.annotate(start, attributes)
+        rows = zip(results, outs, out_memory_spaces, strict=True)
+        return [e.annotate_placement(x, a, MEMORY_KINDS[s]) if s in MEMORY_KINDS else x for x, a, s in rows]
+
+
+xla_metadata_call_p = XlaMetadataCall()
+compute_on_p = ComputeOn()
