@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from minijax.base import cache, native
+from minijax.composed.callback import HostFunction
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, constant_writers, ordered_in
 from minijax.hlo.module import lower_jaxpr
@@ -347,6 +348,69 @@ def core_call_lowering(
     return _call(ctx, call_jaxpr if isinstance(call_jaxpr, ClosedJaxpr) else ClosedJaxpr(call_jaxpr), name, args)
 
 
+# ---- calls of the host -------------------------------------------------------------------------------
+
+
+class _HostCall(HostFunction):
+    """A call of the host that a rule builds."""
+
+    name = "python_callback"
+    ordered_effect = "its token"
+
+    def __init__(self, callback: Callable, is_ordered: bool, has_side_effect: bool):
+        self.callback, self._is_ordered, self._has_side_effect = callback, is_ordered, has_side_effect
+
+    def is_ordered(self, params):
+        return self._is_ordered
+
+    def effects(self, *avals, **params):
+        return frozenset(["effect"] * self._has_side_effect)
+
+    def function(self, params):
+        return lambda *arrays: list(self.callback(*arrays))
+
+
+def emit_python_callback(
+    ctx: LoweringRuleContext, callback: Callable[..., Sequence], token: Any, operands: Sequence,
+    operand_avals: Sequence[AbstractValue], result_avals: Sequence[AbstractValue], *, has_side_effect: bool,
+    returns_token: bool = True, partitioned: bool = False, sharding: Any = None,
+) -> tuple[Sequence, Any, Any]:  # fmt: skip
+    """Builds a call of `callback`, a function of NumPy arrays that returns a sequence of arrays of `result_avals`.
+
+    Returns the results, the token that comes after the one given (None without), and what must live as long as the
+    program. With `partitioned` each device calls it, with its part. Raises NotImplementedError for a `sharding`.
+    """
+    _only("emit_python_callback", sharding=sharding)
+    e, module = Emitter(ctx.module_context.platforms[0]), ctx.module_context
+    e.callbacks = module.host_callbacks
+    call, tokens = _HostCall(callback, token is not None, has_side_effect), [] if token is None else [token_aval]
+
+    def body(names):
+        e.tokens = dict(zip([call.ordered_effect], names[: len(tokens)], strict=False))
+        results = call.lower(e, operand_avals, result_avals, *names[len(tokens) :], partitioned=partitioned)
+        return [*e.tokens.values(), *results]
+
+    e.main([*tokens, *operand_avals], [*tokens, *result_avals], body)
+    text = e.written("callback", {}).text()
+    results = _inlined(ir.Module.parse(text, module.context), [token, *operands] if tokens else operands)
+    after = results.pop(0) if tokens else None
+    return results, after if returns_token else None, e.callbacks[-1]
+
+
+def _inlined(module: Any, operands: Sequence) -> list:
+    """Builds the operations of a module's one function on other operands; its results."""
+    (block,) = module.body.operations[0].regions[0].blocks
+    values = dict(zip(block.arguments, operands, strict=True))
+    *ops, end = block.operations
+    for op in ops:
+        named = [op.attributes[i] for i in range(len(op.attributes))]
+        attributes = {attribute.name: attribute.attr for attribute in named}
+        types = [r.type for r in op.results]
+        new = ir.Operation.create(op.operation.name, types, [values[x] for x in op.operands], attributes)
+        values.update(zip(op.results, new.results, strict=True))
+    return [values[x] for x in end.operands]
+
+
 # ---- running a rule ----------------------------------------------------------------------------------
 
 
@@ -368,7 +432,7 @@ def _built(prim, rule, e, ins, outs, params, ordered):
         with ir.InsertionPoint(module.body):
             function = func.FuncOp("rule", (types, []))
         entry = function.add_entry_block()
-        n, surroundings = len(ins) - len(ordered), context.current_context()
+        n, surroundings = len(ins) - len(ordered), e.eqn.ctx if e.eqn else context.current_context()
         operands, tokens = entry.arguments[:n], TokenSet(zip(ordered, entry.arguments[n:], strict=True))
         with ir.InsertionPoint(entry) as point:
             module_context = ModuleContext(
@@ -377,6 +441,7 @@ def _built(prim, rule, e, ins, outs, params, ordered):
                 point,
                 ir.SymbolTable(module.operation),
                 (e.platform,),
+                host_callbacks=e.callbacks,
                 axis_context=SPMDAxisContext(*e.manual) if e.manual else ShardingContext(e.num_partitions),
                 shape_poly_state=ShapePolyLoweringState((), (e.platform,)),
             )
