@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 
+from minijax.base import dtypes
 from minijax.base.errors import JaxprTypeError
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from minijax.ir.types import typeof
@@ -62,7 +63,7 @@ def _check_atom(bound: set[Var], a: Var | Literal, eqn: JaxprEqn | None) -> None
             raise JaxprTypeError(f"a variable of type {a.aval} is read {where} but not bound")
         return
     have = typeof(a.val)
-    if (have.shape, have.dtype) != (a.aval.shape, a.aval.dtype):
+    if have.shape != a.aval.shape or dtypes.narrow(have.dtype) != dtypes.narrow(a.aval.dtype):
         raise JaxprTypeError(f"the literal {a.val!r} of type {have} stands for a value of type {a.aval} {where}")
 
 

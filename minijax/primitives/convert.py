@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors, tree
-from minijax.ir.jaxpr import Literal
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
-from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.ir.trace import Tracer, as_literal
+from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof
 from minijax.primitives.moving import held, move_axis
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -57,7 +56,8 @@ class ConvertElementType(Linear1):
         return self.bind_all(operands, params), dims
 
     def fold(self, x, *, new_dtype, weak_type, sharding):
-        return Literal(_convert_scalar(x.val, new_dtype, weak_type), ShapedArray((), new_dtype, weak_type))
+        aval = ShapedArray((), new_dtype, weak_type)
+        return as_literal(_convert_scalar(x.val, new_dtype, weak_type), aval)
 
     def show_params(self, eqn):
         return [(n, eqn.params[n]) for n in ("new_dtype", "weak_type")]
@@ -171,10 +171,7 @@ def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
     if weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype:
         if type(operand) is not int or operand.bit_length() <= 31:
             return operand
-    value = np.asarray(operand).astype(dtype)[()]
-    if not weak_type:
-        return value
-    return value.item()
+    return scalar_of(np.asarray(operand).astype(dtype), dtype, weak_type)
 
 
 def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:

@@ -10,7 +10,7 @@ from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import Trace, Tracer, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import Zero, register_value_type, typeof
+from minijax.ir.types import Zero, of_type, register_value_type, typeof
 from minijax.primitives.zeros import instantiate, nonzero_mask
 
 
@@ -48,7 +48,7 @@ class DualTrace(Trace):
         primals, tangents = [], []
         for x in operands:
             if isinstance(x, JVPTracer) and x._trace is self:
-                primals.append(x.primal)
+                primals.append(of_type(x.primal, x.aval))
                 tangents.append(x.tangent)
             else:
                 if isinstance(x, Tracer):
