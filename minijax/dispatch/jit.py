@@ -77,7 +77,7 @@ class Jit(Call, TakesRefs):
     def label(self, params):
         return f"jit({params['name']})"
 
-    def check(self, avals, params):
+    def check_equation(self, avals, params):
         taken = params["jaxpr"].in_avals
         if len(taken) != len(avals):
             raise JaxprTypeError(

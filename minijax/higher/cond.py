@@ -67,7 +67,7 @@ class Cond(TakesRefs):
     dce_inside = True
     unites = False
 
-    def check(self, avals, params):
+    def check_equation(self, avals, params):
         check_params("cond", params, _PARAMS)
         if not params["branches"]:
             raise JaxprTypeError("cond requires at least one branch function")

@@ -81,7 +81,7 @@ class Scan(TakesRefs):
     dce_inside = True
     unites = False
 
-    def check(self, avals, params):
+    def check_equation(self, avals, params):
         check_params("scan", params, _PARAMS)
         closed, slots = _body(params)
         taken = slots.operands(closed.in_avals)

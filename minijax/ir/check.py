@@ -82,7 +82,7 @@ def _check_types(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
 
 def _check_eqn(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
     avals = [a.aval for a in eqn.invars]
-    eqn.primitive.check(avals, eqn.params)
+    eqn.primitive.check_equation(avals, eqn.params)
     inferred, effects = eqn.primitive.typed(avals, eqn.params)
     if len(inferred) != len(eqn.outvars):
         raise JaxprTypeError(f"{eqn.primitive} has {len(inferred)} results but its equation {len(eqn.outvars)}")

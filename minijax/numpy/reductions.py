@@ -90,7 +90,7 @@ class Reducer:
             unsigned = dtypes.issubdtype(have, np.unsignedinteger)
             have = dtypes.default_uint_dtype() if unsigned else dtypes.default_int_dtype()
         computed = _for_computation(have)
-        return dtypes.canonicalize_dtype(computed), dtypes.canonicalize_dtype(have)
+        return dtypes.canonicalize_dtype(computed, True), dtypes.canonicalize_dtype(have, True)
 
     def __call__(
         self, a: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any, promote_integers: bool

@@ -15,12 +15,18 @@ from minijax.run.array import Array
 _COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
 
 
+def _check_convertible(have: Any, dtype: Any) -> None:
+    if dtypes.is_extended(have) != dtypes.is_extended(dtype):
+        raise ValueError(f"Cannot convert_element_type from {have} to {dtype}")
+
+
 class ConvertElementType(Linear1):
     """The same numbers in another dtype, or with another weak type."""
 
     name = "convert_element_type"
 
     def infer(self, x, *, new_dtype, weak_type, sharding):
+        _check_convertible(x.dtype, new_dtype)
         return [ShapedArray(x.shape, new_dtype, weak_type)]
 
     def rebind(self, trace, operands, params):
@@ -194,8 +200,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes
     dtype = dtypes.scalar_dtype(new_dtype) if is_scalar else new_dtype
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
-    if dtypes.is_extended(aval.dtype) != dtypes.is_extended(dtype):
-        raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}")
+    _check_convertible(aval.dtype, dtype)
     converted = convert(operand, dtype)
     return converted if isinstance(converted, Array | np.ndarray) else held(converted)
 
