@@ -20,8 +20,8 @@ from minijax.transforms.prune import prune_closed
 def no_reverse_mode(primitive: Primitive) -> ValueError:
     """The error of reverse mode for a primitive that has only a jvp rule."""
     return ValueError(
-        f"Linearization failed: '{primitive.name}' has derivatives in forward mode only; it does not support "
-        "reverse-mode autodiff."
+        f"Linearization failed to produce known values for all output primals: '{primitive.name}' has derivatives in "
+        "forward mode only; it does not support reverse-mode autodiff."
     )
 
 

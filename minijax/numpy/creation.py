@@ -168,6 +168,8 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
 def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False) -> Any:
     if dtypes.is_extended(dtype):
         return structural.filled_keys(shape, fill, dtype)
+    if dtype == dtypes.float0:
+        return np.zeros(shape, dtype)
     fill = convert(fill, dtype, weak)
     if shape:
         return moving.broadcast_in_dim(fill, shape, ())

@@ -64,7 +64,8 @@ class DualTrace(Trace):
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
         primals, tangents = self.split(operands)
         if all(t is None for t in tangents):
-            return self.parent.process_custom_jvp(primitive, fun, jvp, primals, params)
+            with state.set_current_trace(self.parent):
+                return self.parent.process_custom_jvp(primitive, fun, jvp, primals, params)
         tangents = with_zeros(primals, tangents)
         with state.set_current_trace(self.rule_trace):
             if not params["symbolic_zeros"]:
@@ -76,7 +77,8 @@ class DualTrace(Trace):
     def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
         primals, tangents = self.split(operands)
         if all(t is None for t in tangents):
-            return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, primals, params)
+            with state.set_current_trace(self.parent):
+                return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, primals, params)
         with state.set_current_trace(self.rule_trace):
             return self.join(*primitive.push(fwd, bwd, primals, with_zeros(primals, tangents), params))
 
