@@ -12,12 +12,12 @@ from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
-from minijax.ir import context, state
+from minijax.ir import context
 from minijax.ir.body import Flat, as_consts, check_callable, debug_info, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import eval_jaxpr
-from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, space_of, typeof
+from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, scalar_of, space_of, typeof
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, convert_element_type_p
@@ -26,7 +26,6 @@ from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import held
 from minijax.primitives.structural import broadcasted_iota, split
 from minijax.primitives.zeros import instantiate, made_varying, zeros_like_aval
-from minijax.run import transfer
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.prune import prune_closed
@@ -306,11 +305,7 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
 
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
-    kind, one = dtypes.scalar_type_of(aval.dtype), np.ones((), aval.dtype)
-    is_weak = aval.weak_type and dtypes.scalar_dtype(kind) == aval.dtype
-    if state.is_eager():
-        return transfer.to_device(kind(1) if is_weak else one)
-    return held(made_varying(convert(one[()], aval.dtype, is_weak), aval))
+    return held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval))
 
 
 def _of_chosen(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:

@@ -32,9 +32,9 @@ from minijax.higher.shard_map import shard_map_p
 from minijax.higher.while_loop import Loop, while_p
 from minijax.ir import context, state
 from minijax.ir.body import Flat, debug_info, trace_flat
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.primitive import Primitive
-from minijax.ir.trace import close_over, eval_jaxpr, last_uses, trace_to_jaxpr
+from minijax.ir.trace import close_over, environment, eval_jaxpr, last_uses, trace_to_jaxpr, values_of
 from minijax.ir.types import Zero, typeof
 from minijax.partition.meshes import P
 from minijax.primitives import bessel, elementwise as ops
@@ -85,19 +85,19 @@ class Checker:
     def run(self, closed: ClosedJaxpr, args: Sequence) -> list:
         """The results of a jaxpr, its checks added to the error."""
         jaxpr: Jaxpr = closed.jaxpr
-        env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+        env: dict[Any, Any] = environment(jaxpr, closed.consts)
         env.update(zip(jaxpr.invars, args, strict=True))
         last = last_uses(jaxpr)
         with context.within() as enter:
             for i, eqn in enumerate(jaxpr.eqns):
-                operands = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+                operands = values_of(eqn.invars, env)
                 enter(eqn.ctx, eqn.traceback)
                 self.origin = state.thread.origin
                 results = self.equation(eqn, operands)
                 env.update(zip(eqn.outvars, results, strict=True))
                 for v in last.get(i, ()):
                     env.pop(v, None)
-        return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
+        return values_of(jaxpr.outvars, env)
 
     def equation(self, eqn: JaxprEqn, operands: Sequence) -> list:
         rule = _RULES.get(eqn.primitive)

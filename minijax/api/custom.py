@@ -11,9 +11,10 @@ from minijax.higher.custom_derivatives import SymbolicZero, bind_custom_jvp, bin
 from minijax.higher.remat_opt import optimized_forward
 from minijax.ir import state
 from minijax.ir.body import Flat, as_consts, function_name, signature_of, source_of, trace_flat
+from minijax.ir.check import alike, types_text
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
-from minijax.ir.types import Zero, space_of, typeof
+from minijax.ir.types import Zero, is_value, space_of, typeof
 from minijax.primitives.zeros import add_any, instantiate
 from minijax.run.array import ArrayImpl
 
@@ -39,32 +40,64 @@ def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: di
     return bound.args
 
 
+class _Shown(str):
+    """A text that a tree shows without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 class _Primal(Flat):
-    """The function itself on leaves; its rules return results of the same tree."""
+    """The function itself on leaves; its rules return results of the same tree, and types where those are known."""
 
     residual_tree: Any = None
-    out_types: Sequence | None = None
+    out_avals: Sequence | None = None
 
     def flattened(self, result):
         leaves = super().flattened(result)
-        self.out_types = [typeof(x) for x in leaves]
+        if state.thread.trace is not None:
+            self.out_avals = [typeof(x) for x in checked_values(leaves)] if all(map(is_value, leaves)) else None
         return leaves
 
-    def check(self, rule: str, pair: str, leaves: Sequence, out_tree: Any) -> None:
-        """Notes the tree of a rule's results. Raises TypeError if the function has results of another tree or type."""
+    def check_results(self, title: str, kind: str, results: Sequence, out_tree: Any) -> None:
+        """Notes the tree of a rule's results. Raises TypeError if the function's have another tree or types."""
+        avals = [typeof(x) if is_value(x) else None for x in results]
         if self.out_tree is not None and self.out_tree != out_tree:
+            shown = [_Shown("?" if a is None else a.str_short()) for a in avals]
+            mine = [_Shown(a.str_short()) for a in self.out_avals or ()] or [_Shown("*")] * self.out_tree.num_leaves
             raise TypeError(
-                f"{rule} must produce a pair {pair} where primal_out has the tree "
-                f"structure of the function's output: got {out_tree}, expected {self.out_tree}."
-            )
-        types = [typeof(x) for x in leaves]
-        if self.out_types is not None and not all(map(_is_alike, types, self.out_types)):
-            shown = ["\n".join(f"    {a.str_short()}" for a in avals) for avals in (types, self.out_types)]
-            raise TypeError(
-                f"{rule} must produce a pair {pair} where primal_out has the shapes and dtypes of the function's "
-                f"output: got\n{shown[0]}\nexpected\n{shown[1]}"
+                f"{title} {_PAIRS[kind][0].format(self.__name__)}, but instead the {kind} rule output's first element "
+                f"had container/pytree structure:\n    {out_tree.unflatten(shown)}\nwhile the custom_"
+                f"{_KINDS[kind]}-decorated function {self.__name__} had output container/pytree structure:\n"
+                f"    {self.out_tree.unflatten(mine)}."
             )
         self.out_tree = out_tree
+        if self.out_avals is not None and not alike(avals, self.out_avals):
+            raise TypeError(
+                f"{title} {_PAIRS[kind][1].format(self.__name__)}, but instead the {kind} rule output's first element "
+                f"had shapes/dtypes of:\n    {types_text(avals)}\nwhile the custom_{_KINDS[kind]}-decorated "
+                f"function {self.__name__} had output shapes/dtypes of:\n    {types_text(self.out_avals)}"
+            )
+
+
+_JVP_PAIR = (
+    "must produce a pair (list or tuple of length two) where the first element represents the primal output (equal "
+    "in value to the output of the custom_jvp-decorated function {}, and in particular "
+)
+_VJP_PAIR = (
+    "must produce a pair (list or tuple of length two) where the first element represents the primal output (equal "
+    "to the output of the custom_vjp-decorated function {}) and the second element represents residuals (i.e. values "
+    "stored from the forward pass for use on the backward pass)"
+)
+_KINDS = {"JVP": "jvp", "fwd": "vjp"}
+# For each kind of rule, what it must give, where the tree and where the types are wrong.
+_PAIRS = {
+    "JVP": (f"{_JVP_PAIR}of the same container/pytree structure)", f"{_JVP_PAIR}with leaves of the same shape/dtype)"),
+    "fwd": (_VJP_PAIR, _VJP_PAIR),
+}
+
+
+_SETTERS = frozenset(("defjvp", "defjvps", "defvjp", "def_vmap"))
 
 
 class _Custom:
@@ -80,14 +113,14 @@ class _Custom:
         by_position = all(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters.values())
         self.arity = len(parameters) if by_position else None
 
+    def __getattr__(self, name):
+        """What sets the rules of a function with rules of other kinds that this one is made of."""
+        if name in _SETTERS and isinstance(inner := self.__dict__.get("fun"), _Custom):
+            return getattr(inner, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
-
-    def __getattr__(self, name):
-        # A function that has rules of one kind already gets those of another through what wraps it.
-        if name in ("defjvp", "defjvps", "defvjp", "def_vmap") and isinstance(self.__dict__.get("fun"), _Custom):
-            return getattr(self.fun, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _positional(self, args: tuple, kwargs: dict) -> tuple:
         if not kwargs and len(args) == self.arity:
@@ -182,7 +215,7 @@ class custom_jvp(_Custom):  # noqa: N801
             if self.symbolic_zeros:
                 tangents = [symbolic(t) for t in tangents]
             pair = rule(*fixed, in_tree.unflatten(primals), in_tree.unflatten(tangents))
-            _check_pair(title, pair, "representing primal and tangent outputs", type)
+            _check_pair(title, pair, "representing primal and tangent outputs", str)
             results, out_tree = tree.flatten(pair[0])
             moved, tangent_tree = tree.flatten(pair[1])
             if out_tree != tangent_tree:
@@ -190,9 +223,9 @@ class custom_jvp(_Custom):  # noqa: N801
                     f"{title} must produce primal and tangent outputs with equal container (pytree) "
                     f"structures, but got {out_tree} and {tangent_tree} respectively."
                 )
-            fun.check(title, "(primal_out, tangent_out)", results, out_tree)
+            fun.check_results(title, "JVP", results, out_tree)
             moved = [unsymbolic(t) for t in moved]
-            _check_tangents(title, results, moved)
+            _check_tangents(results, moved)
             return [*results, *moved]
 
         jvp.__name__ = name
@@ -204,17 +237,15 @@ def _check_pair(title: str, pair: Any, meaning: str, shown: Callable) -> None:
         raise TypeError(f"{title} must produce a pair (list or tuple of length two) {meaning}, but got {shown(pair)}.")
 
 
-def _check_tangents(title: str, results: Sequence, tangents: Sequence) -> None:
-    bad = []
+def _check_tangents(results: Sequence, tangents: Sequence) -> None:
     for x, t in zip(results, tangents, strict=True):
-        want = typeof(x).to_tangent_aval()
-        have = t.aval if type(t) is Zero else typeof(t)
-        if (want.shape, want.dtype) != (have.shape, have.dtype):
-            bad.append(f"  primal {typeof(x).str_short()} with tangent {have.str_short()}")
-    if bad:
-        raise TypeError(
-            f"{title} must produce primal and tangent outputs with equal shapes and dtypes, but got:\n" + "\n".join(bad)
-        )
+        aval = typeof(x)
+        want, have = aval.to_tangent_aval(), t.aval if type(t) is Zero else typeof(t)
+        if not alike([want], [have]):
+            raise TypeError(
+                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
+                f"Expected {want.str_short()} (tangent type of {aval.str_short()}) but got {have.str_short()}."
+            )
 
 
 class custom_vjp(_Custom):  # noqa: N801
@@ -281,7 +312,7 @@ class custom_vjp(_Custom):  # noqa: N801
                 repr,
             )
             results, out_tree = tree.flatten(pair[0])
-            fun.check(title, "(primal_out, residuals)", results, out_tree)
+            fun.check_results(title, "fwd", results, out_tree)
             residuals, fun.residual_tree = tree.flatten(pair[1])
             return [*residuals, *results]
 
@@ -304,11 +335,8 @@ class custom_vjp(_Custom):  # noqa: N801
         return bwd
 
 
-def _is_alike(one: Any, other: Any) -> bool:
-    return (one.shape, one.dtype) == (other.shape, other.dtype)
-
-
 _NONE = object()
+_disable_bwd_checks = config.option("disable_bwd_checks")
 
 
 def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
@@ -327,21 +355,32 @@ def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -
             "the number of arguments to the primal function, but got bwd output structure "
             f"{tree.tree_structure(cts)} for primal input structure {in_tree}, from {title}."
         ) from None
-    results = []
-    for ct, a in zip(leaves, avals, strict=True):
-        is_zero = ct is _NONE or type(ct) in (Zero, SymbolicZero)
-        have = a if ct is _NONE else ct.aval if is_zero else typeof(ct)
-        is_zero = is_zero or dtypes.float0 in (a.dtype, have.dtype)
-        unlike = have.shape != a.shape or not is_zero and space_of(have) != space_of(a)
-        if unlike and a.dtype != dtypes.float0 and not config.disable_bwd_checks.value:
-            raise ValueError(
-                "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
-                f"primal function, but got {have.str_short()} for an argument whose cotangent is "
-                f"{a.str_short()}, from {title}"
-                + (". Consider just returning a None here instead of a symbolic zero." if is_zero else "")
-            )
-        results.append(Zero(a) if is_zero else ct)
-    return results
+    paths = [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(dummy)]
+    return [_matched(f"output{path}", ct, a) for path, ct, a in zip(paths, leaves, avals, strict=True)]
+
+
+def _matched(where: str, ct: Any, aval: Any) -> Any:
+    """One cotangent as the argument's of that type. Raises ValueError for another type."""
+    if ct is _NONE or type(ct) is Zero:
+        return Zero(aval)
+    have = ct.aval if type(ct) is SymbolicZero else typeof(ct)
+    if type(ct) is SymbolicZero and not _disable_bwd_checks.value and not alike([have], [aval]):
+        raise ValueError(
+            "Custom VJP bwd rule produced a SymbolicZero with a shape/dtype that does not match the corresponding "
+            f"input tangent shape/dtype: at {where} the SymbolicZero had shape/dtype {have.str_short()} while the "
+            f"corresponding input had shape/dtype {aval.str_short()}. Consider just returning a None here instead of "
+            "a SymbolicZero object."
+        )
+    if type(ct) is SymbolicZero or aval.dtype == dtypes.float0 or have.dtype == dtypes.float0:
+        return Zero(aval)
+    if (have.shape, space_of(have)) != (aval.shape, space_of(aval)) and not _disable_bwd_checks.value:
+        what = "shapes" if have.shape != aval.shape else "memory spaces"
+        raise ValueError(
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal function, "
+            f"but at {where} the bwd rule produced an output of type {have.str_short()} corresponding to an input of "
+            f"type {aval.str_short()}, so the {what} do not match"
+        )
+    return ct
 
 
 def custom_gradient(fun: Callable) -> Callable:

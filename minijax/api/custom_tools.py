@@ -54,8 +54,8 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
         args, args_tree = trees.flatten(args_and_consts[:n])
         if args_tree != in_tree:
             raise TypeError(
-                "closure_convert: the inputs must have the same Pytree structure as the example arguments. "
-                f"Expected {in_tree}, but got {args_tree}"
+                "The inputs to the closure produced by closure_convert must have the same Pytree structure as the "
+                f"example arguments. Expected {in_tree}, but got {args_tree}"
             )
         consts = moves.merge(fixed, args_and_consts[n:])
         return body.out_tree.unflatten(eval_jaxpr(body.jaxpr, consts, *args))

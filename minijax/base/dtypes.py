@@ -269,6 +269,11 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     return canonicalized
 
 
+def narrow(dtype: Any) -> Any:
+    """The dtype without 64-bit numbers that stands for this one."""
+    return _narrowed.get(dtype, dtype)
+
+
 def scalar_dtype(kind: type) -> DType:
     """The dtype that values of a Python scalar type get."""
     return canonicalize_dtype(python_scalar_dtypes[kind])
@@ -417,11 +422,11 @@ def promote(*operands: Typed) -> Typed:
 def _promote(operands: tuple[Typed, ...], state: config.State) -> Typed:
     dtypes = {dtype for dtype, _ in operands}
     all_weak = all(weak for _, weak in operands)
-    # Weak operands among themselves keep their dtypes while they promote; the result is widened after that.
+    # Weak operands among themselves keep their dtypes while they promote.
     strict = state.numpy_dtype_promotion is STRICT_MODE
     by_dtype = all_weak and (not strict or len(operands) == 1)
     if len(dtypes) == 1 and (by_dtype or not all_weak):
-        node = operands[0][0]
+        (node,) = dtypes
     else:
         for dtype in dtypes - _known:
             raise ValueError(f"dtype={dtype!r} is not a valid dtype for JAX type promotion.")
@@ -429,9 +434,8 @@ def _promote(operands: tuple[Typed, ...], state: config.State) -> Typed:
         node = _least_upper_bound(nodes, state)
     if isinstance(node, type):
         return scalar_dtype(node), True
-    if all_weak and node != bool_:
-        return canonicalize_dtype(_widest(node)), True
-    return node if len(dtypes) == 1 else canonicalize_dtype(node), False
+    is_weak = all_weak and node != bool_
+    return node if len(dtypes) == 1 and not (is_weak and len(operands) > 1) else canonicalize_dtype(node), is_weak
 
 
 def _widest(dtype: DType) -> DType:
@@ -489,6 +493,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     if not args:
         raise ValueError("result_type: at least one array or dtype is required")
     dtype, weak = promote(*[typed(default_float_dtype() if x is None else x) for x in args])
+    dtype = canonicalize_dtype(_widest(dtype)) if weak else dtype
     return (dtype, weak) if return_weak_type_flag else dtype
 
 

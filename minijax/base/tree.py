@@ -116,10 +116,10 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     leaves, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = flatten(outer_treedef.flatten_up_to(pytree_to_transpose)[0])[1]
-    expected = outer_treedef.compose(inner_treedef)
-    if treedef != expected:
+    width, depth = inner_treedef.num_leaves, outer_treedef.num_leaves
+    if treedef.num_leaves != width * depth:
+        expected = outer_treedef.compose(inner_treedef)
         raise TypeError(f"tree_transpose: Mismatch of the tree's structure\n{treedef}\n != \n{expected}")
-    width = inner_treedef.num_leaves
     return inner_treedef.unflatten(outer_treedef.unflatten(leaves[i::width]) for i in range(width))
 
 

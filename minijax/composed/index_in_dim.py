@@ -1,6 +1,6 @@
 """Indexing along one axis as jitted functions, which they are to users; and along several at once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,21 @@ dynamic_index_in_dim = jitted(static=_STATIC)(dynamic_slice.dynamic_index_in_dim
 dynamic_update_index_in_dim = jitted(static=_STATIC)(dynamic_slice.dynamic_update_index_in_dim)
 
 
-def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
-    """The slices of `src` at positions along `axes`: row i of `idxs` counts along `axes[i]`, modulo."""
-    shape, axes = typeof(src).shape, tuple(axes)
+def _rows(idxs: Any) -> Iterator[Any]:
     if typeof(idxs).ndim != 2:
         raise ValueError(f"index_take: idxs must be of rank 2, got {typeof(idxs)}")
-    rows = range(typeof(idxs).shape[0])
-    at = [moving.expand_dims(index_in_dim(idxs, i, keepdims=False), (1,)) for i in rows]
-    sizes = moving.held(np.array([shape[a] for a in axes], typeof(idxs).dtype))
+    for i in range(typeof(idxs).shape[0]):
+        yield index_in_dim(idxs, i, keepdims=False)
+
+
+def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
+    """The slices of `src` at positions along `axes`: row i of `idxs` counts along `axes[i]`, modulo.
+
+    `idxs` may be an array or a sequence of rows.
+    """
+    shape, axes = typeof(src).shape, tuple(axes)
+    at = [moving.expand_dims(row, (1,)) for row in (idxs if isinstance(idxs, tuple | list) else _rows(idxs))]
+    sizes = moving.held(np.array([shape[a] for a in axes], typeof(at[0]).dtype))
     at = remainder(concatenate(at, 1), moving.expand_dims(sizes, (0,)))
     rest = tuple(range(1, len(shape) - len(axes) + 1))
     sizes = [1 if a in axes else n for a, n in enumerate(shape)]

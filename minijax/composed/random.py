@@ -47,6 +47,14 @@ class PRNGImpl:
     def __str__(self):
         return self.tag
 
+    def wrapped(self, words: Any) -> Any:
+        """The keys of these words."""
+        return random_wrap_p.bind(words, impl=self)
+
+    def unwrapped(self, keys: Any) -> Any:
+        """The words of keys."""
+        return random_unwrap_p.bind(keys)
+
     def __reduce__(self):
         return (_named, (self.name,)) if NAMED_IMPLS.get(self.name) == self else super().__reduce__()
 

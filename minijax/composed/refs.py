@@ -132,9 +132,12 @@ class Freeze(OfRefs):
 def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
     """The index as a user writes it; ints beyond an axis, which traces let pass, mean its nearest element.
 
-    With `clamps` so do dynamic slices, as they do anyhow where they are read.
+    With `clamps` so do dynamic slices and scalars, as they do anyhow where they are read; beside arrays of
+    positions and strided slices, scalars beyond an axis write nothing.
     """
-    is_plain = Ellipsis not in index.entries and None not in index.entries
+    is_plain = Ellipsis not in index.entries
+    items = [e for _, e in index.places()]
+    is_block = all(not typeof(arrays[e.place]).shape if type(e) is Slot else getattr(e, "step", 1) == 1 for e in items)
 
     def item(axis, e):
         size = index.shape[axis] if is_plain else 0
@@ -144,7 +147,11 @@ def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
             low = from_front(convert(arrays[e.place], np.dtype(np.int32)), size)
             start = clamp(np.int32(0), low, np.int32(size - (e.size - 1) * e.step - 1))
             return Slice(start, e.size, e.step)
-        return e if e is None or e is Ellipsis else e.item(arrays)
+        if type(e) is Slot and clamps and is_block:
+            last = index.shape[axis] - 1
+            at = from_front(convert(arrays[e.place], np.dtype(np.int32)), last + 1)
+            return clamp(np.int32(0), at, np.int32(last))
+        return e if e is Ellipsis else e.item(arrays)
 
     return tuple([item(axis, e) for axis, e in index.places()])
 
@@ -384,7 +391,9 @@ def _check_bounds(items: tuple, shape: Sequence[int], eager: bool) -> None:
     axes = [_axes_of(item) for item in items]
     if sum(axes) > len(shape):
         raise ValueError(f"`indices` must not be longer than `shape`: indices={items}, {shape=}")
-    is_plain = not any(item is None or item is Ellipsis for item in items)
+    if any(item is None for item in items):
+        raise ValueError(f"None adds no axis to a reference: indices={items}, {shape=}")
+    is_plain = not any(item is Ellipsis for item in items)
     axis = 0
     for item, count in zip(items, axes, strict=True):
         axis = len(shape) - sum(axes) + axis if item is Ellipsis else axis
@@ -392,9 +401,16 @@ def _check_bounds(items: tuple, shape: Sequence[int], eager: bool) -> None:
             raise ValueError(f"slice must have a step >= 1 (found: {item.step})")
         if type(item) is Slice:
             _check_slice(item, shape[axis])
+        elif isinstance(item, slice) and shape[axis] and _start_of(item, shape[axis]) >= shape[axis]:
+            raise ValueError(f"Out of bound slice: start={_start_of(item, shape[axis])}, dim={shape[axis]}.")
         elif eager and is_plain:
             _check_int(item, shape[axis])
         axis += count
+
+
+def _start_of(item: slice, size: int) -> int:
+    """Where a slice begins; those with a traced start are refused where they are parsed."""
+    return item.indices(size)[0] if isinstance(item.start, int | np.integer | type(None)) else 0
 
 
 def _axes_of(item: Any) -> int:

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import config
+from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.dispatch.call import Call, forwarded
 from minijax.dispatch.operations import run_closed
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
+from minijax.ir.check import alike
 from minijax.ir.context import path
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, cotangents, is_linear
@@ -75,6 +77,16 @@ class Jit(Call, TakesRefs):
 
     def label(self, stack, params):
         return path((*stack, f"jit({params['name']})"))
+
+    def check_equation(self, avals, params):
+        taken = params["jaxpr"].in_avals
+        if len(taken) != len(avals):
+            raise JaxprTypeError(
+                f"Call primitive jit with {len(avals)} operands cannot call jaxpr with {len(taken)} inputs"
+            )
+        for have, aval in zip(avals, taken, strict=True):
+            if not alike([have], [aval]):
+                raise JaxprTypeError(f"Call primitive jit passes operand of type {have} to jaxpr expecting type {aval}")
 
     def typed(self, avals, params):
         jaxpr = params["jaxpr"].jaxpr

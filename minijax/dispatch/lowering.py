@@ -11,7 +11,7 @@ from minijax.dispatch.placement import Placement, ProgramOptions
 from minijax.hlo import module
 from minijax.ir.effects import ordered_effects, shardable_ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Var
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import ShapedArray, of_type
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import client, compile, guards, profiler, transfer
 from minijax.transforms.discharge import discharged
@@ -50,7 +50,7 @@ def lower_program(
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
     donated = tuple(options.donated[i] for i in used) if options.donated else ()
     constants = zip(pruned.jaxpr.constvars, pruned.consts, strict=True)
-    as_arguments = {v: c for v, c in constants if v in lifted or _is_large(v.aval)}
+    as_arguments = {v: of_type(c, v.aval) for v, c in constants if v in lifted or _is_large(v.aval)}
     hidden = list(as_arguments.values())
     info = pruned.debug_info
     laid: dict[str, Any] = {}

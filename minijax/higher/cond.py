@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, config, dtypes, source, tree
+from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.higher.agreement import check_branches, varying_alike
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.body import merge_captured, trace_body, with_leading
+from minijax.ir.check import alike, check_params, is_closed, types_text
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
@@ -38,6 +40,24 @@ _NO_OPERAND = object()
 Branches = tuple[ClosedJaxpr, ...]
 
 
+_PARAMS = {"branches": ("tuple of ClosedJaxpr", lambda x: isinstance(x, tuple) and all(map(is_closed, x)))}
+
+
+def _check_branch(number: int, first: ClosedJaxpr, branch: ClosedJaxpr) -> None:
+    """Raises JaxprTypeError unless a branch takes and gives what the first one does."""
+    takes = "takes", "input", first.in_avals, branch.in_avals
+    gives = "outputs", "output", first.out_avals, branch.out_avals
+    for verb, what, ours, theirs in (takes, gives):
+        if len(ours) != len(theirs):
+            plural = "inputs" if what == "input" else "values"
+            raise JaxprTypeError(f"cond branch 0 {verb} {len(ours)} {plural}, branch {number} {verb} {len(theirs)}")
+        if not alike(ours, theirs):
+            raise JaxprTypeError(
+                f"cond branches 0 and {number} have mismatching {what} types: "
+                f"{types_text(ours)} vs {types_text(theirs)}"
+            )
+
+
 class Cond(TakesRefs):
     """Runs the branch whose number is the first operand on the other operands."""
 
@@ -46,6 +66,27 @@ class Cond(TakesRefs):
     multiple_results = True
     dce_inside = True
     unites = False
+
+    def check_equation(self, avals, params):
+        check_params("cond", params, _PARAMS)
+        if not params["branches"]:
+            raise JaxprTypeError("cond requires at least one branch function")
+        first, *others = params["branches"]
+        for number, branch in enumerate(others, 1):
+            _check_branch(number, first, branch)
+        index, *operands = avals
+        taken = first.in_avals
+        if len(operands) != len(taken):
+            raise JaxprTypeError(
+                f"cond called with {len(operands)} non-predicate operands, but branches take {len(taken)} inputs"
+            )
+        if index.dtype != np.int32:
+            raise JaxprTypeError(f"cond called with index of type {index.dtype} instead of int32")
+        if not alike(operands, taken):
+            raise JaxprTypeError(
+                f"cond branches take input types {types_text(taken)}, "
+                f"called with operands of type {types_text(operands)}"
+            )
 
     def infer(self, index, *avals, branches, **how):
         return branches[0].out_avals

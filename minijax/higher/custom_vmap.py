@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
 
+import numpy as np
+
 from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.dispatch.call import Inlined, split_tangents
@@ -12,8 +14,10 @@ from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
+from minijax.primitives.dynamic_slice import dynamic_index_in_dim
+from minijax.primitives.structural import iota
 from minijax.primitives.zeros import instantiate
-from minijax.transforms.batch import batch_flat, place
+from minijax.transforms.batch import batch_flat
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 
 # Axis size, which operands have a leading batch axis, operands -> results, which of them have one.
@@ -44,7 +48,7 @@ class CustomVmapCall(Inlined):
         has_numbers = tuple(a.to_tangent_aval().dtype.names is None for a in call.out_avals)
         pushed, out_moves = jvp_jaxpr(call, moves, has_numbers)
         params = dict(in_tree=_with_tangents(in_tree, moves), out_tree=_with_tangents(out_tree, out_moves))
-        params["rule"] = _jvp_rule(rule[1], moves, out_moves)
+        params["rule"] = _jvp_rule(rule[1], moves, out_moves, [a.ndim for a in pushed.out_avals])
         results = self.bind(*primals, *map(instantiate, moves.marked(tangents)), call=pushed, **params)
         return split_tangents(results[: len(out_moves)], results[len(out_moves) :], out_moves)
 
@@ -64,43 +68,44 @@ def _with_tangents(treedef: Any, moves: Mask) -> Any:
     return tree.tree_structure((treedef.unflatten(moves), treedef.unflatten([m or None for m in moves])))
 
 
-def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask) -> tuple[Callable, FlatRule]:
-    """The batching rule of the derivative: the derivative of the rule."""
+def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask, ranks: Sequence[int]) -> tuple[Callable, FlatRule]:
+    """The batching rule of the derivative: the derivative of the rule.
+
+    The rule is told of arguments that are batched with their tangents; over those of which one part alone is,
+    the derivative is mapped.
+    """
 
     def jvp_of_rule_rule(size, flags, operands):
         n = len(moves)
-        primals, primal_flags = operands[:n], flags[:n]
+        primals, primal_flags = operands[:n], Mask(flags[:n])
         tangents = moves.merge([Zero.from_primal_value(x) for x in moves.unmarked(primals)], operands[n:])
-        tangent_flags = moves.merge(repeat(False), flags[n:])
-        either = Mask(primal_flags) | tangent_flags
-        both = Mask([p and (t or not m) for p, t, m in zip(primal_flags, tangent_flags, moves, strict=True)])
+        # An argument without a tangent is batched as its primal is.
+        beside = moves.merge(moves.unmarked(primal_flags), flags[n:])
+        mutual = [f and t for f, t in zip(primal_flags, beside, strict=True)]
         batched: list[bool] = []
 
-        def pushed(flags, primals, tangents):
-            def run(*primals):
-                results, batched[:] = rule(size, flags, primals)
-                return results
+        def run(*primals):
+            results, batched[:] = rule(size, mutual, primals)
+            return results
 
-            results, tangents = jvp_flat(run, primals, tangents)
-            return [*results, *map(instantiate, out_moves.marked(tangents))]
+        def push(*values):
+            results, pushed = jvp_flat(run, values[:n], values[n:])
+            return [*results, *map(instantiate, out_moves.marked(pushed))]
 
-        # Where no value is batched with its tangent, the rule sees none batched, and vmap does the rest.
-        def one(*xs):
-            return pushed(both, xs[:n], moves.merge(moves.unmarked(tangents), xs[n:]))
+        tangent_flags = moves.merge(repeat(False), flags[n:])
+        alone = [f and not m for f, m in zip((*primal_flags, *tangent_flags), (*mutual, *mutual), strict=True)]
+        if not any(alone):
+            return push(*primals, *tangents), [*batched, *out_moves.marked(batched)]
 
-        if any(either) and not any(both):
-            axis, dims = Axis(None, size), [0 if f else None for f in flags]
-            results, out_dims = batch_flat(one, axis, operands, dims)
-            if not any(batched):
-                rows = zip(results, out_dims, strict=True)
-                return [place(x, d, None if d is None else 0, axis) for x, d in rows], [d is not None for d in out_dims]
+        def push_one(i, *values):
+            results = push(*values)
+            pairs = zip(results, ranks, strict=True)
+            return [dynamic_index_in_dim(x, i, keepdims=False) if typeof(x).ndim > n else x for x, n in pairs]
 
-        def broadcast(xs, flags):
-            missing = (e and not f and type(x) is not Zero for x, f, e in zip(xs, flags, either, strict=True))
-            return [moving.broadcast_axis(x, size, 0) if add else x for x, add in zip(xs, missing, strict=True)]
-
-        results = pushed(either, broadcast(primals, primal_flags), broadcast(tangents, tangent_flags))
-        return results, [*batched, *out_moves.marked(batched)]
+        values, dims = [iota(np.dtype(np.int32), size), *primals, *tangents], [0, *(0 if f else None for f in alone)]
+        results, out_dims = batch_flat(push_one, Axis(None, size), values, dims)
+        results = [x if d is None else moving.move_axis(x, d, 0) for x, d in zip(results, out_dims, strict=True)]
+        return results, [d is not None for d in out_dims]
 
     # As jax prints it.
     jvp_of_rule_rule.__qualname__ = "custom_vmap_jvp.<locals>.jvp_of_rule_rule"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, source, tree
+from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.dispatch.operands import operand
@@ -15,6 +16,7 @@ from minijax.higher.agreement import fixpoint, trace_loop
 from minijax.higher.scan_lowering import Slots, resized, stacked, unrolled
 from minijax.ir import state
 from minijax.ir.body import Body
+from minijax.ir.check import alike, check_params, is_closed, is_count, types_text
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
 from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.refs import is_ref
@@ -47,6 +49,28 @@ def interleaved(groups: Sequence[Sequence], others: Sequence[Sequence]) -> tuple
     return tuple([x for pair in zip(groups, others, strict=True) for group in pair for x in group])
 
 
+_PARAMS = {
+    "jaxpr": ("ClosedJaxpr", is_closed),
+    "reverse": ("bool", lambda x: isinstance(x, bool)),
+    **dict.fromkeys(("length", "unroll", "num_consts", "num_carry"), ("non-negative int", is_count)),
+}
+
+
+def _check_groups(taken: Sequence[Sequence], given: Sequence[Sequence], length: int) -> None:
+    """Raises JaxprTypeError unless the body takes constants, a carry and slices of the operands' types."""
+    *rest, sequences = given
+    if any(a.shape[:1] != (length,) for a in sequences if type(a) is ShapedArray):
+        raise JaxprTypeError(f"scan of length {length} called with sequences of types {types_text(sequences)}")
+    slices = [a.update(shape=a.shape[1:]) if type(a) is ShapedArray else a for a in sequences]
+    for what, ours, theirs in zip(("consts", "initial carry", "sequence"), taken, (*rest, slices), strict=True):
+        # A reference is sliced as it is read.
+        pairs = [(a, b) for a, b in zip(ours, theirs, strict=False) if type(b) is ShapedArray]
+        if len(ours) != len(theirs) or any(not alike([a], [b]) for a, b in pairs):
+            raise JaxprTypeError(
+                f"scan jaxpr takes {what} types\n{types_text(ours)},\ncalled with {what} of types\n{types_text(theirs)}"
+            )
+
+
 class Scan(TakesRefs):
     """Runs `jaxpr`, (constants, carry, slices) -> (carry, results), `length` times."""
 
@@ -55,6 +79,17 @@ class Scan(TakesRefs):
     multiple_results = True
     dce_inside = True
     unites = False
+
+    def check_equation(self, avals, params):
+        check_params("scan", params, _PARAMS)
+        closed, slots = _body(params)
+        taken = slots.operands(closed.in_avals)
+        carried = slots.results(closed.out_avals)[0]
+        if not alike(taken[1], carried):
+            raise JaxprTypeError(
+                f"scan input carry input and output types mismatch:\n{types_text(taken[1])}\nvs\n{types_text(carried)}"
+            )
+        _check_groups(taken, slots.operands(avals), params["length"])
 
     def infer(self, *avals, jaxpr, length, num_carry, **params):
         outs = jaxpr.out_avals

@@ -14,7 +14,7 @@ from minijax.primitives import gather_scatter, moving, structural
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
-from minijax.primitives.gather_scatter import FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherScatterMode
+from minijax.primitives.gather_scatter import FILL_OR_DROP, ONE_HOT, PROMISE_IN_BOUNDS, GatherScatterMode
 from minijax.primitives.promote import promote_dtypes
 from minijax.primitives.values import array_of
 from minijax.run.array import Array
@@ -24,10 +24,10 @@ from minijax.run.array import Array
 
 def read(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
     """The elements of `x` that a parsed index names."""
-    filling = options.mode is not None and GatherScatterMode.from_any(options.mode) is FILL_OR_DROP
+    gathers = options.mode is not None and GatherScatterMode.from_any(options.mode) in (FILL_OR_DROP, ONE_HOT)
     if index.is_whole():
         return _with_axes_of(x if isinstance(x, Array) else array_of(x), index)
-    if filling or index.has_arrays():
+    if gathers or index.has_arrays():
         return _gathered(x, operands, index, options)
     on_axes = index.on_axes()
     if all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):

@@ -1,10 +1,16 @@
 """The checker: what must hold of every jaxpr."""
 
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from typing import Any
 
+import numpy as np
+
+from minijax.base import dtypes
 from minijax.base.errors import JaxprTypeError
-from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
-from minijax.ir.types import typeof
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from minijax.ir.show import eqn_text, names_of
+from minijax.ir.types import Aval, ShapedArray, typeof
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
@@ -39,7 +45,7 @@ def _check_one(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
         for a in eqn.invars:
             _check_atom(bound, a, eqn)
-        _check_types(eqn)
+        _check_types(eqn, jaxpr)
         for v in eqn.outvars:
             _bind(bound, v, f"a result of {eqn.primitive}")
     for a in jaxpr.outvars:
@@ -62,14 +68,60 @@ def _check_atom(bound: set[Var], a: Var | Literal, eqn: JaxprEqn | None) -> None
             raise JaxprTypeError(f"a variable of type {a.aval} is read {where} but not bound")
         return
     have = typeof(a.val)
-    if (have.shape, have.dtype) != (a.aval.shape, a.aval.dtype):
+    if have.shape != a.aval.shape or dtypes.narrow(have.dtype) != dtypes.narrow(a.aval.dtype):
         raise JaxprTypeError(f"the literal {a.val!r} of type {have} stands for a value of type {a.aval} {where}")
 
 
-def _check_types(eqn: JaxprEqn) -> None:
-    inferred, effects = eqn.primitive.typed([a.aval for a in eqn.invars], eqn.params)
-    have = [v.aval for v in eqn.outvars]
-    if have != list(inferred):
-        raise JaxprTypeError(f"{eqn.primitive} infers the types {list(inferred)} but its equation has {have}: {eqn}")
+def _check_types(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
+    try:
+        _check_eqn(eqn, jaxpr)
+    except JaxprTypeError as error:
+        names = names_of(jaxpr)
+        raise JaxprTypeError(f"{error}\n\nin equation:\n\n{eqn_text(eqn, names)}") from None
+
+
+def _check_eqn(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
+    avals = [a.aval for a in eqn.invars]
+    eqn.primitive.check_equation(avals, eqn.params)
+    inferred, effects = eqn.primitive.typed(avals, eqn.params)
+    if len(inferred) != len(eqn.outvars):
+        raise JaxprTypeError(f"{eqn.primitive} has {len(inferred)} results but its equation {len(eqn.outvars)}")
+    for v, aval in zip(eqn.outvars, inferred, strict=True):
+        if v.aval != aval:
+            raise JaxprTypeError(
+                f"Value for variable {names_of(jaxpr).get(v, '_')!r} inconsistently typed as "
+                f"{aval.str_short(True)} for let-binder of type {v.aval.str_short(True)}"
+            )
     if effects != eqn.effects:
         raise JaxprTypeError(f"{eqn.primitive} has the effects {effects} but its equation {eqn.effects}")
+
+
+def alike(ours: Sequence[Aval], theirs: Sequence[Aval]) -> bool:
+    """Whether types are equal, weak types and mesh axes apart."""
+    return [_plain(a) for a in ours] == [_plain(a) for a in theirs]
+
+
+def _plain(aval: Aval) -> Any:
+    return (aval.shape, aval.dtype) if type(aval) is ShapedArray else aval
+
+
+def check_params(name: str, params: dict, kinds: dict[str, tuple[str, Callable[[Any], bool]]]) -> None:
+    """Raises JaxprTypeError for a parameter that is not of its kind, which has a name and a test."""
+    for key, (kind, test) in kinds.items():
+        value = params[key]
+        if not test(value):
+            raise JaxprTypeError(f"invalid {name} param {key} of type {type(value).__name__}, {kind} required: {value}")
+
+
+def types_text(avals: Sequence[Aval]) -> str:
+    return ", ".join(a.str_short() for a in avals)
+
+
+def is_closed(x: Any) -> bool:
+    """Whether this is a jaxpr with its constants."""
+    return isinstance(x, ClosedJaxpr)
+
+
+def is_count(x: Any) -> bool:
+    """Whether this is a number of things."""
+    return isinstance(x, int | np.integer) and int(x) >= 0

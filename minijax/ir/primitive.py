@@ -184,6 +184,9 @@ class Primitive:
             operands = state.thread.manual.unite(operands)
         return trace.process(self, operands, params)
 
+    def check_equation(self, avals: Sequence[Aval], params: dict) -> None:
+        """Raises JaxprTypeError where an equation's parameters are none, or do not fit the operands."""
+
     def typed(self, avals: Sequence[Aval], params: dict) -> tuple[list[Aval], frozenset]:
         """Result types and effects, remembered per operand types and parameters."""
         try:

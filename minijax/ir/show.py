@@ -100,9 +100,18 @@ def _tokens(jaxpr: Printed, options: Options) -> list:
     return tokens + _flatten(printer.jaxpr(root))
 
 
-def eqn_text(eqn: Any) -> str:
-    """One equation as text, with its inner programs in place."""
-    return _text(_lines(_flatten(_Printer(Options(), {}).eqn(eqn))))
+def eqn_text(eqn: Any, names: dict[Var, str] | None = None) -> str:
+    """One equation as text, with its inner programs in place, and with these names for variables."""
+    printer = _Printer(Options(), {})
+    printer.names |= names or {}
+    printer.taken |= set(printer.names.values())
+    return _text(_lines(_flatten(printer.eqn(eqn))))
+
+
+def names_of(jaxpr: Any) -> dict[Var, str]:
+    """The names that the variables of a jaxpr, but for those of its inner ones, are printed with."""
+    variables = [*jaxpr.constvars, *jaxpr.invars, *(v for eqn in jaxpr.eqns for v in eqn.outvars)]
+    return {v: _letters(i) for i, v in enumerate(dict.fromkeys(variables)) if not isinstance(v, DropVar)}
 
 
 def _open(jaxpr: Any) -> Any:

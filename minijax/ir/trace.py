@@ -16,7 +16,7 @@ from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.refs import is_ref
-from minijax.ir.types import Aval, ShapedArray, checked_type, register_value_type, typeof, value_kinds
+from minijax.ir.types import Aval, ShapedArray, Typed, checked_type, of_type, register_value_type, typeof, value_kinds
 
 
 class Trace:
@@ -275,7 +275,8 @@ class JaxprTrace(Trace):
         """Copies the equations of a jaxpr to the end of this one."""
         body = jaxpr.jaxpr
         env: dict[Atom, Atom] = {}
-        for v, x in zip(body.constvars + body.invars, [*jaxpr.consts, *operands], strict=True):
+        consts = environment(body, jaxpr.consts)
+        for v, x in (*consts.items(), *zip(body.invars, operands, strict=True)):
             env[v] = x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x)
         origin, outer = state.thread.origin or source.here(), context.current_context().name_stack
         last, joined = context.EMPTY, context.EMPTY._replace(name_stack=outer)
@@ -339,7 +340,7 @@ def as_literal(x: Any, aval: Aval) -> Literal | None:
         if type(x) is int and x.bit_length() > 31:
             dtypes.check_int_fits(x, aval.dtype)
         return Literal(x, aval)
-    if type(aval) is ShapedArray and not aval.shape and isinstance(x, (np.ndarray, np.generic)):
+    if type(aval) is ShapedArray and not aval.shape and isinstance(x, (np.ndarray, np.generic, Typed)):
         return Literal(np.asarray(x, aval.dtype)[()], aval)
     return None
 
@@ -473,18 +474,28 @@ def constants_to_inputs(jaxpr: Jaxpr) -> Jaxpr:
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args: Any, propagate_source_info: bool = True) -> list:
     """Runs a jaxpr's equations under the current trace; with `propagate_source_info` as from their lines."""
-    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env = environment(jaxpr, consts)
     env.update(zip(jaxpr.invars, args, strict=True))
     trace, last = state.current_trace(), last_uses(jaxpr)
     with context.within() as enter:
         for i, eqn in enumerate(jaxpr.eqns):
-            operands = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+            operands = values_of(eqn.invars, env)
             enter(eqn.ctx, eqn.traceback if propagate_source_info else None)
             results = eqn.primitive.rebind(trace, operands, eqn.params)
             env.update(zip(eqn.outvars, results, strict=True))
             for v in last.get(i, ()):
                 env.pop(v, None)
-    return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
+    return values_of(jaxpr.outvars, env)
+
+
+def environment(jaxpr: Jaxpr, consts: Sequence) -> dict[Var, Any]:
+    """The values of a jaxpr's constvars, by these."""
+    return {v: of_type(c, v.aval) for v, c in zip(jaxpr.constvars, consts, strict=True)}
+
+
+def values_of(atoms: Sequence[Atom], env: dict[Var, Any]) -> list:
+    """The values of literals, each of its type, and of variables."""
+    return [of_type(a.val, a.aval) if type(a) is Literal else env[a] for a in atoms]
 
 
 def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from math import prod
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -333,6 +334,40 @@ def _scalar_typeof(kind):
 
 for _kind in dtypes.PYTHON_SCALARS:
     register_value_type(_kind, _scalar_typeof(_kind))
+
+
+class Typed:
+    """A host value that keeps its type, whatever `enable_x64` says of its kind."""
+
+    __slots__ = ("value", "aval")
+
+    def __init__(self, value: Any, aval: ShapedArray):
+        self.value, self.aval = np.asarray(value, aval.dtype), aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    weak_type = property(lambda self: self.aval.weak_type)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value if dtype is None else self.value.astype(dtype)
+
+
+def of_type(value: Any, aval: Aval) -> Any:
+    """A host value that is read as one of type `aval`: `value` itself where it is; other values stay."""
+    if type(aval) is not ShapedArray or not isinstance(value, _HOST_VALUES):
+        return value
+    have = typeof(value)
+    return value if have.dtype == aval.dtype and have.weak_type == aval.weak_type else Typed(value, aval)
+
+
+def scalar_of(value: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """A scalar of this dtype on the host."""
+    scalar = np.asarray(value, dtype)[()]
+    return of_type(scalar.item() if weak_type else scalar, ShapedArray((), dtype, weak_type))
+
+
+_HOST_VALUES = (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray)
+register_value_type(Typed, attrgetter("aval"))
 
 
 def _numpy_typeof(x) -> ShapedArray:

@@ -8,14 +8,15 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
-from minijax.base import config, dims, dtypes
+from minijax.base import config, dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.logsumexp import logsumexp
 from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
+from minijax.numpy.taking import marked
 from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.primitives import elementwise as lax, structural
-from minijax.primitives.convert import convert_element_type, copy, stop_gradient
+from minijax.primitives.convert import copy, stop_gradient
 from minijax.primitives.elementwise import logistic as sigmoid  # noqa: F401
 from minijax.primitives.promote import promote_args_inexact
 
@@ -251,13 +252,4 @@ def standardize(
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
     """A row of zeros with a one at each index; all zeros for an index out of bounds."""
     chosen = dtypes.canonicalize_dtype(jnp.float_ if dtype is None else dtype)
-    return _one_hot(x, num_classes, dtype=chosen, axis=axis)
-
-
-@jitted(static=("num_classes", "dtype", "axis"))
-def _one_hot(x, num_classes, *, dtype, axis):
-    x = jnp.asarray(x)
-    at = dims.canonical_axis(axis, x.ndim + 1)
-    left = jnp.expand_dims(x, at)
-    shape = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1))
-    return convert_element_type(left == structural.broadcasted_iota(x.dtype, shape, at), dtype)
+    return marked(x, num_classes, dtype=chosen, axis=axis)

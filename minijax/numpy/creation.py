@@ -166,6 +166,8 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
 
 
 def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False) -> Any:
+    if dtypes.is_extended(dtype):
+        return structural.filled_keys(shape, fill, dtype)
     if dtype == dtypes.float0:
         return np.zeros(shape, dtype)
     fill = convert(fill, dtype, weak)
@@ -197,6 +199,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     dtype = dtypes.requested_dtype(dtype, "full")
     if typeof(fill).ndim:
         out = moving.broadcast_to_shape(array_of(fill, dtype), _fits("full", typeof(fill).shape, _shape_of(shape)))
+    elif dtype is None and dtypes.is_extended(typeof(fill).dtype):
+        out = moving.broadcast_to_shape(fill, _shape_of(shape))
     else:
         weak = dtype is None and device is None and typeof(fill).weak_type
         out = _constant(_shape_of(shape), fill, dtype or typeof(fill).dtype, weak)

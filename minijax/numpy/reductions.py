@@ -89,7 +89,8 @@ class Reducer:
         if promote_integers and dtypes.issubdtype(have, np.integer):
             unsigned = dtypes.issubdtype(have, np.unsignedinteger)
             have = dtypes.default_uint_dtype() if unsigned else dtypes.default_int_dtype()
-        return _for_computation(have), have
+        computed = _for_computation(have)
+        return dtypes.canonicalize_dtype(computed, True), dtypes.canonicalize_dtype(have, True)
 
     def __call__(
         self, a: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any, promote_integers: bool
@@ -260,7 +261,7 @@ def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 @jitted("_mean", static=("axis", "dtype", "keepdims"), inline=True)
 def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     (a,) = arrays("mean", a)
-    result = dtypes.to_inexact_dtype(typeof(a).dtype) if dtype is None else dtype
+    result = dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(typeof(a).dtype)) if dtype is None else dtype
     computed = _for_computation(result) if dtype is None else result
     count = None
     if where is not None:

@@ -17,10 +17,12 @@ from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy import creation, cumulative, searching, shaping, subscripts
+from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
-from minijax.numpy.ufuncs import add, clip, floor_divide, less, remainder
+from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
 from minijax.primitives import elementwise as lax, gather_scatter, moving, sharding, structural
 from minijax.primitives.convert import convert, copy_p
+from minijax.primitives.dot import Precision, dot
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_out
 
@@ -52,6 +54,8 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
         raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
     a, axis = shaping.flat_unless(a, axis)
     size = a.shape[axis]
+    if indices.size and not size:
+        raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
     if mode == "wrap":
@@ -108,9 +112,30 @@ def take_along_axis(
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
     indices = convert(indices, np.dtype(np.int32))
     indices = from_front(indices, a.shape[axis]) if wraps else indices
+    if mode == "one_hot":
+        return _picked(a, indices, axis)
     plan = along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
     return gather_scatter.gather(a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value)
+
+
+def _picked(a: Any, indices: Any, axis: int) -> Any:
+    """The elements at indices along an axis, by a product with ones at these places."""
+    ones = marked(indices, a.shape[axis], dtype=np.dtype(bool), axis=-1)
+    if a.ndim == 1:
+        return dot(ones, a, preferred_element_type=a.dtype)
+    axes, new = list(range(a.ndim)), a.ndim
+    rows = [new if i == axis else i for i in axes]
+    return einsum(ones, [*rows, axis], a, axes, rows, precision=Precision.HIGHEST, preferred_element_type=a.dtype)
+
+
+@jitted("_one_hot", static=("num_classes", "dtype", "axis"))
+def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
+    """A new axis of zeros with a one at each index; all zeros for an index out of bounds."""
+    x = value("one_hot", x)
+    at = dims.canonical_axis(axis, x.ndim + 1)
+    shape = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1))
+    return convert(equal(moving.expand_dims(x, (at,)), structural.broadcasted_iota(x.dtype, shape, at)), dtype)
 
 
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))

@@ -5,15 +5,19 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors, tree
-from minijax.ir.jaxpr import Literal
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
-from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.ir.trace import Tracer, as_literal
+from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof
 from minijax.primitives.moving import held, move_axis
 from minijax.run import transfer
 from minijax.run.array import Array
 
 _COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
+
+
+def _check_convertible(have: Any, dtype: Any) -> None:
+    if dtypes.is_extended(have) != dtypes.is_extended(dtype):
+        raise ValueError(f"Cannot convert_element_type from {have} to {dtype}")
 
 
 class ConvertElementType(Linear1):
@@ -22,6 +26,7 @@ class ConvertElementType(Linear1):
     name = "convert_element_type"
 
     def infer(self, x, *, new_dtype, weak_type, sharding):
+        _check_convertible(x.dtype, new_dtype)
         return [ShapedArray(x.shape, new_dtype, weak_type)]
 
     def rebind(self, trace, operands, params):
@@ -57,7 +62,8 @@ class ConvertElementType(Linear1):
         return self.bind_all(operands, params), dims
 
     def fold(self, x, *, new_dtype, weak_type, sharding):
-        return Literal(_convert_scalar(x.val, new_dtype, weak_type), ShapedArray((), new_dtype, weak_type))
+        aval = ShapedArray((), new_dtype, weak_type)
+        return as_literal(_convert_scalar(x.val, new_dtype, weak_type), aval)
 
     def show_params(self, eqn):
         return [(n, eqn.params[n]) for n in ("new_dtype", "weak_type")]
@@ -171,10 +177,7 @@ def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
     if weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype:
         if type(operand) is not int or operand.bit_length() <= 31:
             return operand
-    value = np.asarray(operand).astype(dtype)[()]
-    if not weak_type:
-        return value
-    return value.item()
+    return scalar_of(np.asarray(operand).astype(dtype), dtype, weak_type)
 
 
 def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:
@@ -197,8 +200,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes
     dtype = dtypes.scalar_dtype(new_dtype) if is_scalar else new_dtype
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
-    if dtypes.is_extended(aval.dtype) != dtypes.is_extended(dtype):
-        raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}")
+    _check_convertible(aval.dtype, dtype)
     converted = convert(operand, dtype)
     return converted if isinstance(converted, Array | np.ndarray) else held(converted)
 

@@ -13,7 +13,7 @@ from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Linear, Primitive, is_linear
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import ShapedArray, Zero, of_type, scalar_of, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.zeros import add_tangents, instantiate
@@ -45,9 +45,9 @@ INT_BOOL = INT | BOOL
 REAL = INT | FLOAT
 
 
-def scalar_like(x: Any, value: Any) -> np.generic:
+def scalar_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`."""
-    return np.asarray(value, typeof(x).dtype)[()]
+    return scalar_of(value, typeof(x).dtype)
 
 
 def const_like(x: Any, value: Any) -> Any:
@@ -64,10 +64,8 @@ def one_like(x: Any) -> Any:
 
 def _scalar(aval: ShapedArray, value: Any, weak: bool) -> Any:
     if weak:
-        kind = dtypes.scalar_type_of(aval.dtype)
-        if dtypes.scalar_dtype(kind) == aval.dtype:
-            return kind(value)
-    return np.asarray(value, aval.dtype)[()]
+        return of_type(dtypes.scalar_type_of(aval.dtype)(value), ShapedArray((), aval.dtype, True))
+    return scalar_of(value, aval.dtype)
 
 
 def full_of(x: Any, value: Any = 0) -> Any:

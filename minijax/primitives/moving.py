@@ -10,7 +10,7 @@ from minijax.base import config, dims, dtypes, source
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, JaxprTrace, JaxprTracer
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
 from minijax.primitives.sharding import with_out_sharding
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -258,7 +258,7 @@ def held(x: Any) -> Any:
 def full(shape: Sequence[int], value: Any, weak_type: bool = False) -> Any:
     """An array of one scalar value."""
     if weak_type:
-        value = value.item() if isinstance(value, np.generic) else value
+        value = scalar_of(value, typeof(value).dtype, True) if isinstance(value, np.generic | Typed) else value
     elif not isinstance(value, np.generic) and type(value) in dtypes.python_scalar_dtypes:
         value = np.asarray(value, dtypes.scalar_dtype(type(value)))[()]
     if not len(shape):

@@ -665,14 +665,30 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     return _filled(shape, fill_value, dtype, aval, sharding)
 
 
+def filled_keys(shape: Sequence[int], value: Any, dtype: Any) -> Any:
+    """An array of random keys: all of them one key, or with words that are all one number.
+
+    Raises ValueError for a key of another generator.
+    """
+    impl = dtype._impl
+    is_key = dtypes.is_extended(typeof(value).dtype)
+    words = impl.unwrapped(value) if is_key else convert(value, dtype.physical_dtype)
+    wide = (*shape, *impl.key_shape)
+    if is_key and typeof(words).shape != impl.key_shape:
+        raise ValueError(f"full: a key with words of shape {typeof(words).shape} cannot fill an array of {dtype}")
+    return impl.wrapped(moving.broadcast_to_shape(words, wide))
+
+
 def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any) -> Any:
     """An array of one value; without a dtype it has that of `like` and its weak type."""
-    weak = dtype is None and like.weak_type
+    weak, as_given = dtype is None and like.weak_type, dtype is None and like is typeof(value)
     dtype = dtypes.dtype_from_user(like.dtype if dtype is None else dtype)
     shape = dims.shape_of(shape)
     check_nonnegative("broadcast_in_dim shape", shape)
     is_placed = sharding is not None and state.is_eager()
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
+    if dtypes.is_extended(dtype) and not as_given:
+        return filled_keys(shape, value, dtype)
     value = convert(value, dtype, weak and not is_placed)
     if shape:
         value = moving.broadcast_in_dim(value, shape, ())

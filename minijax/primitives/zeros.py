@@ -8,7 +8,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
-from minijax.ir.types import ShapedArray, Zero, varying_axes
+from minijax.ir.types import ShapedArray, Zero, scalar_of, varying_axes
 from minijax.primitives import moving
 from minijax.primitives.varying import cast_to_vary
 
@@ -17,7 +17,7 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
     """An array of zeros of the type `aval`."""
     if aval.dtype == dtypes.float0 and (not aval.shape or moving.recorder() is None):
         return np.zeros(aval.shape, dtypes.float0)
-    return made_varying(moving.full(aval.shape, np.zeros((), aval.dtype)[()], aval.weak_type), aval)
+    return made_varying(moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type), aval)
 
 
 def made_varying(x: Any, aval: ShapedArray) -> Any:

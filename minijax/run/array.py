@@ -339,7 +339,7 @@ class ArrayImpl(Array):
         real = sys.modules.get("jax.numpy")
         if getattr(real, "__name__", "") != "jax.numpy" or type(self) is not ArrayImpl:
             raise AttributeError(f"{type(self).__name__} has no __jax_array__: no other jax is loaded")
-        return lambda: real.asarray(_Typed(self._value, self.aval))
+        return lambda: real.asarray(types.Typed(self._value, self.aval))
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         self._check_alive()
@@ -444,16 +444,6 @@ class ArrayImpl(Array):
 
     def __deepcopy__(self, memo):
         return self.__copy__()
-
-
-class _Typed:
-    """A host value, and the type that says whether it is weak."""
-
-    def __init__(self, value: np.ndarray, aval: ShapedArray):
-        self.value, self.aval = value, aval
-
-    def __array__(self, dtype=None, copy=None):
-        return self.value
 
 
 def copied(x: ArrayImpl) -> ArrayImpl:

@@ -41,7 +41,9 @@ def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy
     if kind is ArrayImpl or isinstance(x, ArrayImpl):
         array = _from_array(x, device, committed)
         return copied(array) if copy and array._sig.device is x._sig.device else array
-    if kind is not np.ndarray and kind not in dtypes.PYTHON_SCALARS:
+    if kind is types.Typed:
+        x, aval = x.value, x.aval
+    elif kind is not np.ndarray and kind not in dtypes.PYTHON_SCALARS:
         x = _to_numpy(x)
         if type(x) is tuple:
             x, weak = x

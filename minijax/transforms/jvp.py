@@ -10,7 +10,7 @@ from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import Trace, Tracer, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import Zero, register_value_type, typeof
+from minijax.ir.types import Zero, of_type, register_value_type, typeof
 from minijax.primitives.zeros import instantiate, nonzero_mask
 
 
@@ -48,7 +48,7 @@ class DualTrace(Trace):
         primals, tangents = [], []
         for x in operands:
             if isinstance(x, JVPTracer) and x._trace is self:
-                primals.append(x.primal)
+                primals.append(of_type(x.primal, x.aval))
                 tangents.append(x.tangent)
             else:
                 if isinstance(x, Tracer):
@@ -64,7 +64,8 @@ class DualTrace(Trace):
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
         primals, tangents = self.split(operands)
         if all(t is None for t in tangents):
-            return self.parent.process_custom_jvp(primitive, fun, jvp, primals, params)
+            with state.set_current_trace(self.parent):
+                return self.parent.process_custom_jvp(primitive, fun, jvp, primals, params)
         tangents = with_zeros(primals, tangents)
         with state.set_current_trace(self.rule_trace):
             if not params["symbolic_zeros"]:
@@ -76,7 +77,8 @@ class DualTrace(Trace):
     def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
         primals, tangents = self.split(operands)
         if all(t is None for t in tangents):
-            return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, primals, params)
+            with state.set_current_trace(self.parent):
+                return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, primals, params)
         with state.set_current_trace(self.rule_trace):
             return self.join(*primitive.push(fwd, bwd, primals, with_zeros(primals, tangents), params))
 

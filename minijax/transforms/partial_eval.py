@@ -7,7 +7,7 @@ from minijax.base import cache
 from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, open_at, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, environment, open_at, trace_to_jaxpr, values_of
 from minijax.transforms.discharge import discharged
 
 
@@ -45,13 +45,13 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], instan
 def partial_eval_into(staging: JaxprTrace, closed: ClosedJaxpr, operands: Sequence) -> list:
     """Runs a jaxpr under the current trace, but records in `staging` what depends on values of that trace."""
     jaxpr = closed.jaxpr
-    env = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    env = environment(jaxpr, closed.consts)
     env.update(zip(jaxpr.invars, operands, strict=True))
     for eqn in jaxpr.eqns:
         with context.entered(eqn.ctx):
-            values = [env[a] if isinstance(a, Var) else a.val for a in eqn.invars]
+            values = values_of(eqn.invars, env)
             env.update(zip(eqn.outvars, _process(staging, eqn, values), strict=True))
-    return [env[a] if isinstance(a, Var) else a.val for a in jaxpr.outvars]
+    return values_of(jaxpr.outvars, env)
 
 
 def _is_unknown(x: Any, staging: JaxprTrace) -> bool:

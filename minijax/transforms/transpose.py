@@ -8,7 +8,7 @@ from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Linear
-from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.trace import environment, trace_to_jaxpr, values_of
 from minijax.ir.types import AbstractValue, Zero
 from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
 
@@ -34,14 +34,15 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
     """
     linear_inputs = Mask([type(a) is Linear for a in args])
     linear = linear_variables(jaxpr, linear_inputs)
-    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env = environment(jaxpr, consts)
     env.update(zip(linear_inputs.unmarked(jaxpr.invars), linear_inputs.unmarked(args), strict=True))
     for eqn in jaxpr.eqns:
         if any(type(a) is not Literal and a in linear for a in eqn.invars):
             continue
         with eqn.context():
-            results = _rebind(eqn, [a.val if type(a) is Literal else env[a] for a in eqn.invars])
+            results = _rebind(eqn, values_of(eqn.invars, env))
         env.update(zip(eqn.outvars, results, strict=True))
+    env.update((v, Linear(v.aval)) for v in linear)
     cts: dict[Var, Any] = {}
     for v, ct in zip(jaxpr.outvars, cts_out, strict=True):
         if type(v) is not Literal and v in linear and type(ct) is not Zero:
@@ -67,7 +68,7 @@ def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, An
     if all(ct is None for ct in results) and not eqn.effects:
         return
     results = [Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)]
-    operands = [a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a] for a in eqn.invars]
+    operands = values_of(eqn.invars, env)
     cts_in = eqn.primitive.transpose(results, *operands, **eqn.params)
     for a, ct in zip(eqn.invars, cts_in, strict=True):
         if ct is not None and type(ct) is not Zero and type(a) is not Literal and a in linear:

@@ -716,3 +716,110 @@ def test_symbolic_zeros_go_through_vmap_and_jit():
 
     compare.same(forward)
     compare.same(backward)
+
+
+def _in_scan(lax, f, x):
+    return lax.scan(lambda x, _: (f(x), None), x, None, length=1)[0]
+
+
+def _jvp_of(jax, lax, rule):
+    f = jax.custom_jvp(lambda x: x)
+    f.defjvp(rule)
+    return lambda: jax.jvp(lambda x: _in_scan(lax, f, x), (np.float32(1),), (np.float32(1),))
+
+
+def _grad_of(jax, lax, fwd, bwd=lambda _, ct: (ct,)):
+    f = jax.custom_vjp(lambda x: x)
+    f.defvjp(fwd, bwd)
+    return lambda: jax.grad(lambda x: _in_scan(lax, f, x))(np.float32(1))
+
+
+_MISFITS = {
+    "jvp tree": (
+        lambda jax, jnp, lax: _jvp_of(jax, lax, lambda p, t: (p * 2, t * 2)),
+        "rule output's first element had container/pytree structure:\n    (float32[], float32[])\nwhile the custom_jvp",
+    ),
+    "jvp types": (
+        lambda jax, jnp, lax: _jvp_of(jax, lax, lambda p, t: (jnp.zeros(3), t[0])),
+        "rule output's first element had shapes/dtypes of:\n    float32[3]\nwhile the custom_jvp-decorated function",
+    ),
+    "jvp tangent": (
+        lambda jax, jnp, lax: _jvp_of(jax, lax, lambda p, t: (p[0], jnp.zeros(3))),
+        "Expected float32[] (tangent type of float32[]) but got float32[3].",
+    ),
+    "jvp alone": (lambda jax, jnp, lax: _jvp_of(jax, lax, lambda p, t: p[0]), "primal and tangent outputs, but got "),
+    "fwd tree": (
+        lambda jax, jnp, lax: _grad_of(jax, lax, lambda x: ((x, x), None)),
+        "but instead the fwd rule output's first element had container/pytree structure:\n    (float32[], float32[])",
+    ),
+    "fwd types": (
+        lambda jax, jnp, lax: _grad_of(jax, lax, lambda x: (jnp.zeros(3), None)),
+        "first element had shapes/dtypes of:\n    float32[3]\nwhile the custom_vjp-decorated function",
+    ),
+    "bwd shape": (
+        lambda jax, jnp, lax: _grad_of(jax, lax, lambda x: (x, None), lambda _, ct: (jnp.zeros(3),)),
+        "at output[0] the bwd rule produced an output of type float32[3]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _MISFITS)
+def test_rules_whose_results_do_not_fit_the_function(name):
+    call, phrase = _MISFITS[name]
+    compare.same_error(*compare.both(call), phrases=[phrase])
+
+
+def test_symbolic_zeros_of_another_shape_are_refused():
+    def call(jax, jnp):
+        f = jax.custom_vjp(lambda x, y, z: (x, y, z))
+        fwd = lambda x, y, z: ((x.value, y.value, z.value), None)  # noqa: E731
+        f.defvjp(fwd, lambda _, cts: (cts[1], cts[0], cts[2]), symbolic_zeros=True)
+        return lambda: jax.grad(lambda x, y, z: f(x, y, z)[2].sum())(jnp.ones(1), jnp.ones(2), jnp.ones(3))
+
+    compare.same_error(*compare.both(call), phrases=["at output[0]", "Consider just returning a None here"])
+
+
+def test_checks_of_backward_results_can_be_disabled():
+    def program(jax, jnp):
+        f = jax.custom_vjp(lambda x, y: x)
+        f.defvjp(lambda x, y: (x, None), lambda _, ct: (jnp.zeros(3), jnp.zeros(3)))
+        jax.config.update("jax_disable_bwd_checks", True)
+        try:
+            return jax.grad(lambda x, y: f(x, y).sum(), 1)(jnp.ones(3), jnp.ones(4))
+        finally:
+            jax.config.update("jax_disable_bwd_checks", False)
+
+    compare.same(program)
+
+
+def _closing_over(jax, rules, x):
+    """A function of constants that closes over `x`."""
+    if rules == "jvp":
+        g = jax.custom_jvp(lambda y: x + y)
+        g.defjvp(lambda primals, tangents: (g(x), 2 * primals[0]))
+    else:
+        g = jax.custom_vjp(lambda y: x * y)
+        g.defvjp(lambda y: (x * y, x), lambda r, ct: (r * ct,))
+    return g(1.0)
+
+
+@pytest.mark.parametrize("rules", ["jvp", "vjp"])
+def test_functions_with_rules_do_not_close_over_values_being_differentiated(rules):
+    for transformed in (
+        lambda jax: jax.grad(lambda x: _closing_over(jax, rules, x)),
+        lambda jax: jax.jit(jax.grad(lambda x: _closing_over(jax, rules, x))),
+        lambda jax: lambda x: jax.jvp(lambda x: _closing_over(jax, rules, x), (x,), (x,)),
+    ):
+        compare.same_error(*compare.both(lambda jax, t=transformed: lambda: t(jax)(3.0)))
+    compare.same(lambda jax, jnp: jax.vmap(lambda x: _closing_over(jax, rules, x))(jnp.arange(3.0)))
+    compare.same(lambda jax, jnp: jax.jit(lambda x: _closing_over(jax, rules, x))(3.0))
+
+
+def test_arrays_of_float0_as_tangents_of_integers():
+    def program(jax, jnp):
+        zero = jnp.zeros((), jax.dtypes.float0)
+        f = jax.custom_jvp(lambda x, y: (x, y))
+        f.defjvp(lambda p, _: (p, (2.0, jax.custom_derivatives.zero_from_primal(p[1]))))
+        return jax.jvp(f, (jnp.float32(2), jnp.int32(3)), (np.ones(()), zero))
+
+    compare.same(program)

@@ -107,13 +107,21 @@ def test_the_function_itself_has_none(call):
 
 
 def test_a_tangent_without_batch_axis():
-    # jax gives this a second batch axis, since the other value is batched with its tangent.
+    def program(jax, jnp):
+        f = product(jax, jnp)
+        return jax.vmap(lambda x, y: jax.jvp(lambda x: f(x, y), (x,), (1.0,)))(X, X + 1)
+
+    compare.same(program)
+
+
+def test_arguments_batched_with_and_without_their_tangents():
+    # jax gives this a second batch axis.
     import minijax as jax
 
     f = product(jax, jax.numpy)
-    out, tangent = jax.vmap(lambda x, y: jax.jvp(f, (x, y), (1.0, y)))(X, X + 1)
+    out, tangent = jax.vmap(lambda x, y, t: jax.jvp(f, (x, y), (t, 1.0)))(X, X + 1, X)
     np.testing.assert_allclose(out, np.cos(X) * (X + 1) + 3, rtol=1e-6)
-    np.testing.assert_allclose(tangent, (np.cos(X) - np.sin(X)) * (X + 1), rtol=1e-6)
+    np.testing.assert_allclose(tangent, -np.sin(X) * (X + 1) * X + np.cos(X), rtol=1e-6)
 
 
 @pytest.mark.oracle
@@ -177,3 +185,55 @@ def test_captured_values_must_not_be_batched():
         "f.def_vmap(lambda s, b, x: (x, b[0])), f(1.0)])(x)"
     )
     compare.same_misuse(text, {"x": X}, "")
+
+
+_PARTS = {
+    "primals": lambda jax, f, x: jax.vmap(lambda x, t: jax.jvp(f, [x], [t]), (0, None))(x, x[0]),
+    "tangents": lambda jax, f, x: jax.vmap(lambda x, t: jax.jvp(f, [x], [t]), (None, 0))(x[0], x),
+    "both": lambda jax, f, x: jax.vmap(lambda x, t: jax.jvp(f, [x], [t]))(x, x + 1),
+    "jacfwd": lambda jax, f, x: jax.jacfwd(f)(x),
+}
+
+
+@pytest.mark.parametrize("part", _PARTS)
+def test_rules_are_told_of_arguments_that_are_batched_with_their_tangents(part):
+    def program(jax, jnp):
+        told = []
+
+        @jax.custom_batching.custom_vmap
+        def f(x):
+            return jnp.sin(x) * x
+
+        @f.def_vmap
+        def rule(size, in_batched, x):
+            told.append((size, list(in_batched)))
+            return jnp.cos(x) * x, in_batched[0]
+
+        return _PARTS[part](jax, f, jnp.arange(3.0) + 0.5), told[0]
+
+    compare.same(program, rtol=1e-6, why="the order of products")
+
+
+def test_linear_rules_keep_unbatched_tangents():
+    def program(jax, jnp):
+        f = jax.custom_batching.custom_vmap(lambda x: 7.0 * x)
+        f.def_vmap(lambda size, in_batched, x: (11.0 * x, in_batched[0]))
+        push = jax.vmap(lambda x, t: jax.jvp(f, [x], [t]), (0, None), (0, None))
+        return push(jnp.arange(3.0), jnp.float32(4))
+
+    compare.same(program)
+
+
+def test_rules_of_other_kinds_are_set_through_the_outermost_function():
+    def program(jax, jnp):
+        f = jax.custom_batching.custom_vmap(jax.custom_jvp(lambda x: 2.0 * x))
+        f.def_vmap(lambda size, in_batched, x: (3.0 * x, True))
+        f.defjvp(lambda primals, tangents: (2.0 * primals[0], 5.0 * tangents[0]))
+        g = jax.custom_vjp(jax.custom_batching.custom_vmap(lambda x: jnp.sin(x)))
+        g.def_vmap(lambda size, in_batched, x: (jnp.cos(x), True))
+        g.defvjp(lambda x: (g(x), x), lambda x, ct: (7.0 * ct * x,))
+        xs = jnp.arange(3.0)
+        return jax.vmap(f)(xs), jax.jvp(f, (1.0,), (1.0,)), jax.vmap(g)(xs), jax.grad(g)(2.0)
+
+    compare.same(program)
+    compare.same_error(*compare.both(lambda jax: lambda: jax.custom_jvp(lambda x: x).def_vmap))

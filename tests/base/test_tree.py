@@ -229,6 +229,23 @@ CALLS = {
     "transpose, short outer": lambda t: t.tree_transpose(t.tree_structure([0, 0]), None, [1]),
     "transpose, empty inner": lambda t: t.tree_transpose(t.tree_structure([0]), t.tree_structure(()), [()]),
     "transpose nothing": lambda t: t.tree_transpose(t.tree_structure([]), None, []),
+    "transpose, partials": lambda t: t.tree_transpose(
+        t.tree_structure([0, 0]), t.tree_structure(t.Partial(max, 0, 1)), [t.Partial(max, 1, 2), t.Partial(max, 3, 4)]
+    ),
+    "transpose, partials of two functions": lambda t: t.tree_transpose(
+        t.tree_structure([0, 0]), t.tree_structure(t.Partial(max, 0, 1)), [t.Partial(max, 1, 2), t.Partial(min, 3, 4)]
+    ),
+    "transpose, partials inferred": lambda t: t.tree_transpose(
+        t.tree_structure([0, 0]), None, [t.Partial(max, 1, x=2), t.Partial(min, 3, x=4)]
+    ),
+    "transpose, too few in a partial": lambda t: t.tree_transpose(
+        t.tree_structure([0]), t.tree_structure(t.Partial(max, 0)), [t.Partial(max, 1, 2)]
+    ),
+    "transpose out of a partial": lambda t: t.tree_transpose(
+        t.tree_structure(t.Partial(max, 0, x=0)), t.tree_structure([0, 0]), t.Partial(max, [1, 2], x=[3, 4])
+    ),
+    "transpose, other structure": lambda t: t.tree_transpose(t.tree_structure([0, 0]), t.tree_structure([0]), [1, 2]),
+    "transpose by lists": lambda t: t.tree_transpose([0, 0], [0], [1, 2]),
     "reduce nothing": lambda t: t.tree_reduce(operator.add, []),
     "reduce from None": lambda t: t.tree_reduce(lambda a, b: (a, b), [1, 2], None),
     "initializer by name": lambda t: t.tree_reduce(operator.add, {"a": 1, "b": (2, 3)}, initializer=10),

@@ -491,3 +491,57 @@ def test_methods_of_references_have_jax_s_signatures():
         return found
 
     same(program)
+
+
+_BEYOND = {
+    "a scalar": (lambda i, j: i, (7,)),
+    "a scalar far below": (lambda i, j: (i,), (-7,)),
+    "two scalars": (lambda i, j: (i, j), (7, -9)),
+    "a scalar and a slice": (lambda i, j: (i, slice(1, 3)), (7,)),
+    "a slice and a scalar": (lambda i, j: (slice(1, 3), i), (7,)),
+    "a scalar and a strided slice": (lambda i, j: (i, slice(0, 4, 2)), (7,)),
+    "dots and a scalar": (lambda i, j: (..., i), (-9,)),
+    "a number and a scalar": (lambda i, j: (1, i), (7,)),
+    "a vector": (lambda i, j: i, ([1, 7],)),
+    "a vector and a scalar": (lambda i, j: (i, j), ([0, 1], 9)),
+    "two vectors": (lambda i, j: (i, j), ([0, 7], [1, 9])),
+    "an unsigned scalar": (lambda i, j: i, (np.uint8(200),)),
+}
+
+
+@pytest.mark.parametrize("name", _BEYOND)
+@pytest.mark.parametrize("operation", ["get", "set", "swap", "add"])
+def test_traced_indices_beyond_an_axis(name, operation):
+    index, numbers = _BEYOND[name]
+
+    def program(jax, jnp):
+        def f(*arrays):
+            ref = jax.new_ref(jnp.arange(12.0).reshape(3, 4))
+            at = index(*arrays, *[None] * (2 - len(arrays)))
+            value = jnp.full(ref[at].shape, 9.0)
+            if operation == "add":
+                jax.ref.addupdate(ref, at, value)
+            elif operation != "get":
+                value = jax.ref.swap(ref, at, value)
+            return ref[at] if operation == "get" else (value, ref[...])
+
+        return jax.jit(f)(*[jnp.asarray(n) for n in numbers])
+
+    compare.same(program)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [(None, slice(1, 3)), (slice(0, 1), None), (None, None), (..., None), slice(3, 9), slice(3, 3), slice(1, 1)],
+)
+@pytest.mark.parametrize("jitted", [False, True])
+def test_indices_that_add_axes_or_begin_beyond_one(index, jitted):
+    def program(jax, jnp):
+        def f():
+            ref = jax.new_ref(jnp.ones((3, 4)))
+            ref[index] = ref[index] * 2
+            return ref[...]
+
+        return (jax.jit(f) if jitted else f)()
+
+    compare.same(program, raises=compare.EITHER)
