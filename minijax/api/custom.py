@@ -55,8 +55,8 @@ def _check_no_refs(title: str, leaves: Sequence, allowed: Sequence = ()) -> None
     for x in leaves:
         if isinstance(x, Ref) and not any(x is y for y in allowed):
             raise ValueError(
-                f"{title} returned a mutable array reference of type {typeof(x)}, but mutable array references cannot "
-                "be returned, save that a custom_vjp fwd function may return its arguments as residuals."
+                f"{title} returned a mutable array reference of type {typeof(x)}, but references cannot be returned: a "
+                "custom_vjp fwd function alone may return its arguments as residuals."
             )
 
 
