@@ -10,9 +10,19 @@ from minijax.base.mask import Mask
 from minijax.higher.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.higher.remat_opt import optimized_forward
 from minijax.ir import state
-from minijax.ir.body import Flat, as_consts, function_name, signature_of, source_of, trace_flat
+from minijax.ir.body import (
+    Flat,
+    argument_names,
+    as_consts,
+    check_aliases,
+    function_name,
+    signature_of,
+    source_of,
+    trace_flat,
+)
 from minijax.ir.check import alike, types_text
 from minijax.ir.jaxpr import DebugInfo
+from minijax.ir.refs import Ref
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
 from minijax.ir.types import Zero, is_value, space_of, typeof
 from minijax.primitives.zeros import add_any, instantiate
@@ -40,6 +50,16 @@ def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: di
     return bound.args
 
 
+def _check_no_refs(title: str, leaves: Sequence, allowed: Sequence = ()) -> None:
+    """Raises ValueError for a reference among the results but for those that are arguments."""
+    for x in leaves:
+        if isinstance(x, Ref) and not any(x is y for y in allowed):
+            raise ValueError(
+                f"{title} returned a mutable array reference of type {typeof(x)}, but references cannot be returned: a "
+                "custom_vjp fwd function alone may return its arguments as residuals."
+            )
+
+
 class _Shown(str):
     """A text that a tree shows without quotes."""
 
@@ -55,6 +75,7 @@ class _Primal(Flat):
 
     def flattened(self, result):
         leaves = super().flattened(result)
+        _check_no_refs(f"function {self.__name__}", leaves)
         if state.thread.trace is not None:
             self.out_avals = [typeof(x) for x in checked_values(leaves)] if all(map(is_value, leaves)) else None
         return leaves
@@ -288,6 +309,8 @@ class custom_vjp(_Custom):  # noqa: N801
                 "arguments may be functions and other values that hold no tracers; arrays belong among the others."
             )
         leaves, in_tree = tree.flatten(dynamic)
+        names = lambda: argument_names(self.signature, tree.tree_structure((args, {})), ())  # noqa: E731
+        check_aliases(self.fun, "custom_vjp", tree.tree_leaves(args), names)
         fun = self._flat(fixed, in_tree)
         fwd = self._flat_fwd(fixed, fun)
         bwd = self._flat_bwd(fixed, fun, [typeof(x) for x in leaves])
@@ -314,6 +337,8 @@ class custom_vjp(_Custom):  # noqa: N801
             results, out_tree = tree.flatten(pair[0])
             fun.check_results(title, "fwd", results, out_tree)
             residuals, fun.residual_tree = tree.flatten(pair[1])
+            given = [x.value for x in leaves] if self.symbolic_zeros else leaves
+            _check_no_refs(f"custom_vjp fwd function {name}", residuals, given)
             return [*residuals, *results]
 
         fwd.__name__ = name

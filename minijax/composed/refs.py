@@ -34,6 +34,8 @@ class OfRefs(Primitive):
 
     def bind_all(self, operands, params):
         if is_ref(operands[0]) and (not _records() or operands[0]._trace is state.thread.trace):
+            if operands[0].freed:
+                raise RuntimeError(f"{self.name}: the reference of type {operands[0].aval} was freed before")
             return self.perform(*operands, **params)
         return super().bind_all(operands, params)
 
@@ -111,6 +113,7 @@ class FreeRef(OfRefs):
         return []
 
     def perform(self, ref):
+        ref.freed = True
         return []
 
 

@@ -8,6 +8,7 @@ from minijax.dispatch.call import Inlined
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from minijax.ir.primitive import Primitive
+from minijax.ir.refs import is_ref
 from minijax.ir.trace import JaxprTrace, Trace, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.primitives.zeros import instantiate, nonzero_mask
@@ -76,6 +77,8 @@ class CustomJVPCall(CustomCall):
         return dict(jvp_jaxpr_fun=_named_as(params["jvp_jaxpr_fun"], jvp))
 
     def rebind(self, trace: Trace, operands, params):
+        if _is_discharged(trace, operands):
+            return self.impl(*operands, **params)
         fun = _function(params["call_jaxpr"])
         return trace.process_custom_jvp(
             self, fun, params["jvp_jaxpr_fun"], operands, dict(symbolic_zeros=params["symbolic_zeros"])
@@ -88,6 +91,11 @@ class CustomJVPCall(CustomCall):
         if p["num_consts"]:
             shown.append(("num_consts", p["num_consts"]))
         return [*shown, ("symbolic_zeros", p["symbolic_zeros"])]
+
+
+def _is_discharged(trace: Trace, operands: Sequence) -> bool:
+    """Whether the trace records operations without their references, and so the function without its rules."""
+    return type(trace) is JaxprTrace and any(is_ref(x) and x._trace is trace for x in operands)
 
 
 def _function(closed: ClosedJaxpr) -> Callable:
@@ -116,6 +124,7 @@ class CustomVJPCall(CustomCall):
     """
 
     name = "custom_vjp_call"
+    has_backward_rule = True
 
     def record(
         self, trace: JaxprTrace, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, params: dict
@@ -128,6 +137,8 @@ class CustomVJPCall(CustomCall):
         return self._record(trace, fun, operands, params_of)
 
     def rebind(self, trace: Trace, operands, params):
+        if _is_discharged(trace, operands):
+            return self.impl(*operands, **params)
         rest = {k: params[k] for k in ("out_trees", "symbolic_zeros")}
         return trace.process_custom_vjp(
             self, _function(params["call_jaxpr"]), params["fwd_jaxpr_thunk"], params["bwd"], operands, rest

@@ -137,7 +137,7 @@ def trace_flat(
 
     def checked(*leaves):
         results = flat(*leaves)
-        check_results(name or info.func_src_info, results, flat.out_tree)
+        check_results(name or info.func_src_info, results, flat.out_tree, info.traced_for)
         return results
 
     # What is traced inside another trace is a part of it.
@@ -309,16 +309,16 @@ def result_paths(out_tree: Any) -> tuple[str, ...]:
     return tuple(["result" + path for path in _leaf_paths(out_tree)])
 
 
-def check_results(name: str, leaves: Sequence, out_tree: Any) -> None:
-    """Raises TypeError for a result that is no value."""
+def check_results(name: str, leaves: Sequence, out_tree: Any, purpose: str = "jit") -> None:
+    """Raises TypeError for a result that is no value, ValueError for a reference."""
     for i, x in enumerate(leaves):
         if isinstance(x, Ref):
             raise ValueError(
-                f"function {name} traced for jit returned a mutable array reference of type {x.aval}, but "
+                f"function {name} traced for {purpose} returned a mutable array reference of type {x.aval}, but "
                 f"mutable array references cannot be returned: output component {result_paths(out_tree)[i]}."
             )
         if not is_value(x):
             raise TypeError(
-                f"function {name} traced for jit returned a value of type {type(x)} at output component "
+                f"function {name} traced for {purpose} returned a value of type {type(x)} at output component "
                 f"{result_paths(out_tree)[i]}, which is not a valid JAX type"
             )

@@ -96,6 +96,7 @@ class Primitive:
     dce_inside = False
     unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
     in_one_memory = True  # operands of rank > 0 must lie in one memory, where results lie too
+    has_backward_rule = False  # which the user gives
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
     moves_data = False  # results are elements of operands, flags or positions: nothing is computed in floats
     folding = Folding.OWN

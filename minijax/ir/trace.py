@@ -27,6 +27,7 @@ class Trace:
     """
 
     __slots__ = ("parent", "alive", "__weakref__")
+    keeps_refs = False  # calls of functions whose backward rules are given references are run with these
 
     def __init__(self, parent: "Trace | None" = None):
         self.parent: Any = parent  # None for a trace that runs operations itself

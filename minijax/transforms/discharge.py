@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr, jaxprs_in_params
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
-from minijax.ir.trace import JaxprTrace, close_over, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, Trace, close_over, eval_jaxpr, trace_to_jaxpr
 
 
 def uses_refs(jaxpr: Any) -> bool:
@@ -44,7 +44,7 @@ class TakesRefs(Primitive):
     multiple_results = True
 
     def bind_all(self, operands, params):
-        if any(map(is_ref, operands)) and _is_open(operands):
+        if any(map(is_ref, operands)) and _is_open(operands) and not _is_kept(operands, params):
             return self._on_values(operands, params)
         return super().bind_all(operands, params)
 
@@ -52,10 +52,10 @@ class TakesRefs(Primitive):
         return self.bind_all(operands, params)
 
     def rebind(self, trace, operands, params):
-        if not any(map(uses_refs, jaxprs_in_params(params))):
-            return super().rebind(trace, operands, params)
         refs = [x for x in operands if isinstance(x, Ref)]
-        if not refs or any(map(is_ref, refs)) and _is_open(refs):
+        if not any(map(is_ref, refs)) and not any(map(uses_refs, jaxprs_in_params(params))):
+            return super().rebind(trace, operands, params)
+        if not refs or any(map(is_ref, refs)) and _is_open(refs) and not _is_kept(refs, params):
             return self._on_values(operands, params)
         return super().rebind(trace, operands, params)
 
@@ -81,6 +81,29 @@ def values_of(operands: Sequence) -> list:
             "both closed over and passed as the argument"
         )
     return [x._value if is_ref(x) else x for x in operands]
+
+
+def _is_kept(operands: Sequence, params: dict) -> bool:
+    """Whether the references are recorded with the linear program, since its transpose reads or writes them."""
+    trace = state.thread.trace
+    if trace is None or not trace.keeps_refs or not any(map(_goes_back, jaxprs_in_params(params))):
+        return False
+    return all(is_fixed(x, trace) for x in operands)
+
+
+def is_fixed(x: Any, trace: Trace) -> bool:
+    """Whether `x` is no reference to a value that the trace differentiates."""
+    return not is_ref(x) or getattr(x._value, "_trace", None) is not trace
+
+
+def _goes_back(jaxpr: Jaxpr) -> bool:
+    """Whether a backward rule in the jaxpr is given references."""
+    return any(
+        eqn.primitive.has_backward_rule
+        and any(type(a.aval) is AbstractRef for a in eqn.invars)
+        or any(map(_goes_back, jaxprs_in_params(eqn.params)))
+        for eqn in jaxpr.eqns
+    )
 
 
 def _is_open(operands):

@@ -7,6 +7,7 @@ from minijax.base import cache
 from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from minijax.ir.refs import REF_EFFECT
 from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, environment, open_at, trace_to_jaxpr, values_of
 from minijax.transforms.discharge import discharged
 
@@ -60,9 +61,11 @@ def _is_unknown(x: Any, staging: JaxprTrace) -> bool:
 
 def _process(staging: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:
     unknown_in = [_is_unknown(x, staging) for x in operands]
-    if not any(unknown_in) and not eqn.effects:
+    # What is done to references keeps its order among what is unknown.
+    touches_refs = not REF_EFFECT.isdisjoint(eqn.effects)
+    if not any(unknown_in) and not touches_refs:
         return eqn.primitive.rebind(state.current_trace(), operands, eqn.params)
-    if eqn.primitive.partial_eval is None or eqn.effects:
+    if eqn.primitive.partial_eval is None or touches_refs:
         return eqn.primitive.rebind(staging, operands, eqn.params)
     return eqn.primitive.partial_eval(staging, operands, unknown_in, **eqn.params)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import Case, ours, run_on, same, same_error, sweep, theirs
+from compare import Case, ours, run_on, same, same_error, same_jaxpr, same_text, sweep, theirs
 from transform_matrix import transformed
 
 pytestmark = pytest.mark.oracle
@@ -105,3 +105,14 @@ def test_other_platforms_choose_other_branches():
 
     same(text)
     same(lambda jnp, lax: lax.platform_dependent(jnp.asarray(X), cpu=twice, default=jnp.sin))
+
+
+@pytest.mark.parametrize("kind", ["numpy", "array", "scalar"])
+def test_constants_that_the_function_captures_are_operands(kind):
+    def function(jax, jnp, lax):
+        constant = {"numpy": np.arange(3.0, dtype="float32"), "array": jnp.arange(3.0), "scalar": np.float32(3)}[kind]
+        f = lax.composite(lambda x: (x + constant, x * constant), name="my.captures", version=2)
+        return lambda x: f(x)
+
+    same_jaxpr(function, np.ones(3, np.float32))
+    same_text(function, np.ones(3, np.float32))

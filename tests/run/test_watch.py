@@ -197,3 +197,17 @@ def test_modes_that_are_off_leave_the_launch_of_a_program_alone():
     programs = f.memory.programs
     by_mode = {key[0].debug_nans: "watch" in programs.get(key).__code__.co_filename for key in programs.names()}
     assert by_mode == {False: False, True: True}
+
+
+@pytest.mark.parametrize(("argument", "phrase"), [(np.nan, "input"), (1.0, "literal")])
+def test_errors_say_that_an_input_or_a_literal_holds_the_nan(argument, phrase):
+    def call(jax, jnp):
+        f = jax.jit((lambda x: x * 3.0) if phrase == "input" else lambda x: (jnp.nan, x + 2))
+
+        def run():
+            with jax.debug_nans(True):
+                f(argument)
+
+        return run
+
+    same_error(*both(call), phrases=["the de-optimized function did not", phrase])

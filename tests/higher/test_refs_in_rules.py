@@ -1,0 +1,165 @@
+"""References as arguments of functions with rules of their own: backward rules read and write them."""
+
+import itertools
+
+import compare
+import numpy as np
+import pytest
+
+
+def _stash(jax):
+    """The identity, whose backward rule writes the cotangent into a reference."""
+
+    @jax.custom_vjp
+    def stash(ref, x):
+        return x
+
+    def bwd(ref, ct):
+        ref[...] = ct * 2 + ref[...]
+        return None, ct
+
+    stash.defvjp(lambda ref, x: (x, ref), bwd)
+    return stash
+
+
+def _primal(jax, around):
+    jnp, lax, stash = jax.numpy, jax.lax, _stash(jax)
+
+    def body(ref, x):
+        return jnp.sin(stash(ref, jnp.sin(x)))
+
+    def primal(ref, x):
+        inner = jax.checkpoint(body) if "checkpoint" in around else body
+        if "scan" in around:
+            x = lax.scan(lambda x, _: (inner(ref, x), None), x, None, length=3)[0]
+        elif "cond" in around:
+            x = lax.cond(x > 0, lambda x: inner(ref, x), lambda x: x, x)
+        else:
+            x = inner(ref, x)
+        return stash(ref, x * 3) if "twice" in around else x
+
+    for _ in range(around.count("jit")):
+        primal = jax.jit(primal)
+    return primal
+
+
+AROUND = [(), *itertools.combinations(("jit", "checkpoint", "scan", "twice"), 1), ("jit", "jit"), ("jit", "scan")]
+AROUND += [("jit", "checkpoint"), ("jit", "checkpoint", "scan"), ("jit", "jit", "scan", "twice"), ("scan", "twice")]
+
+
+@pytest.mark.parametrize("around", AROUND, ids="-".join)
+@pytest.mark.parametrize("whole", [False, True])
+def test_backward_rules_write_references(around, whole):
+    def program(jax, jnp):
+        gradient = jax.grad(_primal(jax, around), 1)
+        gradient = jax.jit(gradient) if whole else gradient
+        ref = jax.new_ref(jnp.float32(0))
+        return [(gradient(ref, jnp.float32(x)), ref[...]) for x in (1.0, 2.0)]
+
+    compare.same(program, rtol=1e-6, why="programs are cut in other places")
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_backward_rules_write_references_that_were_captured(jitted):
+    def program(jax, jnp):
+        ref = jax.new_ref(jnp.zeros(3))
+        primal = _primal(jax, ("jit",) if jitted else ())
+        value, pullback = jax.vjp(lambda x: primal(ref, x), jnp.arange(3.0))
+        return value, pullback(jnp.ones(3)), ref[...]
+
+    compare.same(program, rtol=1e-6, why="programs are cut in other places")
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_backward_rules_keep_a_history(jitted):
+    def program(jax, jnp):
+        @jax.custom_vjp
+        def scaled(x, history):
+            return x
+
+        def bwd(history, ct):
+            history[:] = jnp.roll(history[:], 1).at[0].set(jnp.max(jnp.abs(ct)))
+            return ct / jnp.max(history[:]), None
+
+        scaled.defvjp(lambda x, history: (x, history), bwd)
+        history = jax.new_ref(jnp.zeros(5))
+        loss = lambda x, y: scaled(jnp.dot(x, y), history).sum()  # noqa: E731
+        loss = jax.jit(loss) if jitted else loss
+        gradients = [jax.grad(loss, (0, 1))(jnp.ones(5) * i, jnp.ones(5)) for i in (1, 2, 3)]
+        return gradients, history[...]
+
+    compare.same(program)
+
+
+def test_functions_of_differentiated_references():
+    def program(jax, jnp):
+        @jax.custom_vjp
+        def read(ref):
+            return ref[...]
+
+        read.defvjp(lambda ref: (read(ref), None), lambda _, ct: (ct,))
+        jitted = jax.jit(read)
+        pulled = [jax.vjp(lambda x, f=f: f(jax.new_ref(x)) * x, 3.0)[1](1.0) for f in (read, jitted)]
+        return read(jax.new_ref(3.0)), jitted(jax.new_ref(3.0)), pulled
+
+    compare.same(program)
+
+
+def _of_two(jax, fwd=lambda x, ref: (x, ref)):
+    f = jax.custom_vjp(lambda x, ref: x)
+    f.defvjp(fwd, lambda ref, ct: (ct, None))
+    return f
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_references_that_rules_must_not_return(jitted):
+    def call(jax, jnp):
+        f = _of_two(jax, lambda x, ref: (x, jax.new_ref(0.0)))
+        return lambda: jax.vjp(jax.jit(f) if jitted else f, 3.0, jax.new_ref(0.0))
+
+    compare.same_error(*compare.both(call), phrases=["custom_vjp fwd function"])
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_functions_with_rules_return_no_references(jitted):
+    def call(jax, jnp):
+        f = jax.custom_vjp(lambda ref: ref)
+        f.defvjp(lambda ref: (ref, None), lambda _, ct: (ct,))
+        return lambda: (jax.jit(f) if jitted else f)(jax.new_ref(0.0))
+
+    compare.same_error(*compare.both(call), phrases=["returned a mutable array"])
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_reference_is_given_once(jitted):
+    def call(jax, jnp):
+        f = jax.custom_vjp(lambda x_ref, y_ref: None)
+        f.defvjp(lambda x_ref, y_ref: (None, None), lambda _, ct: (None, None))
+        ref = jax.new_ref(0.0)
+        return lambda: (jax.jit(f) if jitted else f)(ref, ref)
+
+    compare.same_error(*compare.both(call), phrases=["x_ref and y_ref"])
+
+
+@pytest.mark.parametrize("use", [lambda jax, ref: ref[...], lambda jax, ref: jax.free_ref(ref)])
+def test_references_that_were_freed(use):
+    def call(jax):
+        def f(x):
+            ref = jax.new_ref(x)
+            jax.free_ref(ref)
+            return use(jax, ref)
+
+        return lambda: jax.jit(f)(1.0)
+
+    for side in (compare.ours(), compare.theirs()):
+        with pytest.raises(Exception):  # noqa: B017
+            compare.run_on(side, call)()
+
+
+def test_references_that_a_jitted_function_does_not_touch():
+    def program(jax, jnp):
+        ref = jax.new_ref(jnp.arange(3.0))
+        inner = jax.jit(lambda ref, x: x * 2)
+        return inner(ref, 1.0), jax.jit(lambda ref, x: inner(ref, x) + ref[0])(ref, np.float32(2)), ref[...]
+
+    compare.same(program)
