@@ -1,7 +1,7 @@
 """Modes that watch programs run: `jax_no_execution`, `jax_debug_nans` and `jax_debug_infs`."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -86,17 +86,21 @@ def explained(run: Callable, again: Callable) -> Callable:
         try:
             return run(*args)
         except InvalidResult as error:
-            invalid = error
-        print(
-            f"Invalid {invalid.kind} value encountered in the output of a jax.jit function. "
-            "Calling the de-optimized version."
-        )
-        again(*args)
-        raise FloatingPointError(
-            f"{invalid}. Because jax_debug_nans or jax_debug_infs is set, the de-optimized function (without "
-            "`jit`) was called to find the operation. However, the de-optimized function did not produce "
-            "invalid values during its execution: the compiler's optimizations made them, or a constant "
-            "holds them."
-        )
+            explain(error, lambda: again(*args))
 
     return call
+
+
+def explain(invalid: InvalidResult, again: Callable[[], object]) -> NoReturn:
+    """Raises the error that `again`, the function without `jit`, raises for the operation; FloatingPointError if none."""
+    print(
+        f"Invalid {invalid.kind} value encountered in the output of a jax.jit function. "
+        "Calling the de-optimized version."
+    )
+    again()
+    raise FloatingPointError(
+        f"{invalid}. Because jax_debug_nans or jax_debug_infs is set, the de-optimized function (without "
+        "`jit`) was called to find the operation. However, the de-optimized function did not produce "
+        "invalid values during its execution: the compiler's optimizations made them, or there are nan or inf "
+        "literals among the inputs or outputs."
+    )
