@@ -92,7 +92,7 @@ def explained(run: Callable, again: Callable) -> Callable:
 
 
 def explain(invalid: InvalidResult, again: Callable[[], object]) -> NoReturn:
-    """Raises the error that `again`, the function without `jit`, raises for the operation; FloatingPointError if none."""
+    """Raises what `again`, the function without `jit`, raises for the operation; FloatingPointError if nothing."""
     print(
         f"Invalid {invalid.kind} value encountered in the output of a jax.jit function. "
         "Calling the de-optimized version."
