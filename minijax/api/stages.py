@@ -20,7 +20,7 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.meshes import PartitionSpec
 from minijax.primitives.sharding import concrete_sharding
-from minijax.run import bindings, client
+from minijax.run import bindings, client, profiler
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import hlo_computation, hlo_text, module_cost
 from minijax.run.compiled_shardings import has_sharding
@@ -211,6 +211,9 @@ class Compiled(Stage):
         options, since = thread.ready
         if since is not config.epoch[0]:
             options = config.state()
+            if profiler.is_watching() and thread.trace is None and not options.disable_jit:
+                config.make_ready()
+                return profiler.call_annotated(f"jit({self._name})", self, args, kwargs)
         try:
             if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
                 key, operands = (options, args[0]._sig), args

@@ -108,6 +108,16 @@ def make_ready() -> State:
     return options
 
 
+def unready() -> None:
+    """Has this thread's next call look up the options."""
+    _thread.ready = NEVER
+
+
+def forget_ready() -> None:
+    """Has each thread look up its options, and what its next call runs, anew."""
+    epoch[0] = object()
+
+
 def _refresh() -> State:
     now = epoch[0]
     whole = _interned([*_traced, *_keyed], _interned(_traced, None))
@@ -150,10 +160,6 @@ def _values_of(state: State, count: int) -> dict["Option", Any]:
     return {o: getattr(state, o.attribute) for o in options if hasattr(state, o.attribute)}
 
 
-def _bump() -> None:
-    epoch[0] = object()
-
-
 # ---- options -----------------------------------------------------------------------------------------
 
 
@@ -177,7 +183,7 @@ class Option:
             _options[name] = self
             if states is not None:
                 states.append(self)
-            _bump()
+            forget_ready()
 
     @property
     def value(self) -> Any:
@@ -216,7 +222,7 @@ class Option:
             callback(value, False)
         with _lock:
             self.default, self._is_chosen = value, True
-            _bump()
+            forget_ready()
         pinned = _thread.pinned
         if pinned is not None and self in pinned:
             if _thread.overrides.get(self) is pinned[self]:
@@ -328,7 +334,7 @@ class UserContext(Option):
         self._is_chosen = False
         with _lock:
             _traced.append(self)
-            _bump()
+            forget_ready()
 
     def check(self, value: Any) -> Any:
         hash(value)

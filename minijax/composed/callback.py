@@ -142,6 +142,27 @@ class Callback(HostFunction):
         _, results = scan(row, (), tuple(rows), length=axis.size, unroll=unroll)
         return list(results), [0] * len(results)
 
+    def by_method(self, axis: Axis, operands: Sequence, dims: Sequence, params: dict) -> tuple:
+        """The calls for all rows, as `vmap_method` says. Raises NotImplementedError if it says nothing."""
+        method = params["vmap_method"]
+        if method not in _METHODS[:-1]:
+            raise NotImplementedError(
+                f"vmap is only supported for the {self.name} primitive when vmap_method is one of 'sequential', "
+                "'sequential_unrolled', 'expand_dims', 'broadcast_all', or 'legacy_vectorized'. "
+                f"Got vmap_method={method!r}."
+            )
+        if method.startswith("sequential"):
+            return self.by_rows(axis, operands, dims, params, axis.size if method != "sequential" else 1)
+        moved = []
+        for x, d in zip(operands, dims, strict=True):
+            if d is not None or method == "broadcast_all":
+                x = axis_to_front(x, d, axis.size)
+            elif method == "expand_dims":
+                x = expand_dims(x, (0,))
+            moved.append(x)
+        avals = tuple(a.update(shape=(axis.size, *a.shape)) for a in params["result_avals"])
+        return self.bind(*moved, **{**params, "result_avals": avals}), [0] * len(avals)
+
 
 _METHODS = ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized", None]
 
@@ -153,24 +174,8 @@ class PureCallback(Callback):
     plural = "Pure callbacks"
     advice = " Please use `jax.custom_jvp` to use callbacks while taking gradients."
 
-    def batch(self, axis, operands, dims, *, result_avals, vmap_method, **params):
-        params = dict(params, result_avals=result_avals, vmap_method=vmap_method)
-        if vmap_method is None:
-            raise NotImplementedError(
-                "vmap is only supported for the pure_callback primitive when vmap_method is one of 'sequential', "
-                "'sequential_unrolled', 'expand_dims', 'broadcast_all', or 'legacy_vectorized'. Got vmap_method=None."
-            )
-        if vmap_method.startswith("sequential"):
-            return self.by_rows(axis, operands, dims, params, axis.size if vmap_method != "sequential" else 1)
-        moved = []
-        for x, d in zip(operands, dims, strict=True):
-            if d is not None or vmap_method == "broadcast_all":
-                x = axis_to_front(x, d, axis.size)
-            elif vmap_method == "expand_dims":
-                x = expand_dims(x, (0,))
-            moved.append(x)
-        avals = tuple(a.update(shape=(axis.size, *a.shape)) for a in result_avals)
-        return self.bind(*moved, **{**params, "result_avals": avals}), [0] * len(avals)
+    def batch(self, axis, operands, dims, **params):
+        return self.by_method(axis, operands, dims, params)
 
 
 class IOCallback(Callback):

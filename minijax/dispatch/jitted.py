@@ -31,7 +31,7 @@ from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, forbid_tracing
 from minijax.ir.types import typeof
 from minijax.partition.shardings import UNSPECIFIED
-from minijax.run import client, watch
+from minijax.run import client, profiler, watch
 from minijax.run.array import ArrayImpl
 
 _disable_jit = config.option("disable_jit")
@@ -167,6 +167,8 @@ class Jitted:
                     options = config.make_ready()
                     if options.disable_jit:
                         return self.fun(*args, **kwargs)
+                    if profiler.is_watching():
+                        return profiler.call_annotated(self.name, self, args, kwargs)
                 # Most calls are of one array or of two: to have `parse` make their key takes as long as all the rest.
                 operands = args
                 if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:

@@ -5,8 +5,8 @@ from minijax.base.faces import Face
 _FACE = Face(
     __name__,
     """
-    checkify compilation_cache compute_on control_deps key_reuse profiler scheduling_groups source_mapper
-    xla_metadata
+    buffer_callback checkify compilation_cache compute_on control_deps key_reuse profiler scheduling_groups
+    source_mapper xla_metadata
     """.split(),
     """
 minijax.composed.callback: io_callback

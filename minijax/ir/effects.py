@@ -92,7 +92,14 @@ class OrderedDebugEffect(Effect):
         return "OrderedDebug"
 
 
-for _effect in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect):
+class BufferCallbackEffect(Effect):
+    """Hands memory of the program to a function that reads or writes something outside of it."""
+
+    def __repr__(self):
+        return "BufferCallback"
+
+
+for _effect in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect, BufferCallbackEffect):
     for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects):
         _registry.add_type(_effect)
 for _effect in (OrderedIOEffect, OrderedDebugEffect):

@@ -1,9 +1,10 @@
 """Functions of the host that programs call: what XLA hands them, what it is given back, and the errors they raise."""
 
+import contextlib
 import itertools
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from minijax.base import cache, dtypes, thread
 from minijax.ir.types import ShapedArray
 
 JaxRuntimeError = _jax.JaxRuntimeError
+Buffer, ExecutionContext, ExecutionStage = _jax.ffi.Buffer, _jax.ffi.ExecutionContext, _jax.ffi.ExecutionStage
 
 # ---- while a program is compiled --------------------------------------------------------------------
 
@@ -62,6 +64,20 @@ def is_calling() -> bool:
     return _calling.depth > 0
 
 
+@contextlib.contextmanager
+def called_by_program() -> Iterator[None]:
+    """What a program calls runs in this: outside of traces, and what it raises is put by for the program's caller."""
+    _calling.depth += 1
+    try:
+        # The thread may be in the middle of a trace, which is none of the function's.
+        with thread.outside_traces():
+            yield
+    except BaseException as error:
+        raise HostCallError(_remember(error)) from error
+    finally:
+        _calling.depth -= 1
+
+
 class HostCall:
     """A function of values as XLA calls it: arrays of the host in, a tuple of them out.
 
@@ -77,15 +93,8 @@ class HostCall:
     def __call__(self, *arrays):
         passed = iter(arrays[1:] if self.ordered else arrays)
         values = [next(passed) if a.size else np.empty(a.shape, a.dtype) for a in self.ins]
-        _calling.depth += 1
-        try:
-            # The thread may be in the middle of a trace, which is none of the function's.
-            with thread.outside_traces():
-                results = checked_results(self.function, values, self.outs)
-        except BaseException as error:
-            raise HostCallError(_remember(error)) from error
-        finally:
-            _calling.depth -= 1
+        with called_by_program():
+            results = checked_results(self.function, values, self.outs)
         results = [r for r, a in zip(results, self.outs, strict=True) if a.size]
         return (None, *results) if self.ordered else tuple(results)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from jaxlib import _profile_data, _profiler
 
+from minijax.base import config
 from minijax.base.lazy import defer
 from minijax.run import client
 
@@ -62,6 +63,7 @@ def start_trace(
         _running.folder = str(log_dir)
         _running.wants_link = create_perfetto_link
         _running.wants_perfetto = create_perfetto_trace or create_perfetto_link
+        config.forget_ready()
 
 
 def stop_trace() -> None:
@@ -175,6 +177,15 @@ def annotate_function(func: Callable, name: str | None = None, **decorator_kwarg
     return wrapper
 
 
+def call_annotated(name: str, call: Callable, args: tuple, kwargs: dict) -> Any:
+    """A call of a jitted function, under the name that profiles know such calls by."""
+    try:
+        with TraceAnnotation(f"PjitFunction({name})"):
+            return call(*args, **kwargs)
+    finally:
+        config.unready()  # so that the next call comes this way too
+
+
 # ---- the server, and other processes -----------------------------------------------------------------
 
 
@@ -189,6 +200,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
         if requires_backend:
             client.clients()
         _servers.append(_profiler.start_server(port))
+        config.forget_ready()
         return _servers[0]
 
 

@@ -127,6 +127,25 @@ def test_calls_of_an_annotated_function_have_its_name(tmp_path):
     assert named.__name__ == "plain" and named.__doc__ == "A sum."
 
 
+def test_calls_of_jitted_functions_have_the_names_of_jax(tmp_path):
+    def double(x):
+        return x * 2
+
+    g, x = minijax.jit(double), minijax.numpy.ones(4)
+    compiled = g.lower(x).compile()
+    g(x)
+    with minijax.profiler.trace(str(tmp_path)):
+        g(x), g(x), compiled(x)
+        with minijax.disable_jit():
+            g(x)
+        assert minijax.jit(minijax.grad(lambda x: g(x)))(1.0) == 2
+    g(x)
+    names = [name for name, _ in events_in(tmp_path) if name.startswith("PjitFunction")]
+    assert names.count("PjitFunction(double)") == 2
+    assert names.count("PjitFunction(jit(double))") == 1
+    assert names.count("PjitFunction(<lambda>)") == 1
+
+
 def test_python_calls_are_traced_unless_the_options_say_no(tmp_path):
     def called():
         return 3

@@ -141,6 +141,21 @@ class Control(Writer):
         rows = zip(results, outs, strict=True)
         return [self.sharding_constraint(x, a, None) if isinstance(a, ShapedArray) else x for x, a in rows]
 
+    def buffer_call(self, function: Any, operands: Names, ins: Avals, outs: Avals, *, has_side_effect: bool,
+                    aliases: Mapping[int, int], in_graphs: bool) -> list[Name]:  # fmt: skip
+        """Calls a function of the host with the memory of operands and results; on GPUs a graph may hold the call."""
+        if self.platform not in _HOST_CALLS:
+            raise ValueError(f"`buffer_callback` not supported on {self.platform} backend.")
+        self.callbacks.append(function)
+        place = _HOST_CALLS[self.platform]
+        graphs = "_cmd_buffer" * (in_graphs and place == "gpu")
+        layouts = [[range(a.ndim)[::-1] for a in avals] for avals in (ins, outs)]
+        return self.custom_call(
+            f"xla_buffer_python_{place}_callback{graphs}", operands, ins, outs, has_side_effect=has_side_effect,
+            backend_config={"index": np.uint64(len(self.callbacks) - 1)}, operand_layouts=layouts[0],
+            result_layouts=layouts[1], aliases=aliases,
+        )  # fmt: skip
+
     def inspect_sharding(self, function: Any, config: bytes, x: Name, aval: ShapedArray) -> None:
         """Has XLA call a function with the sharding of a value as it compiles; `config` says where the function is."""
         self.watchers.append(function)

@@ -1,0 +1,113 @@
+"""Operations that hand the memory of a program's arrays to functions of the host."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from minijax.base import source, tree
+from minijax.composed.callback import Callback
+from minijax.dispatch.operations import evaluate
+from minijax.hlo.spell import physical
+from minijax.ir.effects import BufferCallbackEffect
+from minijax.ir.types import ShapedArray, typeof
+from minijax.run import host_calls
+
+Buffer, ExecutionContext, ExecutionStage = host_calls.Buffer, host_calls.ExecutionContext, host_calls.ExecutionStage
+
+
+class BufferCallback(Callback):
+    """Calls a user's function of buffers, of which it fills those of the results."""
+
+    name = "buffer_callback"
+    plural = "Buffer callbacks"
+    advice = " Please use `jax.custom_jvp` to use callbacks while taking gradients."
+
+    def impl(self, *operands, **params):
+        return evaluate(self, operands, params, compiled=True)
+
+    def effects(self, *avals, has_side_effect=False, **params):
+        return frozenset({BufferCallbackEffect()}) if has_side_effect else frozenset()
+
+    def lower(self, e, ins, outs, *operands, **params):
+        function, count = params["callback"], len(ins)
+        in_tree, out_tree = params["in_tree"], params["out_tree"]
+
+        def call(context, *buffers):
+            args, kwargs = in_tree.unflatten(buffers[:count])
+            with host_calls.called_by_program():
+                if function(context, out_tree.unflatten(buffers[count:]), *args, **kwargs) is not None:
+                    raise ValueError("buffer_callback: the callback must not return any values")
+            return ()
+
+        return e.buffer_call(
+            call,
+            operands,
+            list(map(physical, ins)),
+            list(map(physical, outs)),
+            has_side_effect=params["has_side_effect"],
+            aliases=dict(params["input_output_aliases"]),
+            in_graphs=params["command_buffer_compatible"],
+        )
+
+    def batch(self, axis, operands, dims, **params):
+        return self.by_method(axis, operands, dims, params)
+
+
+buffer_callback_p = BufferCallback()
+
+
+def buffer_callback(
+    callback: Callable[..., None],
+    result_shape_dtypes: object,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_output_aliases: dict[int, int] | None = None,
+    command_buffer_compatible: bool = False,
+) -> Callable[..., Any]:
+    """A function of arrays that calls `callback(context, results, *args, **kwargs)` with their memory, as `Buffer`s.
+
+    The callback fills the results, a tree like `result_shape_dtypes`, whose leaves have a shape and a dtype; those of
+    `input_output_aliases` share the memory of an argument, by numbers of leaves. `vmap_method` is that of
+    `pure_callback`. On GPUs `command_buffer_compatible` lets the call be part of a graph, which is recorded once.
+    The function raises ValueError for aliases of leaves that are not there, or of other types.
+    """
+    leaves, out_tree = tree.flatten(result_shape_dtypes)
+    results = tuple([ShapedArray(tuple(x.shape), np.dtype(x.dtype)) for x in leaves])
+    aliases = tuple((input_output_aliases or {}).items())
+
+    @source.boundary
+    def wrapped_callback(*args: Any, **kwargs: Any) -> Any:
+        operands, in_tree = tree.flatten((args, kwargs))
+        check_aliases(dict(aliases), list(map(typeof, operands)), results)
+        outs = buffer_callback_p.bind(
+            *operands,
+            callback=callback,
+            result_avals=results,
+            in_tree=in_tree,
+            out_tree=out_tree,
+            vmap_method=vmap_method,
+            has_side_effect=has_side_effect,
+            input_output_aliases=aliases,
+            command_buffer_compatible=command_buffer_compatible,
+        )
+        return out_tree.unflatten(outs)
+
+    return wrapped_callback
+
+
+def check_aliases(aliases: Mapping[int, int], ins: list, outs: tuple) -> None:
+    """Raises ValueError for an alias of values that are not there or of other types."""
+    for i, o in aliases.items():
+        for what, k, count in (("input", i, len(ins)), ("output", o, len(outs))):
+            if not 0 <= k < count:
+                raise ValueError(
+                    f"input_output_aliases contains the mapping '{i}:{o}' with {what} index {k} outside the range "
+                    f"[0, {count})."
+                )
+        if ins[i].shape != outs[o].shape or ins[i].dtype != outs[o].dtype:
+            raise ValueError(
+                f"input_output_aliases contains the mapping '{i}:{o}' referring to an input with abstract value "
+                f"{ins[i].str_short()} and an output with a different abstract value {outs[o].str_short()}."
+            )
