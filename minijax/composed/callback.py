@@ -67,6 +67,12 @@ class HostFunction(Primitive):
 
     def lower(self, e, ins, outs, *operands, **params):
         ins, outs, function = list(map(physical, ins)), list(map(physical, outs)), self.function(params)
+        backend = client.lowering_platform(e.devices[0]) if e.devices else e.platform
+        if backend != e.platform:
+            raise ValueError(
+                f"{self.name}: the platform for the specified backend {backend} is different from the lowering "
+                f"platform {e.platform}; the function can be called in this process only."
+            )
         ordered = self.is_ordered(params)
         call = host_calls.HostCall(function, ins, outs, ordered)
         passed = [(x, a) for x, a in zip(operands, ins, strict=True) if a.size]

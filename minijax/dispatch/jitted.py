@@ -159,28 +159,32 @@ class Jitted:
 
     def __call__(self, *args, **kwargs):
         try:
-            options, since = thread.ready
-            if since is not _epoch[0]:
-                if thread.trace is not None:
-                    return self._call_under_trace(args, kwargs)
-                options = config.make_ready()
-                if options.disable_jit:
-                    return self.fun(*args, **kwargs)
-                if profiler.is_watching():
-                    return profiler.call_annotated(self.name, self, args, kwargs)
-            # Most calls are of one array or of two: to have `parse` make their key takes as long as all the rest.
-            operands = args
-            if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
-                key = options, args[0]._sig
-            elif not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
-                key = options, args[0]._sig, args[1]._sig
-            else:
-                try:
-                    key, operands = (self._parse_static if self.has_static else parse)(options, args, kwargs)
-                except TypeError:
-                    key, operands = self._parse_refs(args, kwargs)
-            run = self.recall(key)
-            return run(operands) if run is not None else self._first_call(key, operands, args, kwargs)
+            try:
+                options, since = thread.ready
+                if since is not _epoch[0]:
+                    if thread.trace is not None:
+                        return self._call_under_trace(args, kwargs)
+                    options = config.make_ready()
+                    if options.disable_jit:
+                        return self.fun(*args, **kwargs)
+                    if profiler.is_watching():
+                        return profiler.call_annotated(self.name, self, args, kwargs)
+                # Most calls are of one array or of two: to have `parse` make their key takes as long as all the rest.
+                operands = args
+                if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
+                    key = options, args[0]._sig
+                elif not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
+                    key = options, args[0]._sig, args[1]._sig
+                else:
+                    try:
+                        key, operands = (self._parse_static if self.has_static else parse)(options, args, kwargs)
+                    except TypeError:
+                        key, operands = self._parse_refs(args, kwargs)
+                run = self.recall(key)
+                return run(operands) if run is not None else self._first_call(key, operands, args, kwargs)
+            except watch.InvalidResult as error:
+                invalid = error
+            watch.explain(invalid, functools.partial(self.fun, *args, **kwargs))
         except Exception as error:
             source.hide_frames(error)
             raise
@@ -235,8 +239,7 @@ class Jitted:
         options = self.program_options(traced, treedef, static)
         executable = executable_for(traced.closed, options, operands)
         run = executable.tree_caller(operands, traced.out_tree)
-        run = key_reuse.watched(run, traced.closed, "jit-compiled function")
-        return watch.explained(run, lambda operands: self._call_plainly(treedef.unflatten(operands), static))
+        return key_reuse.watched(run, traced.closed, "jit-compiled function")
 
     def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:
         """The leaves of the dynamic arguments, their tree, and the static arguments as a key."""
@@ -350,10 +353,6 @@ class Jitted:
         if key_reuse.is_on():
             key_reuse.signature(body.closed.jaxpr)  # which complains of a key that is used twice
         return Traced(body.closed, body.captured, body.out_tree, info, {})
-
-    def _call_plainly(self, dynamic: tuple, static: tuple) -> Any:
-        args, kwargs = self.rebuild(dynamic, static)
-        return self.fun(*args, **kwargs)
 
     def rebuild(self, dynamic: tuple, static: tuple) -> tuple[list, dict]:
         """Arguments with the static ones back in their places."""

@@ -111,7 +111,8 @@ class Tracer:
         return ""
 
     def _error_repr(self) -> str:
-        return f"traced array with shape {self.aval.str_short()}"
+        shape = "of no type" if self.aval is None else f"with shape {self.aval.str_short()}"  # a user's own tracer
+        return f"traced array {shape}"
 
     def __copy__(self):
         return self

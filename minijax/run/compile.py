@@ -79,15 +79,15 @@ def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) 
 
 # By name: a library, and the targets that are its.
 _LIBRARIES = {
-    "lapack": (lapack, re.compile(r"@(?:lapack_\w+|tridiagonal_solve_perturbed_ffi)\b")),
-    "sparse": (sparse, re.compile("@cpu_csr_sparse_dense_ffi")),
+    "lapack": (lapack, re.compile(r"lapack_\w+_ffi|tridiagonal_solve_perturbed_ffi")),
+    "sparse": (sparse, re.compile("cpu_csr_sparse_dense_ffi")),
 }
 _registered: set[str] = set()
 _register_lock = threading.Lock()
 
 
 def ensure_custom_calls(text: str) -> None:
-    """Registers the CPU libraries that a program calls; without it a call ends the process."""
+    """Registers the CPU libraries whose targets a program names; without it a call ends the process."""
     for name, (library, targets) in _LIBRARIES.items():
         if name not in _registered and targets.search(text):
             with _register_lock:

@@ -16,7 +16,7 @@ from jaxlib import _hlo, version
 from minijax.base import config, errors, monitoring
 from minijax.base.cache import cache
 from minijax.base.lazy import defer
-from minijax.run import client, disk_files, disk_trail
+from minijax.run import client, compile, disk_files, disk_trail
 
 hashlib = defer("hashlib")
 
@@ -148,6 +148,7 @@ def _load(folder: str, label: str, key: bytes, devices: tuple, options: Any) -> 
     """How long a stored program took to compile, the hash of its text with names, and its executable."""
     seconds, data = disk_files.read(os.path.join(folder, label + disk_files.SUFFIX), key)
     names, data = data[:_NAMES], data[_NAMES:]
+    compile.ensure_custom_calls(data.decode("latin-1"))
     return seconds, names, devices[0].client.deserialize_executable(data, client.device_list(devices), options, [])
 
 

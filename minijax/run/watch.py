@@ -1,7 +1,7 @@
 """Modes that watch programs run: `jax_no_execution`, `jax_debug_nans` and `jax_debug_infs`."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -77,14 +77,6 @@ def named(run: Callable, name: str) -> Callable:
     return call
 
 
-def _are_invalid(arrays: Sequence) -> bool:
-    try:
-        check_values("", [x for x in arrays if hasattr(x, "_value")])
-    except InvalidResult:
-        return True
-    return False
-
-
 def explained(run: Callable, again: Callable) -> Callable:
     """`run`; where its result is invalid, `again` with the same arguments is to find the operation."""
     if not is_checking():
@@ -94,19 +86,21 @@ def explained(run: Callable, again: Callable) -> Callable:
         try:
             return run(*args)
         except InvalidResult as error:
-            invalid = error
-        print(
-            f"Invalid {invalid.kind} value encountered in the output of a jax.jit function. "
-            "Calling the de-optimized version."
-        )
-        why = "an input holds them"
-        if not _are_invalid(args[0] if args and isinstance(args[0], list | tuple) else args):
-            again(*args)
-            why = "the compiler's optimizations made them, or a literal or another constant holds them"
-        raise FloatingPointError(
-            f"{invalid}. Because jax_debug_nans or jax_debug_infs is set, the de-optimized function (without "
-            "`jit`) was to find the operation. However, the de-optimized function did not produce invalid values "
-            f"during its execution: {why}."
-        )
+            explain(error, lambda: again(*args))
 
     return call
+
+
+def explain(invalid: InvalidResult, again: Callable[[], object]) -> NoReturn:
+    """Raises what `again`, the function without `jit`, raises for the operation; FloatingPointError if nothing."""
+    print(
+        f"Invalid {invalid.kind} value encountered in the output of a jax.jit function. "
+        "Calling the de-optimized version."
+    )
+    again()
+    raise FloatingPointError(
+        f"{invalid}. Because jax_debug_nans or jax_debug_infs is set, the de-optimized function (without "
+        "`jit`) was called to find the operation. However, the de-optimized function did not produce "
+        "invalid values during its execution: the compiler's optimizations made them, or there are nan or inf "
+        "literals among the inputs or outputs."
+    )

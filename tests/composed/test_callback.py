@@ -447,3 +447,29 @@ def test_threads_order_their_own_effects():
     for t in threads:
         t.join()
     require(all(calls[name] == list(range(20)) for name in names), "order", calls, "0 to 19 each")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_calls_are_refused_in_programs_for_other_platforms_than_their_backends(platform):
+    def program(jax, jnp, lax):
+        x = jnp.arange(3.0)
+
+        def call(x):
+            return jax.pure_callback(lambda x: x, jax.ShapeDtypeStruct((3,), jnp.float32), x)
+
+        def show(x):
+            jax.debug.print("{}", x, ordered=True)
+
+        def elsewhere(x):
+            return lax.platform_dependent(x, cpu=call, default=lambda x: x)
+
+        def lower(f):
+            return lambda: jax.jit(f).trace(x).lower(lowering_platforms=(platform,)).as_text()
+
+        return lower(call), lower(show), lower(elsewhere)
+
+    of_jax, own = compare.both(program)
+    for first, second in zip(of_jax[:2], own[:2], strict=True):
+        same_error(first, second, phrases=[f"specified backend cpu is different from the lowering platform {platform}"])
+    assert "custom_call" not in of_jax[2]() + own[2]()

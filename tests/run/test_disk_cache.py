@@ -650,3 +650,25 @@ def test_folders_elsewhere_than_on_this_machine_are_a_warning_once(folder):
     with pytest.warns(UserWarning, match="gs://bucket") as told:
         assert [call(compilation_cache_dir="gs://bucket/x")[1] for _ in range(2)] == [1, 1]
     assert len(told) == 1 and not Path("gs:").exists()
+
+
+LINEAR_ALGEBRA = """
+import warnings
+warnings.simplefilter("error")
+import minijax as jax, minijax.numpy as jnp
+from minijax import monitoring
+hits = []
+monitoring.register_event_listener(lambda name, **_: hits.append(name.endswith("/cache_hits")))
+jnp.linalg.inv(jnp.eye(2))
+print(sum(hits))
+"""
+
+
+def test_linear_algebra_is_loaded_by_a_process_that_has_compiled_none(tmp_path):
+    def hits():
+        command = [sys.executable, "-c", LINEAR_ALGEBRA]
+        process = subprocess.Popen(command, env=environment(tmp_path), stdout=-1, stderr=-1, text=True)
+        return compiled(process)
+
+    first = hits()
+    assert first == 0 and hits() > 0

@@ -27,6 +27,10 @@ NANS = [
     ("jax.jit(lambda *, x: x / x)(x=x)", "(nan) encountered in div"),
     ("jax.jit(lambda x: x / x, donate_argnums=0)(x + 0)", "(nan) encountered in div"),
     ("jax.jit(lambda x: jnp.nan)(x)", "did not produce invalid values during its execution"),
+    ("jax.jit(lambda x: x * 3.0)(np.nan)", "did not produce invalid values during its execution"),
+    ("jax.jit(lambda x, n: x * n, static_argnums=-1)(np.nan, 2.0)", "literals"),
+    ("jax.jit(lambda x: 0.0 / x)(0.0)", "float division by zero"),
+    ("jax.jit(lambda *, x: 0.0 / x['a'])(x={'a': 0.0})", "float division by zero"),
     ("jax.grad(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0) * 0)(z)", "(nan) encountered in mul"),
     ("jax.grad(jax.jit(lambda x: x * jnp.sqrt(x)))(z)", "(nan) encountered in mul"),
     ("jax.jit(jax.grad(lambda x: x * jnp.sqrt(x)))(z)", "(nan) encountered in mul"),
@@ -102,11 +106,11 @@ def test_what_is_not_invalid_runs_as_without_the_mode(mode, text, capsys):
 
 def test_a_checked_call_tells_that_it_runs_again_and_the_mode_ends_with_its_scope(capsys):
     f = minijax.jit(lambda x: x / x)
-    assert np.isnan(f(0.0))
+    assert np.isnan(f(jnp.float32(0)))
     with minijax.debug_nans(True), pytest.raises(FloatingPointError):
-        f(0.0)
+        f(jnp.float32(0))
     assert "Calling the de-optimized version." in capsys.readouterr().out
-    assert np.isnan(f(0.0)) and capsys.readouterr().out == ""
+    assert np.isnan(f(jnp.float32(0))) and capsys.readouterr().out == ""
 
 
 def test_the_function_is_traced_once_for_calls_with_and_without_the_mode():
@@ -188,6 +192,12 @@ def test_no_tracing_refuses_new_traces_and_runs_known_programs():
         assert first() == second()
 
 
+def _is_watched(run):
+    """Whether a function of minijax.run.watch is among those that `run` calls."""
+    cells = [cell.cell_contents for cell in run.__closure__ or ()]
+    return "watch" in run.__code__.co_filename or any(_is_watched(f) for f in cells if hasattr(f, "__code__"))
+
+
 def test_modes_that_are_off_leave_the_launch_of_a_program_alone():
     x = jnp.arange(3.0)
     f = ours().jit(lambda x: lax.sin(x))
@@ -195,7 +205,7 @@ def test_modes_that_are_off_leave_the_launch_of_a_program_alone():
     with minijax.debug_nans(True):
         f(x)
     programs = f.memory.programs
-    by_mode = {key[0].debug_nans: "watch" in programs.get(key).__code__.co_filename for key in programs.names()}
+    by_mode = {key[0].debug_nans: _is_watched(programs.get(key)) for key in programs.names()}
     assert by_mode == {False: False, True: True}
 
 
