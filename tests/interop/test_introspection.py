@@ -230,7 +230,6 @@ def test_a_recorded_call_is_an_operation_with_a_jaxpr():
     compare.same(program)
 
 
-
 # ---- types, values, the state of tracing -------------------------------------------------------------
 
 
