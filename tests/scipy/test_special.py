@@ -25,11 +25,13 @@ OPERANDS = {
     "b": np.array([0.25, 0.75], ml_dtypes.bfloat16),
     "i": np.array([1, 2, 5], np.int32),
     "c": np.array([0.5 + 0.25j, -1.5 - 2j, 3 - 1j], np.complex64),
+    "k": np.array([[-2, np.nan, -30.5 - 0.5j], [5 + 7j, -0.25 + 1e-3j, 0.4 - 9j]], np.complex64),
     "s": np.array(0.6, np.float32),
     "e": np.zeros((0, 3), np.float32),
 }
 # Cells whose jaxprs differ under a gradient: how their names begin.
 OTHER_JAXPRS = ("jax.scipy.special.xlogy(x, r)", "jax.scipy.special.xlog1py(x, r)")  # a broadcast comes later
+NO_DERIVATIVE = ("jax.scipy.special.betainc",)  # by some arguments
 TRANSFORMS = ("vmap", "jvp", "grad", "vmap_of_grad", "jit_of_vmap_of_jvp")
 
 
@@ -53,6 +55,7 @@ def test_calls_agree(tier):
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_calls_agree_under_transforms(name, tier):
     cases = [c for c in CALLS if not c.raises and c.args and all(x.dtype == np.float32 for x in c.args)]
+    cases = [c for c in cases if name == "vmap" or not c.name.startswith(NO_DERIVATIVE)]
     cases = [transformed(c, name) for c in cases if tier == "full" or sampled(c.name, 4, name)]
     sweep([c for c in cases if not c.name.startswith(OTHER_JAXPRS)], tier)
     sweep([c for c in cases if c.name.startswith(OTHER_JAXPRS)], tier, jaxpr=False)
