@@ -21,6 +21,7 @@ OPERANDS = {
     "r": np.array([0.4, 1.25, 3.0], np.float32),
     "z": np.array([[0.0, 0.5, -2.0], [1.0, -0.5, 3.0]], np.float32),
     "w": np.array([-7.5, -0.3, 2.5, 9.0, 40.0], np.float32),
+    "p": np.array([0.0, 1e-30, 0.01, 0.5, 0.9, 1.0, 2.0, -20.0], np.float32),
     "h": np.array([0.25, 0.75, 0.5], np.float16),
     "b": np.array([0.25, 0.75], ml_dtypes.bfloat16),
     "i": np.array([1, 2, 5], np.int32),
