@@ -11,6 +11,7 @@ minijax.numpy.logsumexp: logsumexp
 minijax.scipy.special.bessels: bessel_jn i0 i0e i1 i1e
 minijax.scipy.special.errors: dawsn erf erfc erfcx erfinv wofz
 minijax.scipy.special.normal: log_ndtr ndtr ndtri
+minijax.scipy.special.zetas: bernoulli zeta
 minijax.scipy.special.gammas: beta betainc betaln comb digamma factorial gamma gammainc gammaincc gammaln gammasgn
     loggamma multigammaln poch polygamma
 minijax.scipy.special.logarithms: boxcox boxcox1p entr expit kl_div logit rel_entr xlog1py xlogy
