@@ -1,35 +1,12 @@
-"""jax.scipy.special: the calls of `special.txt`, against jax and against SciPy.
+"""jax.scipy.special: the calls of `special.txt`, against jax."""
 
-A line of the table is a function's name and the arguments of its calls, which name the operands below; a call
-that ends with `!` is refused.
-"""
-
-import dataclasses
 from pathlib import Path
 
-import ml_dtypes
-import numpy as np
 import pytest
-from compare import Case, expression_case, sampled, sweep
-from transform_matrix import transformed
+from scipy_calls import TRANSFORMS, agree, calls, under
 
 pytestmark = pytest.mark.oracle
 
-OPERANDS = {
-    "x": np.array([[0.25, 0.5, 0.875], [0.1, 0.7, 0.95]], np.float32),
-    "y": np.array([[0.3, 1.5, 4.0], [0.6, 2.0, 1.0]], np.float32),
-    "r": np.array([0.4, 1.25, 3.0], np.float32),
-    "z": np.array([[0.0, 0.5, -2.0], [1.0, -0.5, 3.0]], np.float32),
-    "w": np.array([-7.5, -0.3, 2.5, 9.0, 40.0], np.float32),
-    "p": np.array([0.0, 1e-30, 0.01, 0.5, 0.9, 1.0, 2.0, -20.0], np.float32),
-    "h": np.array([0.25, 0.75, 0.5], np.float16),
-    "b": np.array([0.25, 0.75], ml_dtypes.bfloat16),
-    "i": np.array([1, 2, 5], np.int32),
-    "c": np.array([0.5 + 0.25j, -1.5 - 2j, 3 - 1j], np.complex64),
-    "k": np.array([[-2, np.nan, -30.5 - 0.5j], [5 + 7j, -0.25 + 1e-3j, 0.4 - 9j]], np.complex64),
-    "s": np.array(0.6, np.float32),
-    "e": np.zeros((0, 3), np.float32),
-}
 # Calls whose jaxprs differ: how their names begin.
 OTHER_JAXPRS = (
     "jax.scipy.special.exp1",  # equal bodies of calls are not shown as one
@@ -38,34 +15,14 @@ OTHER_JAXPRS = (
     "jax.scipy.special.xlog1py(x, r)-",
 )
 NO_DERIVATIVE = ("jax.scipy.special.betainc",)  # by some arguments
-TRANSFORMS = ("vmap", "jvp", "grad", "vmap_of_grad", "jit_of_vmap_of_jvp")
-
-
-def calls(path: Path) -> list[Case]:
-    cases = []
-    for line in path.read_text().splitlines():
-        name, colon, rest = line.partition(": ")
-        for arguments in rest.split("; ") if colon and line[0] != "#" else ():
-            refused, text = arguments.endswith("!"), f"jax.scipy.special.{name}({arguments.removesuffix('!')})"
-            cases.append(dataclasses.replace(expression_case(OPERANDS, text), raises=refused))
-    return cases
-
-
-CALLS = calls(Path(__file__).with_suffix("").parent / "special.txt")
-
-
-def agree(cases, tier):
-    sweep([c for c in cases if not c.name.startswith(OTHER_JAXPRS)], tier)
-    sweep([c for c in cases if c.name.startswith(OTHER_JAXPRS)], tier, jaxpr=False)
+CALLS = calls(Path(__file__).parent / "special.txt", "jax.scipy.special")
 
 
 def test_calls_agree(tier):
-    agree(CALLS, tier)
+    agree(CALLS, tier, OTHER_JAXPRS)
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_calls_agree_under_transforms(name, tier):
-    cases = [c for c in CALLS if not c.raises and c.args and all(x.dtype == np.float32 for x in c.args)]
-    cases = [c for c in cases if name == "vmap" or not c.name.startswith(NO_DERIVATIVE)]
-    cases = [transformed(c, name) for c in cases if tier == "full" or sampled(c.name, 4, name)]
-    agree(cases, tier)
+    cases = [c for c in CALLS if name == "vmap" or not c.name.startswith(NO_DERIVATIVE)]
+    agree(under(name, cases, tier, 4), tier, OTHER_JAXPRS)

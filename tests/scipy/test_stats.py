@@ -1,0 +1,21 @@
+"""jax.scipy.stats: the calls of `stats.txt`, against jax."""
+
+from pathlib import Path
+
+import pytest
+from scipy_calls import TRANSFORMS, agree, calls, under
+
+pytestmark = pytest.mark.oracle
+
+NO_DERIVATIVE = ("jax.scipy.stats.beta.",)  # by the parameters, of the incomplete beta function
+CALLS = calls(Path(__file__).parent / "stats.txt", "jax.scipy.stats")
+
+
+def test_calls_agree(tier):
+    agree(CALLS, tier)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_calls_agree_under_transforms(name, tier):
+    cases = [c for c in CALLS if name == "vmap" or not c.name.startswith(NO_DERIVATIVE)]
+    agree(under(name, cases, tier, 12), tier)
