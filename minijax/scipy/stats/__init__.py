@@ -5,8 +5,8 @@ from minijax.base.faces import Face
 _FACE = Face(
     __name__,
     """
-    bernoulli beta binom cauchy chi2 expon gamma gennorm geom gumbel_l gumbel_r laplace logistic nbinom norm pareto
-    poisson t uniform vonmises wrapcauchy
+    bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom gumbel_l gumbel_r laplace logistic
+    multinomial multivariate_normal nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy
 """.split(),
     {},
 )

@@ -18,7 +18,8 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     y = lax.sub(k, loc)
     count = lax.sub(lax.sub(lax.lgamma(lax.add(y, n)), lax.lgamma(n)), lax.lgamma(lax.add(y, one)))
     chance = lax.add(xlogy(n, p), xlogy(y, lax.sub(one, p)))
-    return jnp.where(lax.lt(k, loc), -np.inf, lax.add(count, chance))
+    logarithm = lax.add(count, chance)
+    return jnp.where(lax.lt(k, loc), -np.inf, logarithm)
 
 
 def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:

@@ -29,7 +29,7 @@ def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     x, b, loc, scale = promote_args_inexact("pareto.cdf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
     probability = lax.sub(const_like(x, 1), lax.pow(scaled, lax.neg(b)))
-    return jnp.where(lax.lt(x, lax.add(loc, scale)), 0, probability)
+    return jnp.where(lax.lt(x, lax.add(loc, scale)), const_like(x, 0), probability)
 
 
 def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -45,7 +45,7 @@ def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     x, b, loc, scale = promote_args_inexact("pareto.logsf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
     logarithm = lax.neg(lax.mul(b, lax.log(scaled)))
-    return jnp.where(lax.lt(x, lax.add(loc, scale)), 0, logarithm)
+    return jnp.where(lax.lt(x, lax.add(loc, scale)), const_like(x, 0), logarithm)
 
 
 def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -1,15 +1,17 @@
 """Poisson's distribution."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.scipy.special.gammas import gammaincc, gammaln
-from minijax.scipy.special.logarithms import xlogy
+from minijax.scipy.special.logarithms import entr, xlogy
 
 
 def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
@@ -33,3 +35,25 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     x = lax.sub(k, loc)
     probability = gammaincc(jnp.floor(lax.add(const_like(k, 1), x)), mu)
     return jnp.where(lax.lt(x, const_like(k, 0)), const_like(k, 0), probability)
+
+
+@jitted()
+def entropy(mu: Any, loc: Any = 0) -> Any:
+    """The entropy in nats: a sum up to mu = 100, an asymptotic series beyond."""
+    mu, loc = promote_args_inexact("poisson.entropy", mu, loc)
+    shape = jnp.broadcast_shapes(jnp.shape(mu), jnp.shape(loc))
+    mu = jnp.ravel(jnp.broadcast_to(mu, shape))
+    none = jnp.zeros_like(mu)
+    small = jnp.where(mu < 100, _summed(mu, 250, lambda mu: mu + 10 * lax.sqrt(mu) + 20), _asymptotic(mu))
+    result = jnp.where(mu == 0, none, jnp.where(mu < 10, _summed(mu, 35, lambda mu: mu + 20), small))
+    return result.reshape(shape)
+
+
+def _summed(mu: Any, count: int, limit: Callable) -> Any:
+    k = jnp.arange(count, dtype=mu.dtype)[:, None]
+    chances = pmf(k, mu[None], jnp.zeros((1, 1), mu.dtype))
+    return jnp.sum(entr(jnp.where(k < jnp.ceil(limit(mu))[None], chances, 0.0)), axis=0)
+
+
+def _asymptotic(mu: Any) -> Any:
+    return 0.5 * lax.log(2 * np.pi * np.e * mu) - 1 / (12 * mu)

@@ -16,7 +16,7 @@ def logpdf(x: Any, c: Any) -> Any:
     one = const_like(x, 1)
     holds = jnp.logical_and(lax.gt(c, const_like(c, 0)), lax.lt(c, const_like(c, 1)))
     inside = jnp.logical_and(lax.ge(x, const_like(x, 0)), lax.le(x, const_like(x, 2 * np.pi)))
-    height = lax.sub(lax.log(lax.sub(one, lax.mul(c, c))), lax.log(2 * np.pi))
+    height = lax.log(lax.sub(one, lax.mul(c, c))) - lax.log(2 * np.pi)
     width = lax.sub(lax.add(one, lax.mul(c, c)), lax.mul(lax.mul(const_like(x, 2), c), lax.cos(x)))
     return jnp.where(holds, jnp.where(inside, lax.sub(height, lax.log(width)), -np.inf), np.nan)
 
