@@ -26,6 +26,8 @@ OPERANDS = {
     "c": np.array([0.5 + 0.25j, -1.5 - 2j, 3 - 1j], np.complex64),
     "k": np.array([[-2, np.nan, -30.5 - 0.5j], [5 + 7j, -0.25 + 1e-3j, 0.4 - 9j]], np.complex64),
     "s": np.array(0.6, np.float32),
+    "g": np.array([[3, 1, 3, 2], [1, 1, 2, 0]], np.float32),
+    "n": np.array([2, np.nan, 1], np.float32),
     "e": np.zeros((0, 3), np.float32),
 }
 TRANSFORMS = ("vmap", "jvp", "grad", "vmap_of_grad", "jit_of_vmap_of_jvp")

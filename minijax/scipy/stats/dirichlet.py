@@ -7,7 +7,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
-from minijax.primitives.promote import promote_args_inexact, promote_dtypes_inexact
+from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.scipy.special.gammas import gammaln
 from minijax.scipy.special.logarithms import xlogy
 
@@ -17,7 +17,7 @@ def logpdf(x: Any, alpha: Any) -> Any:
 
     Raises ValueError unless `alpha` is a vector that long.
     """
-    return _logpdf(*promote_dtypes_inexact(*promote_args_inexact("dirichlet.logpdf", x, alpha)))
+    return _logpdf(*promote_dtypes_inexact(*arrays("dirichlet.logpdf", x, alpha)))
 
 
 def _logpdf(x: Any, alpha: Any) -> Any:

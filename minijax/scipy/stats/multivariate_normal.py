@@ -1,13 +1,15 @@
 """The normal distribution of vectors."""
 
+import functools
 from typing import Any
 
 import numpy as np
 
 import minijax.numpy as jnp
 from minijax.lax import linalg
+from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
-from minijax.primitives.promote import promote_args_inexact
+from minijax.primitives.promote import arrays, promote_dtypes_inexact
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
@@ -17,7 +19,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
     """
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
-    x, mean, cov = (jnp.asarray(v) for v in promote_args_inexact("multivariate_normal.logpdf", x, mean, cov))
+    x, mean, cov = (jnp.asarray(v) for v in promote_dtypes_inexact(*arrays("multivariate_normal.logpdf", x, mean, cov)))
     if not mean.shape:
         quadratic = -1 / 2 * jnp.square(x - mean) / cov
         return quadratic - 1 / 2 * (lax.log(2 * np.pi) + lax.log(cov))
@@ -28,10 +30,8 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
     if cov.ndim < 2 or cov.shape[-2:] != (n, n):
         raise ValueError("multivariate_normal.logpdf got incompatible shapes")
     factor = linalg.cholesky(cov)
-    batch = jnp.broadcast_shapes((x - mean).shape[:-1], cov.shape[:-2])
-    y = jnp.broadcast_to(x - mean, batch + (n,))
-    factor = jnp.broadcast_to(factor, batch + (n, n))
-    y = linalg.triangular_solve(factor, y[..., None], left_side=True, lower=True)[..., 0]
+    solve = functools.partial(linalg.triangular_solve, lower=True, transpose_a=True)
+    y = vectorize(solve, signature="(n,n),(n)->(n)")(factor, x - mean)
     logarithm = -1 / 2 * jnp.einsum("...i,...i->...", y, y) - n / 2 * lax.log(2 * np.pi)
     return logarithm - jnp.sum(lax.log(jnp.diagonal(factor, axis1=-1, axis2=-2)), axis=-1)
 

@@ -44,9 +44,12 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
     shape = jnp.broadcast_shapes(jnp.shape(mu), jnp.shape(loc))
     mu = jnp.ravel(jnp.broadcast_to(mu, shape))
     none = jnp.zeros_like(mu)
-    small = jnp.where(mu < 100, _summed(mu, 250, lambda mu: mu + 10 * lax.sqrt(mu) + 20), _asymptotic(mu))
-    result = jnp.where(mu == 0, none, jnp.where(mu < 10, _summed(mu, 35, lambda mu: mu + 20), small))
-    return result.reshape(shape)
+    is_none, is_small = mu == 0, mu < 10
+    small = _summed(mu, 35, lambda mu: mu + 20)
+    is_middle = mu < 100
+    middle = _summed(mu, 250, lambda mu: mu + 10 * lax.sqrt(mu) + 20)
+    result = jnp.where(is_small, small, jnp.where(is_middle, middle, _asymptotic(mu)))
+    return jnp.where(is_none, none, result).reshape(shape)
 
 
 def _summed(mu: Any, count: int, limit: Callable) -> Any:

@@ -17,7 +17,8 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     half = lax.div(df, two)
     more = lax.add(half, const_like(x, 0.5))
     size = lax.mul(lax.mul(lax.mul(scale, scale), const_like(x, np.pi)), df)
-    norm = lax.sub(lax.add(lax.lgamma(half), lax.div(lax.log(size), two)), lax.lgamma(more))
+    half_log = lax.div(lax.log(size), two)
+    norm = lax.sub(lax.add(lax.lgamma(half), half_log), lax.lgamma(more))
     quadratic = lax.div(lax.mul(scaled, scaled), df)
     return lax.neg(lax.add(norm, lax.mul(more, lax.log1p(quadratic))))
 

@@ -22,14 +22,13 @@ def _log_mass(a: Any, b: Any) -> Any:
     # Tails on the right are turned to the left, where the logarithms are exact.
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
     high, low = log_ndtr(high), log_ndtr(low)
-    in_tail = logsumexp(jnp.stack([high, low], -1), axis=-1, b=_signs(high))
+    in_tail = logsumexp(_paired(high, low), axis=0, b=_paired(jnp.ones_like(high), -jnp.ones_like(high)))
     in_middle = lax.log1p(-ndtr(a) - ndtr(-b))
     return jnp.where(central, in_middle, in_tail)
 
 
-def _signs(x: Any) -> Any:
-    plus, minus = jnp.ones_like(x), -jnp.ones_like(x)
-    return jnp.stack([plus, minus], -1)
+def _paired(x: Any, y: Any) -> Any:
+    return jnp.concatenate([jnp.expand_dims(x, 0), jnp.expand_dims(y, 0)], 0)
 
 
 @jitted()
@@ -52,14 +51,16 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `cdf`."""
     x, a, b, loc, scale = promote_args_inexact("truncnorm.logcdf", x, a, b, loc, scale)
+    x, a, b = jnp.broadcast_arrays(x, a, b)
     x = lax.div(lax.sub(x, loc), scale)
     whole = _log_mass(a, b)
     below = lax.sub(_log_mass(a, x), whole)
     above = lax.sub(_log_mass(x, b), whole)
     # Near 1 the logarithm of the complement is the more exact.
-    values = [const_like(x, 0), const_like(x, -np.inf), lax.log1p(-lax.exp(above)), below]
     conditions = [lax.ge(x, b), lax.le(x, a), below > -0.1, lax.gt(x, a)]
-    return jnp.where(lax.ge(a, b), np.nan, jnp.select(conditions, values))
+    values = [const_like(x, 0), const_like(x, -np.inf), lax.log1p(-lax.exp(above)), below]
+    logarithm = jnp.select(conditions, values)
+    return jnp.where(lax.ge(a, b), np.nan, logarithm)
 
 
 @jitted()
