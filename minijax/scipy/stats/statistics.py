@@ -59,7 +59,7 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     return ModeResult(values.reshape(shape), counts.reshape(shape))
 
 
-@jitted(static=("axis", "nan_policy", "ddof", "keepdims"))
+@jitted(static=("axis", "nan_policy", "keepdims"))
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
     """The standard error of the mean along an axis, or of all; "omit" leaves NaNs out.
 
@@ -67,8 +67,6 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
     """
     (b,) = promote_args_inexact("sem", a)
     b = jnp.asarray(b)
-    if axis is None:
-        b, axis = b.ravel() if not keepdims else b, 0 if not keepdims else None
     if nan_policy == "propagate":
         size = b.size if axis is None else b.shape[axis]
         return b.std(axis, ddof=ddof, keepdims=keepdims) / lax.sqrt(float(size)).astype(b.dtype)
@@ -115,4 +113,4 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     ranks = jnp.apply_along_axis(_ranks, operator.index(axis), x, method)
     if not jnp.issubdtype(typeof(x).dtype, np.inexact):
         return ranks
-    return jnp.where(jnp.any(jnp.isnan(x), axis=axis, keepdims=True), jnp.array(np.nan), ranks)
+    return jnp.where(jnp.any(jnp.isnan(x), axis=axis, keepdims=True), jnp.array(np.nan, jnp.float_), ranks)
