@@ -1,5 +1,6 @@
 """The gamma function and those made of it."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def _lanczos(z: Any) -> Any:
     first, rest = coefficients[0], jnp.expand_dims(coefficients[1:], axes)
     series = first + jnp.sum(rest / (jnp.expand_dims(x, -1) + places), axis=-1)
     t = x + 7 + 0.5
-    logarithm = np.log(2 * np.pi) / 2 + (x + 0.5) * lax.log(t) - t + lax.log(series)
+    logarithm = math.log(2 * np.pi) / 2 + (x + 0.5) * lax.log(t) - t + lax.log(series)
     inside = jnp.where(reflected, z, structural.full_like(z, 0.5))
     mirrored = lax.log(scalar_like(z, np.pi)) - lax.log(lax.sin(np.pi * inside)) - logarithm
     return jnp.where(reflected, mirrored, logarithm)

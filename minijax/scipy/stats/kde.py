@@ -1,5 +1,6 @@
 """Densities estimated from samples by Gaussian kernels."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -92,7 +93,7 @@ class gaussian_kde:  # noqa: N801
         check_arraylike("logpdf", x)
         points = self._reshape_points(x)
         energy = _energies(self.dataset, points, self.inv_cov)
-        norm = 0.5 * (self.d * np.log(2 * np.pi) + linalg.slogdet(self.covariance)[1])
+        norm = 0.5 * (self.d * math.log(2 * np.pi) + linalg.slogdet(self.covariance)[1])
         return logsumexp(-energy - norm, axis=0, b=self.weights[:, None])
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
