@@ -302,6 +302,7 @@ def _sici_waves(x: Any) -> tuple[Any, Any]:
 
 
 @sici.defjvp
+@jitted("sici_jvp")
 def sici_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     result = sici(x)

@@ -30,6 +30,7 @@ OPERANDS = {
     "n": np.array([2, np.nan, 1], np.float32),
     "e": np.zeros((0, 3), np.float32),
 }
+CLOSE = {"rtol": 2e-6, "atol": 1e-7, "why": "XLA fuses the programs of a group in another way"}
 TRANSFORMS = ("vmap", "jvp", "grad", "vmap_of_grad", "jit_of_vmap_of_jvp")
 
 
@@ -39,7 +40,7 @@ def calls(path: Path, module: str) -> list[Case]:
         name, colon, rest = line.partition(": ")
         for arguments in rest.split("; ") if colon and line[0] != "#" else ():
             refused, text = arguments.endswith("!"), f"{module}.{name}({arguments.removesuffix('!')})"
-            cases.append(dataclasses.replace(expression_case(OPERANDS, text), raises=refused))
+            cases.append(dataclasses.replace(expression_case(OPERANDS, text), raises=refused, tolerance=CLOSE))
     return cases
 
 
