@@ -306,4 +306,5 @@ def _sici_waves(x: Any) -> tuple[Any, Any]:
 def sici_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     result = sici(x)
-    return result, (jnp.sinc(x / np.pi) * t, lax.cos(x) / x * t)
+    by_sine, by_cosine = jnp.sinc(x / np.pi), lax.cos(x) / x
+    return result, (by_sine * t, by_cosine * t)
