@@ -7,7 +7,7 @@ _FACE = Face(
     __name__,
     """
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors example_libraries
-    experimental extend flatten_util interpreters lax memory monitoring nn numpy ops profiler random ref sharding
+    experimental extend flatten_util interpreters lax memory monitoring nn numpy ops profiler random ref scipy sharding
     stages tree tree_util typing version
 """.split(),
     """

@@ -1,0 +1,26 @@
+"""Vector quantization."""
+
+import operator
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax.api.vmap import vmap
+from minijax.numpy import linalg
+from minijax.primitives.promote import arrays, promote_dtypes_inexact
+
+
+def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """The index of the code nearest to each observation, and the distance; codes and observations are rows.
+
+    `check_finite` has no effect. Raises ValueError for other ranks than 1 or 2, or for two ranks.
+    """
+    obs, code_book = (jnp.asarray(x) for x in promote_dtypes_inexact(*arrays("scipy.cluster.vq.vq", obs, code_book)))
+    if obs.ndim != code_book.ndim:
+        raise ValueError("Observation and code_book should have the same rank")
+    if obs.ndim == 1:
+        obs, code_book = obs[..., None], code_book[..., None]
+    if obs.ndim != 2:
+        raise ValueError("ndim different than 1 or 2 are not supported")
+    distances = linalg.norm(obs[:, None, :] - code_book[None], axis=-1)
+    nearest = jnp.argmin(distances, axis=-1)
+    return nearest, vmap(operator.getitem)(distances, nearest)

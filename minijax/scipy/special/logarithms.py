@@ -1,0 +1,113 @@
+"""Logistic and power transforms, and the terms that entropies are made of."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.api.custom import custom_jvp
+from minijax.primitives import elementwise as lax, structural
+from minijax.primitives.families import const_like
+from minijax.primitives.promote import promote_args_inexact
+
+
+@custom_jvp
+def logit(x: Any) -> Any:
+    """log(x / (1 - x))."""
+    (x,) = promote_args_inexact("logit", x)
+    return lax.log(lax.div(x, lax.sub(const_like(x, 1), x)))
+
+
+logit.defjvps(lambda t, _, x: lax.div(t, lax.mul(x, lax.sub(const_like(x, 1), x))))
+
+
+def expit(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return lax.logistic(*promote_args_inexact("expit", x))
+
+
+def _zero_at_zero(x: Any, y: Any, log: Callable) -> Any:
+    """x * log(y), which is 0 where x is and y is a number."""
+    holds = jnp.logical_or(lax.ne(x, const_like(x, 0)), lax.ne(y, y))
+    return jnp.where(holds, lax.mul(x, log(y)), structural.full_like(x, 0))
+
+
+@custom_jvp
+def xlogy(x: Any, y: Any) -> Any:
+    """x * log(y), and 0 where x = 0, unless y is NaN."""
+    return _zero_at_zero(*promote_args_inexact("xlogy", x, y), lax.log)
+
+
+@xlogy.defjvp
+def _xlogy_jvp(primals, tangents):
+    (x, y), (x_dot, y_dot) = primals, tangents
+    result = xlogy(x, y)
+    return result, (x_dot * lax.log(y) + y_dot * x / y).astype(result.dtype)
+
+
+@custom_jvp
+def xlog1py(x: Any, y: Any) -> Any:
+    """x * log(1 + y), and 0 where x = 0, unless y is NaN."""
+    return _zero_at_zero(*promote_args_inexact("xlog1py", x, y), lax.log1p)
+
+
+@xlog1py.defjvp
+def _xlog1py_jvp(primals, tangents):
+    (x, y), (x_dot, y_dot) = primals, tangents
+    result = xlog1py(x, y)
+    return result, (x_dot * lax.log1p(y) + y_dot * x / (1 + y)).astype(result.dtype)
+
+
+@custom_jvp
+def _xlogx(x: Any) -> Any:
+    return xlogy(x, x)
+
+
+@_xlogx.defjvp
+def _xlogx_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _xlogx(x), t * (lax.log(x) + 1)
+
+
+def entr(x: Any) -> Any:
+    """-x * log(x), and -inf of negative numbers."""
+    (x,) = promote_args_inexact("entr", x)
+    return lax.select(lax.lt(x, const_like(x, 0)), structural.full_like(x, -np.inf), lax.neg(_xlogx(x)))
+
+
+def _relative_entropy(p: Any, q: Any) -> Any:
+    both = jnp.logical_and(lax.gt(p, const_like(p, 0)), lax.gt(q, const_like(q, 0)))
+    zero = jnp.logical_and(lax.eq(p, const_like(p, 0)), lax.ge(q, const_like(q, 0)))
+    # Arguments that cannot occur keep the derivatives finite.
+    safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
+    logarithms = lax.sub(_xlogx(safe_p), xlogy(safe_p, safe_q))
+    return jnp.where(both, logarithms, jnp.where(zero, const_like(p, 0), np.inf))
+
+
+def rel_entr(p: Any, q: Any) -> Any:
+    """p * log(p / q): the terms of the relative entropy."""
+    return _relative_entropy(*promote_args_inexact("rel_entr", p, q))
+
+
+def kl_div(p: Any, q: Any) -> Any:
+    """p * log(p / q) - p + q: the terms of the Kullback-Leibler divergence."""
+    p, q = promote_args_inexact("kl_div", p, q)
+    return _relative_entropy(p, q) - p + q
+
+
+def _power_transform(x: Any, lmbda: Any, log: Callable) -> Any:
+    is_log = lax.eq(lmbda, const_like(lmbda, 0))
+    power = jnp.where(is_log, structural.full_like(lmbda, 1), lmbda)
+    logarithm = log(x)
+    return jnp.where(is_log, logarithm, lax.div(lax.expm1(lax.mul(power, logarithm)), power))
+
+
+def boxcox(x: Any, lmbda: Any) -> Any:
+    """(x ** lmbda - 1) / lmbda, and log(x) where lmbda = 0."""
+    return _power_transform(*promote_args_inexact("boxcox", x, lmbda), lax.log)
+
+
+def boxcox1p(x: Any, lmbda: Any) -> Any:
+    """((1 + x) ** lmbda - 1) / lmbda, and log(1 + x) where lmbda = 0."""
+    return _power_transform(*promote_args_inexact("boxcox1p", x, lmbda), lax.log1p)

@@ -1,0 +1,29 @@
+"""What the approximations share: polynomials with tables of coefficients, arguments out of the way, precision."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.ir.types import typeof
+from minijax.primitives import elementwise as lax, structural
+from minijax.primitives.convert import convert_element_type
+
+
+def polynomial(table: Sequence[complex], x: Any) -> Any:
+    """The polynomial with these coefficients, of the highest order first."""
+    return jnp.polyval(jnp.array(table, typeof(x).dtype), x)
+
+
+def safe(inside: Any, x: Any) -> Any:
+    """`x` where `inside`, 1 elsewhere, so that no derivative there is NaN."""
+    return lax.select(inside, x, structural.full_like(x, 1))
+
+
+def in_single(function: Callable[[Any], Any], x: Any) -> Any:
+    """`function(x)`, computed in single precision if x has less."""
+    dtype = typeof(x).dtype
+    if dtype.itemsize >= 4:
+        return function(x)
+    return convert_element_type(function(convert_element_type(x, np.float32)), dtype)

@@ -1,0 +1,54 @@
+"""The beta distribution."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
+from minijax.primitives.promote import promote_args_inexact
+from minijax.scipy.special.gammas import betainc, betaln
+from minijax.scipy.special.logarithms import xlog1py, xlogy
+
+
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density."""
+    x, a, b, loc, scale = promote_args_inexact("beta.logpdf", x, a, b, loc, scale)
+    one = const_like(x, 1)
+    norm = lax.neg(betaln(a, b))
+    y = lax.div(lax.sub(x, loc), scale)
+    kernel = lax.add(xlogy(lax.sub(a, one), y), xlog1py(lax.sub(b, one), lax.neg(y)))
+    logarithm = lax.sub(lax.add(norm, kernel), lax.log(scale))
+    outside = jnp.logical_or(lax.gt(x, lax.add(loc, scale)), lax.lt(x, loc))
+    logarithm = jnp.where(outside, -np.inf, logarithm)
+    wrong = jnp.logical_or(lax.le(a, const_like(a, 0)), lax.le(b, const_like(b, 0)))
+    return jnp.where(jnp.logical_or(wrong, lax.le(scale, const_like(scale, 0))), np.nan, logarithm)
+
+
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density."""
+    return lax.exp(logpdf(x, a, b, loc, scale))
+
+
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of at most x."""
+    x, a, b, loc, scale = promote_args_inexact("beta.cdf", x, a, b, loc, scale)
+    return betainc(a, b, lax.clamp(const_like(x, 0), lax.div(lax.sub(x, loc), scale), const_like(x, 1)))
+
+
+def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    return lax.log(cdf(x, a, b, loc, scale))
+
+
+def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of more than x."""
+    x, a, b, loc, scale = promote_args_inexact("beta.sf", x, a, b, loc, scale)
+    one = const_like(x, 1)
+    return betainc(b, a, lax.sub(one, lax.clamp(const_like(x, 0), lax.div(lax.sub(x, loc), scale), one)))
+
+
+def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    return lax.log(sf(x, a, b, loc, scale))

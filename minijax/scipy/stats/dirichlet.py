@@ -1,0 +1,46 @@
+"""Dirichlet's distribution."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
+from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.scipy.special.gammas import gammaln
+from minijax.scipy.special.logarithms import xlogy
+
+
+def logpdf(x: Any, alpha: Any) -> Any:
+    """The logarithm of the density at the shares `x`, on the first axis, of which the last may be left out.
+
+    Raises ValueError unless `alpha` is a vector that long.
+    """
+    return _logpdf(*promote_dtypes_inexact(*arrays("dirichlet.logpdf", x, alpha)))
+
+
+def _logpdf(x: Any, alpha: Any) -> Any:
+    x, alpha = jnp.asarray(x), jnp.asarray(alpha)
+    if alpha.ndim != 1:
+        raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={alpha.shape}")
+    if x.shape[0] not in (alpha.shape[0], alpha.shape[0] - 1):
+        raise ValueError(
+            "`x` must have either the same number of entries as `alpha` or one entry fewer; "
+            f"got x.shape={x.shape}, alpha.shape={alpha.shape}"
+        )
+    one = const_like(x, 1)
+    if x.shape[0] != alpha.shape[0]:
+        x = jnp.concatenate([x, lax.sub(one, jnp.sum(x, axis=0, keepdims=True))], axis=0)
+    norm = lax.sub(jnp.sum(gammaln(alpha)), gammaln(jnp.sum(alpha)))
+    if x.ndim > 1:
+        alpha = jnp.expand_dims(alpha, tuple(range(1, x.ndim)))
+    logarithm = lax.sub(jnp.sum(xlogy(lax.sub(alpha, one), x), axis=0), norm)
+    total = jnp.sum(x, axis=0)
+    inside = jnp.logical_and(jnp.all(x > 0, axis=0), lax.abs(lax.sub(total, one)) < 1e-6)
+    return jnp.where(inside, logarithm, -np.inf)
+
+
+def pdf(x: Any, alpha: Any) -> Any:
+    """The density at the shares `x`."""
+    return lax.exp(logpdf(x, alpha))

@@ -1,0 +1,24 @@
+"""The geometric distribution."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
+from minijax.primitives.promote import promote_args_inexact
+from minijax.scipy.special.logarithms import xlog1py
+
+
+def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of k."""
+    k, p, loc = promote_args_inexact("geom.logpmf", k, p, loc)
+    x = lax.sub(k, loc)
+    logarithm = lax.add(xlog1py(lax.sub(x, const_like(k, 1)), lax.neg(p)), lax.log(p))
+    return jnp.where(lax.le(x, const_like(k, 0)), -np.inf, logarithm)
+
+
+def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of k."""
+    return lax.exp(logpmf(k, p, loc))

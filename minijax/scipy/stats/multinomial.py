@@ -1,0 +1,32 @@
+"""The multinomial distribution."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.ir.types import typeof
+from minijax.primitives import elementwise as lax
+from minijax.primitives.promote import promote_args_inexact, promote_dtypes_numeric
+from minijax.scipy.special.gammas import gammaln
+from minijax.scipy.special.logarithms import xlogy
+
+
+def logpmf(x: Any, n: Any, p: Any) -> Any:
+    """The logarithm of the probability of the counts `x`, on the last axis, among `n`.
+
+    Raises ValueError unless `x` and `n` are integers.
+    """
+    (p,) = promote_args_inexact("multinomial.logpmf", p)
+    x, n = promote_dtypes_numeric(x, n)
+    kinds = typeof(x).dtype, typeof(n).dtype
+    if not all(jnp.issubdtype(kind, np.integer) for kind in kinds):
+        raise ValueError(f"x and n must be of integer type; got x.dtype={kinds[0]}, n.dtype={kinds[1]}")
+    x, n = (jnp.asarray(value).astype(typeof(p).dtype) for value in (x, n))
+    logarithm = gammaln(n + 1) + jnp.sum(xlogy(x, p) - gammaln(x + 1), axis=-1)
+    return jnp.where(jnp.equal(jnp.sum(x), n), logarithm, -np.inf)
+
+
+def pmf(x: Any, n: Any, p: Any) -> Any:
+    """The probability of the counts `x` among `n`."""
+    return lax.exp(logpmf(x, n, p))

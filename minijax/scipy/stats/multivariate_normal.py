@@ -1,0 +1,41 @@
+"""The normal distribution of vectors."""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.lax import linalg
+from minijax.numpy.vectorizing import vectorize
+from minijax.primitives import elementwise as lax
+from minijax.primitives.promote import arrays, promote_dtypes_inexact
+
+
+def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
+    """The logarithm of the density at vectors on the last axis; a scalar `cov` stands for its multiple of the identity.
+
+    Raises ValueError for shapes that do not fit, NotImplementedError for `allow_singular`.
+    """
+    if allow_singular is not None:
+        raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
+    x, mean, cov = (jnp.asarray(v) for v in promote_dtypes_inexact(*arrays("multivariate_normal.logpdf", x, mean, cov)))
+    if not mean.shape:
+        quadratic = -1 / 2 * jnp.square(x - mean) / cov
+        return quadratic - 1 / 2 * (lax.log(2 * np.pi) + lax.log(cov))
+    n = mean.shape[-1]
+    if not np.shape(cov):
+        y = x - mean
+        return -1 / 2 * jnp.einsum("...i,...i->...", y, y) / cov - n / 2 * (lax.log(2 * np.pi) + lax.log(cov))
+    if cov.ndim < 2 or cov.shape[-2:] != (n, n):
+        raise ValueError("multivariate_normal.logpdf got incompatible shapes")
+    factor = linalg.cholesky(cov)
+    solve = functools.partial(linalg.triangular_solve, lower=True, transpose_a=True)
+    y = vectorize(solve, signature="(n,n),(n)->(n)")(factor, x - mean)
+    logarithm = -1 / 2 * jnp.einsum("...i,...i->...", y, y) - n / 2 * lax.log(2 * np.pi)
+    return logarithm - jnp.sum(lax.log(jnp.diagonal(factor, axis1=-1, axis2=-2)), axis=-1)
+
+
+def pdf(x: Any, mean: Any, cov: Any) -> Any:
+    """The density at vectors on the last axis."""
+    return lax.exp(logpdf(x, mean, cov))

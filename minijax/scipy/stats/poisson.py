@@ -1,0 +1,62 @@
+"""Poisson's distribution."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.dispatch.jitted import jitted
+from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
+from minijax.primitives.promote import promote_args_inexact
+from minijax.scipy.special.gammas import gammaincc, gammaln
+from minijax.scipy.special.logarithms import entr, xlogy
+
+
+def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of k."""
+    k, mu, loc = promote_args_inexact("poisson.logpmf", k, mu, loc)
+    zero = const_like(k, 0)
+    x = lax.sub(k, loc)
+    logarithm = lax.sub(lax.sub(xlogy(x, mu), gammaln(lax.add(x, const_like(k, 1)))), mu)
+    outside = jnp.logical_or(lax.lt(x, zero), lax.ne(jnp.round(k), k))
+    return jnp.where(outside, -np.inf, logarithm)
+
+
+def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of k."""
+    return lax.exp(logpmf(k, mu, loc))
+
+
+def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of at most k."""
+    k, mu, loc = promote_args_inexact("poisson.cdf", k, mu, loc)
+    x = lax.sub(k, loc)
+    probability = gammaincc(jnp.floor(lax.add(const_like(k, 1), x)), mu)
+    return jnp.where(lax.lt(x, const_like(k, 0)), const_like(k, 0), probability)
+
+
+@jitted()
+def entropy(mu: Any, loc: Any = 0) -> Any:
+    """The entropy in nats: a sum up to mu = 100, an asymptotic series beyond."""
+    mu, loc = promote_args_inexact("poisson.entropy", mu, loc)
+    shape = jnp.broadcast_shapes(jnp.shape(mu), jnp.shape(loc))
+    mu = jnp.ravel(jnp.broadcast_to(mu, shape))
+    none = jnp.zeros_like(mu)
+    is_none, is_small = mu == 0, mu < 10
+    small = _summed(mu, 35, lambda mu: mu + 20)
+    is_middle = mu < 100
+    middle = _summed(mu, 250, lambda mu: mu + 10 * lax.sqrt(mu) + 20)
+    result = jnp.where(is_small, small, jnp.where(is_middle, middle, _asymptotic(mu)))
+    return jnp.where(is_none, none, result).reshape(shape)
+
+
+def _summed(mu: Any, count: int, limit: Callable) -> Any:
+    k = jnp.arange(count, dtype=mu.dtype)[:, None]
+    chances = pmf(k, mu[None], jnp.zeros((1, 1), mu.dtype))
+    return jnp.sum(entr(jnp.where(k < jnp.ceil(limit(mu))[None], chances, 0.0)), axis=0)
+
+
+def _asymptotic(mu: Any) -> Any:
+    return 0.5 * lax.log(2 * np.pi * np.e * mu) - 1 / (12 * mu)

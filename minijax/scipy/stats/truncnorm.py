@@ -1,0 +1,82 @@
+"""The normal distribution cut off at `a` and `b` standard deviations."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.dispatch.jitted import jitted
+from minijax.numpy.logsumexp import logsumexp
+from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
+from minijax.primitives.promote import promote_args_inexact
+from minijax.scipy.special.normal import log_ndtr, ndtr
+from minijax.scipy.stats import norm
+
+
+def _log_mass(a: Any, b: Any) -> Any:
+    """The logarithm of the normal probability between a and b."""
+    a, b = jnp.array(a), jnp.array(b)
+    left, right = b <= 0, a > 0
+    central = jnp.logical_not(jnp.logical_or(left, right))
+    # Tails on the right are turned to the left, where the logarithms are exact.
+    low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
+    high, low = log_ndtr(high), log_ndtr(low)
+    in_tail = logsumexp(_paired(high, low), axis=0, b=_paired(jnp.ones_like(high), -jnp.ones_like(high)))
+    in_middle = lax.log1p(-ndtr(a) - ndtr(-b))
+    return jnp.where(central, in_middle, in_tail)
+
+
+def _paired(x: Any, y: Any) -> Any:
+    return jnp.concatenate([jnp.expand_dims(x, 0), jnp.expand_dims(y, 0)], 0)
+
+
+@jitted()
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density; NaN unless a < b."""
+    x, a, b, loc, scale = promote_args_inexact("truncnorm.logpdf", x, a, b, loc, scale)
+    logarithm = lax.sub(norm.logpdf(x, loc, scale), _log_mass(a, b))
+    scaled = lax.div(lax.sub(x, loc), scale)
+    outside = jnp.logical_or(lax.lt(scaled, a), lax.gt(scaled, b))
+    logarithm = jnp.where(outside, -np.inf, logarithm)
+    return jnp.where(lax.ge(a, b), np.nan, logarithm)
+
+
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density."""
+    return lax.exp(logpdf(x, a, b, loc, scale))
+
+
+@jitted()
+def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    x, a, b, loc, scale = promote_args_inexact("truncnorm.logcdf", x, a, b, loc, scale)
+    x, a, b = jnp.broadcast_arrays(x, a, b)
+    x = lax.div(lax.sub(x, loc), scale)
+    whole = _log_mass(a, b)
+    below = lax.sub(_log_mass(a, x), whole)
+    above = lax.sub(_log_mass(x, b), whole)
+    # Near 1 the logarithm of the complement is the more exact.
+    conditions = [lax.ge(x, b), lax.le(x, a), below > -0.1, lax.gt(x, a)]
+    values = [const_like(x, 0), const_like(x, -np.inf), lax.log1p(-lax.exp(above)), below]
+    logarithm = jnp.select(conditions, values)
+    return jnp.where(lax.ge(a, b), np.nan, logarithm)
+
+
+@jitted()
+def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    x, a, b, loc, scale = promote_args_inexact("truncnorm.logsf", x, a, b, loc, scale)
+    return logcdf(-x, -b, -a, -loc, scale)
+
+
+@jitted()
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of at most x."""
+    return lax.exp(logcdf(x, a, b, loc, scale))
+
+
+@jitted()
+def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of more than x."""
+    return lax.exp(logsf(x, a, b, loc, scale))

@@ -1,0 +1,48 @@
+"""jax.scipy.fft, cluster and integrate, against jax."""
+
+import compare
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.oracle
+
+X = np.array([[0.5, -1, 2, 0.25, 3], [1, 1.5, -0.5, 2, 0]], np.float32)
+CLOSE = {"rtol": 1e-5, "atol": 2e-6, "why": "transforms are put together in another way"}
+
+
+@pytest.mark.parametrize("name", ["dct", "idct"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"norm": "ortho"}, {"n": 4}, {"n": 7, "norm": "ortho"}, {"axis": 0}, {"axis": 0, "n": 3}, {"n": 1}],
+    ids=str,
+)
+@pytest.mark.parametrize("x", [X, X.astype(np.int32), X + 2j * X[::-1]], ids=["real", "int", "complex"])
+def test_cosine_transforms_are_jax_s(name, options, x):
+    compare.same(lambda jax: getattr(jax.scipy.fft, name)(jax.numpy.asarray(x), **options), **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["dctn", "idctn"])
+@pytest.mark.parametrize(
+    "options", [{}, {"norm": "ortho"}, {"s": (3, 4)}, {"axes": (0,)}, {"s": (4,), "axes": (1,)}], ids=str
+)
+def test_cosine_transforms_over_axes_are_jax_s(name, options):
+    compare.same(lambda jax: getattr(jax.scipy.fft, name)(jax.numpy.asarray(X), **options), **CLOSE)
+
+
+@pytest.mark.parametrize("options", [{"type": 3}, {"norm": "forward"}])
+def test_other_cosine_transforms_are_refused(options):
+    compare.same(lambda jax: jax.scipy.fft.dct(jax.numpy.asarray(X), **options), raises=True)
+
+
+@pytest.mark.parametrize("points", [(X, X[:1]), (X[0], X[1]), (X.astype(int), X)])
+def test_nearest_codes_are_jax_s(points):
+    compare.check(compare.Case("vq", lambda jax: jax.scipy.cluster.vq.vq, points), "full")
+
+
+@pytest.mark.parametrize("points", [(X, X[0]), (X[None], X[None]), (X, X[:, :2])])
+def test_codes_that_do_not_fit(points):
+    compare.same(lambda jax: jax.scipy.cluster.vq.vq(*points), raises=True)
+
+
+def test_trapezoids():
+    compare.check(compare.Case("trapezoid", lambda jax: jax.scipy.integrate.trapezoid, (X,)), "full")

@@ -1,0 +1,29 @@
+"""jax.scipy.special: the calls of `special.txt`, against jax."""
+
+from pathlib import Path
+
+import pytest
+from scipy_calls import TRANSFORMS, agree, calls, under
+
+pytestmark = pytest.mark.oracle
+
+# Calls whose jaxprs differ: how their names begin.
+OTHER_JAXPRS = (
+    "jax.scipy.special.exp1",  # equal bodies of calls are not shown as one
+    "jax.scipy.special.expn",
+    "jax.scipy.special.fresnel",  # four empty arrays that nobody reads are not made
+    "jax.scipy.special.xlogy(x, r)-",  # a broadcast comes later
+    "jax.scipy.special.xlog1py(x, r)-",
+)
+NO_DERIVATIVE = ("jax.scipy.special.betainc",)  # by some arguments
+CALLS = calls(Path(__file__).parent / "special.txt", "jax.scipy.special")
+
+
+def test_calls_agree(tier):
+    agree(CALLS, tier, OTHER_JAXPRS)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_calls_agree_under_transforms(name, tier):
+    cases = [c for c in CALLS if name == "vmap" or not c.name.startswith(NO_DERIVATIVE)]
+    agree(under(name, cases, tier, 4), tier, OTHER_JAXPRS)

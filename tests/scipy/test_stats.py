@@ -1,0 +1,30 @@
+"""jax.scipy.stats: the calls of `stats.txt`, against jax."""
+
+from pathlib import Path
+
+import pytest
+from scipy_calls import TRANSFORMS, agree, calls, under
+
+pytestmark = pytest.mark.oracle
+
+# Calls whose jaxprs differ: how their names begin.
+OTHER_JAXPRS = (
+    "jax.scipy.stats.rankdata",
+    *(f"jax.scipy.stats.truncnorm.{name}(z, -1, 2)-" for name in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf")),
+)
+NO_DERIVATIVE = (  # by the parameters of the incomplete beta function, and of ranks and counts
+    "jax.scipy.stats.beta.",
+    "jax.scipy.stats.rankdata",
+    "jax.scipy.stats.mode",
+)
+CALLS = calls(Path(__file__).parent / "stats.txt", "jax.scipy.stats")
+
+
+def test_calls_agree(tier):
+    agree(CALLS, tier, OTHER_JAXPRS)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_calls_agree_under_transforms(name, tier):
+    cases = [c for c in CALLS if name == "vmap" or not c.name.startswith(NO_DERIVATIVE)]
+    agree(under(name, cases, tier, 12), tier, OTHER_JAXPRS)

@@ -1,0 +1,56 @@
+"""Tables of calls of jax.scipy's functions, held to jax's.
+
+A line of a table is a function's name and the arguments of its calls, which name the operands below; a call
+that ends with `!` is refused.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+from compare import Case, expression_case, sampled, sweep
+from transform_matrix import transformed
+
+OPERANDS = {
+    "x": np.array([[0.25, 0.5, 0.875], [0.1, 0.7, 0.95]], np.float32),
+    "y": np.array([[0.3, 1.5, 4.0], [0.6, 2.0, 1.0]], np.float32),
+    "r": np.array([0.4, 1.25, 3.0], np.float32),
+    "z": np.array([[0.0, 0.5, -2.0], [1.0, -0.5, 3.0]], np.float32),
+    "w": np.array([-7.5, -0.3, 2.5, 9.0, 40.0], np.float32),
+    "p": np.array([0.0, 1e-30, 0.01, 0.5, 0.9, 1.0, 2.0, -20.0], np.float32),
+    "h": np.array([0.25, 0.75, 0.5], np.float16),
+    "b": np.array([0.25, 0.75], ml_dtypes.bfloat16),
+    "i": np.array([1, 2, 5], np.int32),
+    "c": np.array([0.5 + 0.25j, -1.5 - 2j, 3 - 1j], np.complex64),
+    "k": np.array([[-2, np.nan, -30.5 - 0.5j], [5 + 7j, -0.25 + 1e-3j, 0.4 - 9j]], np.complex64),
+    "s": np.array(0.6, np.float32),
+    "g": np.array([[3, 1, 3, 2], [1, 1, 2, 0]], np.float32),
+    "n": np.array([2, np.nan, 1], np.float32),
+    "e": np.zeros((0, 3), np.float32),
+}
+CLOSE = {"rtol": 2e-6, "atol": 1e-7, "why": "XLA fuses the programs of a group in another way"}
+TRANSFORMS = ("vmap", "jvp", "grad", "vmap_of_grad", "jit_of_vmap_of_jvp")
+
+
+def calls(path: Path, module: str) -> list[Case]:
+    cases = []
+    for line in path.read_text().splitlines():
+        name, colon, rest = line.partition(": ")
+        for arguments in rest.split("; ") if colon and line[0] != "#" else ():
+            refused, text = arguments.endswith("!"), f"{module}.{name}({arguments.removesuffix('!')})"
+            cases.append(dataclasses.replace(expression_case(OPERANDS, text), raises=refused, tolerance=CLOSE))
+    return cases
+
+
+def agree(cases: Sequence[Case], tier: str, other_jaxprs: tuple[str, ...] = ()) -> None:
+    """Holds the cases to jax's; of those whose names begin so, types, texts and values."""
+    sweep([c for c in cases if not c.name.startswith(other_jaxprs)], tier)
+    sweep([c for c in cases if c.name.startswith(other_jaxprs)], tier, jaxpr=False)
+
+
+def under(transform: str, cases: Sequence[Case], tier: str, of: int) -> list[Case]:
+    """The calls of single-precision arrays under a transform, of which a share is drawn."""
+    cases = [c for c in cases if not c.raises and c.args and all(x.dtype == np.float32 for x in c.args)]
+    return [transformed(c, transform) for c in cases if tier == "full" or sampled(c.name, of, transform)]
