@@ -24,30 +24,33 @@ def _stack_size() -> int:
     return min(size for size in (limit, threading.stack_size(), _DEFAULT_STACK) if size > 0)
 
 
-class room:
-    """Context manager: lets Python recurse as deep as the stack holds, then raises RecursionError as ever."""
+class _Room:
+    """Lets Python recurse as deep as the stack holds; then RecursionError is raised as ever."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("entry", "__weakref__")
 
-    def __enter__(self) -> None:
+    def __init__(self):
         with _lock:
             limit, now = _stack_size() // _BYTES_PER_CALL, sys.getrecursionlimit()
             if now < limit:
                 _limits.update(before=now, raised=limit)
                 sys.setrecursionlimit(limit)
-            _rooms.add(self)
-
-    def __exit__(self, kind: type | None, error: BaseException | None, traceback: object) -> None:
-        with _lock:
-            _rooms.discard(self)
-            if not _rooms and sys.getrecursionlimit() == _limits["raised"]:
-                sys.setrecursionlimit(_limits["before"])
-        # jaxlib's trees return a result although Python has run out of frames.
-        if kind is SystemError and isinstance(error.__cause__, RecursionError):
-            raise error.__cause__ from None
+            self.entry = weakref.ref(self, _forget)
+            _rooms[self.entry] = None
 
 
-_rooms: "weakref.WeakSet[room]" = weakref.WeakSet()  # weak, so that an interrupted one cannot stay
+_rooms: dict["weakref.ref[_Room]", None] = {}  # weak, so that an interrupted one cannot stay
+
+
+def _forget(entry: "weakref.ref[_Room]") -> None:
+    _rooms.pop(entry, None)
+
+
+def _leave() -> None:
+    """Puts the limit back where nobody needs room any more."""
+    with _lock:
+        if not _rooms and sys.getrecursionlimit() == _limits["raised"]:
+            sys.setrecursionlimit(_limits["before"])
 
 
 def deep(function: Callable) -> Callable:
@@ -55,7 +58,16 @@ def deep(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        with room():
+        mine = _Room()
+        try:
             return function(*args, **kwargs)
+        except SystemError as error:  # jaxlib's trees return a result although Python has run out of frames
+            if isinstance(error.__cause__, RecursionError):
+                raise error.__cause__ from None
+            raise
+        finally:
+            del _rooms[mine.entry]  # without a call, for which there may be no frame left
+            if not _rooms:
+                _leave()
 
     return call

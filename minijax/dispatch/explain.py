@@ -123,12 +123,7 @@ def describe(function: int, options: tuple, names: Sequence[str], key: tuple, pl
     state, axes, manual, _, avals, treedef, static = key
     values = [(where, type(s.value).__qualname__, _text(s.value)) for where, s in static]
     texts = str(axes), str(manual)
-    return Call(
-        source.here(), function, options, names, avals, placed, _tree_text(treedef), tuple(values), state, texts
-    )
-
-
-_tree_text = cache.cache(str)
+    return Call(source.here(), function, options, names, avals, placed, str(treedef), tuple(values), state, texts)
 
 
 def _text(value: Any) -> str:
