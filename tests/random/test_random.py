@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from compare import Case, both, ours, run_on, same, same_error, same_jaxpr, same_text, same_value, sweep, theirs
+from scipy import stats
 
 import minijax
 from minijax import random
@@ -142,6 +143,22 @@ DRAWS = [
 ]  # fmt: skip
 
 
+# Draws with parameters, by name: the arguments that follow the key.
+PARAMETRIC = {
+    "lognormal": [(), (2.0, (3,)), (P,), (P, (2, 3)), (np.float16(2), None, "float16"), (1, (0,))],
+    "rayleigh": [(1.0,), (P,), (P, (2, 3)), (2, (3,), "bfloat16"), (P, (2, 0, 3))],
+    "pareto": [(2.0,), (2.0, (3,)), (P, (2, 3)), (3, (2,), "float16")],
+    "weibull_min": [(1.0, 2.0), (P, 2.0, (2, 3)), (1, 2, (3,)), (1.0, P, (3,), "bfloat16")],
+    "maxwell": [(), ((3,),), ((2, 3), "float16"), ((0,),)],
+    "double_sided_maxwell": [(1.0, 2.0), (P, 2.0), (P, 2.0, (2, 3)), (1, 2, (3,), "float16")],
+    "triangular": [(0.0, 0.5, 1.0), (P, 0.5, 1.0, (2, 3)), (0, 1, 2), (-1.0, P, 2.0), (0.0, 0.5, 1.0, (3,), "float16")],
+    "wald": [(1.0,), (P,), (P, (2, 3)), (2, (3,), "bfloat16")],
+    "geometric": [(0.5,), (P,), (P, (2, 3)), (0.25, (3,)), (0.5, (3,), "int8"), (np.float16(0.5), (2,))],
+}
+DRAWS += [
+    drawn(f"{name}{args}", lambda r, k, *_, name=name, args=args: getattr(r, name)(k, *args))
+    for name, calls in PARAMETRIC.items() for args in calls
+]  # fmt: skip
 WIDE = ("uniform-scalar", "uniform-bounds", "normal-bfloat16", "randint-int32", "randint-bounds", "bernoulli",
         "permutation", "choice", "categorical", "gumbel-float16", "truncated_normal")  # fmt: skip
 
@@ -310,7 +327,10 @@ r.categorical(k, np.zeros((2, 3)), axis=2)|r.categorical(k, np.arange(3))
 r.categorical(k, np.zeros((2, 3)), shape=(4, 2), replace=False)|r.categorical(k, np.zeros(3), mode="q")
 r.gumbel(k, (3,), int)|r.gumbel(k, (3,), mode="q")|r.exponential(k, (3,), int)
 r.truncated_normal(k, 0, 1, (2,), int)|r.truncated_normal(k, np.zeros(2), 1, (3,))
-r.laplace(k, (2,), int)|bool(k)|int(k)|float(k)|np.asarray(k)|hash(k)|len(k)|iter(k)|kk[kk]
+r.laplace(k, (2,), int)|r.lognormal(k, 1.0, (2,), int)|r.lognormal(k, np.ones(3), (2,))|r.lognormal(k, np.float64(1), (), "float16")
+r.rayleigh(k, np.ones(2, "float32"), None, "float16")|r.rayleigh(k, 1j)|r.pareto(k, np.ones(3), (2,))|r.maxwell(k, (2,), int)
+r.weibull_min(k, 1.0, 2.0, (2,), int)|r.triangular(k, 0.0, np.ones(3), 1.0, (2,))|r.wald(k, 1.0, (2,), "complex64")|r.wald(kk, 1.0)
+r.geometric(k, 0.5, (2,), float)|r.geometric(k, np.ones(3) / 2, (2,))|r.double_sided_maxwell(k, 0.0, 1.0, (2,), int)|bool(k)|int(k)|float(k)|np.asarray(k)|hash(k)|len(k)|iter(k)|kk[kk]
 jnp.add(k, k)|jax.grad(lambda k: 1.0)(k)|jax.jvp(lambda k: k, (k,), (k,))|kk.item()|kk.view("uint32")
 k + 1|2.0 * k|k == 1|k // 2|jnp.maximum(1, k)|jnp.logaddexp(k, 1)
 """
@@ -390,3 +410,38 @@ def test_a_generator_of_ones_own_draws_by_its_functions():
     assert random.key_data(random.split(key, 2)).tolist() == [[6, 6, 6], [6, 6, 6]]
     assert minijax.vmap(lambda k: random.bits(k, (2,)))(random.split(key, 2)).tolist() == [[32, 32]] * 2
     assert random.key_data(random.fold_in(key, 2)).tolist() == [7, 7, 7]
+
+
+DISTRIBUTED = {
+    "lognormal": ((0.5,), stats.lognorm(0.5)),
+    "rayleigh": ((2.0,), stats.rayleigh(scale=2)),
+    "pareto": ((3.0,), stats.pareto(3)),
+    "weibull_min": ((2.0, 1.5), stats.weibull_min(1.5, scale=2)),
+    "maxwell": ((), stats.maxwell()),
+    "double_sided_maxwell": ((1.0, 2.0), stats.dgamma(1.5, loc=1)),  # of the square
+    "triangular": ((-1.0, 0.0, 3.0), stats.triang(0.25, loc=-1, scale=4)),
+    "wald": ((1.5,), stats.invgauss(1.5)),
+    "normal": ((), stats.norm()),
+    "exponential": ((), stats.expon()),
+    "gumbel": ((), stats.gumbel_r()),
+    "laplace": ((), stats.laplace()),
+    "logistic": ((), stats.logistic()),
+    "cauchy": ((), stats.cauchy()),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTED)
+def test_draws_have_their_distribution(name):
+    arguments, expected = DISTRIBUTED[name]
+    drawn = np.asarray(getattr(random, name)(random.key(3), *arguments, shape=(4000,)), np.float64)
+    if name == "double_sided_maxwell":
+        half = (drawn - 1) / 2
+        drawn = 1 + np.sign(half) * half**2 / 2
+    assert stats.kstest(drawn, expected.cdf).pvalue > 1e-3
+
+
+def test_geometric_draws_have_their_distribution():
+    drawn = np.asarray(random.geometric(random.key(3), 0.3, shape=(4000,)))
+    counts = np.bincount(np.minimum(drawn, 12), minlength=13)[1:]
+    shares = np.append(stats.geom(0.3).pmf(np.arange(1, 12)), stats.geom(0.3).sf(11))
+    assert stats.chisquare(counts, shares * 4000).pvalue > 1e-3

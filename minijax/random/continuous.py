@@ -1,0 +1,180 @@
+"""Draws from continuous distributions that are made of uniform and normal ones."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.base import dtypes
+from minijax.dispatch.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.primitives import elementwise as ops
+from minijax.primitives.convert import convert_element_type
+from minijax.primitives.structural import broadcast_shapes
+from minijax.random.samplers import (
+    _ranked,
+    check_shape,
+    checked_key,
+    drawn_shape,
+    exponential,
+    float_dtype,
+    normal,
+    rademacher,
+    split_in_two,
+    uniform,
+)
+from minijax.run.array import Array
+
+_STATIC = ("shape", "dtype")
+
+
+def _check_cast(name: str, dtype: Any, parameter: Any) -> None:
+    """Raises TypePromotionError for a parameter of a type wider than the dtype to draw."""
+    aval = typeof(parameter)
+    if dtypes.is_complex(aval.dtype) or (not aval.weak_type and dtypes.promote_types(aval.dtype, dtype) != dtype):
+        raise dtypes.TypePromotionError(
+            f"In arguments to {name}, cannot safely cast argument of type {aval.dtype} to {dtype}"
+        )
+
+
+def _optional(shape: Any) -> tuple[int, ...] | None:
+    return None if shape is None else drawn_shape(shape)
+
+
+def _shape(name: str, shape: tuple[int, ...] | None, *parameters: Any) -> tuple[int, ...]:
+    """The shape to draw: that of the parameters if none is asked for."""
+    if shape is None:
+        return broadcast_shapes(*[typeof(p).shape for p in parameters])
+    check_shape(name, shape, *parameters)
+    return shape
+
+
+_ONE = np.float32(1.0)
+
+
+def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *,
+              out_sharding: Any = None) -> Array:  # fmt: skip
+    """exp(sigma * z) of normal numbers z; without `shape` one for each sigma."""
+    key = checked_key("lognormal", key, out_sharding)
+    dtype = float_dtype("lognormal", dtype)
+    _check_cast("lognormal", dtype, sigma)
+    return _lognormal(key, sigma, _optional(shape), dtype)
+
+
+@jitted("_lognormal", static=_STATIC, inline=True)
+def _lognormal(key, sigma, shape, dtype):
+    shape = _shape("lognormal", shape, sigma)
+    return ops.exp(normal(key, shape, dtype) * sigma)
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Rayleigh distribution; without `shape` one for each scale."""
+    key = checked_key("rayleigh", key, out_sharding)
+    dtype = float_dtype("rayleigh", dtype)
+    _check_cast("rayleigh", dtype, scale)
+    return _rayleigh(key, scale, _optional(shape), dtype)
+
+
+@jitted("_rayleigh", static=_STATIC)
+def _rayleigh(key, scale, shape, dtype):
+    shape = _shape("rayleigh", shape, scale)
+    drawn = uniform(key, shape, dtype)
+    scale = jnp.broadcast_to(convert_element_type(scale, dtype), shape)
+    return scale * ops.sqrt(ops.log(drawn) * -2)
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Pareto distribution of exponent `b`; without `shape` one for each exponent."""
+    key = checked_key("pareto", key, out_sharding)
+    return _pareto(key, b, _optional(shape), float_dtype("pareto", dtype))
+
+
+@jitted("_pareto", static=_STATIC)
+def _pareto(key, b, shape, dtype):
+    shape = _shape("pareto", shape, b)
+    b = convert_element_type(b, dtype)
+    return ops.exp(exponential(key, shape, dtype) / _ranked(b, len(shape)))
+
+
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the Weibull distribution."""
+    key = checked_key("weibull_min", key, None)
+    return _weibull_min(key, scale, concentration, drawn_shape(shape), float_dtype("weibull_min", dtype))
+
+
+@jitted("_weibull_min", static=_STATIC)
+def _weibull_min(key, scale, concentration, shape, dtype):
+    drawn = -ops.log1p(-uniform(key, shape, dtype, minval=0, maxval=1))
+    return drawn ** (1.0 / concentration) * scale
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the one-sided Maxwell distribution: lengths of normal vectors in space."""
+    key = checked_key("maxwell", key, out_sharding)
+    return _maxwell(key, drawn_shape(shape), float_dtype("maxwell", dtype))
+
+
+@jitted("_maxwell", static=_STATIC)
+def _maxwell(key, shape, dtype):
+    return jnp.linalg.norm(normal(key, (*shape, 3), dtype), axis=-1)
+
+
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the two-sided Maxwell distribution.
+
+    Their shape is `shape`, or that of the parameters, and once more that of the parameters, as in jax.
+    """
+    key = checked_key("double_sided_maxwell", key, None)
+    return _double_sided_maxwell(key, loc, scale, drawn_shape(shape), float_dtype("double_sided_maxwell", dtype))
+
+
+@jitted("_double_sided_maxwell", static=_STATIC)
+def _double_sided_maxwell(key, loc, scale, shape, dtype):
+    own = broadcast_shapes(typeof(loc).shape, typeof(scale).shape)
+    shape = (*(shape or own), *own)
+    lengths, signs = split_in_two(key)
+    drawn = maxwell(lengths, shape, dtype)
+    drawn = rademacher(signs, shape, dtype) * drawn
+    return drawn * convert_element_type(scale, dtype) + convert_element_type(loc, dtype)
+
+
+def _cast(x: Any, dtype: np.dtype) -> Any:
+    aval = typeof(x)
+    return x if aval.dtype == dtype and not aval.weak_type else convert_element_type(x, dtype)
+
+
+def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
+               out_sharding: Any = None) -> Array:  # fmt: skip
+    """Numbers between `left` and `right`, most of them near `mode`; without `shape` one for each of these."""
+    key = checked_key("triangular", key, out_sharding)
+    return _triangular(key, left, mode, right, _optional(shape), float_dtype("triangular", dtype))
+
+
+@jitted("_triangular", static=_STATIC, inline=True)
+def _triangular(key, left, mode, right, shape, dtype):
+    shape = _shape("triangular", shape, left, mode, right)
+    left, right, mode = (jnp.broadcast_to(_cast(x, dtype), shape) for x in (left, right, mode))
+    turn = (mode - left) / (right - left)
+    drawn = uniform(key, shape, dtype)
+    low = left + ops.sqrt(drawn * (right - left) * (mode - left))
+    high = right - ops.sqrt((1 - drawn) * (right - left) * (right - mode))
+    return ops.select(drawn < turn, low, high)
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Wald distribution of scale 1, by Michael, Schucany & Haas; without `shape` one for each mean."""
+    key = checked_key("wald", key, out_sharding)
+    return _wald(key, mean, _optional(shape), float_dtype("wald", dtype))
+
+
+@jitted("_wald", static=_STATIC)
+def _wald(key, mean, shape, dtype):
+    shape = _shape("wald", shape, mean)
+    first, second = split_in_two(key)
+    mean = jnp.broadcast_to(convert_element_type(mean, dtype), shape)
+    v, z = normal(first, shape, dtype), uniform(second, shape, dtype)
+    y = ops.integer_pow(v, 2)
+    y_squared, mean_squared = ops.integer_pow(y, 2), ops.integer_pow(mean, 2)
+    root = ops.sqrt(4 * mean * y + mean_squared * y_squared)
+    x = mean + mean_squared * y / 2 - mean / 2 * root
+    return ops.select(z <= mean / (mean + x), x, mean_squared / x)

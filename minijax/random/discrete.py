@@ -1,0 +1,37 @@
+"""Draws from distributions over integers."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.base import dtypes
+from minijax.dispatch.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.primitives import elementwise as ops
+from minijax.random.samplers import check_shape, checked_key, drawn_shape, uniform
+from minijax.run.array import Array
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """The number of trials until the first success of probability `p`; without `shape` one for each probability.
+
+    Raises ValueError for a dtype that is no integer.
+    """
+    key = checked_key("geometric", key, out_sharding)
+    dtype = dtypes.requested_dtype(dtype, "geometric", int)
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise ValueError(f"dtype argument to `geometric` must be an int dtype, got {dtype}")
+    return _geometric(key, p, None if shape is None else drawn_shape(shape), dtype)
+
+
+@jitted("_geometric", static=("shape", "dtype"))
+def _geometric(key, p, shape, dtype):
+    if shape is None:
+        shape = typeof(p).shape
+    else:
+        check_shape("geometric", shape, p)
+    drawn = uniform(key, shape, typeof(p).dtype)
+    drawn = jnp.where(drawn == 0, 1, drawn)
+    trials = ops.floor(ops.div(ops.log(drawn), jnp.broadcast_to(ops.log1p(-p), shape))) + 1
+    return trials.astype(dtype)
