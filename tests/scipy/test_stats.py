@@ -8,14 +8,12 @@ from scipy_calls import TRANSFORMS, agree, calls, under
 pytestmark = pytest.mark.oracle
 
 # Calls whose jaxprs differ: how their names begin.
-OTHER_JAXPRS = (
-    "jax.scipy.stats.rankdata",
-    *(f"jax.scipy.stats.truncnorm.{name}(z, -1, 2)-" for name in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf")),
-)
+OTHER_JAXPRS = ("jax.scipy.stats.rankdata", "jax.scipy.stats.truncnorm")
 NO_DERIVATIVE = (  # by the parameters of the incomplete beta function, and of ranks and counts
     "jax.scipy.stats.beta.",
     "jax.scipy.stats.rankdata",
     "jax.scipy.stats.mode",
+    "jax.scipy.stats.gumbel",  # with a scale, jax multiplies by a float0
 )
 CALLS = calls(Path(__file__).parent / "stats.txt", "jax.scipy.stats")
 

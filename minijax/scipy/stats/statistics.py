@@ -7,7 +7,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
-from minijax.base import dims
+from minijax.base import dims, dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
@@ -53,7 +53,7 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
         axis = dims.canonical_axis(axis, x.ndim)
         shape = tuple(1 if i == axis else size for i, size in enumerate(x.shape) if keepdims or i != axis)
     if not x.size:
-        return ModeResult(jnp.full(shape, np.nan, jnp.float_), jnp.zeros(shape, jnp.float_))
+        return ModeResult(jnp.full(shape, np.nan, dtypes.default_float_dtype()), jnp.zeros(shape))
     columns = jnp.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
     values, counts = vmap(_most_frequent, in_axes=1)(columns)
     return ModeResult(values.reshape(shape), counts.reshape(shape))
@@ -93,7 +93,7 @@ def _ranks(x: Any, method: str) -> Any:
         return count[dense]
     if method == "min":
         return count[dense - 1] + 1
-    count = count.astype(jnp.float_)
+    count = count.astype(dtypes.default_float_dtype())
     return 0.5 * (count[dense] + count[dense - 1] + 1)
 
 
@@ -113,4 +113,6 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     ranks = jnp.apply_along_axis(_ranks, operator.index(axis), x, method)
     if not jnp.issubdtype(typeof(x).dtype, np.inexact):
         return ranks
-    return jnp.where(jnp.any(jnp.isnan(x), axis=axis, keepdims=True), jnp.array(np.nan, jnp.float_), ranks)
+    return jnp.where(
+        jnp.any(jnp.isnan(x), axis=axis, keepdims=True), jnp.array(np.nan, dtypes.default_float_dtype()), ranks
+    )
