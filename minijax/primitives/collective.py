@@ -213,8 +213,10 @@ class ReduceScatter(LinearNamed):
         return {**params, "scatter_dimension": at + (d <= at)}, d - (d > at and not params["tiled"])
 
     def batched_over_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
-        if d is None and typeof(x).dtype == np.bool_:
-            x = mul(convert(x, np.dtype(np.int32), True), size)
+        if typeof(x).dtype == np.bool_:
+            if d is not None:
+                raise TypeError("psum_scatter: booleans that differ over a vmapped axis have no sum; convert them first")
+            x = mul(convert(x, dtypes.canonicalize_dtype(np.int64), True), size)
         else:
             x = mul(x, scalar_like(x, size)) if d is None else moving.sum_axis(x, d)
         return (moving.divide_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
