@@ -215,7 +215,7 @@ class ReduceScatter(LinearNamed):
     def batched_over_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
         if typeof(x).dtype == np.bool_:
             if d is not None:
-                raise TypeError("psum_scatter: booleans that differ over a vmapped axis have no sum; convert them first")
+                raise TypeError("psum_scatter: booleans that differ over a mapped axis have no sum; convert them first")
             x = mul(convert(x, dtypes.canonicalize_dtype(np.int64), True), size)
         else:
             x = mul(x, scalar_like(x, size)) if d is None else moving.sum_axis(x, d)
@@ -393,10 +393,10 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
     axis_size([name for name in axes if not isinstance(name, int)])
 
     def one(leaf):
-        if primitive is psum_p and typeof(leaf).dtype == np.bool_:
-            leaf = convert(leaf, np.dtype(np.int32))
         if not axes:
             return leaf
+        if primitive is psum_p and typeof(leaf).dtype == np.bool_:
+            leaf = convert(leaf, np.dtype(np.int32))
         leaf = _varied(leaf, axes)
         if primitive is psum_p and state.thread.manual and set(axes) <= set(state.thread.manual):
             if groups is not None:

@@ -227,7 +227,13 @@ def test_collectives_of_booleans_have_the_dtype_of_jax(name):
             lambda x, y: getattr(lax, name)(y if name == "psum_scatter" else x, "i"), (0, None), axis_name="i"
         )
 
-    sweep([Case(name, program, (np.arange(3) > 1, np.arange(3) > 0))])
+    cases = [Case(name, program, (np.arange(3) > 1, np.arange(3) > 0))]
+    if name == "psum":
+        cases.append(Case("psum over no axis", lambda jax, lax: lambda x: lax.psum(x, ()), (np.arange(3) > 1,)))
+    if name == "psum_scatter":
+        differing = lambda jax, lax: jax.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")  # noqa: E731
+        cases.append(Case("psum_scatter of rows", differing, (np.eye(3) > 0,), raises=True))
+    sweep(cases)
 
 
 @pytest.mark.oracle
