@@ -22,7 +22,7 @@ import ml_dtypes
 import numpy as np
 import raising
 
-SHORT_NAMES = {"jnp": "numpy"}
+SHORT_NAMES = {"jnp": "numpy", "ode": "experimental.ode", "rnn": "experimental.rnn", "sparse": "experimental.sparse"}
 FLOAT0 = np.dtype([("float0", np.void, 0)])
 
 
