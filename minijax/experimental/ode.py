@@ -85,6 +85,7 @@ def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, d
 
 def initial_step_size(fun: Callable, t0: Any, y0: Any, order: int, rtol: float, atol: float, f0: Any) -> Any:
     """The first step that is tried, by the sizes of a solution and its first two derivatives."""
+    y0, f0 = promote_dtypes_inexact(y0, f0)
     scale = atol + jnp.abs(y0) * rtol
     d0, d1 = jnp.linalg.norm(y0 / scale), jnp.linalg.norm(f0 / scale)
     h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / d1)
@@ -201,7 +202,7 @@ def _odeint(func, rtol, atol, mxstep, hmax, y0, ts, *args):
     f0 = slope(y0, ts[0])
     dt = jnp.clip(initial_step_size(slope, ts[0], y0, 4, rtol, atol, f0), min=0.0, max=hmax)
     coefficients = jnp.array([y0] * 5)
-    _, ys = scan(advance, [*promote_dtypes_inexact(y0, f0), ts[0], dt, ts[0], coefficients], ts[1:])
+    _, ys = scan(advance, [y0, f0, ts[0], dt, ts[0], coefficients], ts[1:])
     return jnp.concatenate((y0[None], ys))
 
 
@@ -220,7 +221,7 @@ def _odeint_rev(func, rtol, atol, mxstep, hmax, res, g):
 
     def back(carry, i):
         y_bar, t0_bar, args_bar = carry
-        t_bar = _dot(func(ys[i], ts[i], *args), g[i])
+        t_bar = _dot(func(ys[i], ts[i], *args), g[i]).real
         t0_bar = t0_bar - t_bar
         state, times = (ys[i], y_bar, t0_bar, args_bar), jnp.array([-ts[i], -ts[i - 1]])
         _, *bars = odeint(augmented, state, times, *args, rtol=rtol, atol=atol, mxstep=mxstep, hmax=hmax)
