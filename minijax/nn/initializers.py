@@ -72,6 +72,40 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
     return _scaled(draw, stddev, dtype)
 
 
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer of `scale` times arrays that are orthogonal where the other axes than `column_axis` are one."""
+
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        chosen = _dtype(dtype)
+        if len(shape) < 2:
+            raise ValueError("orthogonal initializer requires at least a 2D shape")
+        n = shape[column_axis]
+        matrix = random.orthogonal(key, prod(shape) // n, (), chosen, n, out_sharding=out_sharding)
+        others = [size for i, size in enumerate(shape) if i != column_axis % len(shape)]
+        return jnp.array(scale, chosen) * jnp.moveaxis(matrix.reshape((*others, n)), -1, column_axis)
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer of kernels that are zero but in their middle, where they are orthogonal (Xiao et al., 2018).
+
+    Kernels have one, two or three spatial axes in front of inputs and outputs, of which there are at least as many.
+    """
+
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        chosen = _dtype(dtype)
+        if len(shape) not in (3, 4, 5):
+            raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape.")
+        if shape[-1] < shape[-2]:
+            raise ValueError("delta orthogonal initializer requires `shape[-1] >= shape[-2]`")
+        matrix = orthogonal(scale, column_axis, chosen)(key, shape[-2:], out_sharding=out_sharding)
+        middle = tuple((size - 1) // 2 for size in shape[:-2])
+        return jnp.zeros(shape, chosen).at[middle].set(matrix)
+
+    return init
+
+
 def _axes(axis: Axes, ndim: int) -> list[int]:
     return [dims.canonical_axis(a, ndim) for a in ((axis,) if isinstance(axis, int) else axis)]
 
