@@ -201,6 +201,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     dtype = dtypes.scalar_dtype(new_dtype) if is_scalar else new_dtype
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     _check_convertible(aval.dtype, dtype)
+    if type(operand) is np.ndarray and aval.dtype == dtype:
+        return held(operand)
     converted = convert(operand, dtype)
     return converted if isinstance(converted, Array | np.ndarray) else held(converted)
 

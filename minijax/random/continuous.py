@@ -28,20 +28,20 @@ from minijax.run.array import Array
 _STATIC = ("shape", "dtype")
 
 
-def _check_cast(name: str, dtype: Any, parameter: Any) -> None:
+def check_cast(name: str, dtype: Any, *parameters: Any) -> None:
     """Raises TypePromotionError for a parameter of a type wider than the dtype to draw."""
-    aval = typeof(parameter)
-    if dtypes.is_complex(aval.dtype) or (not aval.weak_type and dtypes.promote_types(aval.dtype, dtype) != dtype):
-        raise dtypes.TypePromotionError(
-            f"In arguments to {name}, cannot safely cast argument of type {aval.dtype} to {dtype}"
-        )
+    for aval in map(typeof, parameters):
+        if dtypes.is_complex(aval.dtype) or (not aval.weak_type and dtypes.promote_types(aval.dtype, dtype) != dtype):
+            raise dtypes.TypePromotionError(
+                f"In arguments to {name}, cannot safely cast argument of type {aval.dtype} to {dtype}"
+            )
 
 
-def _optional(shape: Any) -> tuple[int, ...] | None:
+def optional_shape(shape: Any) -> tuple[int, ...] | None:
     return None if shape is None else drawn_shape(shape)
 
 
-def _shape(name: str, shape: tuple[int, ...] | None, *parameters: Any) -> tuple[int, ...]:
+def shape_of(name: str, shape: tuple[int, ...] | None, *parameters: Any) -> tuple[int, ...]:
     """The shape to draw: that of the parameters if none is asked for."""
     if shape is None:
         return broadcast_shapes(*[typeof(p).shape for p in parameters])
@@ -57,13 +57,13 @@ def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None,
     """exp(sigma * z) of normal numbers z; without `shape` one for each sigma."""
     key = checked_key("lognormal", key, out_sharding)
     dtype = float_dtype("lognormal", dtype)
-    _check_cast("lognormal", dtype, sigma)
-    return _lognormal(key, sigma, _optional(shape), dtype)
+    check_cast("lognormal", dtype, sigma)
+    return _lognormal(key, sigma, optional_shape(shape), dtype)
 
 
 @jitted("_lognormal", static=_STATIC, inline=True)
 def _lognormal(key, sigma, shape, dtype):
-    shape = _shape("lognormal", shape, sigma)
+    shape = shape_of("lognormal", shape, sigma)
     return ops.exp(normal(key, shape, dtype) * sigma)
 
 
@@ -71,13 +71,13 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
     """Numbers of the Rayleigh distribution; without `shape` one for each scale."""
     key = checked_key("rayleigh", key, out_sharding)
     dtype = float_dtype("rayleigh", dtype)
-    _check_cast("rayleigh", dtype, scale)
-    return _rayleigh(key, scale, _optional(shape), dtype)
+    check_cast("rayleigh", dtype, scale)
+    return _rayleigh(key, scale, optional_shape(shape), dtype)
 
 
 @jitted("_rayleigh", static=_STATIC)
 def _rayleigh(key, scale, shape, dtype):
-    shape = _shape("rayleigh", shape, scale)
+    shape = shape_of("rayleigh", shape, scale)
     drawn = uniform(key, shape, dtype)
     scale = jnp.broadcast_to(convert_element_type(scale, dtype), shape)
     return scale * ops.sqrt(ops.log(drawn) * -2)
@@ -86,12 +86,12 @@ def _rayleigh(key, scale, shape, dtype):
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Pareto distribution of exponent `b`; without `shape` one for each exponent."""
     key = checked_key("pareto", key, out_sharding)
-    return _pareto(key, b, _optional(shape), float_dtype("pareto", dtype))
+    return _pareto(key, b, optional_shape(shape), float_dtype("pareto", dtype))
 
 
 @jitted("_pareto", static=_STATIC)
 def _pareto(key, b, shape, dtype):
-    shape = _shape("pareto", shape, b)
+    shape = shape_of("pareto", shape, b)
     b = convert_element_type(b, dtype)
     return ops.exp(exponential(key, shape, dtype) / _ranked(b, len(shape)))
 
@@ -147,12 +147,12 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
                out_sharding: Any = None) -> Array:  # fmt: skip
     """Numbers between `left` and `right`, most of them near `mode`; without `shape` one for each of these."""
     key = checked_key("triangular", key, out_sharding)
-    return _triangular(key, left, mode, right, _optional(shape), float_dtype("triangular", dtype))
+    return _triangular(key, left, mode, right, optional_shape(shape), float_dtype("triangular", dtype))
 
 
 @jitted("_triangular", static=_STATIC, inline=True)
 def _triangular(key, left, mode, right, shape, dtype):
-    shape = _shape("triangular", shape, left, mode, right)
+    shape = shape_of("triangular", shape, left, mode, right)
     left, right, mode = (jnp.broadcast_to(_cast(x, dtype), shape) for x in (left, right, mode))
     turn = (mode - left) / (right - left)
     drawn = uniform(key, shape, dtype)
@@ -164,12 +164,12 @@ def _triangular(key, left, mode, right, shape, dtype):
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Wald distribution of scale 1, by Michael, Schucany & Haas; without `shape` one for each mean."""
     key = checked_key("wald", key, out_sharding)
-    return _wald(key, mean, _optional(shape), float_dtype("wald", dtype))
+    return _wald(key, mean, optional_shape(shape), float_dtype("wald", dtype))
 
 
 @jitted("_wald", static=_STATIC)
 def _wald(key, mean, shape, dtype):
-    shape = _shape("wald", shape, mean)
+    shape = shape_of("wald", shape, mean)
     first, second = split_in_two(key)
     mean = jnp.broadcast_to(convert_element_type(mean, dtype), shape)
     v, z = normal(first, shape, dtype), uniform(second, shape, dtype)

@@ -53,17 +53,23 @@ def float_dtype(name: str, dtype: Any, kind: type = np.floating, called: str = "
     return dtype
 
 
-def split_in_two(key: Array) -> tuple[Array, Array]:
+def split_keys(key: Array, num: int) -> tuple[Array, ...]:
+    """New keys, inside a traced function."""
+    return unpacked(random_split_p.bind(key, shape=(num,)))
+
+
+def split_in_two(key: Array) -> tuple[Array, ...]:
     """Two new keys, inside a traced function."""
-    return unpacked(random_split_p.bind(key, shape=(2,)))
+    return split_keys(key, 2)
 
 
-def unpacked(x: Array) -> tuple[Array, Array]:
-    """Both halves of an array of length 2."""
+def unpacked(x: Array) -> tuple[Array, ...]:
+    """The elements along the first axis."""
     shape = typeof(x).shape
     ones, rest = (1,) * len(shape), (0,) * (len(shape) - 1)
-    first = structural.squeeze(structural.slice(x, (0, *rest), (1, *shape[1:]), ones), (0,))
-    return first, structural.squeeze(structural.slice(x, (1, *rest), (2, *shape[1:]), ones), (0,))
+    return tuple(
+        structural.squeeze(structural.slice(x, (i, *rest), (i + 1, *shape[1:]), ones), (0,)) for i in range(shape[0])
+    )
 
 
 def _ranked(x: Any, ndim: int) -> Any:

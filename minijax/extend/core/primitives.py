@@ -17,7 +17,8 @@ _FACE = Face(
         cholesky_p eig_p eigh_p hessenberg_p householder_product_p lu_p qr_p schur_p svd_p triangular_solve_p
         tridiagonal_p tridiagonal_solve_p
     """,
-        "minijax.composed.random": "random_bits_p random_fold_in_p random_gamma_p random_seed_p random_split_p",
+        "minijax.composed.random": "random_bits_p random_fold_in_p random_seed_p random_split_p",
+        "minijax.random.gammas": "random_gamma_p",
         "minijax.dispatch.jit": "jit_p",
         "minijax.interop.calls": "call_p closed_call_p",
         "minijax.higher.remat": "name_p remat_p",
