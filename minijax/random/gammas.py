@@ -247,7 +247,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
 @jitted("_f", static=_STATIC)
 def _f(key, dfnum, dfden, shape, dtype):
     shape = shape_of("f", shape, dfnum, dfden)
-    dfnum, dfden = convert_element_type(dfnum, dtype), convert_element_type(dfden, dtype)
+    dfden, dfnum = convert_element_type(dfden, dtype), convert_element_type(dfnum, dtype)
     key_den, key_num = split_in_two(key)
     num, den = chisquare(key_num, dfnum, shape, dtype), chisquare(key_den, dfden, shape, dtype)
     return (num / dfnum) / (den / dfden)
