@@ -1,0 +1,164 @@
+"""Scaled dot-product attention (Vaswani et al. 2017)."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.api.vmap import vmap
+from minijax.base import dtypes
+from minijax.primitives.convert import stop_gradient
+from minijax.primitives.dot import DotAlgorithmPreset
+from minijax.run.client import default_backend
+from minijax.scipy.special import logsumexp
+
+
+def _algorithm(dtype: np.dtype) -> DotAlgorithmPreset | None:
+    """Products of half precision are summed in single precision; CPUs have no such algorithm for float16."""
+    if dtype == np.float16:
+        return None if default_backend() == "cpu" else DotAlgorithmPreset.F16_F16_F32
+    return DotAlgorithmPreset.BF16_BF16_F32 if dtype == dtypes.BY_NAME["bfloat16"] else None
+
+
+def dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    mask: Any = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: Any = None,
+    key_value_seq_lengths: Any = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
+    """softmax(scale * query @ key.T + bias) @ value, over the last axes, for each head.
+
+    Shapes: query (batch, length, heads, features), key and value (batch, source, heads of theirs, features), where
+    each of their heads serves as many of the query's in turn; without a batch all lack that axis. `bias` is added to
+    the logits (batch, heads, length, source), which count where the boolean `mask` is True, where the source is not
+    ahead (`is_causal`), within (left, right) `local_window_size` positions, and within the lengths of each batch
+    element, int32. `scale` is 1 / sqrt(features) unless told. With `return_residual` also the logarithms of the
+    softmax's sums, (batch, length, heads). Raises ValueError for shapes and dtypes that do not fit, RuntimeError for
+    implementation="cudnn" where there is none.
+    """
+    query = jnp.asarray(query)
+    shape = query.shape
+    query, key, value = _with_four_axes(query), _with_four_axes(jnp.asarray(key)), _with_four_axes(jnp.asarray(value))
+    bias, mask = (None if x is None else _with_four_axes(jnp.asarray(x)) for x in (bias, mask))
+    lengths = [None if x is None else jnp.asarray(x) for x in (query_seq_lengths, key_value_seq_lengths)]
+    _check_operands(query, key, value, bias, mask, *lengths)
+    window = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
+    if implementation == "cudnn":
+        if default_backend() == "cpu":
+            raise RuntimeError("dot_product_attention: cuDNN is not detected.")
+        raise NotImplementedError("dot_product_attention: cuDNN's fused kernels are not there; 'xla' runs on GPUs.")
+    if implementation not in (None, "xla"):
+        raise ValueError(f"dot_product_attention: Unsupported implementation option: {implementation}")
+    scale = 1 / np.sqrt(shape[-1]) if scale is None else scale
+    encoded, sums = _by_groups(query, key, value, bias, mask, is_causal, scale, *lengths, window, return_residual)
+    encoded = jnp.reshape(jnp.reshape(encoded, query.shape), shape)
+    return (encoded, jnp.reshape(jnp.reshape(sums, query.shape[:-1]), shape[:-1])) if return_residual else encoded
+
+
+def _with_four_axes(x: Any) -> Any:
+    return jnp.expand_dims(x, tuple(range(4 - x.ndim))) if x.ndim < 4 else x
+
+
+def _check_operands(query, key, value, bias, mask, query_lengths, key_lengths):
+    batch, source, heads, features = key.shape
+    _check("query", query, (batch, -1, -1, features))
+    _check("value", value, (batch, source, heads, features), key.dtype)
+    if query.shape[2] % heads:
+        raise ValueError(
+            f"The number of query heads must be a multiple of key/value heads, but got {query.shape[2]} vs {heads}"
+        )
+    _check("bias", bias, (-1,) * 4)
+    _check("mask", mask, (-1,) * 4, np.dtype(bool))
+    _check("query_seq_lengths", query_lengths, (batch,), np.dtype(np.int32))
+    _check("key_value_seq_lengths", key_lengths, (batch,), np.dtype(np.int32))
+
+
+def _check(name: str, x: Any, shape: tuple[int, ...], dtype: Any = None) -> None:
+    """Raises ValueError unless sizes, where they are not -1, and the dtype are those."""
+    if x is None:
+        return
+    if x.ndim != len(shape) or any(n not in (-1, m) for n, m in zip(shape, x.shape, strict=True)):
+        raise ValueError(f"dot_product_attention: {name} shape should be {list(shape)}: but got {x.shape}")
+    if dtype is not None and x.dtype != dtype:
+        raise ValueError(f"dot_product_attention: {name} dtype should be {dtype}, but got {x.dtype}")
+
+
+def _by_groups(query, key, value, bias, mask, is_causal, scale, query_lengths, key_lengths, window, with_sums):
+    """Attention of groups of the query's heads that share a head of the keys."""
+    batch, length, heads, features = query.shape
+    key_heads = key.shape[2]
+    groups = heads // key_heads
+
+    def grouped(x):
+        if x is None:
+            return None
+        first, own, *rest = x.shape
+        if own == 1:
+            return jnp.broadcast_to(x[:, :, None, :, :], (first, own, groups, *rest))
+        return jnp.reshape(x, (first, key_heads, groups, *rest))
+
+    def attend(query, key, value, bias, mask):
+        lengths = (query_lengths, key_lengths)
+        return _attend(query, key, value, bias, mask, is_causal, scale, *lengths, window, with_sums)
+
+    query = jnp.reshape(query, (batch, length, key_heads, groups, features))
+    bias, mask = grouped(bias), grouped(mask)
+    encoded, sums = vmap(attend, (3, None, None, 2, 2), 3)(query, key, value, bias, mask)
+    return encoded, sums
+
+
+def _attend(query, key, value, bias, mask, is_causal, scale, query_lengths, key_lengths, window, with_sums):
+    accumulated = dtypes.promote_types(query.dtype, np.dtype(np.float32))
+    logits = jnp.einsum(
+        "BTNH,BSNH->BNTS", query, key, precision=_algorithm(query.dtype), preferred_element_type=accumulated
+    )
+    logits = logits * jnp.array(scale, logits.dtype)
+    if bias is not None:
+        logits = (logits + bias).astype(logits.dtype)
+    logits = _masked(logits, mask, is_causal, query_lengths, key_lengths, window)
+    logits = logits.astype(np.float32)
+    most = stop_gradient(jnp.max(logits, -1, keepdims=True, initial=-jnp.inf))
+    terms = jnp.exp(logits - most)
+    weights = (terms / jnp.sum(terms, -1, keepdims=True)).astype(key.dtype)
+    encoded = jnp.einsum("BNTS,BSNH->BTNH", weights, value)
+    if query_lengths is not None:
+        is_query = jnp.arange(0, encoded.shape[1])[None, :] < query_lengths[:, None]
+        encoded = encoded * is_query[:, :, None, None].astype(encoded.dtype)
+    if not with_sums:
+        return encoded, None
+    return encoded, stop_gradient(jnp.transpose(logsumexp(logits, axis=-1), (0, 2, 1)))
+
+
+def _masked(logits, mask, is_causal, query_lengths, key_lengths, window):
+    """The logits, far below all others where they do not count."""
+    if mask is None and not is_causal and query_lengths is None and key_lengths is None and window is None:
+        return logits
+    length, source = logits.shape[2:]
+    counts = jnp.ones(logits.shape, bool)
+    if mask is not None:
+        counts = counts & mask
+    if is_causal:
+        counts = counts & jnp.tril(jnp.ones((length, source), bool))[None, None, :, :]
+    if window is not None:
+        left, right = window
+        at, of = jnp.array(np.arange(length, dtype=np.int32)), jnp.array(np.arange(source, dtype=np.int32))
+        is_left = at[..., None] <= of[..., None, :] + left
+        is_right = at[..., None] >= of[..., None, :] - right
+        counts = counts & (is_right & is_left)[None, None, :, :]
+    if query_lengths is not None or key_lengths is not None:
+        is_query = is_key = jnp.array(True)
+        if query_lengths is not None:
+            is_query = jnp.arange(0, length)[None, :, None] < query_lengths[:, None, None]
+        if key_lengths is not None:
+            is_key = jnp.arange(0, source)[None, None, :] < key_lengths[:, None, None]
+        counts = counts & (is_query & is_key)[:, None, :, :]
+    return jnp.where(counts, logits, np.asarray(-0.7 * dtypes.finfo(logits.dtype).max, logits.dtype)[()])
