@@ -1,0 +1,176 @@
+"""Derivatives held to central differences, along directions drawn at random."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from minijax.api.autodiff import jvp, vjp
+from minijax.base import dtypes
+from minijax.base.mask import Mask
+from minijax.base.tree import tree_flatten, tree_leaves, tree_map, tree_reduce, tree_unflatten
+
+EPS = 1e-4
+# By the results' dtypes, absolute and relative: differences lose half of the digits, and more.
+_TOLERANCES = {
+    "float16": 1e-2,
+    "bfloat16": 1e-1,
+    "float32": 2e-3,
+    "float64": 1e-5,
+    "complex64": 1e-3,
+    "complex128": 1e-5,
+}
+
+
+def check_grads(
+    f: Callable,
+    args: Sequence,
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Requires that derivatives of `f` at `args`, up to an order and in the modes, are those of central differences.
+
+    `f` takes and returns pytrees of arrays. Raises AssertionError where a derivative differs by more than the
+    tolerances, which by default go by the results' dtypes.
+    """
+    eps = EPS if eps is None else eps
+    jvp_check = partial(check_jvp, atol=atol, rtol=rtol, eps=eps)
+    vjp_check = partial(check_vjp, atol=atol, rtol=rtol, eps=eps)
+
+    def check(f, args, order, way):
+        if "fwd" in modes:
+            here = f"JVP of {way}" if way else "JVP"
+            jvp_check(f, partial(jvp, f), args, err_msg=f"{here}: ")
+            if order > 1:
+                check(partial(jvp, f), (args, args), order - 1, here)
+        if "rev" in modes:
+            here = f"VJP of {way}" if way else "VJP"
+            vjp_check(f, partial(vjp, f), args, err_msg=f"{here}: ")
+            if order > 1:
+
+                def pulled(*args):
+                    out, pullback = vjp(f, *args)
+                    return pullback(out)
+
+                check(pulled, args, order - 1, here)
+
+    leaves, treedef = tree_flatten(tuple(args))
+    inexact = Mask(dtypes.issubdtype(_dtype(x), np.inexact) for x in leaves)
+
+    def of_inexact(*xs):
+        return f(*tree_unflatten(treedef, inexact.merge(inexact.unmarked(leaves), xs)))
+
+    check(of_inexact, tuple(inexact.marked(leaves)), order, "")
+
+
+def check_jvp(
+    f: Callable,
+    f_jvp: Callable,
+    args: Sequence,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float = EPS,
+    err_msg: str = "",
+) -> None:
+    """Requires that `f_jvp`, of primals and tangents, gives f(*args) and its derivative, as central differences do.
+
+    Raises AssertionError that begins with `err_msg`.
+    """
+    rng = np.random.default_rng(0)
+    tangents = tree_map(partial(_direction, rng), args)
+    out, tangents_out = f_jvp(args, tangents)
+    _require_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the jvp")
+    differences = _differences(f, args, tangents, eps)
+    _require_close(tangents_out, differences, atol, rtol, f"{err_msg}tangent of the jvp")
+
+
+def check_vjp(
+    f: Callable,
+    f_vjp: Callable,
+    args: Sequence,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float = EPS,
+    err_msg: str = "",
+) -> None:
+    """Requires that `f_vjp` gives f(*args), and a function of cotangents that agrees with central differences.
+
+    Raises AssertionError that begins with `err_msg`.
+    """
+    rng = np.random.default_rng(0)
+    out, pullback = f_vjp(*args)
+    _require_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the vjp")
+    tangents = tree_map(partial(_direction, rng), args)
+    tangents_out = _differences(f, args, tangents, eps)
+    cotangents = tree_map(partial(_direction, rng), out)
+    cotangents_out = tree_map(np.conj, pullback(tree_map(np.conj, cotangents)), is_leaf=_is_float0)
+    here = f"{err_msg}cotangent of the vjp, projected"
+    _require_close(_inner(tangents, cotangents_out), _inner(tangents_out, cotangents), atol, rtol, here)
+
+
+def _is_float0(x: Any) -> bool:
+    return getattr(x, "dtype", None) == dtypes.float0
+
+
+def _direction(rng: np.random.Generator, x: Any) -> Any:
+    """Normal numbers of the tangent type of `x`."""
+    shape, dtype = np.shape(x), _dtype(x)
+    if not dtypes.issubdtype(dtype, np.inexact):
+        return np.zeros(shape, dtypes.float0)
+    drawn = rng.normal(size=shape)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        drawn = drawn + 1j * rng.normal(size=shape)
+    return np.asarray(drawn, dtype)
+
+
+def _dtype(x: Any) -> np.dtype:
+    return np.dtype(x.dtype) if hasattr(x, "dtype") else dtypes.scalar_dtype(type(x))
+
+
+def _moved(args: Sequence, tangents: Any, by: float) -> Any:
+    def one(x, t):
+        return x if _is_float0(t) else np.asarray(np.asarray(x) + by * t, t.dtype)
+
+    return tree_map(one, args, tangents)
+
+
+def _differences(f: Callable, args: Sequence, tangents: Any, eps: float) -> Any:
+    after, before = f(*_moved(args, tangents, eps)), f(*_moved(args, tangents, -eps))
+
+    def one(a, b):
+        a, b = np.asarray(a), np.asarray(b)
+        if not dtypes.issubdtype(a.dtype, np.inexact):
+            return np.zeros(a.shape, dtypes.float0)
+        return np.asarray((a - b) * (0.5 / eps), a.dtype)
+
+    return tree_map(one, after, before)
+
+
+def _inner(tangents: Any, cotangents: Any) -> Any:
+    def one(t, ct):
+        t, ct = np.asarray(t), np.asarray(ct)
+        if _is_float0(t) or _is_float0(ct):
+            return np.float64(0)
+        return np.asarray(np.real(np.vdot(t, ct)), dtypes.to_floating_dtype(ct.dtype))
+
+    return tree_reduce(np.add, tree_map(one, tangents, cotangents), np.float32(0))
+
+
+def _require_close(actual: Any, expected: Any, atol: float | None, rtol: float | None, what: str) -> None:
+    for x, y in zip(tree_leaves(actual), tree_leaves(expected), strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        if _is_float0(x) or _is_float0(y):
+            continue
+        least = max(_TOLERANCES.get(a.dtype.name, 0) for a in (x, y))
+        wide = np.complex128 if np.iscomplexobj(x) or np.iscomplexobj(y) else np.float64
+        np.testing.assert_allclose(
+            x.astype(wide),
+            y.astype(wide),
+            atol=least if atol is None else atol,
+            rtol=least if rtol is None else rtol,
+            err_msg=what,
+        )

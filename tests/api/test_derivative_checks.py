@@ -1,0 +1,87 @@
+"""jax.test_util: what passes and what fails is what passes and fails in jax."""
+
+import numpy as np
+import pytest
+from compare import run_on, theirs
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax.test_util import check_grads, check_jvp, check_vjp
+
+LEAST = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 2e-3, "float64": 1e-5, "complex64": 1e-3, "complex128": 1e-5}
+
+
+def fails(jax, dtype, error):
+    def f(x):
+        return x * 1e3
+
+    def f_jvp(primals, tangents):
+        return f(*primals), tangents[0] * jax.numpy.array(1e3 * (1 + error), dtype)
+
+    try:
+        jax.test_util.check_jvp(f, f_jvp, (jax.numpy.zeros((), dtype),))
+    except AssertionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("dtype", LEAST)
+def test_derivatives_are_refused_from_a_tolerance_on(dtype):
+    with jax.enable_x64(dtype in ("float64", "complex128")):
+        assert not fails(jax, dtype, 0.9 * LEAST[dtype])
+        assert fails(jax, dtype, 1.2 * LEAST[dtype])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_the_tolerance_is_jax_s(dtype):
+    import jax.test_util  # noqa: F401, PLC0415
+
+    assert not run_on(theirs(), lambda jax: fails(jax, dtype, 0.9 * LEAST[dtype]))
+    assert run_on(theirs(), lambda jax: fails(jax, dtype, 1.2 * LEAST[dtype]))
+
+
+CORRECT = {
+    "sine": (jnp.sin, (0.3,)),
+    "pytrees and integers": (lambda x, i: {"y": x["a"][i] * jnp.sin(x["a"][1])}, ({"a": jnp.arange(3.0)}, 1)),
+    "complex": (lambda x: (x * x).real + x.imag, (jnp.array([0.1 + 0.2j, 0.3]),)),
+    "nothing": (lambda x: x, (jnp.zeros((0,)),)),
+}
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_derivatives_that_are_right_pass(name):
+    check_grads(*CORRECT[name], order=2)
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_wrong_rule_is_found_in_each_mode_and_order(mode, order):
+    @jax.custom_jvp
+    def f(x):
+        return jnp.sin(x)
+
+    @jax.custom_jvp
+    def slope(x):
+        return jnp.cos(x)
+
+    f.defjvp(lambda primals, ts: (f(*primals), ts[0] * (3 if order == 1 else 1) * slope(*primals)))
+    slope.defjvp(lambda primals, ts: (slope(*primals), ts[0] * jnp.sin(*primals)))
+    if order == 2:
+        check_grads(f, (1.0,), 1, modes=[mode])
+    with pytest.raises(AssertionError, match="JVP" if mode == "fwd" else "VJP"):
+        check_grads(f, (1.0,), order, modes=[mode])
+
+
+def test_tolerances_steps_and_messages_are_the_caller_s():
+    def wrong(primals, tangents):
+        return primals[0] ** 3, 3.1 * primals[0] ** 2 * tangents[0]
+
+    x = np.float32([1.0, 0.5])
+    check_jvp(lambda x: x**3, wrong, (x,), atol=0.5, rtol=0.5, eps=1e-2)
+    with pytest.raises(AssertionError, match="mine"):
+        check_jvp(lambda x: x**3, wrong, (x,), err_msg="mine ")
+    with pytest.raises(AssertionError, match="mine"):
+        check_vjp(lambda x: x**3, lambda x: (x**3, lambda ct: (3.1 * x**2 * ct,)), (x,), err_msg="mine ")
+    with pytest.raises(AssertionError, match="primal"):
+        check_vjp(lambda x: x**3, lambda x: (x**2, lambda ct: (3 * x**2 * ct,)), (x,))
