@@ -7,7 +7,17 @@ from scipy_calls import TRANSFORMS, agree, calls, under
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:.*batched 1D solves:FutureWarning")]
 
-NO_DERIVATIVE = ("funm", "hessenberg", "polar", "qr_multiply", "rsf2csf", "schur", "solve_sylvester", "sqrtm")
+NO_DERIVATIVE = (
+    "eigh_tridiagonal",
+    "funm",
+    "hessenberg",
+    "polar",
+    "qr_multiply",
+    "rsf2csf",
+    "schur",
+    "solve_sylvester",
+    "sqrtm",
+)
 # Of these, linear programs keep scalars otherwise.
 OTHER_JAXPRS = ("svd",)
 CALLS = calls(Path(__file__).parent / "linalg.txt", "jax.scipy.linalg")

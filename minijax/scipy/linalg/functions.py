@@ -151,7 +151,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     a, b, c = (shape[-2:] for shape in shapes)
     if not a[:1] == a[1:] == c[:1] or not b[:1] == b[1:] == c[1:]:
         raise ValueError(
-            f"solve_sylvester: Incompatible shapes for Sylvester equation: A: {shapes[0]}, B: {shapes[1]}, C: {shapes[2]}"
+            f"solve_sylvester: Incompatible shapes for Sylvester equation: A, B, C: {', '.join(map(str, shapes))}"
         )
     if method not in ("schur", "eigen"):
         raise ValueError(
