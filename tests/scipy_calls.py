@@ -30,6 +30,22 @@ OPERANDS = {
     "n": np.array([2, np.nan, 1], np.float32),
     "e": np.zeros((0, 3), np.float32),
 }
+# Matrices: definite, Hermitian, of integers, in batches, indefinite, rectangular, larger, and pivots.
+_DEFINITE = np.array([[3, 1, 0.5], [1, 4, -0.75], [0.5, -0.75, 2]], np.float32)
+_SKEW = np.array([[0, 0.5, 1], [-0.5, 0, 0.25], [-1, -0.25, 0]], np.float32)
+OPERANDS |= {
+    "A": _DEFINITE,
+    "H": (_DEFINITE + 1j * _SKEW).astype(np.complex64),
+    "J": np.array([[4, 1, 0], [1, 3, 1], [0, 1, 5]], np.int32),
+    "M": np.stack([_DEFINITE, 2 * _DEFINITE.T + np.eye(3, dtype=np.float32)]),
+    "N": np.array([[1, 2], [2, 1]], np.float32),
+    "B": np.array([[1, 2], [-0.5, 3], [0.25, -1]], np.float32),
+    "W": np.array([[[1, 2], [3, -4], [0.5, 6]], [[-1, 2], [7, 1], [2, 0.25]]], np.float32),
+    "L": np.array([[2, -1, 0.5, 1], [1, 3, 0, -2], [0.25, 1, 1.5, 0], [-1, 0.5, 2, 4]], np.float32),
+    "v": np.array([1, -2, 0.5], np.float32),
+    "q": np.array([1, 2, 2], np.int32),
+    "Q": np.array([[1, 2, 2], [0, 2, 2]], np.int32),
+}
 CLOSE = {"rtol": 2e-6, "atol": 1e-7, "why": "XLA fuses the programs of a group in another way"}
 TRANSFORMS = ("vmap", "jvp", "grad", "vmap_of_grad", "jit_of_vmap_of_jvp")
 

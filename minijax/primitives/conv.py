@@ -112,6 +112,10 @@ class ConvGeneralDilated(Product):
     def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         (lhs, rhs), (dl, dr) = operands, dims
+        if not axis.size:
+            params |= dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
+            (out,) = self.infer(*map(_without, operands, dims), dimension_numbers=dimension_numbers, **params)
+            return [moving.full((0, *out.shape), out.dtype.type(0))], [0]
         features, batches, groups, at = feature_group_count, batch_group_count, 1, out_spec[1]
         if dl is None:
             groups = max(features, batches)
@@ -137,6 +141,12 @@ conv_general_dilated_p = ConvGeneralDilated()
 
 def _as(x: Any, dtype: Any) -> Any:
     return x if typeof(x).dtype == dtype else convert(x, dtype)
+
+
+def _without(x: Any, axis: int | None) -> ShapedArray:
+    """The type of `x` without its batch axis."""
+    shape = typeof(x).shape
+    return ShapedArray(shape if axis is None else (*shape[:axis], *shape[axis + 1 :]), typeof(x).dtype)
 
 
 def _axis_into(source: int, destination: int, x: Any) -> Any:

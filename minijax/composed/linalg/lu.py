@@ -176,14 +176,18 @@ def lu_solve(lu: Any, permutation: Any, b: Any, trans: int) -> Any:
     return over_batch(single, typeof(lu).shape[:-2])(lu, permutation, b)[0]
 
 
+def apply(a: Any, x: Any) -> Any:
+    """The products of matrices and vectors, of the same batch axes."""
+    n = typeof(a).ndim
+    batch = tuple(range(n - 2))
+    return dot_general(a, x, (((n - 1,), (n - 2,)), (batch, batch)), Precision.HIGHEST)
+
+
 def solve(a: Any, b: Any) -> Any:
     """Solves a x = b for vectors b (one axis less than a) or matrices, by LU; the batch axes are the same."""
     factors, _, permutation = lu(stop_gradient(a))
     n = typeof(a).ndim
     batch = tuple(range(n - 2))
-
-    def matvec(x):
-        return dot_general(a, x, (((n - 1,), (n - 2,)), (batch, batch)), Precision.HIGHEST)
 
     def vecmat(ct):
         product = dot_general(ct, a, (((n - 2,), (n - 2,)), (batch, batch)), Precision.HIGHEST)
@@ -193,7 +197,7 @@ def solve(a: Any, b: Any) -> Any:
         return lambda _, x: lu_solve(factors, permutation, x, trans)
 
     def single(b):
-        return linear_solve(matvec, b, solve(0), solve(1), vecmat=vecmat)
+        return linear_solve(lambda x: apply(a, x), b, solve(0), solve(1), vecmat=vecmat)
 
     if typeof(b).ndim == n - 1:
         return single(b)

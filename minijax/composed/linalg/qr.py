@@ -134,7 +134,7 @@ class Geqrf(Linalg):
 
 
 class Geqp3(Linalg):
-    """As `geqrf`, of matrices with columns exchanged; and the permutation."""
+    """As `geqrf`, of matrices with columns exchanged; and the permutation, counted from 1."""
 
     name = "geqp3"
     multiple_results = True
@@ -148,10 +148,8 @@ class Geqp3(Linalg):
 
     def lower(self, e, ins, outs, x, free, *, use_magma):
         magma = {None: "auto", True: "on", False: "off"}[use_magma]
-        packed, pivots, taus = self.routine(
-            e, [x, free], ins, outs, aliases={0: 0, 1: 1}, cpu=("geqp3", {}), gpu=("hybrid_geqp3", {"magma": magma})
-        )
-        return [packed, e.binary("subtract", pivots, e.full(1, outs[1]), outs[1]), taus]
+        routines = dict(cpu=("geqp3", {}), gpu=("hybrid_geqp3", {"magma": magma}))
+        return self.routine(e, [x, free], ins, outs, aliases={0: 0, 1: 1}, **routines)
 
 
 geqrf_p, geqp3_p = Geqrf(), Geqp3()
@@ -195,6 +193,7 @@ def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | Non
     if pivoting:
         free = moving.full((*batch, n), INT32.type(0))
         packed, order, taus = geqp3_p.bind(x, free, use_magma=use_magma)
+        order = sub(order, scalar_like(order, 1))
     else:
         packed, taus = geqrf_p.bind(x)
     if m < n:

@@ -1,0 +1,118 @@
+"""Matrices that have names and a size."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.base import dtypes
+from minijax.dispatch.jitted import jitted
+from minijax.primitives.elementwise import lgamma
+from minijax.primitives.structural import broadcasted_iota
+
+
+@jitted("dft", static=("n", "scale", "dtype"))
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+    """As `scipy.linalg.dft`."""
+    if scale not in (None, "sqrtn", "n"):
+        raise ValueError(f"dft: scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    dtype = dtypes.canonicalize_dtype(complex if dtype is None else dtype)
+    if dtype.kind != "c":
+        raise ValueError(f"dft: dtype must be a complex floating-point type; got {dtype}.")
+    at = jnp.arange(n, dtype=dtype)
+    matrix = jnp.exp(-2j * np.pi * at[:, None] * at[None, :] / n)
+    if scale is None:
+        return matrix
+    return matrix / (jnp.sqrt(n).astype(dtype) if scale == "sqrtn" else n)
+
+
+@jitted("hadamard", static=("n", "dtype"))
+def hadamard(n: int, dtype: Any = int) -> Any:
+    """As `scipy.linalg.hadamard`; `n` is a power of 2."""
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"hadamard: n must be a positive power of 2; got {n}.")
+    matrix = jnp.ones((1, 1), dtype)
+    for _ in range(n.bit_length() - 1):
+        matrix = jnp.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix
+
+
+@jitted("helmert", static=("n", "full"))
+def helmert(n: int, full: bool = False) -> Any:
+    """As `scipy.linalg.helmert`."""
+    if n < 1:
+        raise ValueError(f"helmert: n must be a positive integer; got {n}.")
+    dtype = dtypes.canonicalize_dtype(float)
+    i, j = jnp.arange(n - 1)[:, None], jnp.arange(n)[None, :]
+    after = i + 1
+    count = after.astype(dtype)
+    scale = jnp.sqrt(count * (count + 1))
+    is_before, head = j <= i, 1.0 / scale
+    matrix = jnp.where(is_before, head, jnp.where(j == after, -count / scale, jnp.zeros_like(scale)))
+    if not full:
+        return matrix
+    return jnp.concatenate([jnp.full((1, n), 1.0 / jnp.sqrt(n), dtype), matrix])
+
+
+@jitted("hilbert", static=("n",))
+def hilbert(n: int) -> Any:
+    """As `scipy.linalg.hilbert`."""
+    at = broadcasted_iota(dtypes.canonicalize_dtype(float), (n, 1), 0)
+    return 1 / (at + at.T + 1)
+
+
+def _choose(n: Any, k: Any) -> Any:
+    """Binomial coefficients, 0 unless 0 <= k <= n."""
+    is_there = (k <= n) & (n >= 0) & (k >= 0)
+    n, k = jnp.where(is_there, n, 0.0), jnp.where(is_there, k, 0.0)
+    logs = lgamma(n + 1) - lgamma(k + 1) - lgamma(n + 1 - k)
+    return jnp.where(is_there, jnp.exp(logs), 0.0)
+
+
+@jitted("invhilbert", static=("n",))
+def invhilbert(n: int) -> Any:
+    """As `scipy.linalg.invhilbert`, in floating-point numbers, whose digits 15 rows exceed."""
+    at = jnp.arange(n, dtype=dtypes.canonicalize_dtype(float))
+    i, j = at[:, None], at[None, :]
+    total = i + j
+    signed = jnp.power(-1.0, total) * (total + 1)
+    return signed * _choose(n + i, n - j - 1) * _choose(n + j, n - i - 1) * _choose(total, i) ** 2
+
+
+@jitted("_binom")
+def _pascal_triangle(i: Any, j: Any) -> Any:
+    total, first, second = lgamma(i + 1.0), lgamma(i - j + 1.0), lgamma(j + 1.0)
+    return jnp.exp(total - first - second)
+
+
+_KINDS = ("symmetric", "lower", "upper")
+
+
+def _check_kind(name: str, kind: str) -> None:
+    if kind not in _KINDS:
+        raise ValueError(f"{name}: Expected kind to be one of: {list(_KINDS)}; got {kind}")
+
+
+@jitted("pascal", static=("n", "kind"))
+def pascal(n: int, kind: str | None = None) -> Any:
+    """As `scipy.linalg.pascal`, in float32; `kind` is "symmetric" (or None), "lower" or "upper"."""
+    kind = "symmetric" if kind is None else kind
+    _check_kind("pascal", kind)
+    at = jnp.arange(n, dtype=np.float32)
+    lower = _pascal_triangle(at[:, None], at[None, :])
+    if kind == "lower":
+        return lower
+    return lower.T if kind == "upper" else jnp.dot(lower, lower.T)
+
+
+@jitted("invpascal", static=("n", "kind"))
+def invpascal(n: int, kind: str | None = None) -> Any:
+    """As `scipy.linalg.invpascal`, in floating-point numbers."""
+    kind = "symmetric" if kind is None else kind
+    _check_kind("invpascal", kind)
+    at = jnp.arange(n, dtype=dtypes.canonicalize_dtype(float))
+    i, j = at[:, None], at[None, :]
+    lower = jnp.power(-1.0, i - j) * _pascal_triangle(i, j)
+    if kind == "lower":
+        return lower
+    return lower.T if kind == "upper" else jnp.dot(lower.T, lower)

@@ -1,0 +1,182 @@
+"""Systems of linear equations, determinants, and the factors that solve systems."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax.api.vmap import vmap
+from minijax.composed.linalg import lu as lu_room
+from minijax.composed.linalg.matrices import adjoint
+from minijax.dispatch.jitted import jitted
+from minijax.higher.custom_solve import linear_solve
+from minijax.ir.types import typeof
+from minijax.lax import linalg as lax_linalg
+from minijax.numpy.vectorizing import vectorize
+from minijax.primitives.convert import stop_gradient
+from minijax.primitives.promote import promote_dtypes_inexact
+
+_ASSUMPTIONS = ("gen", "sym", "her", "pos")
+_TRANSPOSES = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+# ---- Cholesky ---------------------------------------------------------------------------------------
+
+
+@jitted("_cholesky", static=("lower",))
+def _cholesky(a: Any, lower: bool) -> Any:
+    (a,) = promote_dtypes_inexact(jnp.asarray(a))
+    factor = lax_linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
+    return factor if lower else adjoint(factor)
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """As `scipy.linalg.cholesky`, of matrices in the last two axes; NaN where one is not positive definite."""
+    return _cholesky(a, lower)
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+    """As `scipy.linalg.cho_factor`, with zeros in the other triangle."""
+    return cholesky(a, lower), lower
+
+
+def _are_vectors(name: str, a: Any, b: Any) -> bool:
+    """Whether b holds right sides that are vectors: one, or for every matrix of a one, which is deprecated."""
+    shape, right = typeof(a).shape, typeof(b).shape
+    batched = len(shape) == len(right) + 1 and shape[-1] == right[-1]
+    if batched and len(right) > 1:
+        warnings.warn(
+            f"jax.scipy.linalg.{name}: batched 1D solves with b.ndim > 1 are deprecated, and in the future "
+            "will be treated as batched 2D solves. Use b[..., None] and .squeeze(-1) instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    return batched or len(right) == 1
+
+
+def _by_columns(solve: Callable, vectors: bool, *args: Any) -> Any:
+    """`solve` of matrices, any vectors, and at last right sides; leading axes broadcast."""
+    between, core = "(n)," * (len(args) - 2), "(n)" if vectors else "(n,m)"
+    return vectorize(solve, signature=f"(n,n),{between}{core}->{core}")(*args)
+
+
+def _solve_by_triangle(a: Any, b: Any, vectors: bool, **how: Any) -> Any:
+    return _by_columns(lambda a, b: lax_linalg.triangular_solve(a, b, left_side=True, **how), vectors, a, b)
+
+
+@jitted("_cho_solve", static=("lower",))
+def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+    c, b = promote_dtypes_inexact(jnp.asarray(c), jnp.asarray(b))
+    vectors = _are_vectors("cho_solve", c, b)
+    for transpose in (not lower, lower):
+        b = _solve_by_triangle(c, b, vectors, lower=lower, transpose_a=transpose, conjugate_a=transpose)
+    return b
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """As `scipy.linalg.cho_solve`."""
+    c, lower = c_and_lower
+    return _cho_solve(c, b, lower)
+
+
+# ---- LU ---------------------------------------------------------------------------------------------
+
+
+@jitted("lu_factor", static=("overwrite_a", "check_finite"))
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple:
+    """As `scipy.linalg.lu_factor`, of matrices in the last two axes."""
+    (a,) = promote_dtypes_inexact(jnp.asarray(a))
+    factors, pivots, _ = lax_linalg.lu(a)
+    return factors, pivots
+
+
+@jitted("lu_solve", static=("trans", "overwrite_b", "check_finite"))
+def lu_solve(lu_and_piv: tuple, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """As `scipy.linalg.lu_solve`."""
+    factors, pivots = lu_and_piv
+    if trans not in (0, 1, 2):
+        raise ValueError(f"lu_solve: 'trans' value must be 0, 1, or 2, got {trans}")
+    factors, b = promote_dtypes_inexact(jnp.asarray(factors), jnp.asarray(b))
+    permutation = lax_linalg.lu_pivots_to_permutation(pivots, typeof(factors).shape[-1])
+    solve = lambda factors, order, b: lu_room.lu_solve(factors, order, b, trans)  # noqa: E731
+    return _by_columns(solve, _are_vectors("lu_solve", factors, b), factors, permutation, b)
+
+
+# ---- systems ----------------------------------------------------------------------------------------
+
+
+def _check_system(a: Any, b: Any) -> None:
+    shape, right = typeof(a).shape, typeof(b).shape
+    n = len(shape)
+    if n < 2 or not 0 <= n - len(right) <= 1 or shape[-1] != shape[-2] or right[: n - 1] != shape[:-1]:
+        raise ValueError(
+            "The arguments to solve must have shapes a=[..., m, m] and b=[..., m, k] or b=[..., m]; "
+            f"got a={shape} and b={right}"
+        )
+
+
+@jitted("_solve", static=("assume_a", "lower"))
+def _solve(a: Any, b: Any, assume_a: str, lower: bool) -> Any:
+    if assume_a != "pos":
+        return jnp.linalg.solve(a, b)
+    a, b = promote_dtypes_inexact(jnp.asarray(a), jnp.asarray(b))
+    _check_system(a, b)
+    factor = cholesky(stop_gradient(a), lower)
+
+    def single(b):
+        matvec = lambda x: lu_room.apply(a, x)  # noqa: E731
+        return linear_solve(matvec, b, lambda _, x: _cho_solve(factor, x, lower), symmetric=True)
+
+    if typeof(b).ndim == typeof(a).ndim - 1:
+        return single(b)
+    return vmap(single, typeof(b).ndim - 1, typeof(b).ndim - 1)(b)
+
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Any:
+    """As `scipy.linalg.solve`: by Cholesky's factor where `assume_a` is "pos", by LU otherwise."""
+    if assume_a not in _ASSUMPTIONS:
+        raise ValueError(f"solve: Expected assume_a to be one of {list(_ASSUMPTIONS)}; got {assume_a!r}")
+    return _solve(a, b, assume_a, lower)
+
+
+@jitted("_solve_triangular", static=("trans", "lower", "unit_diagonal"))
+def _solve_triangular(a: Any, b: Any, trans: int | str, lower: bool, unit_diagonal: bool) -> Any:
+    if trans not in _TRANSPOSES:
+        raise ValueError(f"solve_triangular: Invalid 'trans' value {trans}")
+    a, b = promote_dtypes_inexact(jnp.asarray(a), jnp.asarray(b))
+    kind = _TRANSPOSES[trans]
+    how = dict(lower=lower, transpose_a=kind > 0, conjugate_a=kind == 2, unit_diagonal=unit_diagonal)
+    return _solve_by_triangle(a, b, _are_vectors("solve_triangular", a, b), **how)
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: Any = None,
+    check_finite: bool = True,
+) -> Any:
+    """As `scipy.linalg.solve_triangular`."""
+    return _solve_triangular(a, b, trans, lower, unit_diagonal)
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """As `scipy.linalg.inv`; a singular matrix gives infinities or NaN."""
+    return jnp.linalg.inv(a)
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """As `scipy.linalg.det`."""
+    return jnp.linalg.det(a)

@@ -1,0 +1,185 @@
+"""Matrices whose rows are windows into a vector, and matrices made of one or two vectors."""
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax.dispatch.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.numpy.vectorizing import vectorize
+from minijax.primitives.conv_variants import conv_general_dilated_patches
+from minijax.primitives.dot import Precision
+from minijax.primitives.families import scalar_like
+from minijax.primitives.promote import check_arraylike, promote_dtypes, promote_dtypes_inexact
+from minijax.primitives.structural import concatenate, pad, slice_in_dim
+
+
+def _vectorized(signature: str) -> Callable:
+    return lambda core: wraps(core)(vectorize(core, signature=signature))
+
+
+def _windows(head: Any, tail: Any, rising: bool = True) -> Any:
+    """Row i holds the elements of head and tail[1:] from the i-th on, as many as `tail` has; without
+    `rising`, head and the rows stand in the other order.
+    """
+    (m,), (n,) = typeof(head).shape, typeof(tail).shape
+    if not m or not n:
+        return jnp.zeros((m, n), jnp.result_type(head, tail))
+    head = head if rising else head[::-1]
+    line = jnp.reshape(jnp.concatenate([head, tail[1:]]), (1, m + n - 1, 1))
+    how = dict(dimension_numbers=("NTC", "IOT", "NTC"), precision=Precision.HIGHEST)
+    windows = conv_general_dilated_patches(line, (n,), (1,), "VALID", **how)[0]
+    return windows if rising else jnp.flip(windows, axis=0)
+
+
+_hankel = vectorize(_windows, signature="(m),(n)->(m,n)")
+_toeplitz = vectorize(partial(_windows, rising=False), signature="(m),(n)->(m,n)")
+
+
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """As `scipy.linalg.toeplitz`, for each of the vectors in the last axes."""
+    check_arraylike("toeplitz", *([c] if r is None else [c, r]))
+    r = jnp.conjugate(jnp.asarray(c)) if r is None else jnp.asarray(r)
+    return _toeplitz(jnp.atleast_1d(jnp.asarray(c)), jnp.atleast_1d(r))
+
+
+def hankel(c: Any, r: Any = None) -> Any:
+    """As `scipy.linalg.hankel`, for each of the vectors in the last axes."""
+    check_arraylike("hankel", *([c] if r is None else [c, r]))
+    c = jnp.asarray(c)
+    r = jnp.zeros_like(c) if r is None else jnp.asarray(r)
+    for name, x in (("c", c), ("r", r)):
+        if not typeof(x).ndim:
+            raise ValueError(f"hankel: {name} must be at least 1-dimensional, got a scalar.")
+    return _hankel(c, r)
+
+
+@jitted("convolution_matrix", static=("n", "mode"))
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+    """As `scipy.linalg.convolution_matrix`, for each of the vectors in the last axis."""
+    if n <= 0:
+        raise ValueError(f"convolution_matrix: n must be a positive integer; got {n}.")
+    check_arraylike("convolution_matrix", a)
+    a = jnp.asarray(a)
+    shape = typeof(a).shape
+    if not shape:
+        raise ValueError("convolution_matrix: a must be at least 1-dimensional, got a scalar.")
+    if not shape[-1]:
+        raise ValueError(f"convolution_matrix: len(a) must be at least 1; got shape {shape}.")
+    if mode not in ("full", "valid", "same"):
+        raise ValueError(f"convolution_matrix: mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
+    cut = 0 if mode == "full" else min(n, shape[-1]) - 1
+    before = cut // 2 if mode == "same" else cut
+    widths, size = [(0, 0)] * (len(shape) - 1) + [(0, n - 1)], shape[-1] + n - 1
+    column, row = jnp.pad(a, widths), jnp.pad(jnp.flip(a, -1), widths)
+    return toeplitz(
+        slice_in_dim(column, before, size - (cut - before if mode == "same" else cut), axis=-1),
+        slice_in_dim(row, size - n - before, size - before, axis=-1),
+    )
+
+
+def circulant(c: Any) -> Any:
+    """As `scipy.linalg.circulant`."""
+    check_arraylike("circulant", c)
+    return _circulant(jnp.atleast_1d(jnp.asarray(c)))
+
+
+@_vectorized("(n)->(n,n)")
+def _circulant(c: Any) -> Any:
+    n = typeof(c).shape[0]
+    return c[(jnp.arange(n)[:, None] - jnp.arange(n)[None, :]) % n]
+
+
+def companion(a: Any) -> Any:
+    """As `scipy.linalg.companion`, for each of the vectors of two or more coefficients in the last axis."""
+    check_arraylike("companion", a)
+    (a,) = promote_dtypes_inexact(jnp.asarray(a))
+    a = jnp.atleast_1d(a)
+    if typeof(a).shape[-1] < 2:
+        raise ValueError(
+            f"companion: The length of `a` along the last axis must be at least 2; got shape {typeof(a).shape}."
+        )
+    return _companion(a)
+
+
+@_vectorized("(n)->(m,m)")
+def _companion(a: Any) -> Any:
+    row = -a[1:] / a[0]
+    return jnp.eye(typeof(a).size - 1, k=-1, dtype=typeof(a).dtype).at[0].set(row)
+
+
+def fiedler(a: Any) -> Any:
+    """As `scipy.linalg.fiedler`."""
+    check_arraylike("fiedler", a)
+    a = jnp.atleast_1d(jnp.asarray(a))
+    return jnp.abs(a[..., :, None] - a[..., None, :])
+
+
+def fiedler_companion(a: Any) -> Any:
+    """As `scipy.linalg.fiedler_companion`, for each of the vectors in the last axis."""
+    check_arraylike("fiedler_companion", a)
+    (a,) = promote_dtypes_inexact(jnp.asarray(a))
+    return _fiedler_companion(jnp.atleast_1d(a))
+
+
+@_vectorized("(n)->(m,m)")
+def _fiedler_companion(a: Any) -> Any:
+    last = typeof(a).size - 1
+    if last < 1:
+        return jnp.zeros((0, 0), typeof(a).dtype)
+    a = a / a[0]
+    if last == 1:
+        return -a[1:].reshape(1, 1)
+    i, j = jnp.arange(last)[:, None], jnp.arange(last)[None, :]
+    second, first = (-a[jnp.minimum(i + k, last)] for k in (2, 1))
+    even, odd = i % 2 == 0, i % 2 == 1
+    places = [
+        (i == 0) & (j == 0),
+        (i == 1) & (j == 0),
+        (j == i + 1) & even,
+        (j == i + 2) & even,
+        (j == i - 1) & even & (i >= 2),
+        (j == i - 2) & odd & (i >= 3),
+    ]
+    one = jnp.ones((), typeof(a).dtype)
+    return jnp.select(places, [-a[1], one, second, one, first, one])
+
+
+def leslie(f: Any, s: Any) -> Any:
+    """As `scipy.linalg.leslie`, for each pair of vectors in the last axes."""
+    check_arraylike("leslie", f, s)
+    f, s = jnp.atleast_1d(jnp.asarray(f)), jnp.atleast_1d(jnp.asarray(s))
+    sizes = typeof(f).shape[-1], typeof(s).shape[-1]
+    if sizes[0] < 2:
+        raise ValueError(
+            f"leslie: The length of f along the last axis must be at least 2; got shape {typeof(f).shape}."
+        )
+    if sizes[0] != sizes[1] + 1:
+        raise ValueError(
+            "leslie: Incorrect lengths for f and s. The length of s along the last axis must be one less than "
+            f"the length of f; got f shape {typeof(f).shape} and s shape {typeof(s).shape}."
+        )
+    return _leslie(f, s)
+
+
+@_vectorized("(n),(m)->(n,n)")
+def _leslie(f: Any, s: Any) -> Any:
+    return jnp.diag(s, -1).at[0].set(f)
+
+
+@jitted("block_diag")
+def block_diag(*arrs: Any) -> Any:
+    """As `scipy.linalg.block_diag`."""
+    blocks = [jnp.atleast_2d(x) for x in promote_dtypes(*(arrs or [jnp.zeros((1, 0))]))]
+    for i, x in enumerate(blocks):
+        if typeof(x).ndim > 2:
+            raise ValueError(
+                f"Arguments to jax.scipy.linalg.block_diag must have at most 2 dimensions, got {x} at argument {i}."
+            )
+    zero, total, start, rows = scalar_like(blocks[0], 0), sum(typeof(x).shape[1] for x in blocks), 0, []
+    for x in blocks:
+        after = start + typeof(x).shape[1]
+        rows.append(pad(x, zero, ((0, 0, 0), (start, total - after, 0))))
+        start = after
+    return concatenate(rows, 0)
