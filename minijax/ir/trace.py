@@ -226,10 +226,12 @@ class JaxprTrace(Trace):
             if literal is not None:
                 return literal
         snapshot = self._snapshot(x)
-        var = Var(aval)
+        var = self.const_vars.get(id(snapshot))
+        if var is None:
+            var = Var(aval)
+            self.consts.append(snapshot)
         self.originals += (known, snapshot)
         self.const_vars[id(known)] = self.const_vars[id(snapshot)] = var
-        self.consts.append(snapshot)
         return var
 
     def _snapshot(self, x: Any) -> Any:
