@@ -1,4 +1,4 @@
-"""Operations on arrays of random keys, and the threefry generator that they call."""
+"""Operations on arrays of random keys, and the generators that they call."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ from minijax.hlo.spell import physical
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import elementwise as ops, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import SameShape, broadcast_shapes_of_op, scalar_like
-from minijax.primitives.random_bits import threefry2x32_p, threefry_2x32
+from minijax.primitives.random_bits import rng_bit_generator, threefry2x32_p, threefry_2x32
 from minijax.primitives.zeros import ZeroJvp
 from minijax.run.keys import key_array
 
@@ -327,3 +327,45 @@ threefry_prng_impl = PRNGImpl(
     (2,), threefry_seed, threefry_split, threefry_random_bits, threefry_fold_in, "threefry2x32", "fry"
 )
 NAMED_IMPLS[threefry_prng_impl.name] = threefry_prng_impl
+
+# ---- XLA's own generator ----------------------------------------------------------------------------
+
+
+def _doubled(by_half: Callable) -> Callable:
+    """A function of two words and another operand, over both halves of four words."""
+
+    def over_both(words: Any, operand: Any) -> Any:
+        halves = moving.reshape(words, (2, 2))
+        results = [by_half(structural.index_in_dim(halves, i, keepdims=False), operand) for i in range(2)]
+        return structural.concatenate(results, len(typeof(results[0]).shape) - 1)
+
+    return over_both
+
+
+def _rbg_seed(seed: Any) -> Any:
+    half = threefry_seed(seed)
+    return structural.concatenate([half, half], 0)
+
+
+def _rbg_random_bits(words: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    return rng_bit_generator(words, shape, dtypes.BY_NAME[f"uint{bit_width}"])[1]
+
+
+def _unsafe_rbg_split(words: Any, shape: tuple[int, ...]) -> Any:
+    # Every tenth of the drawn keys, so that they are further apart.
+    drawn = _rbg_random_bits(words, _WORD, (10 * prod(shape), 4))
+    return moving.reshape(structural.slice(drawn, (0, 0), typeof(drawn).shape, (10, 1)), (*shape, 4))
+
+
+def _unsafe_rbg_fold_in(words: Any, data: Any) -> Any:
+    drawn = _rbg_random_bits(_rbg_seed(data), _WORD, (10, 4))
+    return ops.bitwise_xor(words, structural.index_in_dim(drawn, 9, keepdims=False))
+
+
+rbg_prng_impl = PRNGImpl(
+    (4,), _rbg_seed, _doubled(threefry_split), _rbg_random_bits, _doubled(threefry_fold_in), "rbg", "rbg"
+)
+unsafe_rbg_prng_impl = PRNGImpl(
+    (4,), _rbg_seed, _unsafe_rbg_split, _rbg_random_bits, _unsafe_rbg_fold_in, "unsafe_rbg", "urbg"
+)
+NAMED_IMPLS |= {impl.name: impl for impl in (rbg_prng_impl, unsafe_rbg_prng_impl)}

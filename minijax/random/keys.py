@@ -24,7 +24,7 @@ from minijax.ir.types import is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.run.array import Array
 
-_NOT_HERE = ("threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
+_NOT_HERE = ("threefry4x32", "philox2x32", "philox4x32")
 
 
 @dataclass(frozen=True, repr=False, slots=True)

@@ -389,9 +389,9 @@ def test_raw_keys_warn_or_raise_where_the_option_says_so():
 
 
 def test_other_generators_say_that_they_are_missing():
-    with pytest.raises(NotImplementedError, match="rbg"):
-        random.key(0, impl="rbg")
-    with minijax.default_prng_impl("unsafe_rbg"), pytest.raises(NotImplementedError, match="unsafe_rbg"):
+    with pytest.raises(NotImplementedError, match="philox2x32"):
+        random.key(0, impl="philox2x32")
+    with minijax.default_prng_impl("threefry4x32"), pytest.raises(NotImplementedError, match="threefry4x32"):
         random.PRNGKey(0)
 
 
