@@ -1,0 +1,72 @@
+"""jax.experimental.random: a generator of random numbers that moves on with each draw."""
+
+import dataclasses
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import random
+from minijax.base.tree import register_dataclass
+from minijax.composed.refs import addupdate, new_ref
+from minijax.ir.refs import Ref
+from minijax.ir.types import typeof
+from minijax.primitives.structural import broadcast_shapes
+
+Size = int | Sequence[int] | None
+
+
+def _size(size: Size, *parameters: Any) -> Any:
+    return broadcast_shapes(*(typeof(p).shape for p in parameters)) if size is None else size
+
+
+@register_dataclass
+@dataclasses.dataclass(frozen=True)
+class StatefulPRNG:
+    """A key, and a reference that counts the draws from it: a pytree with methods of NumPy's generators.
+
+    The count goes on in jitted functions and loops, whether the generator is their argument or captured.
+    """
+
+    _base_key: Any
+    _counter: Ref
+
+    def key(self, shape: int | Sequence[int] = ()) -> Any:
+        """A new key, or an array of them. Raises ValueError for a generator that has been split."""
+        if typeof(self._base_key).shape:
+            raise ValueError("key: cannot operate on split stateful generator; use it under vmap")
+        key = random.fold_in(self._base_key, self._counter[...])
+        addupdate(self._counter, ..., 1)
+        return random.split(key, shape) if shape != () else key
+
+    def random(self, size: Size = None, dtype: Any = float) -> Any:
+        """Numbers spread evenly over [0, 1)."""
+        return random.uniform(self.key(), () if size is None else size, dtype)
+
+    def uniform(self, low: Any = 0, high: Any = 1, size: Size = None, *, dtype: Any = float) -> Any:
+        """Numbers spread evenly over [low, high)."""
+        return random.uniform(self.key(), _size(size, low, high), dtype, low, high)
+
+    def normal(self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = float) -> Any:
+        """Normal numbers of a mean and a standard deviation."""
+        return loc + scale * random.normal(self.key(), _size(size, loc, scale), dtype)
+
+    def integers(self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = int) -> Any:
+        """Integers spread evenly over [low, high), or over [0, low) without `high`."""
+        low, high = (0, low) if high is None else (low, high)
+        return random.randint(self.key(), _size(size, low, high), low, high, dtype)
+
+    def spawn(self, n_children: int) -> list["StatefulPRNG"]:
+        """Generators that are independent of each other and of this one."""
+        return [StatefulPRNG(key, new_ref(0)) for key in self.key(n_children)] if n_children else []
+
+    def split(self, num: int | Sequence[int]) -> "StatefulPRNG":
+        """As many generators as one pytree with leading axes, for vmap."""
+        keys = self.key(num)
+        return StatefulPRNG(keys, new_ref(jnp.zeros(typeof(keys).shape, int)))
+
+
+def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
+    """A generator of a seed, or of one that the system draws; `impl` is that of `jax.random.key`."""
+    seed = secrets.randbits(32) if seed is None else seed
+    return StatefulPRNG(random.key(seed, impl=impl), new_ref(0))
