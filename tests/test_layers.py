@@ -30,6 +30,10 @@ LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax
 # What may be imported late, and why; nothing else of the package may.
 LATE = {
     ("minijax.numpy.methods", "minijax.numpy"): "methods are named after functions in modules that load at first use",
+    (
+        "minijax.experimental.sparse._base",
+        "minijax.experimental.sparse",
+    ): "operators of sparse arrays are sparsified functions",
     ("minijax.run.compile", "minijax.run.disk_cache"): "it takes a millisecond that only compiling needs",
 }
 
@@ -283,11 +287,13 @@ def spelled_elsewhere(trees: Sources) -> list[str]:
 
 
 def primitives_in_libraries(trees: Sources) -> list[str]:
-    """Names such as `sin_p` that a library gives to what it makes: operations stand below, but for jax.core's calls."""
+    """Names such as `sin_p` that a library gives to what it makes: operations stand below, but for jax.core's calls
+    and those of sparse arrays."""
     return [
         f"{module}:{node.lineno} makes {name.id}"
         for module, tree in trees.items()
         if under(module, *(f"minijax.{library}" for library in LIBRARIES if library != "interop"))
+        and not under(module, "minijax.experimental.sparse")
         for node in tree.body
         if isinstance(node, ast.Assign)
         for target in node.targets

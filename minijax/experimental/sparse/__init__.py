@@ -1,0 +1,18 @@
+"""Sparse arrays: what jax calls `jax.experimental.sparse`."""
+
+from minijax.base.faces import Face
+from minijax.experimental.sparse import bcoo_array  # noqa: F401  # `vmap` must know the class before it is returned
+
+_FACE = Face(
+    __name__,
+    "api bcoo util".split(),
+    """
+minijax.experimental.sparse._base: JAXSparse
+minijax.experimental.sparse.util: CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning
+minijax.experimental.sparse.api: empty eye todense todense_p
+minijax.experimental.sparse.bcoo_array: BCOO
+minijax.experimental.sparse.bcoo_dense: bcoo_extract bcoo_extract_p bcoo_fromdense bcoo_fromdense_p bcoo_todense
+    bcoo_todense_p
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
