@@ -13,6 +13,8 @@ minijax.experimental.sparse.api: empty eye todense todense_p
 minijax.experimental.sparse.bcoo_array: BCOO
 minijax.experimental.sparse.bcoo_dense: bcoo_extract bcoo_extract_p bcoo_fromdense bcoo_fromdense_p bcoo_todense
     bcoo_todense_p
+minijax.experimental.sparse.bcoo_layout: bcoo_sort_indices bcoo_sort_indices_p bcoo_sum_duplicates
+    bcoo_sum_duplicates_p bcoo_transpose bcoo_transpose_p bcoo_update_layout
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -12,7 +12,6 @@ from minijax.base import dtypes, tree
 from minijax.experimental.sparse._base import JAXSparse, late
 from minijax.experimental.sparse.util import Shape, SparseInfo
 from minijax.higher.cond import cond
-from minijax.ir.types import typeof
 from minijax.run.array import Array
 
 
@@ -57,11 +56,6 @@ def validated(data: Buffer, indices: Buffer, shape: Sequence[int]) -> BCOOProper
     if tuple(data.shape[n_batch:]) != (nse, *shape[n_batch + n_sparse :]):
         raise ValueError(f"Invalid data.shape={data.shape} for nse={nse}, n_batch={n_batch}, n_dense={n_dense}")
     return BCOOProperties(n_batch=n_batch, n_sparse=n_sparse, n_dense=n_dense, nse=nse)
-
-
-def properties(data: Any, indices: Any, shape: Sequence[int]) -> BCOOProperties:
-    """As `validated`, of values and tracers."""
-    return validated(typeof(data), typeof(indices), shape)
 
 
 @tree.register_pytree_node_class
@@ -198,7 +192,8 @@ class BCOO(JAXSparse):
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCOO":
         """With elements of equal indices added up; `nse`, of the result, must be said under transformations."""
-        return late("bcoo_eliminate_zeros" if remove_zeros else "bcoo_sum_duplicates")(self, nse=nse)
+        bcoo = late("bcoo")
+        return (bcoo.bcoo_eliminate_zeros if remove_zeros else bcoo.bcoo_sum_duplicates)(self, nse=nse)
 
     def update_layout(
         self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str = "error"

@@ -7,7 +7,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dtypes
-from minijax.experimental.sparse.bcoo_array import BCOO, properties, validated
+from minijax.experimental.sparse.bcoo_array import BCOO, validated
 from minijax.experimental.sparse.composed import Composed, batch_axis_in_front, batched_buffers
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
 from minijax.interop.introspection import concrete_or_error
@@ -33,7 +33,7 @@ class ToDense(Composed):
         return [ShapedArray(spinfo.shape, data.dtype)]
 
     def compute(self, data, indices, *, spinfo):
-        props = properties(data, indices, spinfo.shape)
+        props = validated(data, indices, spinfo.shape)
         batch, sizes = spinfo.shape[: props.n_batch], spinfo.shape[props.n_batch :]
 
         def scattered(d, i):
