@@ -15,6 +15,8 @@ minijax.experimental.sparse.bcoo_dense: bcoo_extract bcoo_extract_p bcoo_fromden
     bcoo_todense_p
 minijax.experimental.sparse.bcoo_layout: bcoo_sort_indices bcoo_sort_indices_p bcoo_sum_duplicates
     bcoo_sum_duplicates_p bcoo_transpose bcoo_transpose_p bcoo_update_layout
+minijax.experimental.sparse.bcoo_dot: bcoo_dot_general bcoo_dot_general_p bcoo_dot_general_sampled
+    bcoo_dot_general_sampled_p bcoo_spdot_general_p
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
