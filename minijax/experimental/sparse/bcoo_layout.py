@@ -274,8 +274,10 @@ def bcoo_update_layout(
             raise ValueError(f"{name} must be non-negative; got {n}")
     if n_batch + n_dense > mat.ndim:
         raise ValueError(f"sum of {n_batch=} and {n_dense=} cannot be larger than mat.ndim={mat.ndim}.")
+    end = mat.ndim - mat.n_dense
+    moved = dict(n_dense=mat.shape[mat.ndim - n_dense : end], n_batch=mat.shape[mat.n_batch : n_batch])
     for name, have, want in (("n_dense", mat.n_dense, n_dense), ("n_batch", mat.n_batch, n_batch)):
-        if want > have:
+        if math.prod(moved[name]) > 1:
             _inefficient(f"increasing {name} from {have} to {want}", mat.shape, on_inefficient)
     if n_dense < mat.n_dense:
         mat = _from_dense_axes(mat, mat.n_dense - n_dense)
