@@ -5,10 +5,11 @@ from minijax.experimental.sparse import bcoo_array  # noqa: F401  # `vmap` must 
 
 _FACE = Face(
     __name__,
-    "api bcoo util".split(),
+    "api bcoo transform util".split(),
     """
 minijax.experimental.sparse._base: JAXSparse
 minijax.experimental.sparse.util: CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning
+minijax.experimental.sparse.transform: SparseTracer sparsify
 minijax.experimental.sparse.api: empty eye todense todense_p
 minijax.experimental.sparse.bcoo_array: BCOO
 minijax.experimental.sparse.bcoo_dense: bcoo_extract bcoo_extract_p bcoo_fromdense bcoo_fromdense_p bcoo_todense

@@ -9,7 +9,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import register_vmappable
 from minijax.base import dtypes, tree
-from minijax.experimental.sparse._base import JAXSparse, late
+from minijax.experimental.sparse._base import JAXSparse, late, operator
 from minijax.experimental.sparse.util import Shape, SparseInfo
 from minijax.higher.cond import cond
 from minijax.run.array import Array
@@ -200,6 +200,14 @@ class BCOO(JAXSparse):
     ) -> "BCOO":
         """With other numbers of batch and dense axes; `on_inefficient` is 'error', 'warn' or None."""
         return late("bcoo_update_layout")(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
+
+
+for _name in """
+    sum reshape astype __getitem__ __iter__ __pow__ __abs__ __neg__ __pos__ __matmul__ __rmatmul__ __mul__ __rmul__
+    __truediv__ __rtruediv__ __add__ __radd__ __sub__ __rsub__ __rpow__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
+""".split():
+    setattr(BCOO, _name, operator(_name))
+BCOO.__hash__ = None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _element(part, index, mat, axis):

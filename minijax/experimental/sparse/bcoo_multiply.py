@@ -74,8 +74,9 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Array) -> Array:
     x = lax.expand_dims(x, range(sp_mat.ndim - x.ndim))
 
     def product(d, i, w):
-        places = tuple(i[:, k] if w.shape[k] > 1 else jnp.zeros_like(i[:, k]) for k in range(sp_mat.n_sparse))
-        return d * (w[places] if places else w[None])
+        columns = [i[:, k] for k in range(sp_mat.n_sparse)]
+        places = tuple(column if w.shape[k] > 1 else 0 for k, column in enumerate(columns))
+        return d * (w[places] if places else w)
 
     return nfold_vmap(product, sp_mat.n_batch)(data, sp_mat.indices, x)
 

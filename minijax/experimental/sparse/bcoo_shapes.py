@@ -192,9 +192,10 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
 
 def _without_padding(data: Any, indices: Any, sizes: tuple[int, ...]) -> Any:
     """`data` with zeros for padding, which fewer columns of indices may no longer show."""
-    stored = ~is_padding(indices, sizes)
-    stored = stored.reshape(*stored.shape, *[1] * (data.ndim - stored.ndim))
-    return jnp.where(stored, data, jnp.zeros((), data.dtype))
+    stored = (indices < jnp.array(sizes, indices.dtype)).all(-1)
+    if data.ndim > stored.ndim:
+        stored = stored.reshape(*stored.shape, *[1] * (data.ndim - stored.ndim))
+    return jnp.where(stored, data, 0).astype(data.dtype)
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
@@ -225,11 +226,11 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     batch = [axis for axis in axes if axis < n]
     dense = tuple(axis - m + n + 1 for axis in axes if axis >= m)
     data, indices = mat.data, mat.indices
-    if dense:
-        data = data.sum(dense, dtype=data.dtype)
+    data = data.sum(dense, dtype=data.dtype)
     kept = [k for k in range(mat.n_sparse) if k + n not in axes]
     if len(kept) < mat.n_sparse:
-        data, indices = _without_padding(data, indices, sparse_sizes(mat)), indices[..., kept]
+        data = _without_padding(data, indices, sparse_sizes(mat))
+        indices = indices[..., kept] if kept else jnp.zeros((*indices.shape[:-1], 0), indices.dtype)
     shape = tuple(size for axis, size in enumerate(mat.shape) if axis not in axes)
     if batch:
         rest = remaining(n, batch)
