@@ -5,11 +5,13 @@ from minijax.experimental.sparse import bcoo_array  # noqa: F401  # `vmap` must 
 
 _FACE = Face(
     __name__,
-    "api bcoo transform util".split(),
+    "ad api bcoo random transform util".split(),
     """
 minijax.experimental.sparse._base: JAXSparse
 minijax.experimental.sparse.util: CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning
 minijax.experimental.sparse.transform: SparseTracer sparsify
+minijax.experimental.sparse.ad: grad jacfwd jacobian jacrev value_and_grad
+minijax.experimental.sparse.random: random_bcoo
 minijax.experimental.sparse.api: empty eye todense todense_p
 minijax.experimental.sparse.bcoo_array: BCOO
 minijax.experimental.sparse.bcoo_dense: bcoo_extract bcoo_extract_p bcoo_fromdense bcoo_fromdense_p bcoo_todense
