@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax import lax
 from minijax.base import dtypes
 from minijax.experimental.sparse.bcoo_array import BCOO, validated
 from minijax.experimental.sparse.composed import Composed, batch_axis_in_front, batched_buffers
@@ -110,7 +111,7 @@ class FromDense(Composed):
         indices = nfold_vmap(positions, n_batch, broadcasted=False)(mask)
         data = bcoo_extract_p.bind(indices, mat, assume_unique=True)
         counts = mask.sum(tuple(range(n_batch, mask.ndim)))
-        stored = jnp.arange(nse) < counts[..., None]
+        stored = lax.expand_dims(jnp.arange(nse), range(n_batch)) < counts[..., None]
         stored = stored.reshape(*stored.shape, *[1] * n_dense)
         return [jnp.where(stored, data, jnp.zeros((), data.dtype)), indices]
 

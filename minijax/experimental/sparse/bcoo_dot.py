@@ -13,7 +13,7 @@ from minijax.experimental.sparse.bcoo_array import BCOO, validated
 from minijax.experimental.sparse.bcoo_dense import bcoo_todense_p, sum_of_batches
 from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates_p, bcoo_transpose_p
 from minijax.experimental.sparse.composed import Composed, batched_buffers
-from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, is_padding, out_of_bounds
+from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, is_padding
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
@@ -429,7 +429,9 @@ def _of_pairs(d: Any, i: Any, e: Any, j: Any, taken: tuple, sizes: tuple) -> tup
         jnp.broadcast_to(x[..., columns], (len(d), len(e), len(columns)))
         for x, columns in zip((i[:, None], j[None].astype(i.dtype)), map(list, kept), strict=True)
     ]
-    indices = jnp.where(met[..., None], jnp.concatenate(each, -1), out_of_bounds(out_sizes, i.dtype))
+    indices = jnp.where(
+        met[..., None], jnp.concatenate(each, -1), lax.expand_dims(jnp.array(out_sizes, i.dtype), (0, 1))
+    )
     indices = indices.reshape(pairs, len(out_sizes))
     nse = min((len(d) if kept[0] else 1) * (len(e) if kept[1] else 1), math.prod(out_sizes))
     if pairs <= nse:

@@ -18,7 +18,7 @@ from minijax.experimental.sparse.util import (
     SparseInfo,
     is_padding,
     nfold_vmap,
-    out_of_bounds,
+    row,
 )
 from minijax.interop.introspection import is_concrete
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -180,15 +180,15 @@ def unique_rows(indices: Any, sizes: Shape) -> tuple[Any, Any, Any]:
     Also which of them each row is, and how many there are but for padding.
     """
     nse, n_sparse = typeof(indices).shape
-    padding = out_of_bounds(sizes, typeof(indices).dtype)
     if not n_sparse or not nse:
         return indices, jnp.zeros(nse, int), jnp.array(min(nse, 1))
+    padding = row(sizes, indices)
     indices = jnp.where(is_padding(indices, sizes)[:, None], padding, indices)
     order = jnp.lexsort(tuple(indices[:, k] for k in reversed(range(n_sparse))))
     ordered = indices[order]
     fresh = jnp.concatenate([jnp.ones(1, bool), (ordered[1:] != ordered[:-1]).any(-1)])
     rank = jnp.cumsum(fresh) - 1
-    rows = jnp.full_like(indices, padding).at[rank].set(ordered)
+    rows = jnp.broadcast_to(padding, indices.shape).at[rank].set(ordered)
     mapping = jnp.zeros_like(rank).at[order].set(rank)
     return rows, mapping, (fresh & ~is_padding(ordered, sizes)).sum()
 
@@ -212,9 +212,8 @@ class SumDuplicates(OfBuffers):
         sizes = spinfo.shape[props.n_batch :][: props.n_sparse]
         rows, mapping, _ = nfold_vmap(lambda i: unique_rows(i, sizes), props.n_batch, broadcasted=False)(indices)
         kept = rows[..., :nse, :]
-        missing = jnp.full(
-            (*rows.shape[:-2], max(nse - props.nse, 0), props.n_sparse), out_of_bounds(sizes, rows.dtype)
-        )
+        shape = (*rows.shape[:-2], max(nse - props.nse, 0), props.n_sparse)
+        missing = jnp.broadcast_to(row(sizes, rows), shape)
         summed = lambda d, m: jnp.zeros((nse, *d.shape[1:]), d.dtype).at[m].add(d)  # noqa: E731
         return [nfold_vmap(summed, props.n_batch)(data, mapping), jnp.concatenate([kept, missing], -2)]
 
@@ -249,8 +248,8 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     zero = (mat.data == 0).all(tuple(range(n + 1, n + 1 + mat.n_dense)))
     shared = tuple(k for k in range(n) if mat.indices.shape[k] == 1 != mat.data.shape[k])
     zero = zero.all(shared, keepdims=True)
-    sizes = out_of_bounds(mat.shape[n : n + mat.n_sparse], mat.indices.dtype)
-    padded = lambda z, i: jnp.where(z[:, None], jnp.array(sizes)[None], i)  # noqa: E731
+    sizes = mat.shape[n : n + mat.n_sparse]
+    padded = lambda z, i: jnp.where(z[:, None], row(sizes, i), i)  # noqa: E731
     indices = nfold_vmap(padded, n)(zero, mat.indices)
     return bcoo_sum_duplicates(BCOO((mat.data, indices), shape=mat.shape), nse=nse)
 
@@ -354,10 +353,9 @@ def _to_batch_axes(mat: BCOO, count: int) -> BCOO:
 
     def spread(d, i):
         places = (*(i[:, k] for k in range(count)), jnp.arange(nse))
-        padding = jnp.array(out_of_bounds(left, i.dtype))
         return (
             jnp.zeros((*sizes, *d.shape), d.dtype).at[places].set(d),
-            jnp.full((*sizes, nse, len(left)), padding, i.dtype).at[places].set(i[:, count:]),
+            jnp.broadcast_to(jnp.array(left, i.dtype), (*sizes, nse, len(left))).at[places].set(i[:, count:]),
         )
 
     data, indices = nfold_vmap(spread, n)(mat.data, mat.indices)

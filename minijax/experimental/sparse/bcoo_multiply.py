@@ -11,7 +11,7 @@ from minijax.base import dtypes
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_layout import bcoo_update_layout
 from minijax.experimental.sparse.bcoo_shapes import sparse_sizes
-from minijax.experimental.sparse.util import is_padding, nfold_vmap, out_of_bounds
+from minijax.experimental.sparse.util import is_padding, nfold_vmap, row
 from minijax.ir.types import ShapedArray
 from minijax.primitives.promote import promote_dtypes
 from minijax.run.array import Array
@@ -40,15 +40,14 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
         stored = ~is_padding(i, sparse_sizes(lhs))[:, None] & ~is_padding(j, sparse_sizes(rhs))[None]
         i, j = i[:, None], j[None].astype(i.dtype)
         # An axis of size one that is broadcast has index 0, which says nothing of where the other element lies.
-        ones = [
-            jnp.array([a == 1 != b for a, b in zip(s, sizes, strict=True)], bool) for s in map(sparse_sizes, (lhs, rhs))
-        ]
+        widened = lambda mat: [a == 1 != b for a, b in zip(sparse_sizes(mat), sizes, strict=True)]  # noqa: E731
+        ones = [row(widened(mat), i) == 1 for mat in (lhs, rhs)]
         met = stored & ((i == j) | ones[0] | ones[1]).all(-1)
         data = d[:, None] * e[None]
         met_data = met.reshape(*met.shape, *[1] * (data.ndim - 2))
         data = jnp.where(met_data, data, jnp.zeros((), data.dtype))
         indices = jnp.where(ones[0], j, i)
-        indices = jnp.where(met[..., None], indices, jnp.array(out_of_bounds(sizes, indices.dtype)))
+        indices = jnp.where(met[..., None], indices, row(sizes, indices))
         count = len(d) * len(e)
         return data.reshape(count, *data.shape[2:]), indices.reshape(count, len(sizes))
 

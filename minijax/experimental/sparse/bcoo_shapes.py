@@ -11,7 +11,7 @@ from minijax.base.dims import canonical_axis
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_dot import remaining
 from minijax.experimental.sparse.bcoo_layout import bcoo_transpose
-from minijax.experimental.sparse.util import is_padding, out_of_bounds
+from minijax.experimental.sparse.util import is_padding, row
 
 
 def sparse_sizes(mat: BCOO) -> tuple[int, ...]:
@@ -21,7 +21,7 @@ def sparse_sizes(mat: BCOO) -> tuple[int, ...]:
 
 def padded(indices: Any, columns: Any, old: Sequence[int], new: Sequence[int]) -> Any:
     """`columns` made of `indices`, with padding where those lie out of bounds of `old`."""
-    padding = jnp.array(out_of_bounds(new, indices.dtype))
+    padding = row(new, indices)
     return jnp.where(is_padding(indices, old)[..., None], padding, columns.astype(indices.dtype))
 
 
@@ -99,8 +99,8 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     for mat, width in zip(operands, widths, strict=True):
         batch = lambda x, mat=mat: jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:]))  # noqa: E731
         data.append(jnp.pad(batch(mat.data), width + [(0, 0)] * mat.n_dense))
-        padding = out_of_bounds(sparse_sizes(mat), mat.indices.dtype)
-        more = jnp.full((*mat.shape[:n], nse - mat.nse, mat.n_sparse), padding)
+        padding = row(sparse_sizes(mat), mat.indices)
+        more = jnp.broadcast_to(padding, (*mat.shape[:n], nse - mat.nse, mat.n_sparse))
         indices.append(jnp.concatenate([batch(mat.indices), more], n))
     return BCOO((jnp.concatenate(data, dimension), jnp.concatenate(indices, dimension)), shape=tuple(shape))
 
@@ -147,7 +147,7 @@ def bcoo_reshape(
     indices = widened(mat.indices).reshape(*batch, mat.nse, mat.n_sparse)
     old = sparse_sizes(mat)
     if old != sparse:
-        number = (indices * jnp.array(_strides(old), indices.dtype)).sum(-1, dtype=indices.dtype)
+        number = (indices * row(_strides(old), indices)).sum(-1, dtype=indices.dtype)
         columns = [(number // stride) % size for stride, size in zip(_strides(sparse), sparse, strict=True)]
         stacked = jnp.stack(columns, -1) if columns else indices[..., :0]
         indices = padded(indices, stacked, old, sparse)
@@ -184,15 +184,15 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     indices, sizes = lax.rev(operand.indices, batch), sparse_sizes(operand)
     columns = [axis - n for axis in dimensions if n <= axis < m]
     if columns:
-        reverse = jnp.array([k in columns for k in range(len(sizes))])
-        flipped = jnp.where(reverse, jnp.array(sizes, indices.dtype) - 1 - indices, indices)
+        reverse = row([k in columns for k in range(len(sizes))], indices) == 1
+        flipped = jnp.where(reverse, row(sizes, indices) - 1 - indices, indices)
         indices = padded(indices, flipped, sizes, sizes)
     return BCOO((data, indices), shape=operand.shape)
 
 
 def _without_padding(data: Any, indices: Any, sizes: tuple[int, ...]) -> Any:
     """`data` with zeros for padding, which fewer columns of indices may no longer show."""
-    stored = (indices < jnp.array(sizes, indices.dtype)).all(-1)
+    stored = (indices < row(sizes, indices)).all(-1)
     if data.ndim > stored.ndim:
         stored = stored.reshape(*stored.shape, *[1] * (data.ndim - stored.ndim))
     return jnp.where(stored, data, 0).astype(data.dtype)

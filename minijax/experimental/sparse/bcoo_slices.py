@@ -11,7 +11,7 @@ from minijax.api.vmap import vmap
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates
 from minijax.experimental.sparse.bcoo_shapes import bcoo_reshape, sparse_sizes
-from minijax.experimental.sparse.util import is_padding, out_of_bounds
+from minijax.experimental.sparse.util import is_padding, row
 from minijax.run.array import Array
 
 
@@ -47,7 +47,7 @@ def bcoo_slice(
     sparse = slice(n, m)
     if (shape[sparse], starts[sparse]) == (mat.shape[sparse], [0] * mat.n_sparse):
         return BCOO((data, indices), shape=shape)
-    low, high, step = (jnp.array(xs[sparse], indices.dtype) for xs in (starts, limits, steps))
+    low, high, step = (row(xs[sparse], indices) for xs in (starts, limits, steps))
     inside = ((indices >= low) & (indices < high) & ((indices - low) % step == 0)).all(-1)
     return _compacted(data, (indices - low) // step, inside, shape, n)
 
@@ -55,7 +55,7 @@ def bcoo_slice(
 def _compacted(data: Any, indices: Any, inside: Any, shape: tuple[int, ...], n: int) -> BCOO:
     """A BCOO of the elements that are `inside`, of as many as fit."""
     sizes = shape[n : n + indices.shape[-1]]
-    indices = jnp.where(inside[..., None], indices, jnp.array(out_of_bounds(sizes, indices.dtype)))
+    indices = jnp.where(inside[..., None], indices, row(sizes, indices))
     inside = inside.reshape(*inside.shape, *[1] * (data.ndim - n - 1))
     mat = BCOO((jnp.where(inside, data, jnp.zeros((), data.dtype)), indices), shape=shape)
     nse = math.prod(sizes)
@@ -96,8 +96,9 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     if not mat.n_sparse:
         return BCOO((data, indices), shape=sizes)
     most = jnp.array([mat.shape[k] - sizes[k] for k in range(n, m)], indices.dtype)
-    low = jnp.clip(jnp.stack([wrapped[k].astype(indices.dtype) for k in range(n, m)]), 0, most)
-    inside = ((indices >= low) & (indices < low + jnp.array(sizes[n:m], indices.dtype))).all(-1)
+    low = jnp.clip(jnp.stack([wrapped[k].astype(indices.dtype) for k in range(n, m)]), jnp.zeros_like(most), most)
+    low = lax.expand_dims(low, range(indices.ndim - 1))
+    inside = ((indices >= low) & (indices < low + row(sizes[n:m], indices))).all(-1)
     inside &= ~is_padding(indices, sparse_sizes(mat))
     return _compacted(data, indices - low, inside, sizes, n)
 

@@ -4,8 +4,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import vmap
@@ -86,9 +84,9 @@ def count_stored(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
 
 def is_padding(indices: Any, sizes: Sequence[int]) -> Any:
     """Which rows of (..., n_sparse) indices lie out of bounds of the sparse axes' `sizes`."""
-    return (indices >= jnp.array(sizes, typeof(indices).dtype)).any(-1)
+    return (indices >= row(sizes, indices)).any(-1)
 
 
-def out_of_bounds(shape: Sequence[int], dtype: Any) -> Any:
-    """The index that says padding, in each sparse axis, as numpy's array of `dtype`."""
-    return np.array(shape, dtype)
+def row(values: Sequence[int], like: Any) -> Any:
+    """The values as one row of indices, of the dtype and rank of `like`."""
+    return lax.expand_dims(jnp.array(values, typeof(like).dtype), range(typeof(like).ndim - 1))
