@@ -5,7 +5,7 @@ from minijax.experimental.sparse import bcoo_array  # noqa: F401  # `vmap` must 
 
 _FACE = Face(
     __name__,
-    "ad api bcoo random transform util".split(),
+    "ad api bcoo random test_util transform util".split(),
     """
 minijax.experimental.sparse._base: JAXSparse
 minijax.experimental.sparse.util: CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning

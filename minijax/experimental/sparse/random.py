@@ -48,7 +48,7 @@ def random_bcoo(
     index_dtype = dtypes.canonicalize_dtype(jnp.int32 if indices_dtype is None else indices_dtype)
     keys = random.split(key, math.prod(batch) + 1)
     first, others = keys[0], keys[1:]
-    data: Any = generator(first, (*batch, count, *dense), dtypes.canonicalize_dtype(dtype), **kwds)
+    data: Any = generator(first, (*batch, count, *dense), dtype, **kwds)
 
     def rows(key):
         if not sparse:

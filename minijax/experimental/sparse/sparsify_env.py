@@ -117,13 +117,9 @@ def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
     """The tree with values for sparse and other arrays."""
 
     def value(arg):
-        if isinstance(arg, BCOO):
-            return spenv.sparse(arg.shape, arg.data, arg.indices, indices_sorted=arg.indices_sorted,
-                                unique_indices=arg.unique_indices)  # fmt: skip
-        if isinstance(arg, JAXSparse) and hasattr(arg, "indptr") and type(arg).__name__ == "BCSR":
-            buffers: Any = arg
-            return spenv.sparse(arg.shape, buffers.data, buffers.indices, buffers.indptr,
-                                indices_sorted=buffers.indices_sorted, unique_indices=buffers.unique_indices)  # fmt: skip
+        if isinstance(arg, JAXSparse) and type(arg).__name__ in ("BCOO", "BCSR"):
+            buffers, aux = arg.tree_flatten()
+            return spenv.sparse(aux.pop("shape"), *buffers, **aux)
         if isinstance(arg, JAXSparse):
             raise NotImplementedError(f"sparsify: arguments of format {type(arg).__name__}")
         return spenv.dense(arg)

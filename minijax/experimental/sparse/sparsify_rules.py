@@ -39,9 +39,9 @@ def _of_data(primitive: Any) -> Callable:
     def rule(spenv, value, **params):
         if params.get("y", 1) <= 0:
             raise NotImplementedError(
-                f"sparse rule for {primitive.name} with non-positive exponent {params['y']} is not implemented because it "
-                "would result in dense output. If this is your intent, use sparse.todense() to convert your argument to "
-                "a dense array."
+                f"sparse rule for {primitive.name} with non-positive exponent {params['y']} is not implemented because "
+                "it would result in dense output. If this is your intent, use sparse.todense() to convert your argument "
+                "to a dense array."
             )
         if not (primitive in _LINEAR or value.unique_indices):
             mat = spvalues_to_arrays(spenv, value)
@@ -53,8 +53,8 @@ def _of_data(primitive: Any) -> Callable:
 
 def _with_data(spenv: SparsifyEnv, value: SparsifyValue, data: Any) -> SparsifyValue:
     """The value with other data."""
-    return spenv.sparse(value.shape, data, indices_ref=value.indices_ref, indptr_ref=value.indptr_ref,
-                        indices_sorted=bool(value.indices_sorted), unique_indices=bool(value.unique_indices))  # fmt: skip
+    flags = dict(indices_sorted=bool(value.indices_sorted), unique_indices=bool(value.unique_indices))
+    return spenv.sparse(value.shape, data, indices_ref=value.indices_ref, indptr_ref=value.indptr_ref, **flags)
 
 
 for _primitive in (*_LINEAR, *_ZERO_AT_ZERO):
@@ -77,8 +77,8 @@ def _add(spenv, x, y):
     mat, array = (x, y) if x.is_sparse() else (y, x)
     if lax.broadcast_shapes(x.shape, y.shape) != array.shape:
         raise NotImplementedError(
-            "Addition between a sparse array X and a dense array Y is not implemented when the output shape is larger than "
-            "Y.shape. This is to prevent silent densification of a large sparse array. If this is your intent, you can "
+            "Addition between a sparse array X and a dense array Y is not implemented when the output shape is larger "
+            "than Y.shape. This is to prevent silent densification of a large sparse array. If this is your intent, you can "
             "explicitly cast the sparse array to a dense matrix."
         )
     return spenv.dense(lax.add(bcoo_todense(spvalues_to_arrays(spenv, mat)), spenv.data(array)))
@@ -142,8 +142,8 @@ def _of_arrays(function: Callable) -> Callable:
 
 def _dot_general(lhs, rhs, *, dimension_numbers, preferred_element_type, precision, out_sharding):
     del precision
-    return bcoo_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type,
-                            out_sharding=out_sharding)  # fmt: skip
+    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+    return bcoo_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, **options)
 
 
 def _concatenate(*operands, dimension):

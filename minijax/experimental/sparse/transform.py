@@ -45,7 +45,7 @@ def sparsify_raw(f: Callable) -> Callable:
 
 
 def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
-    """`f`, a function of arrays, as one of sparse arrays too, evaluated by the rules of `sparse_rules_bcoo` and `_bcsr`.
+    """`f`, a function of arrays, as one of sparse arrays too, by the rules of `sparse_rules_bcoo` and `_bcsr`.
 
     Raises NotImplementedError where an operation on a sparse array has none. `use_tracer` runs `f` once, on
     `SparseTracer`s, instead of tracing it to a jaxpr first.
