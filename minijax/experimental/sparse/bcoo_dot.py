@@ -224,22 +224,19 @@ def bcoo_dot_general(
         else dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "dot_general")
     )
     params: Any = dict(preferred_element_type=preferred)
-    match isinstance(lhs, BCOO), isinstance(rhs, BCOO):
-        case True, True:
-            return _spdot_general(lhs, rhs, numbers, preferred_element_type)
-        case True, False:
-            return bcoo_dot_general_p.bind(
-                *lhs._bufs, jnp.asarray(rhs), dimension_numbers=numbers, lhs_spinfo=lhs._info, **params
-            )
-        case False, True:
-            (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
-            swapped = (rhs_contract, lhs_contract), (rhs_batch, lhs_batch)
-            out = bcoo_dot_general_p.bind(
-                *rhs._bufs, jnp.asarray(lhs), dimension_numbers=swapped, lhs_spinfo=rhs._info, **params
-            )
-            batch, right, left = _ranges(len(lhs_batch), rhs.ndim - len(rhs_contract) - len(rhs_batch), out.ndim)
-            left = tuple(axis for axis in left if axis < out.ndim)
-            return lax.transpose(out, (*batch, *left, *right))
+    if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
+        return _spdot_general(lhs, rhs, numbers, preferred_element_type)
+    if isinstance(lhs, BCOO):
+        params |= dict(dimension_numbers=numbers, lhs_spinfo=lhs._info)
+        return bcoo_dot_general_p.bind(*lhs._bufs, jnp.asarray(rhs), **params)
+    if isinstance(rhs, BCOO):
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+        swapped = (rhs_contract, lhs_contract), (rhs_batch, lhs_batch)
+        params |= dict(dimension_numbers=swapped, lhs_spinfo=rhs._info)
+        out = bcoo_dot_general_p.bind(*rhs._bufs, jnp.asarray(lhs), **params)
+        kept = rhs.ndim - len(rhs_contract) - len(rhs_batch)
+        batch, right, left = _ranges(len(lhs_batch), kept, out.ndim - len(lhs_batch) - kept)
+        return lax.transpose(out, (*batch, *left, *right))
     return lax.dot_general(lhs, rhs, numbers, preferred_element_type=preferred)
 
 
@@ -347,7 +344,7 @@ class SpDotGeneral(Composed):
 
     def infer(self, lhs_data, lhs_indices, rhs_data, rhs_indices, *, lhs_spinfo, rhs_spinfo, dimension_numbers,
               preferred_element_type):  # fmt: skip
-        types = (ShapedArray(i.shape, d.dtype) for i, d in ((lhs_spinfo, lhs_data), (rhs_spinfo, rhs_data)))
+        types = ShapedArray(lhs_spinfo.shape, lhs_data.dtype), ShapedArray(rhs_spinfo.shape, rhs_data.dtype)
         out = product_type(*types, dimension_numbers, preferred_element_type)
         lhs = validated(lhs_data, lhs_indices, lhs_spinfo.shape)
         rhs = validated(rhs_data, rhs_indices, rhs_spinfo.shape)

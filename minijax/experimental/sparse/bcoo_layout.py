@@ -264,8 +264,8 @@ def bcoo_update_layout(
 
     More of them store more zeros: SparseEfficiencyError then, unless `on_inefficient` is 'warn' or None.
     """
-    n_batch = mat.n_batch if n_batch is None else operator.index(n_batch)
-    n_dense = mat.n_dense if n_dense is None else operator.index(n_dense)
+    n_batch = int(operator.index(mat.n_batch if n_batch is None else n_batch))
+    n_dense = int(operator.index(mat.n_dense if n_dense is None else n_dense))
     if (n_batch, n_dense) == (mat.n_batch, mat.n_dense):
         return mat
     for name, n in (("n_batch", n_batch), ("n_dense", n_dense)):

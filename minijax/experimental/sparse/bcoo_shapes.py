@@ -129,14 +129,14 @@ def bcoo_reshape(
         mat = bcoo_transpose(mat, permutation=dimensions)
     shape = tuple(map(operator.index, new_sizes))
     if math.prod(shape) != math.prod(mat.shape):
-        _mixed(mat, shape, "sparse and dense", f"n_dense={mat.n_dense}")
+        raise _mixed(mat, shape, "sparse and dense", f"n_dense={mat.n_dense}")
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
     n_batch = _axes_of_size(mat.shape[:n], shape, max)
     if n_batch is None:
-        _mixed(mat, shape, "batch and sparse", f"n_batch={n}")
+        raise _mixed(mat, shape, "batch and sparse", f"n_batch={n}")
     n_dense = _axes_of_size(mat.shape[m:][::-1], shape[n_batch:][::-1], min)
     if n_dense is None:
-        _mixed(mat, shape, "sparse and dense", f"n_dense={mat.n_dense}")
+        raise _mixed(mat, shape, "sparse and dense", f"n_dense={mat.n_dense}")
     if not n and not mat.n_sparse:
         n_dense = len(shape)
     elif not mat.n_sparse and not mat.n_dense:
@@ -154,8 +154,8 @@ def bcoo_reshape(
     return BCOO((data, indices), shape=shape)
 
 
-def _mixed(mat: BCOO, shape: tuple, kinds: str, counts: str) -> Any:
-    raise ValueError(
+def _mixed(mat: BCOO, shape: tuple, kinds: str, counts: str) -> ValueError:
+    return ValueError(
         f"bcoo_reshape: new shape cannot mix {kinds} dimensions; got shape={mat.shape} new_shape={shape} with {counts}"
     )
 

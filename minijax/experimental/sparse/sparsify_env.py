@@ -95,7 +95,7 @@ class SparsifyEnv:
         unique_indices: bool = False,
     ) -> SparsifyValue:
         """A value of buffers, each new or at a place; without `indptr` and `indptr_ref` a BCOO."""
-        refs = []
+        refs: list[int | None] = []
         for name, buffer, ref in (
             ("data", data, data_ref),
             ("indices", indices, indices_ref),
@@ -106,7 +106,7 @@ class SparsifyEnv:
             refs.append(ref if buffer is None else self._push(buffer))
         if None in refs[:2]:
             raise ValueError("SparsifyEnv.sparse: data and indices are needed")
-        return SparsifyValue(tuple(shape), *refs, indices_sorted, unique_indices)
+        return SparsifyValue(tuple(shape), refs[0], refs[1], refs[2], indices_sorted, unique_indices)
 
 
 def is_spvalue(x: Any) -> bool:

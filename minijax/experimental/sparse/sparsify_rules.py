@@ -39,9 +39,9 @@ def _of_data(primitive: Any) -> Callable:
     def rule(spenv, value, **params):
         if params.get("y", 1) <= 0:
             raise NotImplementedError(
-                f"sparse rule for {primitive.name} with non-positive exponent {params['y']} is not implemented because "
-                "it would result in dense output. If this is your intent, use sparse.todense() to convert your argument "
-                "to a dense array."
+                f"sparse rule for {primitive.name} with non-positive exponent {params['y']} is not implemented "
+                "because it would result in dense output. If this is your intent, use sparse.todense() to convert your "
+                "argument to a dense array."
             )
         if not (primitive in _LINEAR or value.unique_indices):
             mat = spvalues_to_arrays(spenv, value)
@@ -78,8 +78,8 @@ def _add(spenv, x, y):
     if lax.broadcast_shapes(x.shape, y.shape) != array.shape:
         raise NotImplementedError(
             "Addition between a sparse array X and a dense array Y is not implemented when the output shape is larger "
-            "than Y.shape. This is to prevent silent densification of a large sparse array. If this is your intent, you can "
-            "explicitly cast the sparse array to a dense matrix."
+            "than Y.shape. This is to prevent silent densification of a large sparse array. If this is your intent, "
+            "you can explicitly cast the sparse array to a dense matrix."
         )
     return spenv.dense(lax.add(bcoo_todense(spvalues_to_arrays(spenv, mat)), spenv.data(array)))
 
@@ -153,12 +153,9 @@ def _concatenate(*operands, dimension):
 def _stack(*operands, axis):
     sizes = [*operands[0].shape]
     places = [k for k in range(len(sizes) + 1) if k != axis]
-    one = (
-        lambda x: bcoo_shapes.bcoo_broadcast_in_dim(  # noqa: E731
-            x, shape=(*sizes[:axis], 1, *sizes[axis:]), broadcast_dimensions=places
-        )
-    )
-    return bcoo_shapes.bcoo_concatenate([one(x) for x in operands], dimension=axis)
+    shape = (*sizes[:axis], 1, *sizes[axis:])
+    parts = [bcoo_shapes.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=places) for x in operands]
+    return bcoo_shapes.bcoo_concatenate(parts, dimension=axis)
 
 
 def _dynamic_slice(mat, *starts, slice_sizes):
