@@ -30,6 +30,10 @@ LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax
 # What may be imported late, and why; nothing else of the package may.
 LATE = {
     ("minijax.numpy.methods", "minijax.numpy"): "methods are named after functions in modules that load at first use",
+    (
+        "minijax.experimental.sparse._base",
+        "minijax.experimental.sparse",
+    ): "operators of sparse arrays are sparsified functions",
     ("minijax.run.compile", "minijax.run.disk_cache"): "it takes a millisecond that only compiling needs",
 }
 
@@ -46,6 +50,7 @@ SOCKETS = {
 OWNERS = {
     "minijax.interop": "jax.core's calls",
     "minijax.random.gammas": "gamma numbers are drawn with normal ones, which are no operation",
+    "minijax.experimental.sparse": "sparse arrays are no values of programs: only their buffers are",
 }
 STATE = ("minijax.base.thread.thread",)  # which anybody may read, and tests/dispatch/test_engine.py says who sets
 

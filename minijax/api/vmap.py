@@ -127,7 +127,8 @@ def vmap(
         axes = tree.flatten_axes("vmap in_axes", treedef, (in_axes, 0))
         elements = _take(leaves, axes) if is_leaf else {}
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
-        size = _mapped_size(fun, leaves, axes, axis_size, treedef)
+        known = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
+        size = _mapped_size(fun, leaves, axes, axis_size, treedef, known)
         axis = Axis(axis_name, size, spmd)
         flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
@@ -209,8 +210,10 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
     return place(x, d, out_axis % ndim, axis)
 
 
-def _mapped_size(fun: Callable, leaves: Sequence, axes: Sequence, axis_size: int | None, treedef: Any) -> int:
-    sizes = {typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
+def _mapped_size(
+    fun: Callable, leaves: Sequence, axes: Sequence, axis_size: int | None, treedef: Any, known: set[int]
+) -> int:
+    sizes = known | {typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) == 1:

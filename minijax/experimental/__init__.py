@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     """
     buffer_callback checkify compilation_cache compute_on control_deps key_reuse ode profiler random scheduling_groups
-    source_mapper xla_metadata
+    source_mapper sparse xla_metadata
     """.split(),
     """
 minijax.composed.callback: io_callback

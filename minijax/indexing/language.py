@@ -60,6 +60,7 @@ class Window(NamedTuple):
     size: int
     ready: bool = True
     step: int = 1
+    apart: None = None  # by its length no Window equals a Span, as keys of caches
 
     def is_whole(self, size: int) -> bool:
         """Whether it is known to leave out nothing of an axis of `size`."""

@@ -365,3 +365,8 @@ def test_unsigned_arrays_take_every_int_that_they_hold():
     for n in (2**31, 2**32 - 1, 2**32, -1, -(2**31) - 1):
         for name in ("set", "add", "multiply", "max", "divide"):
             same(update(name, n), raises=not -(2**31) <= n < 2**32)
+
+
+def test_a_slice_of_a_traced_array_is_no_eager_one_s():
+    jnp.ones(3).at[:1].set(0)
+    assert minijax.jit(lambda: jnp.ones(3).at[:1].set(0))().tolist() == [0, 1, 1]

@@ -1,0 +1,126 @@
+"""Derivatives with respect to sparse arrays: of their data, as sparse arrays of the same indices."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax.api import autodiff
+from minijax.base import tree
+from minijax.experimental.sparse._base import JAXSparse
+from minijax.ir.types import typeof
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether it is a sparse array."""
+    return isinstance(x, JAXSparse)
+
+
+def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | tuple[int, ...], args: tuple[Any, ...]) -> tuple:
+    """`fun` as a function of leaves, those to differentiate by, the leaves, and what makes a derivative's tree.
+
+    A sparse array is differentiated by its data.
+    """
+    single = isinstance(argnums, int)
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not all(-len(args) <= k < len(args) for k in numbers):
+        raise AssertionError(f"{argnums=} for {len(args)} positional arguments")
+    numbers = tuple(k % len(args) for k in numbers)
+    leaves, structure = tree.tree_flatten(args)
+    # Of each argument: its sparse and other arrays, and the place of its first leaf among all.
+    counts = [len(tree.tree_leaves(arg)) for arg in args]
+    flat_numbers: list[int] = []
+    wholes, structures = [], []
+    for k in numbers:
+        place = sum(counts[:k])
+        parts, inner = tree.tree_flatten(args[k], is_leaf=is_sparse)
+        structures.append(inner)
+        wholes.append(parts)
+        for part in parts:
+            flat_numbers.append(place)
+            place += len(tree.tree_leaves(part))
+
+    @functools.wraps(fun)
+    def flat(*xs):
+        return fun(*structure.unflatten(xs))
+
+    def derivative(gradients):
+        rest = iter(gradients)
+        trees = [
+            inner.unflatten([_like(part, next(rest)) for part in parts])
+            for parts, inner in zip(wholes, structures, strict=True)
+        ]
+        return trees[0] if single else tuple(trees)
+
+    return flat, tuple(flat_numbers), leaves, derivative
+
+
+def _like(x: Any, gradient: Any) -> Any:
+    """The derivative as a sparse array where `x` is one; axes that it has in front are batch ones."""
+    if not is_sparse(x):
+        return gradient
+    (_, *others), aux = x.tree_flatten()
+    added = typeof(gradient).shape[: typeof(gradient).ndim - x.data.ndim]
+    if added:
+        others = [jnp.broadcast_to(buffer, (*added, *buffer.shape)) for buffer in others]
+        aux = {**aux, "shape": (*added, *x.shape)}
+    return type(x).tree_unflatten(aux, (gradient, *others))
+
+
+def value_and_grad(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., tuple[Any, Any]]:
+    """`jax.value_and_grad`, where arguments may be sparse; the gradients of those are so too."""
+    numbers = argnums if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(fun)
+    def value_and_grad_fun(*args, **params):
+        call = functools.partial(fun, **params) if params else fun
+        flat, flat_numbers, leaves, derivative = flatten_fun_for_sparse_ad(call, numbers, args)
+        value, grads = autodiff.value_and_grad(flat, argnums=flat_numbers, has_aux=has_aux, **kwargs)(*leaves)
+        return value, derivative(grads)
+
+    return value_and_grad_fun
+
+
+def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
+    """`jax.grad`, where arguments may be sparse; the gradients of those are so too."""
+    both = value_and_grad(fun, argnums, has_aux, **kwargs)
+
+    @functools.wraps(fun)
+    def grad_fun(*args, **params):
+        value, gradient = both(*args, **params)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return grad_fun
+
+
+def _jacobian(
+    transform: Callable, fun: Callable, argnums: int | Sequence[int], has_aux: bool, options: dict
+) -> Callable:
+    numbers = argnums if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(fun)
+    def jacfun(*args, **params):
+        call = functools.partial(fun, **params) if params else fun
+        flat, flat_numbers, leaves, derivative = flatten_fun_for_sparse_ad(call, numbers, args)
+        out = transform(flat, argnums=flat_numbers, has_aux=has_aux, **options)(*leaves)
+        jacobians, aux = out if has_aux else (out, None)
+        blocks = lambda x: isinstance(x, tuple) and len(x) == len(flat_numbers)  # noqa: E731
+        jacobians = tree.tree_map(derivative, jacobians, is_leaf=blocks)
+        return (jacobians, aux) if has_aux else jacobians
+
+    return jacfun
+
+
+def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
+    """`jax.jacfwd`, where arguments may be sparse: by such, axes of the result are batch axes."""
+    return _jacobian(autodiff.jacfwd, fun, argnums, has_aux, kwargs)
+
+
+def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
+    """`jax.jacrev`, where arguments may be sparse: by such, axes of the result are batch axes."""
+    return _jacobian(autodiff.jacrev, fun, argnums, has_aux, kwargs)
+
+
+jacobian = jacrev

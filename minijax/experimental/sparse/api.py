@@ -1,0 +1,87 @@
+"""Functions of sparse arrays in any format."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.api.autodiff import linear_transpose
+from minijax.api.jit import eval_shape
+from minijax.api.vmap import vmap
+from minijax.base import tree
+from minijax.experimental.sparse._base import JAXSparse, late
+from minijax.experimental.sparse.composed import Composed
+from minijax.ir.primitive import is_linear
+from minijax.ir.types import ShapedArray
+from minijax.primitives.zeros import instantiate
+from minijax.run.array import Array
+
+_FORMATS = {"bcsr": "BCSR", "bcoo": "BCOO", "coo": "COO", "csr": "CSR", "csc": "CSC"}
+
+
+class AsDense(Composed):
+    """The array that the leaves of a sparse array, or one leaf, stand for."""
+
+    name = "todense"
+
+    def compute(self, *bufs, tree):
+        arr = tree.unflatten(bufs)
+        return [arr.todense() if isinstance(arr, JAXSparse) else arr]
+
+    def infer(self, *avals, tree):
+        structs = eval_shape(lambda *bufs: self.compute(*bufs, tree=tree), *avals)
+        return [ShapedArray(s.shape, s.dtype) for s in structs]
+
+    def jvp(self, primals, tangents, *, tree):
+        pushed = lambda t, data, *others, tree: self.bind(t, *others, tree=tree)  # noqa: E731
+        rules = (pushed, *[None] * (len(primals) - 1))
+        return self.jvp_by_parts(rules, primals, tangents, dict(tree=tree))
+
+    def transpose(self, cts, data, *others, tree):
+        (ct,) = cts
+        if not is_linear(data) or any(map(is_linear, others)):
+            raise ValueError("todense: can be transposed with respect to the data alone")
+        (pulled,) = linear_transpose(lambda d: self.compute(d, *others, tree=tree)[0], data.aval)(instantiate(ct))
+        return [pulled, *[None] * len(others)]
+
+    def batch(self, axis, operands, dims, *, tree):
+        return vmap(lambda *bufs: self.compute(*bufs, tree=tree), in_axes=tuple(dims))(*operands), [0]
+
+
+todense_p = AsDense()
+
+
+def todense(arr: JAXSparse | Array) -> Array:
+    """A sparse array, or one that is not, as one that is not."""
+    bufs, structure = tree.tree_flatten(arr)
+    return todense_p.bind(*bufs, tree=structure)
+
+
+def _class_of(sparse_format: str) -> Any:
+    if sparse_format not in _FORMATS:
+        raise ValueError(f"sparse_format={sparse_format!r} not recognized; must be one of {list(_FORMATS)}")
+    return late(_FORMATS[sparse_format])
+
+
+def empty(
+    shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32", sparse_format: str = "bcoo", **kwds: Any
+) -> JAXSparse:
+    """A sparse array of zeros, in one of the formats bcoo, bcsr, coo, csr and csc; `kwds` are the format's."""
+    return _class_of(sparse_format)._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
+
+
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    **kwds: Any,
+) -> JAXSparse:
+    """A sparse matrix of N rows and M (or N) columns with ones on its k-th diagonal; `kwds` are the format's."""
+    if sparse_format not in _FORMATS:
+        raise KeyError(sparse_format)
+    M = operator.index(N if M is None else M)
+    return _class_of(sparse_format)._eye(
+        operator.index(N), M, operator.index(k), dtype=dtype, index_dtype=index_dtype, **kwds
+    )

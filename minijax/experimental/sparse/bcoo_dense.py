@@ -1,0 +1,236 @@
+"""BCOO from and to arrays that are not sparse."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.base import dtypes
+from minijax.experimental.sparse.bcoo_array import BCOO, validated
+from minijax.experimental.sparse.composed import Composed, batch_axis_in_front, batched_buffers
+from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
+from minijax.interop.introspection import concrete_or_error
+from minijax.ir.primitive import is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import moving
+from minijax.run.array import Array
+
+_TRACED_NSE = """
+The error arose for the nse argument of bcoo_fromdense: traced code needs a number of stored elements, since how
+many elements are nonzero is not known there."""
+
+# ---- to dense ---------------------------------------------------------------------------------------
+
+
+class ToDense(Composed):
+    """The array that (data, indices) stand for."""
+
+    name = "bcoo_todense"
+
+    def infer(self, data, indices, *, spinfo):
+        validated(data, indices, spinfo.shape)
+        return [ShapedArray(spinfo.shape, data.dtype)]
+
+    def compute(self, data, indices, *, spinfo):
+        props = validated(data, indices, spinfo.shape)
+        batch, sizes = spinfo.shape[: props.n_batch], spinfo.shape[props.n_batch :]
+
+        def scattered(d, i):
+            if not props.n_sparse:
+                return d.sum(0, dtype=d.dtype)
+            places = jnp.zeros(sizes, d.dtype).at[tuple(i[:, k] for k in range(props.n_sparse))]
+            return places.max(d) if d.dtype == bool else places.add(d)
+
+        data = jnp.broadcast_to(data, (*batch, *data.shape[props.n_batch :]))
+        return [nfold_vmap(scattered, props.n_batch)(data, indices)]
+
+    def jvp(self, primals, tangents, *, spinfo):
+        pushed = lambda t, data, indices, spinfo: self.bind(t, indices, spinfo=spinfo)  # noqa: E731
+        return self.jvp_by_parts((pushed, None), primals, tangents, dict(spinfo=spinfo))
+
+    def transpose(self, cts, data, indices, *, spinfo):
+        (ct,) = cts
+        if not is_linear(data):
+            raise ValueError("bcoo_todense: cannot be transposed with respect to indices")
+        if type(ct) is Zero:
+            return [Zero(data.aval), None]
+        extracted = bcoo_extract_p.bind(indices, ct, assume_unique=True)
+        return [sum_of_batches(extracted, data.aval.shape), None]
+
+    def batch(self, axis, operands, dims, *, spinfo):
+        data, indices, spinfo = batched_buffers(self.name, axis, operands, dims, spinfo)
+        return [self.bind(data, indices, spinfo=spinfo)], [0]
+
+
+def sum_of_batches(x: Any, shape: Shape) -> Any:
+    """`x` summed over the axes where `shape` has size one."""
+    axes = tuple(k for k, (n, want) in enumerate(zip(typeof(x).shape, shape, strict=True)) if n != want)
+    return moving.reshape_to(moving.sum_axes(x, axes), shape) if axes else x
+
+
+bcoo_todense_p = ToDense()
+
+
+def bcoo_todense(mat: BCOO) -> Array:
+    """The array that a BCOO stands for."""
+    return bcoo_todense_p.bind(mat.data, mat.indices, spinfo=mat._info)
+
+
+# ---- from dense -------------------------------------------------------------------------------------
+
+
+class FromDense(Composed):
+    """The data and indices of the nonzero elements of an array; what `nse` leaves is padding."""
+
+    name = "bcoo_fromdense"
+    multiple_results = True
+
+    def infer(self, mat, *, nse, n_batch, n_dense, index_dtype):
+        n_sparse = mat.ndim - n_batch - n_dense
+        batch, dense = mat.shape[:n_batch], mat.shape[n_batch + n_sparse :]
+        return [
+            ShapedArray((*batch, nse, *dense), mat.dtype),
+            ShapedArray((*batch, nse, n_sparse), dtypes.canonicalize_dtype(index_dtype)),
+        ]
+
+    def compute(self, mat, *, nse, n_batch, n_dense, index_dtype):
+        n_sparse = mat.ndim - n_batch - n_dense
+        mask = mat != 0
+        if n_dense:
+            mask = mask.any(tuple(range(mat.ndim - n_dense, mat.ndim)))
+
+        def positions(m):
+            if not n_sparse:
+                return jnp.zeros((nse, 0), index_dtype)
+            return jnp.stack(jnp.nonzero(m, size=nse, fill_value=m.shape), -1).astype(
+                dtypes.canonicalize_dtype(index_dtype)
+            )
+
+        indices = nfold_vmap(positions, n_batch, broadcasted=False)(mask)
+        data = bcoo_extract_p.bind(indices, mat, assume_unique=True)
+        counts = mask.sum(tuple(range(n_batch, mask.ndim)))
+        stored = lax.expand_dims(jnp.arange(nse), range(n_batch)) < counts[..., None]
+        stored = stored.reshape(*stored.shape, *[1] * n_dense)
+        return [jnp.where(stored, data, jnp.zeros((), data.dtype)), indices]
+
+    def jvp(self, primals, tangents, **params):
+        (mat,), (t,) = primals, tangents
+        data, indices = self.bind(mat, **params)
+        pushed = Zero.from_primal_value(data)
+        if type(t) is not Zero:
+            pushed = bcoo_extract_p.bind(indices, t, assume_unique=True)
+        return [data, indices], [pushed, Zero.from_primal_value(indices)]
+
+    def batch(self, axis, operands, dims, *, n_batch, **params):
+        (mat,), (d,) = operands, dims
+        if d > n_batch:
+            raise ValueError(f"bcoo_fromdense: Expected 0 < bdim <= n_batch; got bdim={d}, n_batch={n_batch}")
+        return self.bind(mat, n_batch=n_batch + 1, **params), [d, d]
+
+
+bcoo_fromdense_p = FromDense()
+
+
+def bcoo_fromdense(
+    mat: Array, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
+) -> BCOO:
+    """The nonzero elements of `mat` as a BCOO, whose first and last axes are batch and dense ones.
+
+    `nse` elements are stored for each batch, as many as are needed if None; traced arrays need a number.
+    """
+    x: Any = jnp.asarray(mat)
+    if nse is None:
+        nse = count_stored(x, n_batch, n_dense)
+    stored = concrete_or_error(operator.index, nse, _TRACED_NSE)
+    if n_batch < 0 or n_dense < 0 or n_batch + n_dense > x.ndim:
+        raise ValueError(f"bcoo_fromdense: invalid {n_batch=}, {n_dense=} for an array of shape {x.shape}")
+    if not dtypes.issubdtype(index_dtype, np.integer):
+        raise AssertionError(f"bcoo_fromdense: index_dtype must be an integer one, got {index_dtype}")
+    params = dict(nse=stored, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
+    return BCOO(bcoo_fromdense_p.bind(x, **params), shape=x.shape, indices_sorted=True, unique_indices=True)
+
+
+# ---- extract ----------------------------------------------------------------------------------------
+
+
+class Extract(Composed):
+    """The elements of an array at the indices of a BCOO; 0 for padding, and for all but the first of equal ones."""
+
+    name = "bcoo_extract"
+
+    def infer(self, indices, arr, *, assume_unique):
+        *batch, nse, n_sparse = indices.shape
+        n_batch = len(batch)
+        return [ShapedArray((*arr.shape[:n_batch], nse, *arr.shape[n_batch + n_sparse :]), arr.dtype)]
+
+    def compute(self, indices, arr, *, assume_unique):
+        *batch, nse, n_sparse = indices.shape
+
+        def taken(i, a):
+            if not n_sparse:
+                return jnp.broadcast_to(a, (nse, *a.shape))
+            return a.at[tuple(i[:, k] for k in range(n_sparse))].get(mode="fill", fill_value=0)
+
+        out = nfold_vmap(taken, len(batch))(indices, arr)
+        if assume_unique:
+            return [out]
+        first = nfold_vmap(first_of_equals, len(batch))(indices)
+        first = first.reshape(*first.shape, *[1] * (out.ndim - first.ndim))
+        return [jnp.where(first, out, jnp.zeros((), out.dtype))]
+
+    def jvp(self, primals, tangents, *, assume_unique):
+        pushed = lambda t, indices, arr, **params: self.bind(indices, t, **params)  # noqa: E731
+        return self.jvp_by_parts((None, pushed), primals, tangents, dict(assume_unique=assume_unique))
+
+    def transpose(self, cts, indices, arr, *, assume_unique):
+        (ct,) = cts
+        if not assume_unique:
+            raise NotImplementedError("transpose of bcoo_extract with assume_unique=False")
+        if not is_linear(arr):
+            raise ValueError("bcoo_extract: cannot be transposed with respect to indices")
+        if type(ct) is Zero:
+            return [None, Zero(arr.aval)]
+        return [None, bcoo_todense_p.bind(ct, indices, spinfo=SparseInfo(arr.aval.shape))]
+
+    def batch(self, axis, operands, dims, *, assume_unique):
+        indices, arr = operands
+        n_batch = typeof(indices).ndim - 2 - (dims[0] is not None)
+        if any(d is not None and d > n_batch for d in dims):
+            raise ValueError(f"bcoo_extract: batch_dims={tuple(dims)} out of range for indices with n_batch={n_batch}")
+        indices = batch_axis_in_front(self.name, indices, dims[0], n_batch)
+        arr = batch_axis_in_front(self.name, arr, dims[1], n_batch)
+        arr = moving.broadcast_in_dim(arr, (axis.size, *typeof(arr).shape[1:]), tuple(range(typeof(arr).ndim)))
+        return [self.bind(indices, arr, assume_unique=assume_unique)], [0]
+
+
+def first_of_equals(indices: Any) -> Any:
+    """Which rows of (nse, n_sparse) indices are equal to none before them."""
+    nse, n_sparse = typeof(indices).shape
+    if not n_sparse:
+        return jnp.arange(nse) == 0
+    order = jnp.lexsort(indices.T[::-1])
+    ordered = indices[order]
+    fresh = (ordered[1:] != ordered[:-1]).any(-1)
+    fresh = jnp.concatenate([jnp.ones((min(nse, 1),), bool), fresh])
+    return jnp.zeros(nse, bool).at[order].set(fresh)
+
+
+bcoo_extract_p = Extract()
+
+
+def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
+    """The elements of an array at the indices of `sparr`.
+
+    Equal indices give the element once, unless `assume_unique`; that is None for what `sparr` says of itself.
+    """
+    if not isinstance(sparr, BCOO):
+        raise TypeError(f"First argument to bcoo_extract should be a BCOO array. Got type(sparr)={type(sparr)}")
+    a = jnp.asarray(arr)
+    if a.shape != sparr.shape:
+        raise ValueError(f"shape mismatch: sparr.shape={sparr.shape} a.shape={a.shape}")
+    if assume_unique is None:
+        assume_unique = sparr.unique_indices
+    data = bcoo_extract_p.bind(sparr.indices, a, assume_unique=assume_unique)
+    return BCOO((data, sparr.indices), **sparr._info._asdict())

@@ -1,0 +1,449 @@
+"""Products of a BCOO and an array, and elements of a product of arrays at the indices of a BCOO."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.api.autodiff import linear_transpose
+from minijax.api.vmap import vmap
+from minijax.base import dtypes
+from minijax.experimental.sparse.bcoo_array import BCOO, validated
+from minijax.experimental.sparse.bcoo_dense import bcoo_todense_p, sum_of_batches
+from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates_p, bcoo_transpose_p
+from minijax.experimental.sparse.composed import Composed, batched_buffers
+from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, is_padding
+from minijax.ir.primitive import is_linear
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.primitives import moving
+from minijax.primitives.promote import promote_dtypes
+from minijax.primitives.zeros import instantiate
+from minijax.run.array import Array
+
+Dims = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+def as_tuples(dimension_numbers: Any) -> Dims:
+    """Dimension numbers as tuples of ints."""
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    as_ints = lambda axes: tuple(map(int, axes))  # noqa: E731
+    return (as_ints(lhs_contract), as_ints(rhs_contract)), (as_ints(lhs_batch), as_ints(rhs_batch))
+
+
+def remaining(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
+    """The axes that none of `taken` names."""
+    return tuple(axis for axis in range(ndim) if not any(axis in axes for axes in taken))
+
+
+def product_type(lhs: Any, rhs: Any, dimension_numbers: Dims, preferred: Any) -> ShapedArray:
+    """The type of a product of arrays of these shapes and dtypes, by the checks of `dot_general`."""
+    dtype = dtypes.result_type(lhs.dtype, rhs.dtype)
+    types = (ShapedArray(tuple(x.shape), dtype) for x in (lhs, rhs))
+    params = dict(dimension_numbers=dimension_numbers, precision=None, preferred_element_type=preferred)
+    (out,) = lax.dot_general_p.infer(*types, out_sharding=None, **params)
+    return out
+
+
+# ---- a BCOO and an array ----------------------------------------------------------------------------
+
+
+class DotGeneral(Composed):
+    name = "bcoo_dot_general"
+
+    def infer(self, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
+        lhs = ShapedArray(lhs_spinfo.shape, data.dtype)
+        out = product_type(lhs, rhs, dimension_numbers, preferred_element_type)
+        props = validated(data, indices, lhs_spinfo.shape)
+        (contract, _), (batch, _) = dimension_numbers
+        if any(axis >= props.n_batch for axis in batch):
+            raise NotImplementedError(
+                "bcoo_dot_general batch dimensions must be among the batch dimensions in the sparse representation.\n"
+                f"got lhs_batch={batch}, n_batch={props.n_batch}"
+            )
+        if any(axis >= props.n_batch + props.n_sparse for axis in contract):
+            raise NotImplementedError("bcoo_dot_general: contracting over dense dimensions.")
+        return [out]
+
+    def compute(self, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
+        (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
+        props = validated(data, indices, lhs_spinfo.shape)
+        n, end = props.n_batch, props.n_batch + props.n_sparse
+        data, rhs = promote_dtypes(data, rhs)
+        partner = dict(zip((*batch, *contract), (*rhs_batch, *rhs_contract), strict=True))
+        contracted = [axis for axis in contract if axis >= n]
+        kept = [axis for axis in range(n, end) if axis not in contract]
+        free = remaining(rhs.ndim, rhs_contract, rhs_batch)
+        rhs = jnp.transpose(
+            rhs, [partner[k] for k in sorted(partner) if k < n] + [partner[k] for k in contracted] + [*free]
+        )
+
+        def product(d, i, r):
+            taken = tuple(i[:, axis - n] for axis in contracted)
+            return _of_one_batch(d, r, i, taken, [axis - n for axis in kept], [lhs_spinfo.shape[k] for k in kept])
+
+        for axis in reversed(range(n)):
+            product = broadcasting_vmap(product, in_axes=(0, 0, 0 if axis in partner else None))
+        out = product(data, indices, rhs)
+        out = jnp.broadcast_to(out, (*[lhs_spinfo.shape[k] for k in range(n)], *out.shape[n:])) if n else out
+        summed = tuple(axis for axis in contract if axis < n)
+        out = out.sum(summed, dtype=out.dtype) if summed else out
+        left = [axis for axis in range(n) if axis not in contract]
+        order = [*map(left.index, batch), *[k for k, axis in enumerate(left) if axis not in batch]]
+        out = jnp.transpose(out, [*order, *range(len(order), out.ndim)])
+        return [out if preferred_element_type is None else out.astype(preferred_element_type)]
+
+    def jvp(self, primals, tangents, **params):
+        by_data = lambda t, data, indices, rhs, **params: self.bind(t, indices, rhs, **params)  # noqa: E731
+        by_rhs = lambda t, data, indices, rhs, **params: self.bind(data, indices, t, **params)  # noqa: E731
+        return self.jvp_by_parts((by_data, None, by_rhs), primals, tangents, params)
+
+    def transpose(self, cts, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
+        (ct,) = cts
+        if is_linear(indices) or is_linear(data) == is_linear(rhs):
+            raise ValueError("bcoo_dot_general: can be transposed with respect to either data or rhs")
+        if type(ct) is Zero:
+            return [Zero(x.aval) if is_linear(x) else None for x in (data, indices, rhs)]
+        (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
+        lhs_kept = remaining(len(lhs_spinfo.shape), contract, batch)
+        rhs_ndim = rhs.aval.ndim if is_linear(rhs) else typeof(rhs).ndim
+        rhs_kept = remaining(rhs_ndim, rhs_contract, rhs_batch)
+        ct_batch, ct_lhs, ct_rhs = _ranges(len(batch), len(lhs_kept), len(rhs_kept))
+        lhs_contract = [axis for _, axis in sorted(zip(rhs_contract, contract, strict=True))]
+        order = (*batch, *lhs_kept, *lhs_contract)
+        n, end = typeof(indices).ndim - 2, typeof(indices).ndim - 2 + typeof(indices).shape[-1]
+        keeps_layout = all((k < n) == (axis < n) and (k < end) == (axis < end) for k, axis in enumerate(order))
+        if not keeps_layout or (is_linear(rhs) and end < len(order)):
+            params = dict(dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type)
+            return self._by_parts(ct, (data, indices, rhs), lhs_spinfo=lhs_spinfo, **params)
+        if is_linear(rhs):
+            ordered = [axis for _, axis in sorted(zip(contract, rhs_contract, strict=True))]
+            out = self.bind(
+                data, indices, ct, dimension_numbers=((lhs_kept, ct_lhs), (batch, ct_batch)),
+                preferred_element_type=None, lhs_spinfo=lhs_spinfo,
+            )  # fmt: skip
+            order = [*rhs_batch, *ordered, *rhs_kept]
+            return [None, None, lax.transpose(out, _inverse(order)).astype(rhs.aval.dtype)]
+        inner = ((ct_rhs, rhs_kept), (ct_batch, rhs_batch))
+        return [self._pulled(ct, rhs, indices, data.aval, order, inner, lhs_spinfo), None, None]
+
+    def _by_parts(self, ct, operands, **params):
+        """The cotangents by those of the operations that it is made of."""
+        (k,) = (k for k, x in enumerate(operands) if is_linear(x))
+        fill = lambda x: [x if j == k else y for j, y in enumerate(operands)]  # noqa: E731
+        (pulled,) = linear_transpose(lambda x: self.compute(*fill(x), **params)[0], operands[k].aval)(ct)
+        return [pulled if j == k else None for j in range(3)]
+
+    @staticmethod
+    def _pulled(ct, rhs, indices, aval, order, dimension_numbers, spinfo):
+        """The cotangent of data of type `aval`: the product at the indices, whose axes are in `order`."""
+        n_batch, nse = typeof(indices).ndim - 2, typeof(indices).shape[-2]
+        empty = jnp.empty((1,) * n_batch + (nse,) + aval.shape[n_batch + 1 :], aval.dtype)
+        is_moved = order != tuple(range(len(order)))
+        n_sparse = typeof(indices).shape[-1]
+        sizes = (*spinfo.shape[:n_batch], *[1] * n_sparse, *spinfo.shape[n_batch + n_sparse :])
+        if is_moved:
+            indices = bcoo_transpose_p.bind(empty, indices, permutation=order, spinfo=SparseInfo(sizes))[1]
+        out = bcoo_dot_general_sampled_p.bind(ct, rhs, indices, dimension_numbers=dimension_numbers)
+        if is_moved:
+            shape = tuple(sizes[axis] for axis in order)
+            inverse = tuple(_inverse(order))
+            out = bcoo_transpose_p.bind(out, indices, permutation=inverse, spinfo=SparseInfo(shape))[0]
+        return sum_of_batches(out, aval.shape).astype(aval.dtype)
+
+    def batch(self, axis, operands, dims, *, dimension_numbers, lhs_spinfo, **params):
+        data, indices, rhs = operands
+        (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
+        data, indices, info = batched_buffers(self.name, axis, (data, indices), dims[:2], lhs_spinfo)
+        contract, batch = tuple(k + 1 for k in contract), tuple(k + 1 for k in batch)
+        out = len(batch)
+        if dims[2] is not None:
+            bump = lambda axes: tuple(k + (k >= dims[2]) for k in axes)  # noqa: E731
+            rhs_contract, rhs_batch = bump(rhs_contract), (dims[2], *bump(rhs_batch))
+            batch, out = (0, *batch), 0
+        numbers = ((contract, rhs_contract), (batch, rhs_batch))
+        return [self.bind(data, indices, rhs, dimension_numbers=numbers, lhs_spinfo=info, **params)], [out]
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    return sorted(range(len(order)), key=order.__getitem__)
+
+
+def _ranges(*counts: int) -> list[tuple[int, ...]]:
+    """Consecutive ranges of these lengths, from 0."""
+    starts = [sum(counts[:k]) for k in range(len(counts))]
+    return [tuple(range(start, start + count)) for start, count in zip(starts, counts, strict=True)]
+
+
+def _of_one_batch(d: Any, r: Any, indices: Any, taken: tuple, kept: list[int], sizes: list[int]) -> Any:
+    """The product of one batch: (nse, *dense) and (*contracted, *free) give (*sizes, *dense, *free).
+
+    `taken` are the indices of the contracted axes, `kept` the columns of the others, of these sizes.
+    """
+    n_dense = d.ndim - 1
+    if taken:
+        r = r.at[taken].get(mode="fill", fill_value=0)
+        if not kept:
+            return lax.dot_general(d, r, (((0,), (0,)), ((), ())), precision=lax.Precision.HIGHEST)
+        free = r.ndim - 1
+        r = moving.reshape(r, (r.shape[0], *[1] * n_dense, *r.shape[1:]))
+    else:
+        free = r.ndim
+        r = moving.reshape(r, (1,) * (n_dense + 1) + r.shape)
+        d = d if kept else d.sum(0, keepdims=True, dtype=d.dtype)
+    each = moving.reshape(d, (*d.shape, *[1] * free)) * r
+    if not kept:
+        return each[0]
+    places = tuple(indices[:, k] for k in kept)
+    return jnp.zeros((*sizes, *each.shape[1:]), each.dtype).at[places].add(each)
+
+
+bcoo_dot_general_p = DotGeneral()
+
+
+def bcoo_dot_general(
+    lhs: BCOO | Array,
+    rhs: BCOO | Array,
+    *,
+    dimension_numbers: Any,
+    precision: None = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> BCOO | Array:
+    """`lax.dot_general` of BCOO and arrays: a BCOO for two of them, else an array.
+
+    `precision` is ignored. Raises NotImplementedError for `out_sharding`, for a contraction of dense axes, and for
+    batches that are no batch axes of a BCOO.
+    """
+    if out_sharding is not None:
+        raise NotImplementedError("bcoo_dot_general: out_sharding")
+    numbers = as_tuples(dimension_numbers)
+    preferred = (
+        None
+        if preferred_element_type is None
+        else dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "dot_general")
+    )
+    params: Any = dict(preferred_element_type=preferred)
+    if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
+        return _spdot_general(lhs, rhs, numbers, preferred_element_type)
+    if isinstance(lhs, BCOO):
+        params |= dict(dimension_numbers=numbers, lhs_spinfo=lhs._info)
+        return bcoo_dot_general_p.bind(*lhs._bufs, jnp.asarray(rhs), **params)
+    if isinstance(rhs, BCOO):
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+        swapped = (rhs_contract, lhs_contract), (rhs_batch, lhs_batch)
+        params |= dict(dimension_numbers=swapped, lhs_spinfo=rhs._info)
+        out = bcoo_dot_general_p.bind(*rhs._bufs, jnp.asarray(lhs), **params)
+        kept = rhs.ndim - len(rhs_contract) - len(rhs_batch)
+        batch, right, left = _ranges(len(lhs_batch), kept, out.ndim - len(lhs_batch) - kept)
+        return lax.transpose(out, (*batch, *left, *right))
+    return lax.dot_general(lhs, rhs, numbers, preferred_element_type=preferred)
+
+
+# ---- elements of a product --------------------------------------------------------------------------
+
+
+class DotGeneralSampled(Composed):
+    name = "bcoo_dot_general_sampled"
+
+    def infer(self, A, B, indices, *, dimension_numbers):
+        out = product_type(A, B, dimension_numbers, None)
+        *batch, nse, n_sparse = indices.shape
+        n = len(batch)
+        if n + n_sparse > out.ndim or any(have not in (1, want) for have, want in zip(batch, out.shape, strict=False)):
+            raise ValueError(
+                f"bcoo_dot_general_sampled: indices of shape {indices.shape} for a product of shape {out.shape}"
+            )
+        return [ShapedArray((*out.shape[:n], nse, *out.shape[n + n_sparse :]), out.dtype)]
+
+    def compute(self, A, B, indices, *, dimension_numbers):
+        (contract, b_contract), (batch, b_batch) = dimension_numbers
+        n, n_sparse = indices.ndim - 2, indices.shape[-1]
+        A, B = promote_dtypes(A, B)
+        a_free, b_free = remaining(A.ndim, contract, batch), remaining(B.ndim, b_contract, b_batch)
+        # The axes of A and of B that each axis of the product comes from, and the labels of all axes.
+        nobody = [None] * max(len(a_free), len(b_free))
+        of_a = [*batch, *a_free, *nobody[: len(b_free)]]
+        of_b = [*b_batch, *nobody[: len(a_free)], *b_free]
+        rank = len(of_a)
+        labels = lambda axes, contracted: [*axes, *range(rank + 1, rank + 1 + len(contracted))]  # noqa: E731
+        a_labels = labels([k for k in range(rank) if of_a[k] is not None], contract)
+        b_labels = labels([k for k in range(rank) if of_b[k] is not None], b_contract)
+        A = jnp.transpose(A, [*[axis for axis in of_a if axis is not None], *contract])
+        B = jnp.transpose(B, [*[axis for axis in of_b if axis is not None], *b_contract])
+        sparse = range(n, n + n_sparse)
+        inner = lambda all_labels: [k for k in all_labels if k >= n]  # noqa: E731
+
+        def elements(a, b, i):
+            a, a_axes = _gathered(a, inner(a_labels), i, sparse, rank)
+            b, b_axes = _gathered(b, inner(b_labels), i, sparse, rank)
+            dense = [*range(n + n_sparse, rank)]
+            stored = [rank] if rank in a_axes or rank in b_axes else []
+            out = jnp.einsum(a, a_axes, b, b_axes, [*stored, *dense], precision=lax.Precision.HIGHEST)
+            return out if stored else jnp.broadcast_to(out, (i.shape[0], *out.shape))
+
+        for k in reversed(range(n)):
+            elements = broadcasting_vmap(
+                elements, in_axes=(*[0 if k in axes else None for axes in (a_labels, b_labels)], 0)
+            )
+        return [elements(A, B, indices)]
+
+    def jvp(self, primals, tangents, **params):
+        by_a = lambda t, A, B, indices, **params: self.bind(t, B, indices, **params)  # noqa: E731
+        by_b = lambda t, A, B, indices, **params: self.bind(A, t, indices, **params)  # noqa: E731
+        return self.jvp_by_parts((by_a, by_b, None), primals, tangents, params)
+
+    def transpose(self, cts, A, B, indices, *, dimension_numbers):
+        (ct,) = cts
+        if is_linear(indices) or is_linear(A) == is_linear(B):
+            raise ValueError("bcoo_dot_general_sampled: can be transposed with respect to either A or B")
+        linear = A.aval if is_linear(A) else B.aval
+        if type(ct) is Zero:
+            return [Zero(linear) if is_linear(x) else None for x in (A, B, indices)]
+        both = (linear, typeof(B)) if is_linear(A) else (typeof(A), linear)
+        shape = product_type(*both, dimension_numbers, None).shape
+        dense = bcoo_todense_p.bind(ct, indices, spinfo=SparseInfo(shape))
+        product = lambda x: lax.dot_general(*((x, B) if is_linear(A) else (A, x)), dimension_numbers)  # noqa: E731
+        (pulled,) = linear_transpose(product, linear)(instantiate(dense))
+        return [pulled if is_linear(x) else None for x in (A, B, indices)]
+
+    def batch(self, axis, operands, dims, **params):
+        return vmap(lambda *xs: self.compute(*xs, **params), in_axes=tuple(dims))(*operands), [0]
+
+
+def _gathered(x: Any, axes: list[int], indices: Any, sparse: range, stored: int) -> tuple[Any, list[int]]:
+    """`x`, whose axes have these labels, with one labelled `stored` in front of those that are not sparse."""
+    columns = [indices[:, k - sparse.start] for k in axes if k in sparse]
+    if not columns:
+        return x, axes
+    order = sorted(range(len(axes)), key=lambda k: axes[k] not in sparse)
+    taken = jnp.transpose(x, order).at[tuple(columns)].get(mode="fill", fill_value=0)
+    return taken, [stored, *[axes[k] for k in order[len(columns) :]]]
+
+
+bcoo_dot_general_sampled_p = DotGeneralSampled()
+
+
+def bcoo_dot_general_sampled(A: Array, B: Array, indices: Array, *, dimension_numbers: Any) -> Array:
+    """The data of a BCOO with these indices that holds elements of `lax.dot_general` of A and B.
+
+    No other elements are computed.
+    """
+    A, B = jnp.asarray(A), jnp.asarray(B)
+    return bcoo_dot_general_sampled_p.bind(A, B, indices, dimension_numbers=as_tuples(dimension_numbers))
+
+
+# ---- two BCOO ---------------------------------------------------------------------------------------
+
+
+class SpDotGeneral(Composed):
+    """Data and indices of the product of two BCOO: an element for each pair, summed where that is more than fit."""
+
+    name = "bcoo_spdot_general"
+    multiple_results = True
+
+    def infer(self, lhs_data, lhs_indices, rhs_data, rhs_indices, *, lhs_spinfo, rhs_spinfo, dimension_numbers,
+              preferred_element_type):  # fmt: skip
+        types = ShapedArray(lhs_spinfo.shape, lhs_data.dtype), ShapedArray(rhs_spinfo.shape, rhs_data.dtype)
+        out = product_type(*types, dimension_numbers, preferred_element_type)
+        lhs = validated(lhs_data, lhs_indices, lhs_spinfo.shape)
+        rhs = validated(rhs_data, rhs_indices, rhs_spinfo.shape)
+        (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
+        if lhs.n_dense or rhs.n_dense:
+            raise AssertionError("bcoo_spdot_general: dense dimensions are not supported")
+        if any(axis >= lhs.n_batch for axis in batch) or any(axis >= rhs.n_batch for axis in rhs_batch):
+            raise NotImplementedError(
+                "bcoo_spdot_general: batch_dims must correspond to batch dimensions of the sparse representation."
+            )
+        if any(axis < lhs.n_batch for axis in contract) or any(axis < rhs.n_batch for axis in rhs_contract):
+            raise NotImplementedError("bcoo_spdot_general only supports contraction of sparse indices.")
+        if rhs.n_batch > len(batch) and lhs.n_sparse > len(contract):
+            raise ValueError("bcoo_spdot_general: cannot have unused batch dims on rhs with unused sparse dims on lhs.")
+        n_batch = lhs.n_batch + rhs.n_batch - len(batch)
+        pairs = (lhs.nse if lhs.n_sparse > len(contract) else 1) * (rhs.nse if rhs.n_sparse > len(contract) else 1)
+        nse = min(pairs, math.prod(out.shape[n_batch:]))
+        shape = (*out.shape[:n_batch], nse)
+        return [ShapedArray(shape, out.dtype), ShapedArray((*shape, out.ndim - n_batch), lhs_indices.dtype)]
+
+    def compute(self, lhs_data, lhs_indices, rhs_data, rhs_indices, *, lhs_spinfo, rhs_spinfo, dimension_numbers,
+                preferred_element_type):  # fmt: skip
+        (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
+        n, m = lhs_indices.ndim - 2, rhs_indices.ndim - 2
+        lhs_data, rhs_data = promote_dtypes(lhs_data, rhs_data)
+        taken = [axis - n for axis in contract], [axis - m for axis in rhs_contract]
+        sizes = lhs_spinfo.shape[n:], rhs_spinfo.shape[m:]
+
+        def product(d, i, e, j):
+            return _of_pairs(d, i, e, j, taken, sizes)
+
+        for _ in remaining(m, rhs_batch):
+            product = broadcasting_vmap(product, in_axes=(None, None, 0, 0))
+        for _ in remaining(n, batch):
+            product = broadcasting_vmap(product, in_axes=(0, 0, None, None))
+        for _ in batch:
+            product = broadcasting_vmap(product)
+        in_front = lambda axes, x, k: jnp.transpose(x, [*axes, *remaining(k, axes), *range(k, x.ndim)])  # noqa: E731
+        lhs_data, lhs_indices = in_front(batch, lhs_data, n), in_front(batch, lhs_indices, n)
+        rhs_data, rhs_indices = in_front(rhs_batch, rhs_data, m), in_front(rhs_batch, rhs_indices, m)
+        data, indices = product(lhs_data, lhs_indices, rhs_data, rhs_indices)
+        shape = (*[lhs_spinfo.shape[k] for k in (*batch, *remaining(n, batch))],
+                 *[rhs_spinfo.shape[k] for k in remaining(m, rhs_batch)])  # fmt: skip
+        data = jnp.broadcast_to(data, (*shape, data.shape[-1]))
+        indices = jnp.broadcast_to(indices, (*shape, *indices.shape[-2:])).astype(lhs_indices.dtype)
+        return [data if preferred_element_type is None else data.astype(preferred_element_type), indices]
+
+    def jvp(self, primals, tangents, **params):
+        results = self.bind_all(primals, params)
+        pushed: Any = Zero.from_primal_value(results[0])
+        for k in (0, 2):
+            if type(tangents[k]) is not Zero:
+                operands = [tangents[k] if j == k else x for j, x in enumerate(primals)]
+                pushed = (0 if type(pushed) is Zero else pushed) + self.bind(*operands, **params)[0]
+        return results, [pushed, Zero.from_primal_value(results[1])]
+
+    def batch(self, axis, operands, dims, *, lhs_spinfo, rhs_spinfo, dimension_numbers, preferred_element_type):
+        first = batched_buffers(self.name, axis, operands[:2], dims[:2], lhs_spinfo)
+        second = batched_buffers(self.name, axis, operands[2:], dims[2:], rhs_spinfo)
+        bump = lambda axes: tuple(k + 1 for k in axes)  # noqa: E731
+        contract, batch = (tuple(map(bump, pair)) for pair in dimension_numbers)
+        numbers = (contract, tuple((0, *axes) for axes in batch))
+        out = self.bind(
+            *first[:2], *second[:2], lhs_spinfo=first[2], rhs_spinfo=second[2], dimension_numbers=numbers,
+            preferred_element_type=preferred_element_type,
+        )  # fmt: skip
+        return out, [0, 0]
+
+
+def _of_pairs(d: Any, i: Any, e: Any, j: Any, taken: tuple, sizes: tuple) -> tuple[Any, Any]:
+    """The product of one batch: of data `d` at indices `i` and `e` at `j`, over the columns `taken` of each."""
+    kept = [remaining(x.shape[1], columns) for x, columns in zip((i, j), taken, strict=True)]
+    out_sizes = tuple(size[k] for size, columns in zip(sizes, kept, strict=True) for k in columns)
+    pairs = len(d) * len(e)
+    stored = ~is_padding(i, sizes[0])[:, None] & ~is_padding(j, sizes[1])[None]
+    met = stored & (i[:, None, taken[0]] == j[None, :, taken[1]]).all(-1)
+    data = jnp.where(met, d[:, None] * e[None], jnp.zeros((), d.dtype)).reshape(pairs)
+    each = [
+        jnp.broadcast_to(x[..., columns], (len(d), len(e), len(columns)))
+        for x, columns in zip((i[:, None], j[None].astype(i.dtype)), map(list, kept), strict=True)
+    ]
+    indices = jnp.where(
+        met[..., None], jnp.concatenate(each, -1), lax.expand_dims(jnp.array(out_sizes, i.dtype), (0, 1))
+    )
+    indices = indices.reshape(pairs, len(out_sizes))
+    nse = min((len(d) if kept[0] else 1) * (len(e) if kept[1] else 1), math.prod(out_sizes))
+    if pairs <= nse:
+        return data, indices
+    return tuple(bcoo_sum_duplicates_p.bind(data, indices, spinfo=SparseInfo(out_sizes), nse=nse))
+
+
+bcoo_spdot_general_p = SpDotGeneral()
+
+
+def _spdot_general(lhs: BCOO, rhs: BCOO, dimension_numbers: Dims, preferred: Any) -> BCOO:
+    buffers: Any = bcoo_spdot_general_p.bind(
+        *lhs._bufs, *rhs._bufs, lhs_spinfo=lhs._info, rhs_spinfo=rhs._info, dimension_numbers=dimension_numbers,
+        preferred_element_type=preferred,
+    )  # fmt: skip
+    (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
+    shape = [lhs.shape[k] for k in (*batch, *remaining(lhs.ndim, contract, batch))]
+    return BCOO(buffers, shape=(*shape, *[rhs.shape[k] for k in remaining(rhs.ndim, rhs_contract, rhs_batch)]))

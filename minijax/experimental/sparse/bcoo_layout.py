@@ -1,0 +1,362 @@
+"""BCOO in another order or layout: transposed, sorted, with duplicates summed, with other batch and dense axes."""
+
+import math
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.api.vmap import vmap
+from minijax.experimental.sparse.bcoo_array import BCOO, BCOOProperties, validated
+from minijax.experimental.sparse.composed import Composed, batched_buffers
+from minijax.experimental.sparse.util import (
+    Shape,
+    SparseEfficiencyError,
+    SparseEfficiencyWarning,
+    SparseInfo,
+    is_padding,
+    nfold_vmap,
+    row,
+)
+from minijax.interop.introspection import is_concrete
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.transforms.jvp import jvp_flat
+
+_TRACED_NSE = (
+    "bcoo_sum_duplicates: nse must be specified when using the function within jit, vmap, and other transformations "
+    "requiring abstract evaluation."
+)
+
+
+class OfBuffers(Composed):
+    """An operation on data and indices that gives such, linear in data."""
+
+    multiple_results = True
+
+    def jvp(self, primals, tangents, **params):
+        if type(tangents[0]) is Zero:
+            results = self.bind_all(primals, params)
+            return results, list(map(Zero.from_primal_value, results))
+        data, indices = primals
+        (out, places), (t, _) = jvp_flat(lambda d: self.compute(d, indices, **params), [data], tangents[:1])
+        return [out, places], [t, Zero.from_primal_value(places)]
+
+    def batch(self, axis, operands, dims, *, spinfo, **params):
+        data, indices, spinfo = batched_buffers(self.name, axis, operands, dims, spinfo)
+        data, indices = self.bind(data, indices, spinfo=spinfo, **params)
+        return unbatched(data, indices, dims)
+
+
+def unbatched(data: Any, indices: Any, dims: Sequence[int | None]) -> tuple[list, list]:
+    """Results of a batching rule: indices that were not mapped are not so in the result."""
+    if dims[1] is None:
+        return [data, lax.squeeze(indices, (0,))], [0, None]
+    return [data, indices], [0, 0]
+
+
+# ---- transpose --------------------------------------------------------------------------------------
+
+
+def _parts(permutation: Sequence[int], props: BCOOProperties) -> tuple[list, list, list]:
+    """The permutations of the batch, of the sparse and of the dense axes."""
+    bounds = 0, props.n_batch, props.n_batch + props.n_sparse, len(permutation)
+    parts = []
+    for kind, low, high in zip(("batch", "sparse", "dense"), bounds, bounds[1:], strict=False):
+        part = list(permutation[low:high])
+        if not all(low <= axis < high for axis in part):
+            n_batch, n_dense = props.n_batch, props.n_dense
+            kind, sizes = ("batch", f"{n_batch=}") if kind == "batch" else ("dense", f"{n_dense=}")
+            raise NotImplementedError(
+                f"transpose permutation cannot permute {kind} axes with non-{kind} axes; got permutation "
+                f"{tuple(permutation)}, with {sizes}."
+            )
+        parts.append([axis - low for axis in part])
+    return tuple(parts)  # pyright: ignore[reportReturnType]
+
+
+class Transpose(OfBuffers):
+    name = "bcoo_transpose"
+
+    def orders(self, data, indices, permutation, spinfo):
+        """The permutations of the axes of data and indices, and of the columns of indices."""
+        props = validated(data, indices, spinfo.shape)
+        batch, sparse, dense = _parts(permutation, props)
+        n = props.n_batch
+        return [*batch, n, *[n + 1 + axis for axis in dense]], [*batch, n, n + 1], sparse
+
+    def infer(self, data, indices, *, permutation, spinfo):
+        first, second, _ = self.orders(data, indices, permutation, spinfo)
+        moved = lambda aval, order: ShapedArray(tuple(aval.shape[axis] for axis in order), aval.dtype)  # noqa: E731
+        return [moved(data, first), moved(indices, second)]
+
+    def compute(self, data, indices, *, permutation, spinfo):
+        first, second, columns = self.orders(data, indices, permutation, spinfo)
+        return [jnp.transpose(data, first), jnp.transpose(indices[..., columns], second)]
+
+    def jvp(self, primals, tangents, **params):
+        results = self.bind_all(primals, params)
+        pushed = Zero.from_primal_value(results[0])
+        if type(tangents[0]) is not Zero:
+            pushed = self.bind(tangents[0], primals[1], **params)[0]
+        return results, [pushed, Zero.from_primal_value(results[1])]
+
+    def transpose(self, cts, data, indices, *, permutation, spinfo):
+        ct = cts[0]
+        if type(ct) is Zero:
+            return [Zero(data.aval), None]
+        inverse = tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+        shape = tuple(spinfo.shape[axis] for axis in permutation)
+        _, second, _ = self.orders(data.aval, typeof(indices), permutation, spinfo)
+        places = jnp.zeros([typeof(indices).shape[axis] for axis in second], typeof(indices).dtype)
+        return [self.bind(ct, places, permutation=inverse, spinfo=SparseInfo(shape))[0], None]
+
+    def batch(self, axis, operands, dims, *, permutation, spinfo):
+        return super().batch(axis, operands, dims, spinfo=spinfo, permutation=(0, *[p + 1 for p in permutation]))
+
+
+bcoo_transpose_p = Transpose()
+
+
+def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
+    """With the axes in the order `permutation`, in which batch, sparse and dense axes stay such.
+
+    Raises NotImplementedError where one does not.
+    """
+    permutation = tuple(map(operator.index, permutation))
+    if sorted(permutation) != list(range(mat.ndim)):
+        raise TypeError(
+            f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for shape "
+            f"{mat.shape}."
+        )
+    buffers: Any = mat._bufs
+    if permutation != tuple(range(mat.ndim)):
+        buffers = bcoo_transpose_p.bind(*buffers, permutation=permutation, spinfo=mat._info)
+    shape = tuple(mat.shape[axis] for axis in permutation)
+    return BCOO(buffers, shape=shape, unique_indices=mat.unique_indices)
+
+
+# ---- sort -------------------------------------------------------------------------------------------
+
+
+class SortIndices(OfBuffers):
+    name = "bcoo_sort_indices"
+
+    def infer(self, data, indices, *, spinfo):
+        n_batch = indices.ndim - 2
+        if all(have == 1 for have in data.shape[:n_batch]) and data.shape[:n_batch] != indices.shape[:n_batch]:
+            data = ShapedArray((*indices.shape[:n_batch], *data.shape[n_batch:]), data.dtype)
+        return [data, indices]
+
+    def compute(self, data, indices, *, spinfo):
+        props = validated(data, indices, spinfo.shape)
+        if not props.n_sparse:
+            return [data, indices]
+
+        def sorted_order(i):
+            return jnp.lexsort(tuple(i[:, k] for k in reversed(range(props.n_sparse))))
+
+        order = nfold_vmap(sorted_order, props.n_batch, broadcasted=False)(indices)
+        indices = nfold_vmap(lambda i, o: i[o], props.n_batch)(indices, order)
+        return [nfold_vmap(lambda d, o: d[o], props.n_batch)(data, order), indices]
+
+
+bcoo_sort_indices_p = SortIndices()
+
+
+def bcoo_sort_indices(mat: BCOO) -> BCOO:
+    """With the stored elements in the order of their indices."""
+    buffers: Any = bcoo_sort_indices_p.bind(*mat._bufs, spinfo=mat._info)
+    return BCOO(buffers, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
+
+
+# ---- duplicates -------------------------------------------------------------------------------------
+
+
+def unique_rows(indices: Any, sizes: Shape) -> tuple[Any, Any, Any]:
+    """The different rows of (nse, n_sparse) indices in order, with padding last and behind them.
+
+    Also which of them each row is, and how many there are but for padding.
+    """
+    nse, n_sparse = typeof(indices).shape
+    if not n_sparse or not nse:
+        return indices, jnp.zeros(nse, int), jnp.array(min(nse, 1))
+    padding = row(sizes, indices)
+    indices = jnp.where(is_padding(indices, sizes)[:, None], padding, indices)
+    order = jnp.lexsort(tuple(indices[:, k] for k in reversed(range(n_sparse))))
+    ordered = indices[order]
+    fresh = jnp.concatenate([jnp.ones(1, bool), (ordered[1:] != ordered[:-1]).any(-1)])
+    rank = jnp.cumsum(fresh) - 1
+    rows = jnp.broadcast_to(padding, indices.shape).at[rank].set(ordered)
+    mapping = jnp.zeros_like(rank).at[order].set(rank)
+    return rows, mapping, (fresh & ~is_padding(ordered, sizes)).sum()
+
+
+class SumDuplicates(OfBuffers):
+    name = "bcoo_sum_duplicates"
+
+    def infer(self, data, indices, *, spinfo, nse):
+        if nse is None:
+            raise ValueError(_TRACED_NSE)
+        props = validated(data, indices, spinfo.shape)
+        batch = tuple(map(max, zip(data.shape[: props.n_batch], indices.shape[: props.n_batch], strict=True)))
+        data_shape = (*batch, nse, *data.shape[props.n_batch + 1 :])
+        return [
+            ShapedArray(data_shape, data.dtype),
+            ShapedArray((*indices.shape[: props.n_batch], nse, props.n_sparse), indices.dtype),
+        ]
+
+    def compute(self, data, indices, *, spinfo, nse):
+        props = validated(data, indices, spinfo.shape)
+        sizes = spinfo.shape[props.n_batch :][: props.n_sparse]
+        rows, mapping, _ = nfold_vmap(lambda i: unique_rows(i, sizes), props.n_batch, broadcasted=False)(indices)
+        kept = rows[..., :nse, :]
+        shape = (*rows.shape[:-2], max(nse - props.nse, 0), props.n_sparse)
+        missing = jnp.broadcast_to(row(sizes, rows), shape)
+        summed = lambda d, m: jnp.zeros((nse, *d.shape[1:]), d.dtype).at[m].add(d)  # noqa: E731
+        return [nfold_vmap(summed, props.n_batch)(data, mapping), jnp.concatenate([kept, missing], -2)]
+
+
+bcoo_sum_duplicates_p = SumDuplicates()
+
+
+def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
+    """With elements of equal indices added up, in the order of indices.
+
+    `nse`, how many are stored, is as many as are needed if None; ValueError for traced arrays without.
+    """
+    if nse is None:
+        nse = _count_unique(mat)
+    buffers: Any = bcoo_sum_duplicates_p.bind(*mat._bufs, spinfo=mat._info, nse=operator.index(nse))
+    return BCOO(buffers, shape=mat.shape, indices_sorted=True, unique_indices=True)
+
+
+def _count_unique(mat: BCOO) -> int:
+    sizes = mat.shape[mat.n_batch :][: mat.n_sparse]
+    if not is_concrete(mat.indices) or not is_concrete(mat.data):
+        raise ValueError(_TRACED_NSE)
+    if not mat.n_sparse:
+        return 1
+    counts = nfold_vmap(lambda i: unique_rows(i, sizes)[2], mat.n_batch, broadcasted=False)(mat.indices)
+    return int(counts.max()) if counts.size else 0
+
+
+def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
+    """As `bcoo_sum_duplicates`, without elements that are zero in all batches that share their indices."""
+    n = mat.n_batch
+    zero = (mat.data == 0).all(tuple(range(n + 1, n + 1 + mat.n_dense)))
+    shared = tuple(k for k in range(n) if mat.indices.shape[k] == 1 != mat.data.shape[k])
+    zero = zero.all(shared, keepdims=True)
+    sizes = mat.shape[n : n + mat.n_sparse]
+    padded = lambda z, i: jnp.where(z[:, None], row(sizes, i), i)  # noqa: E731
+    indices = nfold_vmap(padded, n)(zero, mat.indices)
+    return bcoo_sum_duplicates(BCOO((mat.data, indices), shape=mat.shape), nse=nse)
+
+
+# ---- layout -----------------------------------------------------------------------------------------
+
+
+def bcoo_update_layout(
+    mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
+) -> BCOO:
+    """With other numbers of batch and dense axes.
+
+    More of them store more zeros: SparseEfficiencyError then, unless `on_inefficient` is 'warn' or None.
+    """
+    n_batch = int(operator.index(mat.n_batch if n_batch is None else n_batch))
+    n_dense = int(operator.index(mat.n_dense if n_dense is None else n_dense))
+    if (n_batch, n_dense) == (mat.n_batch, mat.n_dense):
+        return mat
+    for name, n in (("n_batch", n_batch), ("n_dense", n_dense)):
+        if n < 0:
+            raise ValueError(f"{name} must be non-negative; got {n}")
+    if n_batch + n_dense > mat.ndim:
+        raise ValueError(f"sum of {n_batch=} and {n_dense=} cannot be larger than mat.ndim={mat.ndim}.")
+    end = mat.ndim - mat.n_dense
+    moved = dict(n_dense=mat.shape[mat.ndim - n_dense : end], n_batch=mat.shape[mat.n_batch : n_batch])
+    for name, have, want in (("n_dense", mat.n_dense, n_dense), ("n_batch", mat.n_batch, n_batch)):
+        if math.prod(moved[name]) > 1:
+            _inefficient(f"increasing {name} from {have} to {want}", mat.shape, on_inefficient)
+    if n_dense < mat.n_dense:
+        mat = _from_dense_axes(mat, mat.n_dense - n_dense)
+    if n_batch < mat.n_batch:
+        mat = _from_batch_axes(mat, mat.n_batch - n_batch)
+    if n_dense > mat.n_dense:
+        mat = _to_dense_axes(mat, n_dense - mat.n_dense)
+    if n_batch > mat.n_batch:
+        mat = _to_batch_axes(mat, n_batch - mat.n_batch)
+    return mat
+
+
+def _inefficient(change: str, shape: Shape, on_inefficient: str | None) -> None:
+    message = f"For matrix of shape {shape}, {change} results in inefficient storage."
+    if on_inefficient == "error":
+        raise SparseEfficiencyError(
+            f"{message} To disable this error, set the on_inefficient argument of bcoo_update_layout to 'warn' or None."
+        )
+    if on_inefficient == "warn":
+        warnings.warn(message, category=SparseEfficiencyWarning, stacklevel=3)
+
+
+def grid(sizes: Sequence[int], dtype: Any) -> Any:
+    """All indices of an array of these sizes in order, as rows."""
+    axes = jnp.meshgrid(*[jnp.arange(n, dtype=dtype) for n in sizes], indexing="ij")
+    return jnp.stack([axis.ravel() for axis in axes], -1)
+
+
+def _from_dense_axes(mat: BCOO, count: int) -> BCOO:
+    """The first `count` dense axes become sparse."""
+    data, indices, n = mat.data, mat.indices, mat.n_batch
+    sizes = data.shape[n + 1 : n + 1 + count]
+    total = math.prod(sizes)
+    data = data.reshape(*data.shape[:n], mat.nse * total, *data.shape[n + 1 + count :])
+    kept = jnp.broadcast_to(indices[..., None, :], (*indices.shape[:-1], total, indices.shape[-1]))
+    more = jnp.broadcast_to(grid(sizes, indices.dtype), (*indices.shape[:-1], total, count))
+    joined = jnp.concatenate([kept, more], -1)
+    indices = joined.reshape(*indices.shape[:n], mat.nse * total, mat.n_sparse + count)
+    return BCOO((data, indices), shape=mat.shape)
+
+
+def _from_batch_axes(mat: BCOO, count: int) -> BCOO:
+    """The last `count` batch axes become sparse."""
+    n, nse = mat.n_batch - count, mat.nse
+    sizes = mat.shape[n : n + count]
+    total = math.prod(sizes)
+    data = jnp.broadcast_to(mat.data, (*mat.data.shape[:n], *sizes, *mat.data.shape[n + count :]))
+    indices = jnp.broadcast_to(mat.indices, (*mat.indices.shape[:n], *sizes, *mat.indices.shape[n + count :]))
+    data = data.reshape(*data.shape[:n], total * nse, *data.shape[n + count + 1 :])
+    indices = indices.reshape(*indices.shape[:n], total, nse, mat.n_sparse)
+    more = jnp.broadcast_to(grid(sizes, indices.dtype)[:, None], (*indices.shape[:-1], count))
+    indices = jnp.concatenate([more, indices], -1).reshape(*indices.shape[:n], total * nse, count + mat.n_sparse)
+    return BCOO((data, indices), shape=mat.shape)
+
+
+def _to_dense_axes(mat: BCOO, count: int) -> BCOO:
+    """The last `count` sparse axes become dense."""
+    n_sparse = mat.n_sparse - count
+    start = mat.n_batch + n_sparse
+    sizes = mat.shape[start : start + count]
+
+    def spread(d, i):
+        return jnp.zeros((*sizes, *d.shape), d.dtype).at[tuple(i[n_sparse + k] for k in range(count))].set(d)
+
+    data = nfold_vmap(vmap(spread), mat.n_batch)(mat.data, mat.indices)
+    indices = mat.indices[..., :n_sparse]
+    return BCOO((data, indices), shape=mat.shape)
+
+
+def _to_batch_axes(mat: BCOO, count: int) -> BCOO:
+    """The first `count` sparse axes become batch ones: an element is stored in its batch, and is padding in others."""
+    n, nse = mat.n_batch, mat.nse
+    sizes, left = mat.shape[n : n + count], mat.shape[n + count : n + mat.n_sparse]
+
+    def spread(d, i):
+        places = (*(i[:, k] for k in range(count)), jnp.arange(nse))
+        return (
+            jnp.zeros((*sizes, *d.shape), d.dtype).at[places].set(d),
+            jnp.broadcast_to(jnp.array(left, i.dtype), (*sizes, nse, len(left))).at[places].set(i[:, count:]),
+        )
+
+    data, indices = nfold_vmap(spread, n)(mat.data, mat.indices)
+    return BCOO((data, indices), shape=mat.shape)

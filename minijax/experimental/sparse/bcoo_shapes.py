@@ -1,0 +1,245 @@
+"""BCOO of other shapes: broadcast, joined, reshaped, reversed, squeezed and summed over axes."""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.base.dims import canonical_axis
+from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.bcoo_dot import remaining
+from minijax.experimental.sparse.bcoo_layout import bcoo_transpose
+from minijax.experimental.sparse.util import is_padding, row
+
+
+def sparse_sizes(mat: BCOO) -> tuple[int, ...]:
+    """The sizes of the sparse axes."""
+    return mat.shape[mat.n_batch : mat.n_batch + mat.n_sparse]
+
+
+def padded(indices: Any, columns: Any, old: Sequence[int], new: Sequence[int]) -> Any:
+    """`columns` made of `indices`, with padding where those lie out of bounds of `old`."""
+    padding = row(new, indices)
+    return jnp.where(is_padding(indices, old)[..., None], padding, columns.astype(indices.dtype))
+
+
+def bcoo_broadcast_in_dim(
+    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
+) -> BCOO:
+    """`lax.broadcast_in_dim`. New axes before a batch axis are batch ones, those behind a dense axis dense ones.
+
+    Raises NotImplementedError for sparse axes that would become longer, and for `sharding`.
+    """
+    if sharding is not None:
+        raise NotImplementedError("bcoo_broadcast_in_dim: sharding")
+    shape, places = tuple(map(operator.index, shape)), tuple(map(operator.index, broadcast_dimensions))
+    if len(places) != mat.ndim:
+        raise ValueError(f"bcoo_broadcast_in_dim: {broadcast_dimensions=} must name an axis for each of {mat.shape}")
+    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
+    n_batch = places[n] if n < mat.ndim else len(shape)
+    n_dense = len(shape) - places[m] if mat.n_dense else 0
+    end = len(shape) - n_dense
+    kept = {place: mat.shape[axis] for axis, place in enumerate(places)}
+    if any(shape[k] != kept.get(k, 1) for k in range(n_batch, end)):
+        raise NotImplementedError("Adding sparse dimensions with lengths != 1")
+    batch = [places.index(k) if k in places else None for k in range(n_batch)]
+
+    def spread(x, tail, tail_places):
+        sizes = [1 if axis is None else x.shape[axis] for axis in batch]
+        target = (*sizes, *tail)
+        order = [k for k, axis in enumerate(batch) if axis is not None]
+        return lax.broadcast_in_dim(x, target, [*order, *[len(batch) + k for k in tail_places]])
+
+    dense_places = [1 + places[axis] - end for axis in range(m, mat.ndim)]
+    data = spread(mat.data, (mat.nse, *shape[end:]), [0, *dense_places])
+    columns = {places[axis]: mat.indices[..., axis - n] for axis in range(n, m)}
+    zeros = jnp.zeros(mat.indices.shape[:-1], mat.indices.dtype)
+    stacked = [columns.get(k, zeros) for k in range(n_batch, end)]
+    indices = jnp.stack(stacked, -1) if stacked else mat.indices[..., :0]
+    indices = spread(indices, indices.shape[n:], [0, 1])
+
+    def filled(x):
+        sizes = [shape[k] if axis is None else x.shape[k] for k, axis in enumerate(batch)]
+        return jnp.broadcast_to(x, (*sizes, *x.shape[n_batch:]))
+
+    return BCOO((filled(data), filled(indices)), shape=shape)
+
+
+def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
+    """BCOO joined along a batch or sparse axis. Raises NotImplementedError for a dense one."""
+    dimension = operator.index(dimension)
+    if not operands:
+        raise ValueError("bcoo_concatenate: concatenate requires a non-empty sequences of arrays")
+    if not all(isinstance(mat, BCOO) for mat in operands):
+        raise ValueError(f"bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got {operands}")
+    first = operands[0]
+    shapes = [mat.shape for mat in operands]
+    others = {(s[:dimension], s[dimension + 1 :]) for s in shapes}
+    if len(others) > 1:
+        raise TypeError(
+            "Cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated: "
+            f"concatenating along dimension {dimension} for shapes {', '.join(map(str, shapes))}."
+        )
+    if any(mat.n_batch != first.n_batch for mat in operands):
+        raise ValueError("bcoo_concatenate requires inputs to have matching batch dimensions.")
+    if any(mat.n_dense != first.n_dense for mat in operands):
+        raise ValueError("bcoo_concatenate requires inputs to have matching dense dimensions.")
+    n = first.n_batch
+    if dimension >= n + first.n_sparse:
+        raise NotImplementedError("Concatenation along dense dimensions.")
+    shape = list(first.shape)
+    shape[dimension] = sum(s[dimension] for s in shapes)
+    if dimension >= n:
+        return _joined_along_sparse(operands, dimension - n, tuple(shape))
+    nse = max(mat.nse for mat in operands)
+    widths = [[(0, 0)] * n + [(0, nse - mat.nse)] for mat in operands]
+    data, indices = [], []
+    for mat, width in zip(operands, widths, strict=True):
+        batch = lambda x, mat=mat: jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:]))  # noqa: E731
+        data.append(jnp.pad(batch(mat.data), width + [(0, 0)] * mat.n_dense))
+        padding = row(sparse_sizes(mat), mat.indices)
+        more = jnp.broadcast_to(padding, (*mat.shape[:n], nse - mat.nse, mat.n_sparse))
+        indices.append(jnp.concatenate([batch(mat.indices), more], n))
+    return BCOO((jnp.concatenate(data, dimension), jnp.concatenate(indices, dimension)), shape=tuple(shape))
+
+
+def _joined_along_sparse(operands: Sequence[BCOO], column: int, shape: tuple[int, ...]) -> BCOO:
+    n, start = operands[0].n_batch, 0
+    sizes = shape[n : n + operands[0].n_sparse]
+    batches = [tuple(max(x) for x in zip(*[mat._bufs[k].shape[:n] for mat in operands], strict=True)) for k in range(2)]
+    data, indices = [], []
+    for mat in operands:
+        shifted = mat.indices.at[..., column].add(start)
+        moved = padded(mat.indices, shifted, sparse_sizes(mat), sizes)
+        indices.append(jnp.broadcast_to(moved, (*batches[1], *moved.shape[n:])))
+        data.append(jnp.broadcast_to(mat.data, (*batches[0], *mat.data.shape[n:])))
+        start += mat.shape[n + column]
+    return BCOO((jnp.concatenate(data, n), jnp.concatenate(indices, n)), shape=shape)
+
+
+def bcoo_reshape(
+    mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: Any = None
+) -> BCOO:
+    """`lax.reshape`. Raises ValueError where batch, sparse and dense axes would be mixed."""
+    if sharding is not None:
+        raise NotImplementedError("bcoo_reshape: sharding")
+    if dimensions is not None and tuple(dimensions) != tuple(range(mat.ndim)):
+        mat = bcoo_transpose(mat, permutation=dimensions)
+    shape = tuple(map(operator.index, new_sizes))
+    if math.prod(shape) != math.prod(mat.shape):
+        raise _mixed(mat, shape, "sparse and dense", f"n_dense={mat.n_dense}")
+    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
+    n_batch = _axes_of_size(mat.shape[:n], shape, max)
+    if n_batch is None:
+        raise _mixed(mat, shape, "batch and sparse", f"n_batch={n}")
+    n_dense = _axes_of_size(mat.shape[m:][::-1], shape[n_batch:][::-1], min)
+    if n_dense is None:
+        raise _mixed(mat, shape, "sparse and dense", f"n_dense={mat.n_dense}")
+    if not n and not mat.n_sparse:
+        n_dense = len(shape)
+    elif not mat.n_sparse and not mat.n_dense:
+        n_batch = len(shape)
+    batch, sparse, dense = shape[:n_batch], shape[n_batch : len(shape) - n_dense], shape[len(shape) - n_dense :]
+    widened = lambda x: jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:]))  # noqa: E731
+    data = widened(mat.data).reshape(*batch, mat.nse, *dense)
+    indices = widened(mat.indices).reshape(*batch, mat.nse, mat.n_sparse)
+    old = sparse_sizes(mat)
+    if old != sparse:
+        number = (indices * row(_strides(old), indices)).sum(-1, dtype=indices.dtype)
+        columns = [(number // stride) % size for stride, size in zip(_strides(sparse), sparse, strict=True)]
+        stacked = jnp.stack(columns, -1) if columns else indices[..., :0]
+        indices = padded(indices, stacked, old, sparse)
+    return BCOO((data, indices), shape=shape)
+
+
+def _mixed(mat: BCOO, shape: tuple, kinds: str, counts: str) -> ValueError:
+    return ValueError(
+        f"bcoo_reshape: new shape cannot mix {kinds} dimensions; got shape={mat.shape} new_shape={shape} with {counts}"
+    )
+
+
+def _strides(sizes: Sequence[int]) -> list[int]:
+    return [max(math.prod(sizes[k + 1 :]), 1) for k in range(len(sizes))]
+
+
+def _axes_of_size(old: Sequence[int], new: Sequence[int], choose: Callable) -> int | None:
+    """How many leading axes of `new` hold as many elements as `old`: one of the counts that do, if any."""
+    counts = [k for k in range(1, len(new) + 1) if math.prod(new[:k]) == math.prod(old)]
+    return choose(counts, default=None) if old else 0
+
+
+def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
+    """`lax.rev`: with the elements along some axes in reverse order."""
+    dimensions = tuple(map(operator.index, dimensions))
+    if any(axis >= operand.ndim for axis in dimensions):
+        raise TypeError(
+            f"rev dimensions must all be less than operand ndim, got dimensions {dimensions} for operand ndim "
+            f"{operand.ndim}."
+        )
+    n, m = operand.n_batch, operand.n_batch + operand.n_sparse
+    batch = [axis for axis in dimensions if axis < n]
+    data = lax.rev(operand.data, [*batch, *[axis - m + n + 1 for axis in dimensions if axis >= m]])
+    indices, sizes = lax.rev(operand.indices, batch), sparse_sizes(operand)
+    columns = [axis - n for axis in dimensions if n <= axis < m]
+    if columns:
+        reverse = row([k in columns for k in range(len(sizes))], indices) == 1
+        flipped = jnp.where(reverse, row(sizes, indices) - 1 - indices, indices)
+        indices = padded(indices, flipped, sizes, sizes)
+    return BCOO((data, indices), shape=operand.shape)
+
+
+def _without_padding(data: Any, indices: Any, sizes: tuple[int, ...]) -> Any:
+    """`data` with zeros for padding, which fewer columns of indices may no longer show."""
+    stored = (indices < row(sizes, indices)).all(-1)
+    if data.ndim > stored.ndim:
+        stored = stored.reshape(*stored.shape, *[1] * (data.ndim - stored.ndim))
+    return jnp.where(stored, data, 0).astype(data.dtype)
+
+
+def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
+    """`lax.squeeze`: without axes of size one."""
+    dimensions = tuple(canonical_axis(axis, arr.ndim) for axis in dimensions)
+    if any(arr.shape[axis] != 1 for axis in dimensions):
+        raise ValueError(
+            f"cannot select an axis to squeeze out which has size not equal to one, got shape={arr.shape} and "
+            f"{dimensions=}"
+        )
+    n, m = arr.n_batch, arr.n_batch + arr.n_sparse
+    batch = tuple(axis for axis in dimensions if axis < n)
+    kept = [k for k in range(arr.n_sparse) if k + n not in dimensions]
+    data, indices = arr.data, arr.indices
+    if len(kept) < arr.n_sparse:
+        data, indices = _without_padding(data, indices, sparse_sizes(arr)), indices[..., kept]
+    data = lax.squeeze(data, (*batch, *[axis - m + n + 1 for axis in dimensions if axis >= m]))
+    shape = tuple(size for axis, size in enumerate(arr.shape) if axis not in dimensions)
+    return BCOO((data, lax.squeeze(indices, batch)), shape=shape)
+
+
+def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
+    """The sum over some axes, of which nothing is added up that is stored apart."""
+    axes = tuple(sorted(set(map(operator.index, axes))))
+    if not all(0 <= axis < mat.ndim for axis in axes):
+        raise AssertionError(f"bcoo_reduce_sum: invalid {axes=} for {mat.ndim} dimensions")
+    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
+    batch = [axis for axis in axes if axis < n]
+    dense = tuple(axis - m + n + 1 for axis in axes if axis >= m)
+    data, indices = mat.data, mat.indices
+    data = data.sum(dense, dtype=data.dtype)
+    kept = [k for k in range(mat.n_sparse) if k + n not in axes]
+    if len(kept) < mat.n_sparse:
+        data = _without_padding(data, indices, sparse_sizes(mat))
+        indices = indices[..., kept] if kept else jnp.zeros((*indices.shape[:-1], 0), indices.dtype)
+    shape = tuple(size for axis, size in enumerate(mat.shape) if axis not in axes)
+    if batch:
+        rest = remaining(n, batch)
+        count = math.prod(mat.shape[axis] for axis in batch)
+
+        def joined(x):
+            x = jnp.broadcast_to(x, (*[mat.shape[k] if k in batch else x.shape[k] for k in range(n)], *x.shape[n:]))
+            x = jnp.transpose(x, [*rest, *batch, *range(n, x.ndim)])
+            return x.reshape(*x.shape[: len(rest)], count * mat.nse, *x.shape[n + 1 :])
+
+        data, indices = joined(data), joined(indices)
+    return BCOO((data, indices), shape=shape)

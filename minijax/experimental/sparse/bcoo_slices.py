@@ -1,0 +1,146 @@
+"""Parts of a BCOO: slices and gathers."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.api.vmap import vmap
+from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates
+from minijax.experimental.sparse.bcoo_shapes import bcoo_reshape, sparse_sizes
+from minijax.experimental.sparse.util import is_padding, row
+from minijax.run.array import Array
+
+
+def bcoo_slice(
+    mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> BCOO:
+    """`lax.slice`; what lies outside becomes padding, or is dropped where fewer elements than are stored fit."""
+    starts, limits = (list(map(operator.index, xs)) for xs in (start_indices, limit_indices))
+    steps = [1] * mat.ndim if strides is None else list(map(operator.index, strides))
+    if not len(starts) == len(limits) == len(steps) == mat.ndim:
+        raise ValueError(
+            f"bcoo_slice: {start_indices=}, {limit_indices=} and {strides=} must fit {mat.ndim} dimensions"
+        )
+    if any(step <= 0 for step in steps):
+        raise ValueError(f"strides must be a sequence of positive integers; got {steps}")
+    if not all(0 <= low <= high <= n for low, high, n in zip(starts, limits, mat.shape, strict=True)):
+        raise ValueError(
+            f"bcoo_slice: invalid indices. Got start_indices={starts}, limit_indices={limits} and shape={mat.shape}"
+        )
+    shape = tuple(-(-(high - low) // step) for low, high, step in zip(starts, limits, steps, strict=True))
+    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
+
+    def cut(x, axes):
+        parts = [slice(None)] * x.ndim
+        for place, axis in axes:
+            if x.shape[place] == mat.shape[axis]:
+                parts[place] = slice(starts[axis], limits[axis], steps[axis])
+        return x[tuple(parts)]
+
+    batch = [(axis, axis) for axis in range(n)]
+    data = cut(mat.data, [*batch, *[(axis - m + n + 1, axis) for axis in range(m, mat.ndim)]])
+    indices = cut(mat.indices, batch)
+    sparse = slice(n, m)
+    if (shape[sparse], starts[sparse]) == (mat.shape[sparse], [0] * mat.n_sparse):
+        return BCOO((data, indices), shape=shape)
+    low, high, step = (row(xs[sparse], indices) for xs in (starts, limits, steps))
+    inside = ((indices >= low) & (indices < high) & ((indices - low) % step == 0)).all(-1)
+    return _compacted(data, (indices - low) // step, inside, shape, n)
+
+
+def _compacted(data: Any, indices: Any, inside: Any, shape: tuple[int, ...], n: int) -> BCOO:
+    """A BCOO of the elements that are `inside`, of as many as fit."""
+    sizes = shape[n : n + indices.shape[-1]]
+    indices = jnp.where(inside[..., None], indices, row(sizes, indices))
+    inside = inside.reshape(*inside.shape, *[1] * (data.ndim - n - 1))
+    mat = BCOO((jnp.where(inside, data, jnp.zeros((), data.dtype)), indices), shape=shape)
+    nse = math.prod(sizes)
+    if mat.nse <= nse:
+        return mat
+    mat = bcoo_sum_duplicates(mat, nse=nse)
+    return BCOO(mat._bufs, shape=shape)
+
+
+def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
+    """`lax.dynamic_slice`: slices that would leave an axis are moved so that they do not."""
+    sizes = tuple(map(operator.index, slice_sizes))
+    starts = [jnp.asarray(start) for start in start_indices]
+    if not len(starts) == len(sizes) == mat.ndim:
+        raise ValueError(
+            f"Length of slice indices must match number of operand dimensions ({len(starts)} vs {mat.shape})"
+        )
+    if any(size > n for size, n in zip(sizes, mat.shape, strict=True)):
+        raise TypeError(
+            f"slice slice_sizes must be less than or equal to operand shape, got slice_sizes {sizes} for operand shape "
+            f"{mat.shape}."
+        )
+    if any(size < 0 for size in sizes):
+        raise TypeError(f"slice slice_sizes must be greater than or equal to zero, got slice_sizes of {sizes}.")
+    if any(start.ndim or not jnp.issubdtype(start.dtype, jnp.integer) for start in starts):
+        raise TypeError("index arguments to dynamic_slice must be integers of the same type")
+    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
+    wrapped = [jnp.where(start < 0, start + size, start) for start, size in zip(starts, mat.shape, strict=True)]
+
+    def cut(x, axes):
+        places = {place: axis for place, axis in axes if x.shape[place] == mat.shape[axis]}
+        begin = [wrapped[places[k]] if k in places else 0 for k in range(x.ndim)]
+        return lax.dynamic_slice(x, begin, [sizes[places[k]] if k in places else x.shape[k] for k in range(x.ndim)])
+
+    batch = [(axis, axis) for axis in range(n)]
+    data = cut(mat.data, [*batch, *[(axis - m + n + 1, axis) for axis in range(m, mat.ndim)]])
+    indices = cut(mat.indices, batch)
+    if not mat.n_sparse:
+        return BCOO((data, indices), shape=sizes)
+    most = jnp.array([mat.shape[k] - sizes[k] for k in range(n, m)], indices.dtype)
+    low = jnp.clip(jnp.stack([wrapped[k].astype(indices.dtype) for k in range(n, m)]), jnp.zeros_like(most), most)
+    low = lax.expand_dims(low, range(indices.ndim - 1))
+    inside = ((indices >= low) & (indices < low + row(sizes[n:m], indices))).all(-1)
+    inside &= ~is_padding(indices, sparse_sizes(mat))
+    return _compacted(data, indices - low, inside, sizes, n)
+
+
+def bcoo_gather(
+    operand: BCOO,
+    start_indices: Array,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> BCOO:
+    """`lax.gather` of slices from anywhere, as batch axes of the result, which are its first ones.
+
+    Raises NotImplementedError for batching dimensions and fill modes.
+    """
+    numbers = dimension_numbers
+    if numbers.operand_batching_dims or numbers.start_indices_batching_dims:
+        raise NotImplementedError("bcoo_gather: batching dimensions")
+    mode = lax.GatherScatterMode.from_any(mode)
+    if mode is lax.GatherScatterMode.FILL_OR_DROP and fill_value not in (None, 0):
+        raise NotImplementedError(f"bcoo_gather: {mode=}, {fill_value=}")
+    starts: Any = jnp.asarray(start_indices)
+    count, batch = math.prod(starts.shape[:-1]), starts.shape[:-1]
+    offsets = [axis for axis in range(operand.ndim) if axis not in numbers.collapsed_slice_dims]
+    if tuple(numbers.offset_dims) != tuple(range(len(batch), len(batch) + len(offsets))):
+        raise NotImplementedError("bcoo_gather: offset dimensions must be the last ones")
+    del unique_indices, indices_are_sorted
+
+    def one(start):
+        places = dict(zip(numbers.start_index_map, start, strict=True))
+        begin = [places.get(axis, jnp.zeros((), starts.dtype)) for axis in range(operand.ndim)]
+        begin = [jnp.maximum(x, 0) for x in begin]
+        part = bcoo_dynamic_slice(operand, begin, slice_sizes)
+        return bcoo_reshape(part, new_sizes=[slice_sizes[axis] for axis in offsets])
+
+    if not batch:
+        return one(starts)
+    out: Any = vmap(one)(starts.reshape(count, -1))
+    if len(batch) == 1:
+        return out
+    return bcoo_reshape(out, new_sizes=(*batch, *out.shape[1:]))

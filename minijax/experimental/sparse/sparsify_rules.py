@@ -1,0 +1,294 @@
+"""The rules of `sparsify` for operations on BCOO."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.api.jit import jit
+from minijax.dispatch.jit import jit_p
+from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices
+from minijax.experimental.sparse.api import todense_p
+from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.bcoo_dense import bcoo_todense
+from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general
+from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates, bcoo_transpose
+from minijax.experimental.sparse.sparsify_env import (
+    SparsifyEnv,
+    SparsifyValue,
+    arrays_to_spvalues,
+    eval_sparse,
+    sparse_rules_bcoo,
+    spvalues_to_arrays,
+)
+from minijax.higher.cond import cond_p, switch
+from minijax.higher.custom_derivatives import custom_jvp_call_p
+from minijax.higher.scan import scan, scan_p
+from minijax.higher.while_loop import while_loop, while_p
+
+# ---- elementwise -------------------------------------------------------------------------------------
+
+_LINEAR = (lax.copy_p, lax.imag_p, lax.neg_p, lax.real_p, lax.convert_element_type_p, lax.conj_p)
+_ZERO_AT_ZERO = (
+    lax.abs_p, lax.asin_p, lax.asinh_p, lax.atan_p, lax.atanh_p, lax.bessel_i1e_p, lax.expm1_p, lax.log1p_p, lax.sign_p,
+    lax.sin_p, lax.sinh_p, lax.sqrt_p, lax.square_p, lax.tan_p, lax.tanh_p, lax.integer_pow_p,
+)  # fmt: skip
+
+
+def _of_data(primitive: Any) -> Callable:
+    def rule(spenv, value, **params):
+        if params.get("y", 1) <= 0:
+            raise NotImplementedError(
+                f"sparse rule for {primitive.name} with non-positive exponent {params['y']} is not implemented "
+                "because it would result in dense output. If this is your intent, use sparse.todense() to convert your "
+                "argument to a dense array."
+            )
+        if not (primitive in _LINEAR or value.unique_indices):
+            mat = spvalues_to_arrays(spenv, value)
+            value = arrays_to_spvalues(spenv, bcoo_sum_duplicates(mat, nse=mat.nse))
+        return _with_data(spenv, value, primitive.bind(spenv.data(value), **params))
+
+    return rule
+
+
+def _with_data(spenv: SparsifyEnv, value: SparsifyValue, data: Any) -> SparsifyValue:
+    """The value with other data."""
+    flags = dict(indices_sorted=bool(value.indices_sorted), unique_indices=bool(value.unique_indices))
+    return spenv.sparse(value.shape, data, indices_ref=value.indices_ref, indptr_ref=value.indptr_ref, **flags)
+
+
+for _primitive in (*_LINEAR, *_ZERO_AT_ZERO):
+    sparse_rules_bcoo[_primitive] = _of_data(_primitive)
+
+
+def _rule(*primitives: Any) -> Callable:
+    def register(rule):
+        for primitive in primitives:
+            sparse_rules_bcoo[primitive] = rule
+        return rule
+
+    return register
+
+
+@_rule(lax.add_p)
+def _add(spenv, x, y):
+    if x.is_sparse() and y.is_sparse():
+        return _sum(spenv, x, y)
+    mat, array = (x, y) if x.is_sparse() else (y, x)
+    if lax.broadcast_shapes(x.shape, y.shape) != array.shape:
+        raise NotImplementedError(
+            "Addition between a sparse array X and a dense array Y is not implemented when the output shape is larger "
+            "than Y.shape. This is to prevent silent densification of a large sparse array. If this is your intent, "
+            "you can explicitly cast the sparse array to a dense matrix."
+        )
+    return spenv.dense(lax.add(bcoo_todense(spvalues_to_arrays(spenv, mat)), spenv.data(array)))
+
+
+def _sum(spenv, x, y):
+    if x.shape != y.shape:
+        raise NotImplementedError("Addition between sparse matrices of different shapes.")
+    if x.indices_ref == y.indices_ref:
+        return _with_data(spenv, x, lax.add(spenv.data(x), spenv.data(y)))
+    a, b = spvalues_to_arrays(spenv, (x, y))
+    if (a.n_batch, a.n_dense) != (b.n_batch, b.n_dense):
+        raise NotImplementedError("Addition between sparse matrices with different batch/dense dimensions.")
+    n = a.n_batch
+    batched = [lambda x, k=k: jnp.broadcast_to(x, (*_largest(a._bufs[k], b._bufs[k], n), *x.shape[n:])) for k in (0, 1)]
+    indices = lax.concatenate([batched[1](a.indices), batched[1](b.indices)], n)
+    data = lax.concatenate([batched[0](a.data), batched[0](b.data)], n)
+    return spenv.sparse(x.shape, data, indices)
+
+
+def _largest(x: Any, y: Any, n: int) -> tuple[int, ...]:
+    return tuple(map(max, zip(x.shape[:n], y.shape[:n], strict=True)))
+
+
+@_rule(lax.sub_p)
+def _sub(spenv, x, y):
+    if not (x.is_sparse() and y.is_sparse()):
+        raise NotImplementedError("Subtraction between sparse and dense array.")
+    return _sum(spenv, x, _with_data(spenv, y, lax.neg(spenv.data(y))))
+
+
+@_rule(lax.mul_p)
+def _mul(spenv, x, y):
+    if x.is_sparse() and y.is_sparse():
+        if x.indices_ref == y.indices_ref and x.unique_indices:
+            return _with_data(spenv, x, lax.mul(spenv.data(x), spenv.data(y)))
+        return arrays_to_spvalues(spenv, bcoo_multiply.bcoo_multiply_sparse(*spvalues_to_arrays(spenv, (x, y))))
+    mat, array = (x, y) if x.is_sparse() else (y, x)
+    return _with_data(spenv, mat, bcoo_multiply.bcoo_multiply_dense(spvalues_to_arrays(spenv, mat), spenv.data(array)))
+
+
+@_rule(lax.div_p)
+def _div(spenv, x, y):
+    if y.is_sparse():
+        raise NotImplementedError(
+            "Division by a sparse array is not implemented because it would result in dense output. If this is your "
+            "intent, use sparse.todense() to convert your arguments to a dense array."
+        )
+    return _mul(spenv, x, spenv.dense(1.0 / spenv.data(y)))
+
+
+# ---- functions of arrays -----------------------------------------------------------------------------
+
+
+def _of_arrays(function: Callable) -> Callable:
+    def rule(spenv, *values, **params):
+        return arrays_to_spvalues(spenv, function(*spvalues_to_arrays(spenv, values), **params))
+
+    return rule
+
+
+def _dot_general(lhs, rhs, *, dimension_numbers, preferred_element_type, precision, out_sharding):
+    del precision
+    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+    return bcoo_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, **options)
+
+
+def _concatenate(*operands, dimension):
+    return bcoo_shapes.bcoo_concatenate(operands, dimension=dimension)
+
+
+def _stack(*operands, axis):
+    sizes = [*operands[0].shape]
+    places = [k for k in range(len(sizes) + 1) if k != axis]
+    shape = (*sizes[:axis], 1, *sizes[axis:])
+    parts = [bcoo_shapes.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=places) for x in operands]
+    return bcoo_shapes.bcoo_concatenate(parts, dimension=axis)
+
+
+def _dynamic_slice(mat, *starts, slice_sizes):
+    return bcoo_slices.bcoo_dynamic_slice(mat, starts, slice_sizes)
+
+
+def _reduce_sum(mat, *, axes, out_sharding):
+    del out_sharding
+    out = bcoo_shapes.bcoo_reduce_sum(mat, axes=axes)
+    return out if out.shape else out.data.sum()
+
+
+def _gather(mat, starts, *, dimension_numbers, slice_sizes, **params):
+    return bcoo_slices.bcoo_gather(mat, starts, dimension_numbers, slice_sizes, **params)
+
+
+for _primitive, _function in {
+    lax.broadcast_in_dim_p: bcoo_shapes.bcoo_broadcast_in_dim,
+    lax.concatenate_p: _concatenate,
+    lax.stack_p: _stack,
+    lax.conv_general_dilated_p: bcoo_multiply.bcoo_conv_general_dilated,
+    lax.dot_general_p: _dot_general,
+    lax.dynamic_slice_p: _dynamic_slice,
+    lax.gather_p: _gather,
+    lax.reduce_sum_p: _reduce_sum,
+    lax.reshape_p: bcoo_shapes.bcoo_reshape,
+    lax.rev_p: bcoo_shapes.bcoo_rev,
+    lax.slice_p: bcoo_slices.bcoo_slice,
+    lax.squeeze_p: bcoo_shapes.bcoo_squeeze,
+}.items():
+    sparse_rules_bcoo[_primitive] = _of_arrays(_function)
+
+
+@_rule(lax.transpose_p)
+def _transpose(spenv, value, *, permutation):
+    mat = spvalues_to_arrays(spenv, value)
+    out = bcoo_transpose(mat, permutation=permutation)
+    result = arrays_to_spvalues(spenv, out)
+    # Where sparse axes alone are moved, the data stay as they are.
+    return result if mat.n_batch or mat.n_dense else result._replace(data_ref=value.data_ref)
+
+
+@_rule(todense_p)
+def _todense(spenv, *values, tree):
+    del tree
+    return spenv.dense(
+        bcoo_todense(spvalues_to_arrays(spenv, values[0])) if values[0].is_sparse() else spenv.data(values[0])
+    )
+
+
+# ---- operations that call jaxprs ---------------------------------------------------------------------
+
+
+def _called(closed: Any, arrays: Sequence) -> list:
+    """The results of a closed jaxpr of sparse and other arrays, with sparse ones that are so by chance as they come."""
+    spenv = SparsifyEnv()
+    values = arrays_to_spvalues(spenv, list(arrays))
+    return spvalues_to_arrays(spenv, list(eval_sparse(closed.jaxpr, closed.consts, values, spenv)))
+
+
+@_rule(jit_p)
+def _jit(spenv, *values, jaxpr, name, inline, **_):
+    if inline:
+        return eval_sparse(jaxpr.jaxpr, jaxpr.consts, values, spenv)
+    # Buffers that several arguments share stay shared, and so do those of results and arguments.
+    refs = [ref for v in values for ref in (v.data_ref, v.indices_ref, v.indptr_ref) if ref is not None]
+    places = {ref: k for k, ref in enumerate(dict.fromkeys(refs))}
+    moved = lambda ref: None if ref is None else places[ref]  # noqa: E731
+    inner = [
+        v._replace(data_ref=moved(v.data_ref), indices_ref=moved(v.indices_ref), indptr_ref=moved(v.indptr_ref))
+        for v in values
+    ]
+    shown: list = []
+
+    def call(*buffers):
+        env = SparsifyEnv(buffers)
+        out = list(eval_sparse(jaxpr.jaxpr, jaxpr.consts, inner, env))
+        shown.append(out)
+        return [
+            [None if ref is None else env._buffers[ref] for ref in (v.data_ref, v.indices_ref, v.indptr_ref)]
+            for v in out
+        ]
+
+    call.__name__ = call.__qualname__ = name
+    results = jit(call)(*[spenv._buffers[ref] for ref in places])
+    kept = lambda buffer: None if buffer is None else spenv._push(buffer)  # noqa: E731
+    return [
+        v._replace(data_ref=kept(d), indices_ref=kept(i), indptr_ref=kept(p))
+        for v, (d, i, p) in zip(shown[-1], results, strict=True)
+    ]
+
+
+def _plain(arrays: Sequence) -> list:
+    """The arrays without what is said of the indices, which may not hold of what takes their places."""
+    return [BCOO(x._bufs, shape=x.shape) if isinstance(x, BCOO) else x for x in arrays]
+
+
+@_rule(while_p)
+def _while(spenv, *values, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    arrays = spvalues_to_arrays(spenv, list(values))
+    cond_consts, body_consts = arrays[:cond_nconsts], arrays[cond_nconsts : cond_nconsts + body_nconsts]
+    init = _plain(arrays[cond_nconsts + body_nconsts :])
+    out = while_loop(
+        lambda carry: _called(cond_jaxpr, [*cond_consts, *carry])[0],
+        lambda carry: _plain(_called(body_jaxpr, [*body_consts, *carry])),
+        init,
+    )
+    return arrays_to_spvalues(spenv, out)
+
+
+@_rule(cond_p)
+def _cond(spenv, index, *values, branches, **_):
+    arrays = spvalues_to_arrays(spenv, list(values))
+    calls = [lambda *xs, closed=closed: _plain(_called(closed, xs)) for closed in branches]
+    return arrays_to_spvalues(spenv, switch(spenv.data(index), calls, *arrays))
+
+
+@_rule(scan_p)
+def _scan(spenv, *values, jaxpr, num_consts, num_carry, length, reverse, unroll, **_):
+    consts, carry, xs = (
+        values[:num_consts],
+        values[num_consts : num_consts + num_carry],
+        values[num_consts + num_carry :],
+    )
+    if any(v.is_sparse() for v in xs) or len(jaxpr.jaxpr.outvars) > num_carry or xs:
+        raise NotImplementedError("sparse rule for scan with x values.")
+    fixed = spvalues_to_arrays(spenv, list(consts))
+    init = _plain(spvalues_to_arrays(spenv, list(carry)))
+    body = lambda c, _: (_plain(_called(jaxpr, [*fixed, *c])), None)  # noqa: E731
+    out, _ = scan(body, init, None, length=length, reverse=reverse, unroll=unroll)
+    return arrays_to_spvalues(spenv, out)
+
+
+@_rule(custom_jvp_call_p)
+def _custom_jvp_call(spenv, *values, call_jaxpr, **_):
+    return eval_sparse(call_jaxpr.jaxpr, call_jaxpr.consts, values, spenv)

@@ -1,0 +1,178 @@
+"""`sparsify`: functions of arrays as functions of sparse arrays."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.api.jit import trace_function
+from minijax.base import tree
+from minijax.experimental.sparse import sparsify_rules
+from minijax.experimental.sparse._base import JAXSparse
+from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.sparsify_env import (  # noqa: F401
+    SparsifyEnv,
+    SparsifyValue,
+    apply_rule,
+    arrays_to_spvalues,
+    eval_sparse,
+    is_spvalue,
+    sparse_rules_bcoo,
+    sparse_rules_bcsr,
+    spvalues_to_arrays,
+    spvalues_to_avals,
+)
+from minijax.ir import state
+from minijax.ir.trace import Trace, Tracer
+from minijax.run.array import Array
+
+ArrayOrSparse = Array | BCOO
+sparsify_rules  # its rules are in the tables  # noqa: B018
+
+
+def sparsify_raw(f: Callable) -> Callable:
+    """`f` as a function (env, *values) -> (values, tree of the result)."""
+
+    @functools.wraps(f)
+    def wrapped(spenv: SparsifyEnv, *spvalues: SparsifyValue, **params: Any):
+        flat, _ = tree.tree_flatten(spvalues, is_leaf=is_spvalue)
+        avals = spvalues_to_avals(spenv, spvalues)
+        closed, out_tree = trace_function(functools.partial(f, **params) if params else f, avals, {}, (), "sparsify")
+        return list(eval_sparse(closed.jaxpr, closed.consts, flat, spenv)), out_tree
+
+    return wrapped
+
+
+def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
+    """`f`, a function of arrays, as one of sparse arrays too, by the rules of `sparse_rules_bcoo` and `_bcsr`.
+
+    Raises NotImplementedError where an operation on a sparse array has none. `use_tracer` runs `f` once, on
+    `SparseTracer`s, instead of tracing it to a jaxpr first.
+    """
+    return (_with_tracers if use_tracer else _with_interpreter)(f)
+
+
+def _with_interpreter(f: Callable) -> Callable:
+    raw = sparsify_raw(f)
+
+    @functools.wraps(f)
+    def wrapped(*args, **params):
+        spenv = SparsifyEnv()
+        spvalues = arrays_to_spvalues(spenv, args)
+        results, out_tree = raw(spenv, *spvalues, **params)
+        return out_tree.unflatten(spvalues_to_arrays(spenv, results))
+
+    return wrapped
+
+
+# ---- tracers -----------------------------------------------------------------------------------------
+
+
+class SparseTracer(Tracer):
+    """A value of an environment."""
+
+    __slots__ = ("_spvalue",)
+
+    def __init__(self, trace: "SparseTrace", *, spvalue: SparsifyValue):
+        super().__init__(trace, spvalues_to_avals(trace.spenv, spvalue))
+        self._spvalue = spvalue
+
+    @property
+    def spenv(self) -> SparsifyEnv:
+        return self._trace.spenv  # pyright: ignore[reportAttributeAccessIssue]
+
+    def __repr__(self):
+        return f"SparseTracer<{self.aval.str_short()}>"
+
+
+class SparseTrace(Trace):
+    """Runs the rules of sparse arrays in its parent."""
+
+    __slots__ = ("tag", "spenv")
+
+    def __init__(self, parent_trace: Any, tag: Any, spenv: SparsifyEnv):
+        super().__init__(parent_trace)
+        self.tag, self.spenv = tag, spenv
+
+    def to_sparse_tracer(self, val: Any) -> SparseTracer:
+        if isinstance(val, SparseTracer) and val._trace is self:
+            return val
+        with state.set_current_trace(self.parent):
+            return SparseTracer(self, spvalue=self.spenv.dense(val))
+
+    def process(self, primitive, operands, params):
+        values = [self.to_sparse_tracer(x)._spvalue for x in operands]
+        with state.set_current_trace(self.parent):
+            if any(v.is_sparse() for v in values):
+                results = apply_rule(primitive, self.spenv, values, params)
+            else:
+                results = map(self.spenv.dense, primitive.bind_all([self.spenv.data(v) for v in values], params))
+            return [SparseTracer(self, spvalue=v) for v in list(results)]
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        return fun(*operands)
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        return fun(*operands)
+
+
+def _with_tracers(f: Callable) -> Callable:
+    @functools.wraps(f)
+    def wrapped(*args, **params):
+        spenv = SparsifyEnv()
+        leaves, structure = tree.tree_flatten(args, is_leaf=lambda x: isinstance(x, JAXSparse))
+        values = [arrays_to_spvalues(spenv, x) for x in leaves]
+        trace = SparseTrace(state.current_trace(), object(), spenv)
+        with state.set_current_trace(trace):
+            tracers = [SparseTracer(trace, spvalue=v) for v in values]
+            out = f(*structure.unflatten(tracers), **params)
+            results, out_tree = tree.tree_flatten(out)
+            results = [trace.to_sparse_tracer(x)._spvalue for x in results]
+        return out_tree.unflatten([spvalues_to_arrays(spenv, v) for v in results])
+
+    return wrapped
+
+
+# ---- operators and methods ---------------------------------------------------------------------------
+
+
+def _swapped(f: Callable) -> Callable:
+    sparse = sparsify(lambda x, y: f(y, x))
+    return lambda self, other: sparse(self, other)
+
+
+def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return sparsify(lambda x: x.sum(*args, **kwargs))(self)
+
+
+def _reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return sparsify(lambda x: x.reshape(*args, **kwargs))(self)
+
+
+def _astype(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return sparsify(lambda x: x.astype(*args, **kwargs))(self)
+
+
+def _getitem(self: Any, item: Any) -> Any:
+    return sparsify(lambda x: x[item])(self)
+
+
+def _iter(self: Any) -> Any:
+    return (self[k] for k in range(self.shape[0]))
+
+
+def _pow(self: Any, exponent: Any) -> Any:
+    return sparsify(lambda x: x**exponent)(self) if isinstance(exponent, int) else sparsify(jnp.power)(self, exponent)
+
+
+operators: dict[str, Callable] = {
+    "sum": _sum, "reshape": _reshape, "astype": _astype, "__getitem__": _getitem, "__iter__": _iter, "__pow__": _pow,
+    "__abs__": sparsify(lax.abs), "__neg__": sparsify(lax.neg), "__pos__": sparsify(lambda x: x),
+    "__matmul__": sparsify(jnp.matmul), "__rmatmul__": _swapped(jnp.matmul), "__mul__": sparsify(jnp.multiply),
+    "__rmul__": _swapped(jnp.multiply), "__truediv__": sparsify(jnp.divide), "__rtruediv__": _swapped(jnp.divide),
+    "__add__": sparsify(jnp.add), "__radd__": _swapped(jnp.add), "__sub__": sparsify(jnp.subtract),
+    "__rsub__": _swapped(jnp.subtract), "__rpow__": _swapped(jnp.power), "__eq__": sparsify(jnp.equal),
+    "__ne__": sparsify(jnp.not_equal), "__lt__": sparsify(jnp.less), "__le__": sparsify(jnp.less_equal),
+    "__gt__": sparsify(jnp.greater), "__ge__": sparsify(jnp.greater_equal),
+}  # fmt: skip

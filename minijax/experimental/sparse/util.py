@@ -1,0 +1,92 @@
+"""What all formats of sparse arrays share: warnings, errors, and mapping over axes of size one."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.api.vmap import vmap
+from minijax.base import tree
+from minijax.ir.types import typeof
+
+Shape = tuple[int, ...]
+
+
+class SparseEfficiencyError(ValueError):
+    """A layout would be inefficient for what was asked."""
+
+
+class SparseEfficiencyWarning(UserWarning):
+    """What was asked is inefficient in this layout."""
+
+
+class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
+    """No routine of cuSPARSE does what was asked."""
+
+
+class SparseInfo(NamedTuple):
+    """What primitives must know of a sparse array beside its buffers."""
+
+    shape: Shape
+    indices_sorted: bool = False
+    unique_indices: bool = False
+
+
+def broadcasting_vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
+    """As `jax.vmap`, but mapped axes of size one are broadcast. Raises ValueError if other sizes differ."""
+
+    @functools.wraps(fun)
+    def batched(*args):
+        leaves, structure = tree.tree_flatten(args)
+        axes = _axes_of_leaves(in_axes, args)
+        sizes = {typeof(x).shape[axis] for x, axis in zip(leaves, axes, strict=True) if axis is not None}
+        if len(sizes - {1}) > 1:
+            raise ValueError(f"broadcasting_vmap: mismatched input shapes: mapped axes have sizes {sorted(sizes)}")
+        if len(sizes) > 1:
+            ones = [axis is not None and typeof(x).shape[axis] == 1 for x, axis in zip(leaves, axes, strict=True)]
+            leaves = [lax.squeeze(x, (a,)) if one else x for x, a, one in zip(leaves, axes, ones, strict=True)]
+            axes = [None if one else axis for axis, one in zip(axes, ones, strict=True)]
+        call = lambda *xs: fun(*structure.unflatten(xs))  # noqa: E731
+        return vmap(call, in_axes=tuple(axes), out_axes=out_axes)(*leaves)
+
+    return batched
+
+
+def _axes_of_leaves(in_axes: Any, args: tuple) -> list:
+    if in_axes is None or isinstance(in_axes, int):
+        return [in_axes] * len(tree.tree_leaves(args))
+    axes = []
+    tree.tree_map(
+        lambda axis, arg: axes.extend([axis] * len(tree.tree_leaves(arg))),
+        tuple(in_axes),
+        args,
+        is_leaf=lambda axis: axis is None,
+    )
+    return axes
+
+
+def nfold_vmap(fun: Callable, N: int, *, broadcasted: bool = True, in_axes: Any = 0) -> Callable:
+    """`fun` mapped over N leading axes, which are broadcast if `broadcasted`."""
+    mapped = broadcasting_vmap if broadcasted else vmap
+    for _ in range(N):
+        fun = mapped(fun, in_axes=in_axes)
+    return fun
+
+
+def count_stored(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
+    """How many elements a sparse array must store for `mat`: the most of any batch."""
+    mask = mat != 0
+    if n_dense > 0:
+        mask = mask.any(tuple(range(mask.ndim - n_dense, mask.ndim)))
+    return mask.sum(tuple(range(n_batch, mask.ndim))).max()
+
+
+def is_padding(indices: Any, sizes: Sequence[int]) -> Any:
+    """Which rows of (..., n_sparse) indices lie out of bounds of the sparse axes' `sizes`."""
+    return (indices >= row(sizes, indices)).any(-1)
+
+
+def row(values: Sequence[int], like: Any) -> Any:
+    """The values as one row of indices, of the dtype and rank of `like`."""
+    return lax.expand_dims(jnp.array(values, typeof(like).dtype), range(typeof(like).ndim - 1))
