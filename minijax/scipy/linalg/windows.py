@@ -28,7 +28,7 @@ def _windows(head: Any, tail: Any, rising: bool = True) -> Any:
         return jnp.zeros((m, n), jnp.result_type(head, tail))
     head = head if rising else head[::-1]
     line = jnp.reshape(jnp.concatenate([head, tail[1:]]), (1, m + n - 1, 1))
-    how = dict(dimension_numbers=("NTC", "IOT", "NTC"), precision=Precision.HIGHEST)
+    how: Any = dict(dimension_numbers=("NTC", "IOT", "NTC"), precision=Precision.HIGHEST)
     windows = conv_general_dilated_patches(line, (n,), (1,), "VALID", **how)[0]
     return windows if rising else jnp.flip(windows, axis=0)
 
