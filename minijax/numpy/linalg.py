@@ -26,7 +26,7 @@ from minijax.numpy.vectorizing import mapped
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.families import is_complex, scalar_like
-from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 
 Axis = int | Sequence[int] | None
@@ -176,7 +176,7 @@ def solve(a: Any, b: Any) -> Any:
     shape, right = typeof(a).shape, typeof(b).shape
     if len(shape) < 2:
         raise ValueError(f"left hand array must be at least two dimensional; got a.shape={shape}")
-    if len(right) > 1 and right == shape[:-1]:
+    if len(right) > 1 and right == shape[:-1] and right[-2] != shape[-1]:
         raise ValueError(
             f"Invalid shapes for solve: {shape}, {right}: a batch of vectors is ambiguous; "
             f"use solve(a, b[..., None]).squeeze(-1)."
@@ -186,6 +186,7 @@ def solve(a: Any, b: Any) -> Any:
         raise ValueError(f"solve: input with shape {right} does not have enough dimensions for a right-hand side")
     if not shape[-1] == shape[-2] == right[-rank]:
         raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={right}")
+    check_ranks("jnp.linalg.solve", (shape, right), (2, rank))
     return mapped(lu.solve, [a, b], [shape[:-2], right[: len(right) - rank]])
 
 
@@ -372,6 +373,7 @@ def _det_jvp(primals, tangents):
 def _exchanges(pivots: Any) -> Any:
     """How many rows an LU decomposition exchanged."""
     at = creation.arange(typeof(pivots).shape[-1], dtype=np.int32)
+    at = moving.expand_dims(at, range(typeof(pivots).ndim - 1))
     return reductions.count_nonzero(ufuncs.not_equal(pivots, at), axis=-1)
 
 

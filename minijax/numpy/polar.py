@@ -86,7 +86,7 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
         m, n = typeof(x).shape
     one_norm, infinity_norm = norm(x, 1), norm(x, np.inf)
     scale = lax.mul(lax.rsqrt(one_norm), lax.rsqrt(infinity_norm))
-    u = ufuncs.multiply(x, where(ufuncs.equal(one_norm, 0), 1, scale))
+    u = ufuncs.multiply(x, typed(where(ufuncs.equal(one_norm, 0), 1, scale), x))
     tolerance = ufuncs.cbrt(5 * eps)
     by_qr, by_cholesky = _weights(eps, max_iterations)
 

@@ -121,6 +121,7 @@ def vectorize(
             split = len(shape) - len(names)
             leads.append(shape[:split])
             _check_core(shape[split:], names, sizes, where)
-        return mapped(_checked(f, outer, sizes, where), values, leads, name)
+        check_ranks(name, shapes, [len(names) for names in inner])
+        return mapped(_checked(f, outer, sizes, where), values, leads)
 
     return vectorized

@@ -80,10 +80,14 @@ def promote_shapes(name: str, *args: Any) -> list:
     return [broadcast_to_rank(x, rank) for x in args]
 
 
-def check_ranks(name: str, shapes: Sequence) -> None:
-    """Warns of, or raises ValueError for, shapes of several ranks above 0, as the configuration says."""
+def check_ranks(name: str, shapes: Sequence, cores: Sequence[int] | None = None) -> None:
+    """Warns of, or raises ValueError for, shapes of several ranks above 0, as the configuration says.
+
+    Of each rank, that of its core is not counted.
+    """
     mode = config.state().numpy_rank_promotion
-    if mode == "allow" or len({len(s) for s in shapes if s}) < 2:
+    cores = cores or [0] * len(shapes)
+    if mode == "allow" or len({len(s) - core for s, core in zip(shapes, cores, strict=True) if s}) < 2:
         return
     listed = " ".join(map(str, shapes))
     if mode == "raise":

@@ -111,7 +111,7 @@ def _eigenvectors(alpha: Any, beta: Any, values: Any, key: Any) -> Any:
     firsts, lasts, clusters = _clusters(values, count // 2 + 1)
     at = jnp.arange(count)
     v = random.normal(key, (count, n), dtypes.to_floating_dtype(dtype)).astype(dtype)
-    v = v / jnp.linalg.norm(v, axis=1, keepdims=True)
+    v = v / jnp.linalg.norm(v, axis=1, keepdims=True).astype(dtype)
     diagonal = alpha[None, :] - values[:, None]
     lower = jnp.broadcast_to(lower[None, :], (count, n))
     upper = jnp.broadcast_to(upper[None, :], (count, n))
@@ -125,7 +125,7 @@ def _eigenvectors(alpha: Any, beta: Any, values: Any, key: Any) -> Any:
         i, v, length, _ = state
         v = tridiagonal_solve(lower, diagonal.astype(dtype), upper, v[..., None], perturb_singular=True)[..., 0]
         grown = jnp.linalg.norm(v, axis=1, keepdims=True)
-        v = v / grown
+        v = v / grown.astype(dtype)
         after = jnp.squeeze(grown, 1)
         step = lambda c, v: _orthonormal_rows(firsts[c], lasts[c], at, v)  # noqa: E731
         v = fori_loop(0, clusters, step, v)

@@ -28,7 +28,7 @@ def _windows(head: Any, tail: Any, rising: bool = True) -> Any:
         return jnp.zeros((m, n), jnp.result_type(head, tail))
     head = head if rising else head[::-1]
     line = jnp.reshape(jnp.concatenate([head, tail[1:]]), (1, m + n - 1, 1))
-    how = dict(dimension_numbers=("NTC", "IOT", "NTC"), precision=Precision.HIGHEST)
+    how: Any = dict(dimension_numbers=("NTC", "IOT", "NTC"), precision=Precision.HIGHEST)
     windows = conv_general_dilated_patches(line, (n,), (1,), "VALID", **how)[0]
     return windows if rising else jnp.flip(windows, axis=0)
 
@@ -52,7 +52,8 @@ def hankel(c: Any, r: Any = None) -> Any:
     for name, x in (("c", c), ("r", r)):
         if not typeof(x).ndim:
             raise ValueError(f"hankel: {name} must be at least 1-dimensional, got a scalar.")
-    return _hankel(c, r)
+    rank = max(typeof(c).ndim, typeof(r).ndim)
+    return _hankel(*(jnp.expand_dims(x, range(rank - typeof(x).ndim)) for x in (c, r)))
 
 
 @jitted("convolution_matrix", static=("n", "mode"))
@@ -120,7 +121,10 @@ def fiedler_companion(a: Any) -> Any:
     """As `scipy.linalg.fiedler_companion`, for each of the vectors in the last axis."""
     check_arraylike("fiedler_companion", a)
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
-    return _fiedler_companion(jnp.atleast_1d(a))
+    a = jnp.atleast_1d(a)
+    if not typeof(a).shape[-1]:
+        raise ValueError(f"fiedler_companion: the last axis of 'a' must not be empty; got shape {typeof(a).shape}.")
+    return _fiedler_companion(a)
 
 
 @_vectorized("(n)->(m,m)")
