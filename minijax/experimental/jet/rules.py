@@ -368,10 +368,10 @@ def placed(prim: Primitive, linear: Callable[[int], Sequence[int]]) -> Callable:
     return rule
 
 
-jet_rules[dynamic_slice_p] = placed(dynamic_slice_p, lambda n: (0,))
-jet_rules[gather_p] = placed(gather_p, lambda n: (0,))
-jet_rules[dynamic_update_slice_p] = placed(dynamic_update_slice_p, lambda n: (0, 1))
-jet_rules[scatter_add_p] = placed(scatter_add_p, lambda n: (0, 2))
+rule_of(dynamic_slice_p)(placed(dynamic_slice_p, lambda n: (0,)))
+rule_of(gather_p)(placed(gather_p, lambda n: (0,)))
+rule_of(dynamic_update_slice_p)(placed(dynamic_update_slice_p, lambda n: (0, 1)))
+rule_of(scatter_add_p)(placed(scatter_add_p, lambda n: (0, 2)))
 
 
 @state.traced_cache

@@ -95,7 +95,8 @@ class JetTrace(Trace):
 def instantiated(primal: Any, series: Series, order: int) -> list:
     """The coefficients as arrays."""
     terms = [zero_term] * order if series is zero_series else series
-    return [jnp.zeros_like(primal) if t is zero_term else t for t in terms]
+    aval = typeof(primal)
+    return [jnp.zeros(aval.shape, aval.dtype) if t is zero_term else t for t in terms]
 
 
 @stack.deep
