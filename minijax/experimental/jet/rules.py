@@ -35,7 +35,7 @@ def linear_prop(prim: Primitive, primals_in: Sequence, series_in: Sequence, **pa
     """The rule of an operation that is linear in all operands together."""
     out = prim.bind(*primals_in, **params)
     terms = [prim.bind(*ts, **params) for ts in zip(*series_in, strict=True)]
-    return out, [list(ts) for ts in zip(*terms, strict=True)] if prim.multiple_results else terms
+    return out, list(zip(*terms, strict=True)) if prim.multiple_results else terms
 
 
 def deflinear(prim: Primitive) -> None:
@@ -110,10 +110,11 @@ def product(k: int, u: Sequence, w: Sequence, multiply: Callable = jnp.multiply)
     return total(multiply(u[j], w[k - j]) for j in range(k + 1))
 
 
-def quotient(u: Sequence, w: Sequence) -> list:
-    v: list = []
-    for k, x in enumerate(u):
-        v.append(jnp.divide(jnp.subtract(x, total(jnp.multiply(v[j], w[k - j]) for j in range(k))), w[0]))
+def quotient(u: Sequence, w: Sequence, known: Sequence = ()) -> list:
+    """The coefficients of a quotient; `known` are the first of them."""
+    v = list(known)
+    for k in range(len(v), len(u)):
+        v.append(jnp.divide(jnp.subtract(u[k], total(jnp.multiply(v[j], w[k - j]) for j in range(k))), w[0]))
     return v
 
 
@@ -129,7 +130,7 @@ def exponential(first: Any, series: Sequence) -> list:
 
 for p in (
     ops.neg_p, ops.real_p, ops.imag_p, ops.conj_p, ops.complex_p, ops.add_p, ops.sub_p, add_any_p,
-    convert.convert_element_type_p, convert.copy_p, device_put_p, moving.broadcast_in_dim_p, moving.reshape_p,
+    convert.copy_p, device_put_p, moving.broadcast_in_dim_p, moving.reshape_p,
     moving.transpose_p, moving.reduce_sum_p, structural.concatenate_p, structural.pad_p, structural.rev_p,
     structural.slice_p, structural.split_p, structural.squeeze_p, structural.stack_p, structural.unstack_p,
     cumulative.cumsum_p, fft_p, reduce_window_sum_p,
@@ -142,6 +143,16 @@ for p in (
     ops.shift_right_arithmetic_p, ops.shift_right_logical_p, convert.bitcast_convert_type_p, convert.stop_gradient_p,
 ):  # fmt: skip
     defzero(p)
+
+
+@rule_of(convert.convert_element_type_p)
+def convert_rule(primals: Sequence, series: Sequence, *, new_dtype: Any, weak_type: bool, **params: Any) -> tuple:
+    """Coefficients that have the type already, zeros for one, stay."""
+    bind = functools.partial(convert.convert_element_type_p.bind, new_dtype=new_dtype, weak_type=weak_type, **params)
+    out = bind(*primals)
+    types = [(typeof(t).dtype, typeof(t).weak_type) for t in series[0]]
+    terms = [t if have == (new_dtype, weak_type) else bind(t) for t, have in zip(series[0], types, strict=True)]
+    return out, terms
 
 
 def power(x: Any, y: int) -> Any:
@@ -291,7 +302,7 @@ def atan2_rule(primals: Sequence, series: Sequence) -> tuple[Any, list]:
     ratio, ratios = div_rule(primals, series)
     square, squares = product_rule(ops.mul_p, [ratio, ratio], [ratios, ratios])
     u = [jnp.add(1, square), *(jnp.add(0, s) for s in squares)]
-    slopes = quotient([1.0] + [0.0] * len(ratios), u)
+    slopes = quotient([1.0] + [0.0] * len(ratios), u, [jnp.divide(1.0, u[0])])
     return out, integral(slopes, ratios)
 
 

@@ -111,7 +111,7 @@ def jet_flat(fun: Callable, primals: Sequence, series: Sequence) -> tuple[list, 
 
     pairs = context.run_under(trace, run)
     # Zeros are made once for all orders.
-    out = [zeros(p, trace.order) if s is zero_series else list(s) for p, s in pairs]
+    out = [zeros(p, trace.order) if s is zero_series else s for p, s in pairs]
     return [p for p, _ in pairs], out
 
 
