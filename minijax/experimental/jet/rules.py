@@ -80,7 +80,8 @@ def rule_of(*prims: Primitive) -> Callable[[Callable], Callable]:
     """Registers `rule(primals, series, **params)` for primitives."""
 
     def register(rule):
-        jet_rules.update(dict.fromkeys(prims, rule))
+        for prim in prims:
+            jet_rules[prim] = rule
         return rule
 
     return register
@@ -344,7 +345,7 @@ def extremum(prim: Primitive) -> Callable:
     def rule(primals, series, *, axes, **params):
         (x,), (u,) = primals, series
         out = prim.bind(x, axes=axes, **params)
-        shape = [1 if i in axes else n for i, n in enumerate(typeof(x).shape)]
+        shape = tuple([1 if i in axes else n for i, n in enumerate(typeof(x).shape)])
         places = convert.convert_element_type(ops.eq_p.bind(x, moving.reshape_to(out, shape)), typeof(x).dtype)
         count = total_over(places, axes)
         return out, [jnp.divide(total_over(jnp.multiply(t, places), axes), count) for t in u]
