@@ -5,8 +5,8 @@ from minijax.base.faces import Face
 _FACE = Face(
     __name__,
     """
-    buffer_callback checkify compilation_cache compute_on control_deps key_reuse ode profiler random scheduling_groups
-    source_mapper sparse xla_metadata
+    buffer_callback checkify compilation_cache compute_on control_deps jet key_reuse ode profiler random
+    scheduling_groups source_mapper sparse xla_metadata
     """.split(),
     """
 minijax.composed.callback: io_callback

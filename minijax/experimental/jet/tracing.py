@@ -1,0 +1,128 @@
+"""Taylor-mode differentiation: each operation runs with the Taylor coefficients of its operands beside it."""
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax.base import stack, tree
+from minijax.ir import context, state
+from minijax.ir.primitive import Primitive
+from minijax.ir.trace import Trace, Tracer
+from minijax.ir.types import register_value_type, typeof
+
+
+class ZeroTerm:
+    """A Taylor coefficient that is zero."""
+
+
+class ZeroSeries:
+    """Taylor coefficients that are all zero."""
+
+
+zero_term, zero_series = ZeroTerm(), ZeroSeries()
+tree.register_pytree_node(ZeroTerm, lambda z: ((), None), lambda _, children: zero_term)
+tree.register_pytree_node(ZeroSeries, lambda z: ((), None), lambda _, children: zero_series)
+
+Series = Any  # of one value: a list of coefficients, or `zero_series`
+Rule = Callable[
+    ..., tuple[Any, Any]
+]  # (primals, series, **params) -> primal and series of the result, or lists of them
+jet_rules: dict[Primitive, Rule] = {}
+call_param_updaters: dict[Primitive, Callable] = {}
+
+
+class JetTracer(Tracer):
+    """A value and the Taylor coefficients after it."""
+
+    __slots__ = ("primal", "terms")
+
+    def __init__(self, trace: "JetTrace", primal: Any, terms: Series):
+        super().__init__(trace, typeof(primal))
+        self.primal, self.terms = primal, terms
+
+    def full_lower(self):
+        return self.primal if self.terms is zero_series else self
+
+    def concrete_value(self):
+        return self.primal.concrete_value() if isinstance(self.primal, Tracer) else self.primal
+
+    def is_concrete(self):
+        return not isinstance(self.primal, Tracer) or self.primal.is_concrete()
+
+    def __repr__(self):
+        return f"JetTracer<{self.aval}>"
+
+
+class JetTrace(Trace):
+    """Runs the rules of `jet_rules` in its parent, on series of `order` coefficients."""
+
+    __slots__ = ("order",)
+
+    def __init__(self, parent: Trace | None, order: int):
+        super().__init__(parent)
+        self.order = order
+
+    def to_primal_terms_pair(self, x: Any) -> tuple[Any, Series]:
+        """A value and its series; what is not this trace's is constant."""
+        if isinstance(x, JetTracer) and x._trace is self:
+            return x.primal, x.terms
+        if isinstance(x, Tracer):
+            self.admit(x)
+        return x, zero_series
+
+    def process(self, primitive, operands, params):
+        pairs = [self.to_primal_terms_pair(x) for x in operands]
+        primals, series = [p for p, _ in pairs], [s for _, s in pairs]
+        with state.set_current_trace(self.parent):
+            if all(s is zero_series for s in series):
+                return primitive.bind_all(primals, params)
+            if primitive not in jet_rules:
+                raise KeyError(f"jet: there is no Taylor rule for the primitive '{primitive.name}'")
+            series = [instantiated(p, s, self.order) for p, s in pairs]
+            out, out_series = jet_rules[primitive](primals, series, **params)
+        if not primitive.multiple_results:
+            out, out_series = [out], [out_series]
+        return [JetTracer(self, p, s) for p, s in zip(out, out_series, strict=True)]
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        return list(fun(*operands))
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        return list(fun(*operands))
+
+
+def instantiated(primal: Any, series: Series, order: int) -> list:
+    """The coefficients as arrays."""
+    terms = [zero_term] * order if series is zero_series else series
+    aval = typeof(primal)
+    return [jnp.zeros(aval.shape, aval.dtype) if t is zero_term else t for t in terms]
+
+
+@stack.deep
+def jet_flat(fun: Callable, primals: Sequence, series: Sequence) -> tuple[list, list]:
+    """Results of a flat function and their series."""
+    orders = {len(s) for s in series if s is not zero_series}
+    trace = JetTrace(state.current_trace(), max(orders, default=0))
+    args = [JetTracer(trace, p, s) for p, s in zip(primals, series, strict=True)]
+
+    def run():
+        return [trace.to_primal_terms_pair(x) for x in fun(*args)]
+
+    pairs = context.run_under(trace, run)
+    # Zeros are made once for all orders.
+    out = [zeros(p, trace.order) if s is zero_series else s for p, s in pairs]
+    return [p for p, _ in pairs], out
+
+
+def zeros(primal: Any, order: int) -> list:
+    return [jnp.zeros_like(primal)] * order
+
+
+def jet_of(fun: Callable, primals: Sequence, series: Sequence) -> tuple[Any, list]:
+    """The result of a function of arrays with one result, and its series."""
+    (out,), (out_series,) = jet_flat(lambda *xs: [fun(*xs)], primals, series)
+    return out, out_series
+
+
+register_value_type(JetTracer, attrgetter("aval"))

@@ -1,0 +1,57 @@
+"""`jet`."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.base import source, tree
+from minijax.composed import special
+from minijax.experimental.jet import rules as rules  # which fills the table
+from minijax.experimental.jet.tracing import jet_flat, zero_term
+from minijax.primitives import elementwise as ops
+
+
+def fact(n: int) -> Any:
+    """The factorial, computed in floats by the logarithm of the gamma function."""
+    return ops.exp(special.lgamma(n + 1.0))
+
+
+@source.boundary
+def jet(fun: Callable, primals: Sequence, series: Sequence, factorial_scaled: bool = True, **_: Any) -> tuple[Any, Any]:
+    """The result of `fun(*primals)`, and the Taylor series of what comes of arguments that are Taylor series.
+
+    `series` has for each argument, an array, its coefficients of order 1, 2, …, as many for all: derivatives, or
+    with `factorial_scaled` false those divided by factorials. In the second result each leaf of the first is such a
+    list. Raises ValueError for lists that differ in length and for arguments that are no arrays, KeyError for
+    an operation without a rule.
+    """
+    lengths = {len(s) for s in series}
+    if len(lengths) != 1:
+        raise ValueError(f"jet: jet terms have inconsistent lengths for different arguments: {sorted(lengths)}")
+    if factorial_scaled:
+        series = [[t / fact(k) for k, t in enumerate(terms, 1)] for terms in series]
+    pairs = list(zip(primals, series, strict=False))
+    for i, (x, terms) in enumerate(pairs):
+        check_is_array(x, f"primal value at position {i}")
+        for j, t in enumerate(terms):
+            if t is not zero_term:
+                check_is_array(t, f"term {j} for argument {i}")
+    out_tree: Any = None
+
+    def flat(*args):
+        nonlocal out_tree
+        leaves, out_tree = tree.flatten(fun(*args))
+        return leaves
+
+    out, out_series = jet_flat(flat, [x for x, _ in pairs], [list(terms) for _, terms in pairs])
+    if factorial_scaled:
+        out_series = [[t * fact(k) for k, t in enumerate(terms, 1)] for terms in out_series]
+    return out_tree.unflatten(out), out_tree.unflatten(out_series)
+
+
+def check_is_array(x: Any, what: str) -> None:
+    if not tree.treedef_is_leaf(tree.tree_structure(x)):
+        raise ValueError(f"jet: {what} is not an array")
+
+
+jet2 = functools.partial(jet, factorial_scaled=False)
