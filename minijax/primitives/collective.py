@@ -215,7 +215,9 @@ class ReduceScatter(LinearNamed):
     def batched_over_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
         if typeof(x).dtype == np.bool_:
             if d is not None:
-                raise TypeError("psum_scatter: booleans that differ over a vmapped axis have no sum; convert them first")
+                raise TypeError(
+                    "psum_scatter: booleans that differ over a vmapped axis have no sum; convert them first"
+                )
             x = mul(convert(x, dtypes.canonicalize_dtype(np.int64), True), size)
         else:
             x = mul(x, scalar_like(x, size)) if d is None else moving.sum_axis(x, d)
