@@ -66,7 +66,9 @@ def _map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: s
     for coordinate, size in zip(coordinates, input.shape, strict=True):
         places = (_neighbours if order else _nearest)(coordinate)
         is_inside = [(0 <= i) & (i < size) if mode == "constant" else True for i, _ in places]
-        nodes.append([(_FOLDS[mode](i, size), inside, weight) for (i, weight), inside in zip(places, is_inside)])
+        nodes.append(
+            [(_FOLDS[mode](i, size), inside, weight) for (i, weight), inside in zip(places, is_inside, strict=True)]
+        )
     parts = []
     for corner in itertools.product(*nodes):
         indices, insides, weights = (tuple(node[k] for node in corner) for k in range(3))

@@ -20,7 +20,7 @@ def test_elements_at_coordinates(order, mode, tier):
     cases = [
         compare.Case(
             f"map_coordinates of {i}",
-            lambda jax: lambda x, *c: jax.scipy.ndimage.map_coordinates(x, c, order, mode, cval=1.5),
+            lambda jax: lambda array, *c: jax.scipy.ndimage.map_coordinates(array, c, order, mode, cval=1.5),
             (x, *places),
         )
         for i, (x, places) in enumerate(dtypes)
