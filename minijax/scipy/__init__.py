@@ -2,5 +2,5 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, ("cluster", "fft", "integrate", "ndimage", "signal", "special", "stats"), {})
+_FACE = Face(__name__, ("cluster", "fft", "integrate", "interpolate", "ndimage", "signal", "special", "stats"), {})
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
