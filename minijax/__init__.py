@@ -7,8 +7,8 @@ _FACE = Face(
     __name__,
     """
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors example_libraries
-    experimental extend flatten_util interpreters lax memory monitoring nn numpy ops profiler random ref scipy sharding
-    stages test_util tree tree_util typing version
+    experimental extend flatten_util image interpreters lax memory monitoring nn numpy ops profiler random ref scipy
+    sharding stages test_util tree tree_util typing version
 """.split(),
     """
 minijax.api.assembly: make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays

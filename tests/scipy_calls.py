@@ -7,6 +7,7 @@ that ends with `!` is refused.
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -50,13 +51,15 @@ CLOSE = {"rtol": 2e-6, "atol": 1e-7, "why": "XLA fuses the programs of a group i
 TRANSFORMS = ("vmap", "jvp", "grad", "vmap_of_grad", "jit_of_vmap_of_jvp")
 
 
-def calls(path: Path, module: str) -> list[Case]:
+def calls(
+    path: Path, module: str, operands: dict[str, np.ndarray] = OPERANDS, tolerance: dict[str, Any] = CLOSE
+) -> list[Case]:
     cases = []
     for line in path.read_text().splitlines():
         name, colon, rest = line.partition(": ")
         for arguments in rest.split("; ") if colon and line[0] != "#" else ():
             refused, text = arguments.endswith("!"), f"{module}.{name}({arguments.removesuffix('!')})"
-            cases.append(dataclasses.replace(expression_case(OPERANDS, text), raises=refused, tolerance=CLOSE))
+            cases.append(dataclasses.replace(expression_case(operands, text), raises=refused, tolerance=tolerance))
     return cases
 
 

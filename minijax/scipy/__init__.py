@@ -2,5 +2,6 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, ("cluster", "fft", "integrate", "linalg", "sparse", "special", "stats"), {})
+_MODULES = "cluster fft integrate interpolate linalg ndimage signal sparse special stats".split()
+_FACE = Face(__name__, _MODULES, {})
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

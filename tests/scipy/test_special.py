@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from compare import same
 from scipy_calls import TRANSFORMS, agree, calls, under
 
 pytestmark = pytest.mark.oracle
@@ -29,3 +30,7 @@ def test_calls_agree(tier):
 def test_calls_agree_under_transforms(name, tier):
     cases = [c for c in CALLS if name == "vmap" or not c.name.startswith(NO_DERIVATIVE)]
     agree(under(name, cases, tier, 4), tier, OTHER_JAXPRS)
+
+
+def test_sph_harm_is_no_more():
+    same(lambda jax: jax.scipy.special.sph_harm, raises=True)

@@ -1,0 +1,6 @@
+"""Images: arrays that are sampled anew."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, (), {"minijax.image.scale": "ResizeMethod resize scale_and_translate"})
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

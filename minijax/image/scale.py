@@ -1,0 +1,226 @@
+"""Images in other sizes: each dimension times a matrix of weights, made of a kernel.
+
+The kernels: R. Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.5, or
+-0.75 as in PyTorch, where without antialiasing what is outside counts as the edge; C. Lanczos' windowed sinc.
+"""
+
+import enum
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.base import dims
+from minijax.dispatch.jitted import jitted
+from minijax.primitives.dot import Precision
+from minijax.primitives.promote import promote_dtypes_inexact
+
+
+class ResizeMethod(enum.Enum):
+    """How an image is sampled between its elements."""
+
+    NEAREST = 0
+    LINEAR = 1
+    LANCZOS3 = 2
+    LANCZOS5 = 3
+    CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
+
+    @staticmethod
+    def from_string(s: str) -> "ResizeMethod":
+        """The method of a name. Raises ValueError for an unknown one."""
+        if s not in _NAMES:
+            raise ValueError(f'Unknown resize method "{s}"')
+        return _NAMES[s]
+
+
+_NAMES = {
+    "nearest": ResizeMethod.NEAREST,
+    **dict.fromkeys(("linear", "bilinear", "trilinear", "triangle"), ResizeMethod.LINEAR),
+    "lanczos3": ResizeMethod.LANCZOS3,
+    "lanczos5": ResizeMethod.LANCZOS5,
+    **dict.fromkeys(("cubic", "bicubic", "tricubic"), ResizeMethod.CUBIC),
+    **dict.fromkeys(("cubic-pytorch", "bicubic-pytorch"), ResizeMethod.CUBIC_PYTORCH),
+    "area": ResizeMethod.AREA,
+}
+
+
+def _triangle(x: Any) -> Any:
+    return jnp.maximum(0, 1 - jnp.abs(x))
+
+
+def _lanczos(radius: float, x: Any) -> Any:
+    product = radius * jnp.sin(np.pi * x) * jnp.sin(np.pi * x / radius)
+    near = jnp.where(x > 1e-3, product / jnp.where(x != 0, np.pi**2 * x**2, 1), 1)
+    return jnp.where(x > radius, 0.0, near)
+
+
+def _cubic(x: Any) -> Any:
+    near = ((1.25 * x - 2.25) * x) * x + 1.0
+    inner = jnp.where(x >= 1.0, ((-0.75 * x - -3.75) * x + -6.0) * x - -3.0, near)
+    return jnp.where(x >= 2.0, 0.0, inner)
+
+
+def _keys(x: Any) -> Any:
+    near = ((1.5 * x - 2.5) * x) * x + 1.0
+    inner = jnp.where(x >= 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0, near)
+    return jnp.where(x >= 2.0, 0.0, inner)
+
+
+def _overlap(starts: Any, ends: Any, size: int) -> Any:
+    """How much of each element lies in each of the intervals."""
+    first = jnp.arange(size, dtype=starts.dtype)
+    last = first + 1
+    after = jnp.minimum(ends[None, :], last[:, None])
+    return jnp.maximum(0, after - jnp.maximum(starts[None, :], first[:, None]))
+
+
+_KERNELS: dict[ResizeMethod, Callable] = {
+    ResizeMethod.LINEAR: _triangle,
+    ResizeMethod.LANCZOS3: functools.partial(_lanczos, 3.0),
+    ResizeMethod.LANCZOS5: functools.partial(_lanczos, 5.0),
+    ResizeMethod.CUBIC: _keys,
+    ResizeMethod.CUBIC_PYTORCH: _cubic,
+    ResizeMethod.AREA: _overlap,
+}
+
+
+def _like(number: Any, dtype: Any) -> Any:
+    return dtype.type(number) if isinstance(number, float) else number.astype(dtype)
+
+
+def _weights(
+    sizes: tuple[int, int], scale: Any, translation: Any, kernel: Callable, antialias: bool, dtype: Any
+) -> Any:
+    """The weight of each element in each new one."""
+    size, new_size = sizes
+    inverse = 1.0 / scale
+    # Where the image shrinks, the kernel is as much wider.
+    width = jnp.maximum(inverse, 1.0) if antialias else 1.0
+    is_clamped = kernel is _cubic and not antialias
+    if kernel is _cubic and antialias:
+        kernel = _keys
+    factor = _like(inverse, dtype)
+    places = (jnp.arange(new_size, dtype=dtype) + 0.5) * factor - _like(translation * inverse, dtype) - 0.5
+    elements = jnp.arange(-2, size + 2, dtype=dtype) if is_clamped else jnp.arange(size, dtype=dtype)
+    if kernel is _overlap:
+        starts = jnp.arange(new_size, dtype=dtype) * factor - _like(translation * inverse, dtype)
+        weights = _overlap(starts, starts + factor, size)
+    else:
+        weights = kernel(jnp.abs(places[None, :] - elements[:, None]) / width)
+    if is_clamped:
+        nearest = jnp.clip(elements.astype(np.int32), 0, size - 1)
+        columns = jnp.arange(new_size)
+        folded = jnp.zeros((size, new_size), weights.dtype)
+        columns = jnp.broadcast_to(columns, weights.shape)
+        weights = folded.at[nearest[:, None], columns].add(weights)
+    total = jnp.sum(weights, 0, keepdims=True)
+    smallest = 1000.0 * float(np.finfo(np.float32).eps)
+    weights = jnp.where(jnp.abs(total) > smallest, weights / jnp.where(total != 0, total, 1), 0)
+    if is_clamped:
+        return weights
+    is_inside = jnp.logical_and(places >= -0.5, places <= size - 0.5)
+    return jnp.where(is_inside[None, :], weights, 0)
+
+
+def _scaled(
+    x: Any,
+    shape: Sequence[int],
+    axes: Sequence[int],
+    scale: Any,
+    translation: Any,
+    kernel: Callable,
+    antialias: bool,
+    precision: Any,
+) -> Any:
+    operands: list = [x, list(range(x.ndim))]
+    labels = list(range(x.ndim))
+    dtype = np.dtype(np.float64 if x.dtype in (np.float64, np.complex128) else np.float32)
+    for i, axis in enumerate(axes):
+        labels[axis] = x.ndim + axis
+        weights = _weights((x.shape[axis], shape[axis]), scale[i], translation[i], kernel, antialias, dtype)
+        operands += [weights.astype(x.dtype), [axis, x.ndim + axis]]
+    return jnp.einsum(*operands, labels, precision=precision)
+
+
+def _nearest(x: Any, shape: Sequence[int]) -> Any:
+    for axis, (size, new_size) in enumerate(zip(x.shape, shape, strict=True)):
+        if size == new_size:
+            continue
+        places = jnp.floor((jnp.arange(new_size, dtype=np.float32) + 0.5) * size / new_size).astype(np.int32)
+        x = x[(slice(None),) * axis + (places,)]
+    return x
+
+
+def _method(method: str | ResizeMethod) -> ResizeMethod:
+    if isinstance(method, str):
+        return ResizeMethod.from_string(method)
+    if not isinstance(method, ResizeMethod):
+        raise AssertionError(f"jax.image: method must be a string or a ResizeMethod, got {method!r}")
+    return method
+
+
+def _check_rank(x: Any, shape: Sequence[int]) -> None:
+    if len(shape) != x.ndim:
+        raise ValueError(
+            f"jax.image: shape must have length equal to the number of dimensions of x;  {shape} vs {x.shape}"
+        )
+
+
+def scale_and_translate(
+    image: Any,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: Any,
+    translation: Any,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = Precision.HIGHEST,
+) -> Any:
+    """The image in `shape`, of which element i of a spatial dimension is at i * scale + translation.
+
+    `scale` and `translation` have an element for each spatial dimension. Raises ValueError for the method "nearest".
+    """
+    shape = dims.shape_of(shape)
+    _check_rank(image, shape)
+    method = _method(method)
+    if method == ResizeMethod.NEAREST:
+        raise ValueError("Nearest neighbor resampling is not currently supported for scale_and_translate.")
+    if len(spatial_dims) != len(scale) or len(spatial_dims) != len(translation):
+        raise AssertionError(
+            f"scale_and_translate: {len(spatial_dims)} spatial dims, {len(scale)} scales, "
+            f"{len(translation)} translations"
+        )
+    axes = [dims.canonical_axis(axis, image.ndim) for axis in spatial_dims]
+    (image,) = promote_dtypes_inexact(image)
+    scale, translation = promote_dtypes_inexact(scale, translation)
+    return _scaled(image, shape, axes, scale, translation, _KERNELS[method], antialias, precision)
+
+
+@jitted("_resize", static=("shape", "method", "antialias", "precision"))
+def _resize(image: Any, shape: tuple[int, ...], method: str | ResizeMethod, antialias: bool, precision: Any) -> Any:
+    _check_rank(image, shape)
+    method = _method(method)
+    if method == ResizeMethod.NEAREST:
+        return _nearest(image, shape)
+    (image,) = promote_dtypes_inexact(image)
+    axes = [axis for axis in range(image.ndim) if shape[axis] != image.shape[axis]]
+    scale = [1.0 if shape[axis] == 0 else shape[axis] / image.shape[axis] for axis in axes]
+    return _scaled(image, shape, axes, scale, [0.0] * len(axes), _KERNELS[method], antialias, precision)
+
+
+def resize(
+    image: Any,
+    shape: Sequence[int],
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = Precision.HIGHEST,
+) -> Any:
+    """The image in another size; where it shrinks, `antialias` widens the kernel so that all elements count.
+
+    Raises ValueError for an unknown method, and unless `shape` has a size for each dimension.
+    """
+    return _resize(image, dims.shape_of(shape), method, antialias, precision)

@@ -1,0 +1,90 @@
+"""Arrays at places between their elements."""
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.dispatch.jitted import jitted
+from minijax.ir.types import typeof
+from minijax.primitives import elementwise as lax
+
+
+def _mirror(index: Any, size: int) -> Any:
+    """Where an index lies when the elements go back and forth, the last ones once."""
+    last = size - 1
+    return jnp.abs((index + last) % (2 * last) - last)
+
+
+_FOLDS: dict[str, Callable] = {
+    "constant": lambda index, size: index,
+    "nearest": lambda index, size: jnp.clip(index, 0, size - 1),
+    "wrap": lambda index, size: index % size,
+    "mirror": _mirror,
+    # The same on a grid of halves: 2 * i + 1 lies at the middle of the element i.
+    "reflect": lambda index, size: jnp.floor_divide(_mirror(2 * index + 1, 2 * size + 1) - 1, 2),
+}
+
+
+def _rounded(x: Any) -> Any:
+    return x if jnp.issubdtype(typeof(x).dtype, np.integer) else lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO)
+
+
+def _nearest(coordinate: Any) -> list[tuple[Any, Any]]:
+    return [(_rounded(coordinate).astype(np.int32), typeof(coordinate).dtype.type(1))]
+
+
+def _neighbours(coordinate: Any) -> list[tuple[Any, Any]]:
+    lower = jnp.floor(coordinate)
+    upper_weight = coordinate - lower
+    lower_weight = 1 - upper_weight
+    index = lower.astype(np.int32)
+    return [(index, lower_weight), (index + 1, upper_weight)]
+
+
+@jitted("_map_coordinates", static=("order", "mode", "cval"))
+def _map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: str, cval: Any) -> Any:
+    input, coordinates = jnp.asarray(input), [jnp.asarray(c) for c in coordinates]
+    cval = jnp.asarray(cval, input.dtype)
+    if len(coordinates) != input.ndim:
+        raise ValueError(
+            "jax.scipy.ndimage.map_coordinates: coordinates must be a sequence of length input.ndim, "
+            f"but {len(coordinates)} != {input.ndim}"
+        )
+    if mode not in _FOLDS:
+        raise NotImplementedError(
+            f"jax.scipy.ndimage.map_coordinates does not yet support mode {mode}. "
+            f"Currently supported modes are {set(_FOLDS)}."
+        )
+    if order not in (0, 1):
+        raise NotImplementedError("jax.scipy.ndimage.map_coordinates currently requires order<=1")
+    nodes = []
+    for coordinate, size in zip(coordinates, input.shape, strict=True):
+        places = (_neighbours if order else _nearest)(coordinate)
+        is_inside = [(0 <= i) & (i < size) if mode == "constant" else True for i, _ in places]
+        nodes.append(
+            [(_FOLDS[mode](i, size), inside, weight) for (i, weight), inside in zip(places, is_inside, strict=True)]
+        )
+    parts = []
+    for corner in itertools.product(*nodes):
+        indices, insides, weights = (tuple(node[k] for node in corner) for k in range(3))
+        if mode == "constant":
+            value = jnp.where(functools.reduce(operator.and_, insides), input[indices], cval)
+        else:
+            value = input[indices]
+        parts.append(functools.reduce(operator.mul, weights) * value)
+    result = functools.reduce(operator.add, parts)
+    return (_rounded(result) if jnp.issubdtype(input.dtype, np.integer) else result).astype(input.dtype)
+
+
+def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0) -> Any:
+    """As `scipy.ndimage.map_coordinates` of order 0, the nearest element, or 1, linear in each dimension.
+
+    Raises NotImplementedError for other orders and modes, ValueError unless there is an array of
+    coordinates for each dimension.
+    """
+    return _map_coordinates(input, coordinates, order, mode, cval)

@@ -1,0 +1,14 @@
+"""Signals: convolutions, trends and spectra."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.scipy.signal.convolutions: convolve convolve2d correlate correlate2d fftconvolve
+minijax.scipy.signal.spectra: csd istft stft welch
+minijax.scipy.signal.trends: detrend
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
