@@ -85,7 +85,7 @@ def _stored(nse: int | float, shape: Sequence[int]) -> int:
 def _rand(fromdense: str, rng: Any, rand_method: Callable, nse: int | float, n_batch: int, n_dense: int) -> Callable:
     draw = rand_method(rng)
 
-    def make(shape: Sequence[int], dtype: Any):
+    def make(shape: Sequence[int], dtype: Any, n_batch: int = n_batch, n_dense: int = n_dense):
         n_sparse = len(shape) - n_batch - n_dense
         batch, sparse = shape[:n_batch], shape[n_batch : n_batch + n_sparse]
         count, size = _stored(nse, sparse), math.prod(sparse)
