@@ -1,6 +1,7 @@
 """sparsify, operators of BCOO, derivatives with respect to BCOO and random ones, against jax."""
 
 import operator
+import unittest
 
 import numpy as np
 import pytest
@@ -207,3 +208,22 @@ def test_arrays_for_tests_have_layouts_and_numbers_of_elements():
     assert list(test_util.iter_subsets("ab")) == [(), ("a",), ("b",), ("a", "b")]
     assert [tuple(layout) for layout in test_util.iter_bcsr_layouts((2, 3, 4))] == [(0, 1, 2), (1, 0, 2)]
     assert test_util.is_sparse(mat)
+
+
+class Cases(test_util.SparseTestCase):
+    def runTest(self):
+        rng, rand = np.random.RandomState(0), test_util.rand_bcoo(np.random.RandomState(0), n_batch=1)
+        args = lambda: [rand((2, 3), np.float32), rng.rand(3).astype("float32")]  # noqa: E731
+        product = lambda m, v: m @ v  # noqa: E731
+        self._CheckAgainstDense(product, product, args)
+        self._CheckGradsSparse(product, product, args)
+        self._CheckBatchingSparse(product, product, args, bdims=self._random_bdims(1, 1))
+        self.assertSparseArraysEquivalent(*[args()[0]] * 2)
+        with self.assertRaises(AssertionError):
+            self._CheckAgainstDense(lambda m, v: 2 * (m @ v), product, args)
+
+
+def test_cases_compare_sparse_functions_with_dense_ones():
+    result = unittest.TestResult()
+    Cases().run(result)
+    assert not result.errors + result.failures

@@ -35,11 +35,11 @@ def bcoo_slice(
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
 
     def cut(x, axes):
-        parts = [slice(None)] * x.ndim
+        begin, end, step = [0] * x.ndim, list(x.shape), [1] * x.ndim
         for place, axis in axes:
             if x.shape[place] == mat.shape[axis]:
-                parts[place] = slice(starts[axis], limits[axis], steps[axis])
-        return x[tuple(parts)]
+                begin[place], end[place], step[place] = starts[axis], limits[axis], steps[axis]
+        return lax.slice(x, begin, end, step)
 
     batch = [(axis, axis) for axis in range(n)]
     data = cut(mat.data, [*batch, *[(axis - m + n + 1, axis) for axis in range(m, mat.ndim)]])

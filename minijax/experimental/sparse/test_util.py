@@ -1,15 +1,28 @@
 """What tests of sparse arrays are written with: layouts, and random arrays."""
 
+import importlib
 import itertools
 import math
+import unittest
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.api import autodiff
+from minijax.api.jit import jit
+from minijax.api.vmap import vmap
+from minijax.base import tree
+from minijax.experimental.sparse import ad
 from minijax.experimental.sparse._base import JAXSparse, late
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.ir.types import typeof
+
+try:  # cases with parameters need it
+    _TestCase: Any = importlib.import_module("absl.testing.parameterized").TestCase
+except ImportError:
+    _TestCase = unittest.TestCase
 
 MATMUL_TOL = {np.float32: 1e-5, np.float64: 1e-10, np.complex64: 1e-5, np.complex128: 1e-10}
 
@@ -72,7 +85,7 @@ def _stored(nse: int | float, shape: Sequence[int]) -> int:
 def _rand(fromdense: str, rng: Any, rand_method: Callable, nse: int | float, n_batch: int, n_dense: int) -> Callable:
     draw = rand_method(rng)
 
-    def make(shape: Sequence[int], dtype: Any):
+    def make(shape: Sequence[int], dtype: Any, n_batch: int = n_batch, n_dense: int = n_dense):
         n_sparse = len(shape) - n_batch - n_dense
         batch, sparse = shape[:n_batch], shape[n_batch : n_batch + n_sparse]
         count, size = _stored(nse, sparse), math.prod(sparse)
@@ -122,3 +135,98 @@ def rand_sparse(
         return post(flat.reshape(array.shape))
 
     return make
+
+
+class SparseTestCase(_TestCase):
+    """A test case that compares functions of sparse arrays with those of dense ones."""
+
+    def setUp(self):
+        super().setUp()
+        self._rng = np.random.RandomState(zlib.adler32(self._testMethodName.encode()))
+
+    def rng(self) -> np.random.RandomState:
+        return self._rng
+
+    def assertArraysEqual(self, actual: Any, desired: Any, *, check_dtypes: bool = True, **_: Any) -> None:
+        np.testing.assert_array_equal(np.asarray(actual), np.asarray(desired))
+        self.assertTrue(not check_dtypes or typeof(actual).dtype == typeof(desired).dtype)
+
+    def assertAllClose(
+        self, actual: Any, desired: Any, *, check_dtypes: bool = True, atol: Any = None, rtol: Any = None, **_: Any
+    ) -> None:
+        pairs = list(zip(tree.tree_leaves(actual), tree.tree_leaves(desired), strict=True))
+        for a, d in pairs:
+            a, d = np.asarray(a), np.asarray(d)
+            np.testing.assert_allclose(a, d, _tolerance(a.dtype, rtol), _tolerance(a.dtype, atol))
+
+    assertArraysAllClose = assertAllClose
+
+    def assertSparseArraysEquivalent(self, x: Any, y: Any, **options: Any) -> None:
+        self.assertEqual(x.shape, y.shape)
+        self.assertAllClose(x.todense(), y.todense(), **options)
+
+    def _CheckAgainstDense(
+        self, dense_op, sparse_op, args_maker, check_jit=True, check_dtypes=True, tol=None, atol=None, rtol=None, **_
+    ):
+        args = args_maker()
+        expected = dense_op(*_dense(args))
+        runs = [sparse_op, jit(sparse_op)] if check_jit else [sparse_op]
+        for run in runs:
+            self.assertAllClose(_dense(run(*args)), expected, atol=atol or tol, rtol=rtol or tol)
+
+    def _CheckGradsSparse(
+        self, dense_fun, sparse_fun, args_maker, *, argnums=None, modes=("fwd", "rev"), atol=None, rtol=None
+    ):
+        args = args_maker()
+        argnums = tuple(range(len(args))) if argnums is None else argnums
+        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        for mode in modes:
+            sparse_jac, dense_jac = (ad.jacfwd, autodiff.jacfwd) if mode == "fwd" else (ad.jacrev, autodiff.jacrev)
+            results = sparse_jac(lambda *xs: _dense(sparse_fun(*xs)), argnums=numbers)(*args)
+            dense = dense_jac(dense_fun, argnums=numbers)(*_dense(args))
+            for ours, theirs in zip(results, dense, strict=True):
+                if is_sparse(ours):
+                    stored = late("bcoo_extract")(ours, theirs, assume_unique=True)
+                    ours, theirs = ours.data, stored.data
+                self.assertAllClose(ours, theirs, atol=atol, rtol=rtol)
+
+    def _random_bdims(self, *args: int) -> list[int]:
+        return [self.rng().randint(0, n + 1) for n in args]
+
+    def _CheckBatchingSparse(
+        self, dense_fun, sparse_fun, args_maker, *, batch_size=3, bdims=None, check_jit=False, tol=None, atol=None,
+        rtol=None, **_,
+    ):  # fmt: skip
+        many = [args_maker() for _ in range(batch_size)]
+        bdims = bdims or [0] * len(many[0])
+        stacked = [_stacked(list(column), axis) for column, axis in zip(zip(*many, strict=True), bdims, strict=True)]
+        run = vmap(sparse_fun, in_axes=tuple(bdims))
+        expected = [tree.tree_leaves(dense_fun(*_dense(args))) for args in many]
+        found = tree.tree_leaves(_dense((jit(run) if check_jit else run)(*stacked)))
+        for leaf, parts in zip(found, zip(*expected, strict=True), strict=True):
+            self.assertAllClose(leaf, np.stack(parts), atol=atol or tol, rtol=rtol or tol)
+
+
+def _tolerance(dtype: np.dtype, given: Any) -> float:
+    if isinstance(given, dict):
+        given = given.get(dtype, given.get(dtype.type))
+    return given if given is not None else 1e-5 if dtype.itemsize in (4, 8) else 1e-2
+
+
+def _dense(args: Any) -> Any:
+    return tree.tree_map(lambda x: x.todense() if is_sparse(x) else x, args, is_leaf=is_sparse)
+
+
+def _stacked(arrays: list, axis: int) -> Any:
+    if not is_sparse(arrays[0]):
+        return np.stack([np.asarray(x) for x in arrays], axis)
+    shape = arrays[0].shape
+    one = (*shape[:axis], 1, *shape[axis:])
+    nse = max(x.nse for x in arrays)
+    padded = [_with_nse(x, nse) for x in arrays]
+    buffers: Any = [np.stack([np.asarray(x._bufs[k]) for x in padded], axis) for k in range(2)]
+    return BCOO(tuple(buffers), shape=(*one[:axis], len(arrays), *one[axis + 1 :]))
+
+
+def _with_nse(mat: Any, nse: int) -> Any:
+    return mat if mat.nse == nse else mat.sum_duplicates(nse=nse, remove_zeros=False)
