@@ -5,7 +5,7 @@ from minijax.experimental.sparse import bcoo_array  # noqa: F401  # `vmap` must 
 
 _FACE = Face(
     __name__,
-    "ad api bcoo random test_util transform util".split(),
+    "ad api bcoo coo csr random test_util transform util".split(),
     """
 minijax.experimental.sparse._base: JAXSparse
 minijax.experimental.sparse.util: CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning
@@ -14,6 +14,10 @@ minijax.experimental.sparse.ad: grad jacfwd jacobian jacrev value_and_grad
 minijax.experimental.sparse.random: random_bcoo
 minijax.experimental.sparse.api: empty eye todense todense_p
 minijax.experimental.sparse.bcoo_array: BCOO
+minijax.experimental.sparse.coo: COO coo_fromdense coo_fromdense_p coo_matmat coo_matmat_p coo_matvec coo_matvec_p
+    coo_todense coo_todense_p
+minijax.experimental.sparse.csr: CSC CSR csr_fromdense csr_fromdense_p csr_matmat csr_matmat_p csr_matvec csr_matvec_p
+    csr_todense csr_todense_p
 minijax.experimental.sparse.bcoo_dense: bcoo_extract bcoo_extract_p bcoo_fromdense bcoo_fromdense_p bcoo_todense
     bcoo_todense_p
 minijax.experimental.sparse.bcoo_layout: bcoo_sort_indices bcoo_sort_indices_p bcoo_sum_duplicates

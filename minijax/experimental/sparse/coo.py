@@ -1,0 +1,156 @@
+"""Sparse matrices in coordinate format: the data, row and column of each stored element."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.base import dtypes, tree
+from minijax.experimental.sparse.matrices import (
+    Multiply,
+    SparseMatrix,
+    Stored,
+    ToDense,
+    count_nonzero,
+    diagonal,
+    stored_elements,
+)
+from minijax.experimental.sparse.util import Shape
+from minijax.ir.types import ShapedArray, Zero
+from minijax.primitives.promote import promote_dtypes
+from minijax.run.array import Array
+
+
+class COOInfo(NamedTuple):
+    """What primitives must know of a COO beside its buffers."""
+
+    shape: Shape
+    rows_sorted: bool = False
+    cols_sorted: bool = False
+
+
+class _Coordinates(Stored):
+    def places(self, first, second):
+        return first, second
+
+    def shape(self, params):
+        return params["spinfo"].shape
+
+
+class CooToDense(_Coordinates, ToDense):
+    name = "coo_todense"
+
+
+class CooMatVec(_Coordinates, Multiply):
+    name = "coo_matvec"
+
+
+class CooMatMat(_Coordinates, Multiply):
+    name = "coo_matmat"
+    rank = 2
+
+
+class CooFromDense(Stored):
+    """The data, rows and columns of the nonzero elements of a matrix."""
+
+    name = "coo_fromdense"
+    multiple_results = True
+
+    def infer(self, mat, *, nse, index_dtype):
+        index = ShapedArray((nse,), dtypes.canonicalize_dtype(index_dtype))
+        return [ShapedArray((nse,), mat.dtype), index, index]
+
+    def compute(self, mat, *, nse, index_dtype):
+        data, row, col, _ = stored_elements(mat, nse)
+        dtype = dtypes.canonicalize_dtype(index_dtype)
+        return [data, row.astype(dtype), col.astype(dtype)]
+
+    def jvp(self, primals, tangents, **params):
+        data, row, col = self.bind_all(primals, params)
+        (t,) = tangents
+        pushed = Zero.from_primal_value(data) if type(t) is Zero else t[row, col]
+        return [data, row, col], [pushed, *map(Zero.from_primal_value, (row, col))]
+
+
+coo_todense_p, coo_fromdense_p = CooToDense(), CooFromDense()
+coo_matvec_p, coo_matmat_p = CooMatVec(), CooMatMat()
+
+
+@tree.register_pytree_node_class
+class COO(SparseMatrix):
+    """A sparse matrix of data, rows and columns; `rows_sorted` and `cols_sorted` are promises that nothing checks."""
+
+    row: Any
+    col: Any
+    _names = ("row", "col")
+    _axes_error = NotImplementedError
+
+    def __init__(
+        self, args: tuple[Any, Any, Any], *, shape: Sequence[int], rows_sorted: bool = False, cols_sorted: bool = False
+    ):
+        self.rows_sorted, self.cols_sorted = rows_sorted, cols_sorted
+        super().__init__(args, shape=shape)
+
+    @property
+    def _info(self) -> COOInfo:
+        return COOInfo(self.shape, self.rows_sorted, self.cols_sorted)
+
+    def _metadata(self) -> dict[str, Any]:
+        return self._info._asdict()
+
+    @classmethod
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> "COO":
+        """The nonzero elements of a matrix, of which there are `nse`; traced code must say how many."""
+        return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    @classmethod
+    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> "COO":
+        shape = cls._check_shape(shape)
+        index = jnp.empty(0, index_dtype)
+        return cls((jnp.empty(0, dtype), index, index), shape=shape, rows_sorted=True, cols_sorted=True)
+
+    @classmethod
+    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> "COO":
+        return cls(diagonal(N, M, k, dtype, index_dtype), shape=(N, M), rows_sorted=True, cols_sorted=True)
+
+    def _sort_indices(self) -> "COO":
+        """The same matrix with its elements by rows, and in these by columns."""
+        row, col, data = lax.sort((self.row, self.col, self.data), num_keys=2)
+        return COO((data, row, col), shape=self.shape, rows_sorted=True)
+
+    def todense(self) -> Array:
+        return coo_todense(self)
+
+    def _transposed(self) -> "COO":
+        args = self.data, self.col, self.row
+        return COO(args, shape=self.shape[::-1], rows_sorted=self.cols_sorted, cols_sorted=self.rows_sorted)
+
+    def _multiply(self, data, x):
+        product = coo_matvec_p if x.ndim == 1 else coo_matmat_p
+        return product.bind(data, self.row, self.col, x, spinfo=self._info, transpose=False)
+
+
+def coo_todense(mat: COO) -> Array:
+    """The matrix that a COO stands for."""
+    return coo_todense_p.bind(mat.data, mat.row, mat.col, spinfo=mat._info)
+
+
+def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32) -> COO:
+    """The nonzero elements of a matrix as a COO of `nse` elements; traced code must say how many."""
+    mat = jnp.asarray(mat)
+    nse = count_nonzero("coo_fromdense", mat, nse)
+    return COO(coo_fromdense_p.bind(mat, nse=nse, index_dtype=index_dtype), shape=mat.shape, rows_sorted=True)
+
+
+def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Array:
+    """The product of a COO, or of its transpose, and a vector."""
+    data, v = promote_dtypes(mat.data, v)
+    return coo_matvec_p.bind(data, mat.row, mat.col, v, spinfo=mat._info, transpose=transpose)
+
+
+def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Array:
+    """The product of a COO, or of its transpose, and a matrix."""
+    data, B = promote_dtypes(mat.data, B)
+    return coo_matmat_p.bind(data, mat.row, mat.col, B, spinfo=mat._info, transpose=transpose)

@@ -1,0 +1,161 @@
+"""Sparse matrices in compressed formats: by rows (CSR), and by columns (CSC), which is the other's transpose."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.base import dtypes, tree
+from minijax.dispatch.jitted import jitted
+from minijax.experimental.sparse.matrices import (
+    Multiply,
+    SparseMatrix,
+    Stored,
+    ToDense,
+    count_nonzero,
+    diagonal,
+    stored_elements,
+)
+from minijax.ir.types import ShapedArray, Zero
+from minijax.primitives.promote import promote_dtypes
+from minijax.run.array import Array
+
+
+@jitted("_csr_to_coo")
+def _csr_to_coo(indices: Any, indptr: Any) -> tuple[Any, Any]:
+    """The rows and columns of compressed rows: each row starts where its pointer says."""
+    return jnp.cumsum(jnp.zeros_like(indices).at[indptr].add(1)) - 1, indices
+
+
+class _Rows(Stored):
+    def places(self, first, second):
+        return _csr_to_coo(first, second)
+
+
+class CsrToDense(_Rows, ToDense):
+    name = "csr_todense"
+
+
+class CsrMatVec(_Rows, Multiply):
+    name = "csr_matvec"
+
+
+class CsrMatMat(_Rows, Multiply):
+    name = "csr_matmat"
+    rank = 2
+
+
+class CsrFromDense(_Rows):
+    """The data and columns of the nonzero elements of a matrix, and where each row starts."""
+
+    name = "csr_fromdense"
+    multiple_results = True
+
+    def infer(self, mat, *, nse, index_dtype):
+        data = ShapedArray((nse,), mat.dtype)
+        return [data, *(ShapedArray((n,), index_dtype) for n in (nse, mat.shape[0] + 1))]
+
+    def compute(self, mat, *, nse, index_dtype):
+        (rows, _) = mat.shape
+        data, row, col, is_stored = stored_elements(mat, nse)
+        row = jnp.where(is_stored, row, rows)
+        counts = jnp.cumsum(jnp.bincount(row, length=rows).astype(index_dtype))
+        indptr = jnp.zeros(rows + 1, index_dtype).at[1:].set(counts)
+        return [data, col.astype(index_dtype), indptr]
+
+    def jvp(self, primals, tangents, **params):
+        data, indices, indptr = self.bind_all(primals, params)
+        (t,) = tangents
+        pushed = Zero.from_primal_value(data) if type(t) is Zero else t[self.places(indices, indptr)]
+        return [data, indices, indptr], [pushed, *map(Zero.from_primal_value, (indices, indptr))]
+
+
+csr_todense_p, csr_fromdense_p = CsrToDense(), CsrFromDense()
+csr_matvec_p, csr_matmat_p = CsrMatVec(), CsrMatMat()
+
+
+class _Compressed(SparseMatrix):
+    """What CSR and CSC share."""
+
+    indices: Any
+    indptr: Any
+    _names = ("indices", "indptr")
+    _by_columns = False
+
+    @classmethod
+    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
+        shape = cls._check_shape(shape)
+        pointers = jnp.zeros(shape[cls._by_columns] + 1, index_dtype)
+        return cls((jnp.empty(0, dtype), jnp.empty(0, index_dtype), pointers), shape=shape)
+
+    @classmethod
+    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
+        data, *places = diagonal(N, M, k, dtype, index_dtype)
+        compressed, index = places[::-1] if cls._by_columns else places
+        counts = jnp.bincount(compressed, length=(N, M)[cls._by_columns]).astype(index.dtype)
+        return cls((data, index, jnp.concatenate([jnp.zeros(1, index.dtype), jnp.cumsum(counts)])), shape=(N, M))
+
+    def _multiply(self, data, x):
+        product = csr_matvec_p if x.ndim == 1 else csr_matmat_p
+        shape = self.shape[::-1] if self._by_columns else self.shape
+        return product.bind(data, self.indices, self.indptr, x, shape=shape, transpose=self._by_columns)
+
+
+@tree.register_pytree_node_class
+class CSR(_Compressed):
+    """A sparse matrix of data, columns, and the position where each row starts."""
+
+    @classmethod
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> "CSR":
+        """The nonzero elements of a matrix, of which there are `nse`; traced code must say how many."""
+        return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    def todense(self) -> Array:
+        return csr_todense(self)
+
+    def _transposed(self) -> "CSC":
+        return CSC((self.data, self.indices, self.indptr), shape=self.shape[::-1])
+
+
+@tree.register_pytree_node_class
+class CSC(_Compressed):
+    """A sparse matrix of data, rows, and the position where each column starts."""
+
+    _by_columns = True
+
+    @classmethod
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> "CSC":
+        """The nonzero elements of a matrix, of which there are `nse`; traced code must say how many."""
+        return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
+
+    def todense(self) -> Array:
+        return csr_todense_p.bind(self.data, self.indices, self.indptr, shape=self.shape[::-1]).T
+
+    def _transposed(self) -> CSR:
+        return CSR((self.data, self.indices, self.indptr), shape=self.shape[::-1])
+
+
+def csr_todense(mat: CSR) -> Array:
+    """The matrix that a CSR stands for."""
+    return csr_todense_p.bind(mat.data, mat.indices, mat.indptr, shape=mat.shape)
+
+
+def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+    """The nonzero elements of a matrix as a CSR of `nse` elements; traced code must say how many."""
+    mat = jnp.asarray(mat)
+    nse = count_nonzero("csr_fromdense", mat, nse)
+    buffers = csr_fromdense_p.bind(mat, nse=nse, index_dtype=dtypes.canonicalize_dtype(index_dtype))
+    return CSR(buffers, shape=mat.shape)
+
+
+def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
+    """The product of a CSR, or of its transpose, and a vector."""
+    data, v = promote_dtypes(mat.data, v)
+    return csr_matvec_p.bind(data, mat.indices, mat.indptr, v, shape=mat.shape, transpose=transpose)
+
+
+def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Array:
+    """The product of a CSR, or of its transpose, and a matrix."""
+    data, B = promote_dtypes(mat.data, B)
+    return csr_matmat_p.bind(data, mat.indices, mat.indptr, B, shape=mat.shape, transpose=transpose)
