@@ -74,9 +74,32 @@ def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
     return tree_opt_maker
 
 
+class JoinPoint:
+    """Stands, as a leaf of a tree of parameters, for the state of one of them."""
+
+    def __init__(self, subtree: Any):
+        self.subtree = subtree
+
+    def __iter__(self):
+        yield self.subtree
+
+
+def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
+    """The state as a tree like the parameters', with a `JoinPoint` for each."""
+    return opt_state.tree_def.unflatten(map(JoinPoint, _unpacked(opt_state)))
+
+
+def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+    """The state of a tree as `unpack_optimizer_state` gives it. Raises AssertionError for other leaves."""
+    points, tree_def = tree.flatten(marked_pytree)
+    if not all(isinstance(point, JoinPoint) for point in points):
+        raise AssertionError("pack_optimizer_state: all leaves must be JoinPoints")
+    return _packed([point.subtree for point in points], tree_def)
+
+
 def _packed(states: list, tree_def: Any) -> OptimizerState:
     pairs = [tree.flatten(s) for s in states]
-    return OptimizerState([leaves for leaves, _ in pairs], tree_def, tuple(d for _, d in pairs))
+    return OptimizerState(tuple(leaves for leaves, _ in pairs), tree_def, tuple(d for _, d in pairs))
 
 
 def _unpacked(state: OptimizerState) -> list:
@@ -111,6 +134,30 @@ def _descent(step_size: Any, mass: float, direction: Callable) -> tuple:
         return x - schedule(i) * direction(velocity, g), velocity
 
     return lambda x0: (x0, jnp.zeros_like(x0)), update, lambda state: state[0]
+
+
+@optimizer
+def sm3(step_size: Any, momentum: float = 0.9) -> tuple:
+    """SM3 (Anil et al., 2019): as Adagrad, with one sum of squares for each index of each axis."""
+    schedule = make_schedule(step_size)
+
+    def init(x0):
+        x = jnp.atleast_1d(x0)
+        return x, jnp.zeros_like(x), [jnp.zeros(n, x.dtype) for n in x.shape], jnp.shape(x0)
+
+    def update(i, g, state):
+        x, m, sums, shape = state
+        ndim = jnp.ndim(x)
+        along = lambda k: tuple(slice(None) if k == axis else None for axis in range(ndim))  # noqa: E731
+        least = functools.reduce(jnp.minimum, [v[along(k)] for k, v in enumerate(sums)])
+        squares = least + jnp.square(g)
+        inverse = jnp.where(squares > 0, 1.0 / jnp.sqrt(squares), 0)
+        m = (1.0 - momentum) * (g * inverse) + momentum * m
+        x = x - schedule(i) * m
+        others = [tuple(axis for axis in range(ndim) if axis != k) for k in range(len(sums))]
+        return x, m, [squares.max(axes) for axes in others], shape
+
+    return init, update, lambda state: state[0] if state[3] else state[0].reshape(())
 
 
 @optimizer

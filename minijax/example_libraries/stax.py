@@ -12,12 +12,27 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import random
 from minijax.base.util import named
-from minijax.nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus
+from minijax.higher.reduction import reduce_window
+from minijax.nn import (
+    elu,
+    gelu,
+    leaky_relu,
+    log_softmax as log_softmax,
+    relu,
+    selu,
+    sigmoid,
+    softmax,
+    softplus,
+    standardize as standardize,
+)  # fmt: skip
 from minijax.nn.initializers import glorot_normal, normal, ones as ones, zeros as zeros
+from minijax.primitives import elementwise as ops
 from minijax.primitives.conv import conv_general_dilated
 from minijax.primitives.conv_variants import conv_general_shape_tuple, conv_transpose, conv_transpose_shape_tuple
+from minijax.primitives.window import padtype_to_pads, reduce_window_shape_tuple
 
 glorot, randn = glorot_normal, normal
+logsoftmax = log_softmax
 Layer = tuple[Callable, Callable]
 
 
@@ -80,6 +95,74 @@ GeneralConvTranspose = _convolution(
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+
+
+def BatchNorm(
+    axis: int | Sequence[int] = (0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Callable = zeros,
+    gamma_init: Callable = ones,
+) -> Layer:
+    """A layer that standardizes over axes, then scales and shifts by parameters of the other axes' shape.
+
+    `center` and `scale` say whether there is a shift and a scale (Ioffe & Szegedy, 2015).
+    """
+    axes = (axis,) if jnp.isscalar(axis) else tuple(axis)
+
+    def init_fun(rng, input_shape):
+        shape = tuple(n for i, n in enumerate(input_shape) if i not in axes)
+        k1, k2 = random.split(rng)
+        return input_shape, (beta_init(k1, shape) if center else (), gamma_init(k2, shape) if scale else ())
+
+    def apply_fun(params, x, **kwargs):
+        index = tuple(None if i in axes else slice(None) for i in range(jnp.ndim(x)))
+        shift, factor = params
+        z = standardize(x, axes, epsilon=epsilon)
+        z = factor[index] * z if scale else z
+        return z + shift[index] if center else z
+
+    return init_fun, apply_fun
+
+
+def _pooling(name: str, doc: str, pool: Callable, rescale: bool = False) -> Callable:
+    def layer(
+        window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: str = "VALID", spec: Any = None
+    ) -> Layer:
+        strides = strides or (1,) * len(window_shape)
+        at = [0, len(window_shape) + 1] if spec is None else sorted(spec.index(c) for c in "NC")
+        sizes, steps = list(window_shape), list(strides)
+        for i in at:
+            sizes.insert(i, 1)
+            steps.insert(i, 1)
+
+        def init_fun(rng, input_shape):
+            pads = padtype_to_pads(input_shape, sizes, steps, padding)
+            return reduce_window_shape_tuple(input_shape, sizes, steps, pads), ()
+
+        def apply_fun(params, inputs, **kwargs):
+            out = pool(inputs, sizes, steps, padding)
+            if not rescale:
+                return out
+            inner = tuple(n for i, n in enumerate(inputs.shape) if i not in at)
+            counts = pool(jnp.ones(inner, inputs.dtype), tuple(window_shape), tuple(strides), padding)
+            for i in at:
+                counts = jnp.expand_dims(counts, i)
+            return out / counts
+
+        return init_fun, apply_fun
+
+    return named(layer, name, f"{doc} over windows; `spec` says where batches (N) and channels (C) are.")
+
+
+def _window(start: float, combine: Callable) -> Callable:
+    return lambda x, sizes, steps, padding: reduce_window(x, start, combine, sizes, steps, padding)
+
+
+MaxPool = _pooling("MaxPool", "The maximum", _window(-math.inf, ops.max))
+SumPool = _pooling("SumPool", "The sum", _window(0.0, ops.add))
+AvgPool = _pooling("AvgPool", "The mean of what is inside", _window(0.0, ops.add), rescale=True)
 
 
 def elementwise(fun: Callable, **fun_kwargs: Any) -> Layer:
