@@ -1,6 +1,5 @@
 """What tests of sparse arrays are written with: layouts, and random arrays."""
 
-import importlib
 import itertools
 import math
 import unittest
@@ -18,11 +17,6 @@ from minijax.experimental.sparse import ad
 from minijax.experimental.sparse._base import JAXSparse, late
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.ir.types import typeof
-
-try:  # cases with parameters need it
-    _TestCase: Any = importlib.import_module("absl.testing.parameterized").TestCase
-except ImportError:
-    _TestCase = unittest.TestCase
 
 MATMUL_TOL = {np.float32: 1e-5, np.float64: 1e-10, np.complex64: 1e-5, np.complex128: 1e-10}
 
@@ -137,7 +131,7 @@ def rand_sparse(
     return make
 
 
-class SparseTestCase(_TestCase):
+class SparseTestCase(unittest.TestCase):
     """A test case that compares functions of sparse arrays with those of dense ones."""
 
     def setUp(self):
