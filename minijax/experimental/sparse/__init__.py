@@ -5,7 +5,7 @@ from minijax.experimental.sparse import bcoo_array, bcsr as _bcsr  # noqa: F401 
 
 _FACE = Face(
     __name__,
-    "ad api bcoo bcsr coo csr random test_util transform util".split(),
+    "ad api bcoo bcsr coo csr linalg random test_util transform util".split(),
     """
 minijax.experimental.sparse._base: JAXSparse
 minijax.experimental.sparse.util: CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning

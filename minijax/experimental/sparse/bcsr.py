@@ -20,7 +20,7 @@ from minijax.experimental.sparse.bcoo_dot import as_tuples, batched_numbers, bco
 from minijax.experimental.sparse.bcoo_layout import bcoo_eliminate_zeros as eliminated, bcoo_sum_duplicates
 from minijax.experimental.sparse.bcoo_shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from minijax.experimental.sparse.composed import Composed, batch_axis_in_front
-from minijax.experimental.sparse.csr import _csr_to_coo
+from minijax.experimental.sparse.csr import _csr_to_coo, pointers
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.primitive import is_linear
@@ -64,12 +64,7 @@ def coordinates(indices: Any, indptr: Any) -> Any:
 def compressed(indices: Any, rows: int) -> tuple[Any, Any]:
     """The columns, and where each row starts, of sorted indices of a BCOO."""
     columns, row = indices[..., 1], indices[..., 0]
-    dtype = typeof(indices).dtype
-
-    def starts(row):
-        return jnp.zeros(rows + 1, dtype).at[1:].set(jnp.cumsum(jnp.bincount(row, length=rows).astype(dtype)))
-
-    return columns, nfold_vmap(starts, typeof(row).ndim - 1)(row)
+    return columns, nfold_vmap(lambda r: pointers(r, rows), typeof(row).ndim - 1)(row)
 
 
 # ---- operations --------------------------------------------------------------------------------------
