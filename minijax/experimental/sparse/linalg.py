@@ -9,9 +9,9 @@ import scipy.sparse.linalg
 
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.api.jit import jit
 from minijax.base import dtypes
 from minijax.composed.callback import HostFunction
+from minijax.dispatch.jitted import jitted
 from minijax.experimental.sparse.csr import csr_matvec_p, pointers, rows_of
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import Zero, typeof
@@ -39,17 +39,17 @@ def lobpcg_standard(
     and efficient implementation of LOBPCG", SIAM J. Sci. Comput. 40 (2018).
     """
     if isinstance(A, (Array, np.ndarray)):
-        return _lobpcg_standard_matrix(A, X, m, tol)
-    return _lobpcg_standard_callable(A, X, m, tol)
+        return _largest_of_matrix(A, X, m, tol)
+    return _largest(A, X, m, tol)
 
 
-@partial(jit, static_argnames=("m",))
-def _lobpcg_standard_matrix(A, X, m, tol):
-    return _lobpcg_standard_callable(partial(_mm, A), X, m, tol)
+@jitted("_lobpcg_standard_matrix", static=("m",))
+def _largest_of_matrix(A, X, m, tol):
+    return _largest(partial(_mm, A), X, m, tol)
 
 
-@partial(jit, static_argnames=("A", "m"))
-def _lobpcg_standard_callable(A, X, m, tol):
+@jitted("_lobpcg_standard_callable", static=("A", "m"))
+def _largest(A, X, m, tol):
     n, k = X.shape
     _check(A, X)
     if tol is None:

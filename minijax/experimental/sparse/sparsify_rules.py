@@ -11,7 +11,7 @@ from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices,
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general
-from minijax.experimental.sparse.bcoo_layout import bcoo_transpose
+from minijax.experimental.sparse.bcoo_layout import bcoo_transpose, bcoo_update_layout
 from minijax.experimental.sparse.sparsify_env import (
     SparsifyEnv,
     SparsifyValue,
@@ -147,6 +147,9 @@ def _dot_general(lhs, rhs, *, dimension_numbers, preferred_element_type, precisi
 
 
 def _concatenate(*operands, dimension):
+    if len({mat.n_batch for mat in operands}) > 1:
+        n_batch = min(mat.n_batch for mat in operands)
+        operands = [bcoo_update_layout(mat, n_batch=n_batch) for mat in operands]
     return bcoo_shapes.bcoo_concatenate(operands, dimension=dimension)
 
 
