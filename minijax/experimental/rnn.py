@@ -112,7 +112,7 @@ def _run(sequence, state, weights, seq_lengths):
         (h, c), (W_ih, W_hh, b_ih, b_hh) = carry, (jnp.split(w, 4, axis=0) for w in weights)
 
         def gate(i):
-            return x @ W_ih[i].T + b_ih[i] + h @ W_hh[i].T + b_hh[i]
+            return x @ W_ih[i].T + b_ih[i][None] + h @ W_hh[i].T + b_hh[i][None]
 
         enter, keep, new, out = sigmoid(gate(0)), sigmoid(gate(1)), tanh(gate(2)), sigmoid(gate(3))
         c = keep * c + enter * new

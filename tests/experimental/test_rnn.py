@@ -72,6 +72,12 @@ def test_the_loop_is_jax_s_under_transformations(tier):
     sweep([*cases, Case("mapped", mapped, (*operands[:4], lengths))], tier)
 
 
+def test_the_loop_broadcasts_no_ranks():
+    operands, options = sized(2, True)
+    with jax.numpy_rank_promotion("raise"):
+        jax.make_jaxpr(jax.grad(squares(by_loop(rnn, options))))(*operands)
+
+
 def test_the_loop_stops_at_each_length():
     operands, options = sized(2, True, steps=4)
     x, *rest, _ = operands
