@@ -10,10 +10,14 @@ import argparse
 import time
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 import minijax as jax
 import minijax.numpy as jnp
+
+try:
+    from sklearn.datasets import load_digits
+except ImportError:
+    raise SystemExit("the pictures come with scikit-learn: pip install '.[notebooks]'") from None
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=2000)

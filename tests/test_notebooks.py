@@ -37,6 +37,7 @@ def _compared(name: str, folder: Path, steps: int) -> tuple[np.ndarray, str]:
 
 
 @pytest.mark.oracle
+@pytest.mark.slow
 def test_the_network_that_writes_learns_as_in_jax(tmp_path):
     losses, printed = _compared("text_lstm.py", tmp_path, 12)
     assert len(losses) == 12 and losses[-1] < losses[0] - 1
@@ -44,6 +45,7 @@ def test_the_network_that_writes_learns_as_in_jax(tmp_path):
 
 
 @pytest.mark.oracle
+@pytest.mark.slow
 def test_the_network_that_reads_digits_learns_as_in_jax(tmp_path):
     pytest.importorskip("sklearn")
     losses, printed = _compared("digits.py", tmp_path, 60)
