@@ -111,7 +111,7 @@ chances = np.asarray(jax.nn.softmax(logits(params, held_out[0])))
 predicted, true = chances.argmax(axis=-1), np.asarray(held_out[1])
 print(f"right of those held out: {np.mean(predicted == true):.4f}")
 for i in np.flatnonzero(predicted != true):
-    print(f"picture {i}: a {true[i]}, taken for a {predicted[i]} ({chances[i, predicted[i]]:.0%} sure)")
+    print(f"picture {i}: {true[i]}, taken for {predicted[i]} ({chances[i, predicted[i]]:.0%} sure)")
 
 # %% The picture: the first filters, and the pictures held out that it is least sure of
 try:
