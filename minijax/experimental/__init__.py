@@ -5,7 +5,7 @@ from minijax.base.faces import Face
 _FACE = Face(
     __name__,
     """
-    buffer_callback checkify compilation_cache compute_on control_deps jet key_reuse ode profiler random
+    buffer_callback checkify compilation_cache compute_on control_deps jet key_reuse ode profiler random rnn
     scheduling_groups source_mapper sparse xla_metadata
     """.split(),
     """
