@@ -17,6 +17,7 @@ from minijax.experimental.sparse.matrices import (
     diagonal,
     stored_elements,
 )
+from minijax.experimental.sparse.util import Shape  # noqa: F401
 from minijax.ir.types import ShapedArray, Zero
 from minijax.primitives.promote import promote_dtypes
 from minijax.run.array import Array
