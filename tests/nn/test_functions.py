@@ -73,6 +73,26 @@ def test_one_hot_is_jax_s(tier):
     )
 
 
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:.*should be integer-typed:DeprecationWarning")
+def test_one_hot_of_anything():
+    for x in ([0, 2], [1.0], 2.0, np.array([1j])):
+        compare.same(lambda jax, x=x: jax.nn.one_hot(x, 3))
+    with pytest.warns(DeprecationWarning, match="should be integer-typed; got dtype=float32"):
+        compare.ours().nn.one_hot([1.0], 3)
+
+
+@pytest.mark.oracle
+def test_stable_standardization(tier):
+    x = np.array([[1e6, 1e6 + 1, 1e6 + 2], [1, 2, 4]], np.float32)
+
+    def case(name, **options):
+        return compare.Case(name, lambda jax: lambda x: jax.nn.standardize(x, algorithm="stable", **options), (x,))
+
+    compare.sweep([case("plain"), case("where", where=x > 1), case("axis", axis=0, mean=x[:1])], tier)
+    compare.same_misuse("jax.nn.standardize(x, algorithm='slow')", {"x": x}, "Unknown algorithm 'slow'")
+
+
 INITIALIZERS = """glorot_normal glorot_uniform lecun_normal lecun_uniform he_normal he_uniform normal uniform
 truncated_normal""".split()
 

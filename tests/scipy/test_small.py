@@ -21,6 +21,16 @@ def test_cosine_transforms_are_jax_s(name, options, x):
     compare.same(lambda jax: getattr(jax.scipy.fft, name)(jax.numpy.asarray(x), **options), **CLOSE)
 
 
+@pytest.mark.parametrize("name", ["dct", "idct"])
+@pytest.mark.parametrize("norm", [None, "ortho"])
+def test_cosine_transforms_promote_nothing_implicitly(name, norm):
+    def program(jax):
+        with jax.numpy_dtype_promotion("strict"):
+            return getattr(jax.scipy.fft, name)(jax.numpy.asarray(X), norm=norm)
+
+    compare.same(program, **CLOSE)
+
+
 @pytest.mark.parametrize("name", ["dctn", "idctn"])
 @pytest.mark.parametrize(
     "options", [{}, {"norm": "ortho"}, {"s": (3, 4)}, {"axes": (0,)}, {"s": (4,), "axes": (1,)}], ids=str

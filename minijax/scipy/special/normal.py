@@ -8,6 +8,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
+from minijax.base import dtypes
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import scalar_like
@@ -144,7 +145,7 @@ def owens_t(h: Any, a: Any) -> Any:
 @custom_jvp
 def _owens_t_impl(h: Any, a: Any) -> Any:
     root = math.sqrt(2.0)
-    dtype = jnp.promote_types(typeof(h).dtype, np.float32)
+    dtype = jnp.promote_types(typeof(h).dtype, dtypes.default_float_dtype())
     squares, weights = (jnp.array(table, dtype) for table in (_SQUARES, _WEIGHTS))
     size, slope = lax.abs(h), lax.abs(a)
     scaled = size / root
