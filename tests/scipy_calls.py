@@ -86,11 +86,13 @@ def agree_in_double(
 ) -> None:
     """As `agree`, of arrays of 64-bit numbers; of the calls a share is drawn."""
     wide = [
-        dataclasses.replace(
-            case, args=tuple(x.astype(WIDE.get(x.dtype.name, x.dtype)) for x in case.args), tolerance=tolerance
-        )
+        dataclasses.replace(case, args=_widened(case.args), tolerance=tolerance)
         for case in cases
         if sampled(case.name, of, "double")
     ]
     with ours().enable_x64(True), theirs().enable_x64(True):
         agree(wide, tier, other_jaxprs)
+
+
+def _widened(x: Any) -> Any:
+    return tuple(map(_widened, x)) if isinstance(x, tuple) else x.astype(WIDE.get(x.dtype.name, x.dtype))
