@@ -104,6 +104,30 @@ def test_initializers_make_jax_s_numbers(name):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("text", (
+    "variance_scaling(1.0, 'fan_in', 'uniform', dtype='complex64')(k, (2, 3))",
+    "variance_scaling(1.0, 'fan_in', 'truncated_normal')(k, (2, 3), 'complex64')",
+    "orthogonal()(k, (0, 3))", "orthogonal(column_axis=0)(k, (2, 0, 3))", "delta_orthogonal()(k, (3, 0, 3))",
+    "glorot_normal(in_axis=0)(k, (3,))", "variance_scaling(1.0, 'fan_in', 'normal', in_axis=(), out_axis=())(k, ())",
+    "variance_scaling(1.0, 'fan_out', 'normal', in_axis=[], out_axis=[0])(k, (3,))",
+))  # fmt: skip
+def test_initializers_of_complex_numbers_and_of_odd_shapes(text):
+    def program(jax):
+        return eval(text, {**vars(jax.nn.initializers), "k": jax.random.key(1)})
+
+    compare.same(program, rtol=1e-6, atol=1e-7, why="XLA fuses what is drawn in another way")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text, phrase", (
+    ("glorot_normal()(k, (3,))", "1-dimensional weights tensor with default in_axis"), ("lecun_normal()(k, (0, 3))", "division"),
+    ("glorot_normal(in_axis=(-2,))(k, (3,))", "out of range"), ("delta_orthogonal()(k, (3, 4, 2))", "`fan_in` must be less"),
+))  # fmt: skip
+def test_shapes_without_fans(text, phrase):
+    compare.same_misuse(f"jax.nn.initializers.{text}".replace("k, ", "jax.random.key(0), "), {}, phrase)
+
+
+@pytest.mark.oracle
 def test_a_vector_has_no_fans():
     def program(jax):
         return jax.nn.initializers.glorot_normal()(jax.random.key(0), (3,))
