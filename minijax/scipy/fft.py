@@ -94,6 +94,8 @@ def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str 
 def _over_axes(transform: Callable, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
     x = jnp.asarray(x)
     s = (s,) if isinstance(s, int) else s
+    if axes is None and s is not None and len(s) > x.ndim:
+        raise ValueError(f"dctn: s must have at most x.ndim ({x.ndim}) elements, got {len(s)}")
     if axes is None:
         axes = range(x.ndim) if s is None else range(-len(s), 0)
     axes = (axes,) if isinstance(axes, int) else tuple(axes)

@@ -80,6 +80,9 @@ def test_one_hot_of_anything():
         compare.same(lambda jax, x=x: jax.nn.one_hot(x, 3))
     with pytest.warns(DeprecationWarning, match="should be integer-typed; got dtype=float32"):
         compare.ours().nn.one_hot([1.0], 3)
+    compare.same(lambda jax: jax.nn.one_hot(1, jax.numpy.array(3)))
+    compare.same_misuse("jax.jit(jax.nn.one_hot)(1, 3)", {}, "in jax.nn.one_hot argument `num_classes`")
+    compare.same_misuse("jax.nn.one_hot(1, 2.5)", {}, "cannot be interpreted as an integer")
 
 
 @pytest.mark.oracle

@@ -44,6 +44,13 @@ def test_other_cosine_transforms_are_refused(options):
     compare.same(lambda jax: jax.scipy.fft.dct(jax.numpy.asarray(X), **options), raises=True)
 
 
+def test_more_sizes_than_axes():
+    for name in ("dctn", "idctn"):
+        compare.same_misuse(
+            f"jax.scipy.fft.{name}(x, s=(2, 3, 4))", {"x": X}, r"s must have at most x.ndim (2) elements, got 3"
+        )
+
+
 @pytest.mark.parametrize("points", [(X, X[:1]), (X[0], X[1]), (X.astype(int), X)])
 def test_nearest_codes_are_jax_s(points):
     compare.check(compare.Case("vq", lambda jax: jax.scipy.cluster.vq.vq, points), "full")
