@@ -35,16 +35,16 @@ class ScaledDot(Primitive):
         if ranks[0] < 2:
             raise TypeError("scaled_dot does not support 0-rank and 1-rank operands.")
         contract, batch = dimension_numbers
+        for dims in zip(*batch, strict=True):
+            if lhs.shape[dims[0]] != rhs.shape[dims[1]]:
+                raise TypeError(
+                    f"scaled_dot: All input tensors must have the same batch dimension size for batch dims {dims}."
+                )
         for i, j in zip(*contract, strict=True):
             if lhs.shape[i] != rhs.shape[j]:
                 raise TypeError(
                     f"scaled_dot: LHS contracting dim {i} of size {lhs.shape[i]} does not match RHS contracting dim "
                     f"{j} of size {rhs.shape[j]}."
-                )
-        for dims in zip(*batch, strict=True):
-            if lhs.shape[dims[0]] != rhs.shape[dims[1]]:
-                raise TypeError(
-                    f"scaled_dot: All input tensors must have the same batch dimension size for batch dims {dims}."
                 )
         _check_scale("LHS", lhs.shape, lhs_scale.shape, contract[0])
         _check_scale("RHS", rhs.shape, rhs_scale.shape, contract[1])
