@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from scipy_calls import TRANSFORMS, agree, calls, under
+from scipy_calls import TRANSFORMS, agree, agree_in_double, calls, under
 
 pytestmark = pytest.mark.oracle
 
@@ -20,6 +20,10 @@ CALLS = calls(Path(__file__).parent / "stats.txt", "jax.scipy.stats")
 
 def test_calls_agree(tier):
     agree(CALLS, tier, OTHER_JAXPRS)
+
+
+def test_calls_agree_in_double_precision(tier):
+    agree_in_double(CALLS, tier, 12, OTHER_JAXPRS)
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)

@@ -11,7 +11,8 @@ minijax.numpy.logsumexp: logsumexp
 minijax.scipy.special.bessels: bessel_jn i0 i0e i1 i1e
 minijax.scipy.special.errors: dawsn erf erfc erfcx erfinv wofz
 minijax.scipy.special.fresnels: fresnel
-minijax.scipy.special.hypergeometric: hyp1f1
+minijax.scipy.special.hypergeometric: hyp1f1 hyp2f1
+minijax.scipy.special.harmonics: sph_harm_y
 minijax.scipy.special.integrals: exp1 expi expn sici spence
 minijax.scipy.special.normal: log_ndtr ndtr ndtri owens_t
 minijax.scipy.special.zetas: bernoulli zeta
