@@ -388,13 +388,6 @@ def test_raw_keys_warn_or_raise_where_the_option_says_so():
         minijax.config.update("jax_legacy_prng_key", "allow")
 
 
-def test_other_generators_say_that_they_are_missing():
-    with pytest.raises(NotImplementedError, match="philox2x32"):
-        random.key(0, impl="philox2x32")
-    with minijax.default_prng_impl("threefry4x32"), pytest.raises(NotImplementedError, match="threefry4x32"):
-        random.PRNGKey(0)
-
-
 def test_a_generator_of_ones_own_draws_by_its_functions():
     full = minijax.lax.full
     impl = PRNGImpl(
