@@ -144,7 +144,8 @@ def _fitted(x: Any, dtype: np.dtype) -> Any:
 def _randint(key, shape, minval, maxval, dtype):
     check_shape("randint", shape, minval, maxval)
     low, high = (
-        x if np.issubdtype(typeof(x).dtype, np.integer) else convert_element_type(x, dtype) for x in (minval, maxval)
+        x if dtypes.issubdtype(typeof(x).dtype, np.integer) else convert_element_type(x, dtype)
+        for x in (minval, maxval)
     )
     # Order of operations as in jax (Apache-2.0); maxval may be one more than the dtype holds.
     info = dtypes.iinfo(dtype)
