@@ -188,8 +188,9 @@ def _is_other_kind(a: Folding, b: Folding) -> bool:
 
 
 def _is_small(aval: AbstractValue) -> bool:
-    is_numbers = type(aval) is ShapedArray and not dtypes.is_extended(aval.dtype) and aval.dtype.kind in "fiu"
-    return is_numbers and aval.size * aval.dtype.itemsize <= _LARGEST
+    if type(aval) is not ShapedArray or dtypes.is_extended(aval.dtype):
+        return False
+    return aval.dtype.kind in "fiu" and aval.size * aval.dtype.itemsize <= _LARGEST
 
 
 def _is_plain(value: Any) -> bool:
