@@ -929,3 +929,25 @@ def test_jaxprs_of_what_fills_keys():
             return None if function == "floor" else compare.normal(str(jax.make_jaxpr(call)(ks)))
 
         compare.same_lines("jaxpr", *(text or "" for text in compare.both(program)))
+
+
+def test_arrays_of_keys_are_unpacked():
+    def program(jax):
+        ks = jax.random.split(jax.random.key(3), (3, 2))
+        first, *rest = ks
+        many = list(jax.random.split(jax.random.key(1), 250))
+        return first, rest, list(ks[:0]), [list(k) for k in ks], many[249], len(many)
+
+    compare.same(program)
+
+
+def test_unpacking_uses_no_key():
+    def program(jax, again):
+        with jax.debug_key_reuse(True):
+            ks = jax.random.split(jax.random.key(3), 3)
+            first, *rest = ks
+            drawn = [jax.random.normal(first), jax.random.normal(ks[0]), jax.random.normal(rest[1])]
+            return drawn, again and jax.random.normal(first)
+
+    compare.same(lambda jax: program(jax, False))
+    compare.same(lambda jax: program(jax, True), raises=True)
