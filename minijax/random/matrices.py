@@ -9,7 +9,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
 from minijax.primitives.promote import promote_dtypes_inexact
-from minijax.primitives.structural import broadcast_shapes
+from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
 from minijax.random.samplers import check_shape, checked_key, drawn_shape, float_dtype, laid_out, normal
 from minijax.run.array import Array
 
@@ -64,7 +64,8 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method):
         factor = v * jnp.sqrt(w[..., None, :])
     else:
         factor = jnp.linalg.cholesky(cov)
-    return mean + jnp.einsum("...ij,...j->...i", factor, normal(key, (*shape, n), dtype))
+    spread = jnp.einsum("...ij,...j->...i", factor, normal(key, (*shape, n), dtype))
+    return broadcast_to_rank(mean, len(shape) + 1) + spread
 
 
 @laid_out
