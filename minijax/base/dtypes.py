@@ -519,7 +519,7 @@ def to_inexact_dtype(dtype: Any) -> DType:
     """The floating dtype that integers and bool are computed in; inexact ones stay."""
     if issubdtype(dtype, np.inexact):
         return dtype
-    return float64 if dtype in (int64, uint64) else float32
+    return float64 if np.dtype(dtype) in (int64, uint64) else float32
 
 
 def to_floating_dtype(dtype: Any) -> DType:

@@ -439,7 +439,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     mask = _below(*m.shape[-2:], k if lower else k - 1)
     if m.ndim > 2:
         mask = moving.broadcast_in_dim(mask, m.shape, (m.ndim - 2, m.ndim - 1))
-    blank = moving.full(m.shape, np.zeros((), m.dtype)[()], m.weak_type)
+    blank = structural.blank(m.shape, m.dtype, m.weak_type)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
 
 

@@ -505,7 +505,7 @@ def resize(a: Any, new_shape: Any) -> Any:
         raise ValueError("all elements of `new_shape` must be non-negative")
     flat, size = ravel(a), math.prod(shape)
     if flat.size == 0 or size == 0:
-        return moving.full(shape, np.zeros((), flat.dtype)[()], flat.weak_type)
+        return structural.blank(shape, flat.dtype, flat.weak_type)
     flat = tile(flat, math.ceil(size / flat.size))
     return reshape(subscripts.getitem(flat, slice(size)), shape)
 

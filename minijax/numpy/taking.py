@@ -213,10 +213,9 @@ def _diag(v, k):
         return diagonal(v, offset=k)
     if v.ndim != 1:
         raise ValueError(f"diag input must be 1d or 2d, got shape {v.shape}")
-    zero = np.zeros((), v.dtype)[()]
-    v = structural.pad(v, zero, ((max(0, -k), max(0, k), 0),))
+    v = structural.pad(v, structural.blank((), v.dtype), ((max(0, -k), max(0, k), 0),))
     n = v.shape[0]
-    return choose(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), zero)
+    return choose(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), structural.blank((), v.dtype))
 
 
 def diagflat(v: Any, k: int = 0) -> Any:
@@ -224,7 +223,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     v = shaping.ravel(value("diagflat", v))
     size, n = v.size, v.size + abs(k)
     int_type = dtypes.default_int_dtype()
-    square = moving.full((n * n,), np.zeros((), v.dtype)[()])
+    square = structural.blank((n * n,), v.dtype)
     steps = structural.iota(int_type, size)
     columns = lax.add(steps, int_type.type(k)) if k >= 0 else steps
     rows = lax.mul(steps if k >= 0 else lax.sub(steps, int_type.type(k)), int_type.type(n))

@@ -166,7 +166,7 @@ class ReduceLogical(ZeroJvp, Reduction):
     """Bits or truth values combined."""
 
     def check(self, x):
-        if x.dtype.kind not in "biu":
+        if dtypes.is_extended(x.dtype) or x.dtype.kind not in "biu":
             raise TypeError(f"{self.name}: a logical reduction takes bool or int, got dtype {x.dtype}.")
 
     def infer(self, x, *, axes):
@@ -199,6 +199,8 @@ class ArgExtremum(ZeroJvp, OverAxes):
             )
         if not dtypes.issubdtype(index_dtype, np.integer):
             raise TypeError(f"{self.name}: index_dtype must be an integer type, but got {index_dtype}")
+        if dtypes.is_extended(x.dtype):
+            raise ValueError(f"{self.name}: Unsupported dtype {x.dtype}")
         check_kinds(self.name, ORDERED, x)
         return [ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)]
 

@@ -679,6 +679,13 @@ def filled_keys(shape: Sequence[int], value: Any, dtype: Any) -> Any:
     return impl.wrapped(moving.broadcast_to_shape(words, wide))
 
 
+def blank(shape: Sequence[int], dtype: Any, weak_type: bool = False) -> Any:
+    """An array of zeros, or of random keys whose words are zeros."""
+    if dtypes.is_extended(dtype):
+        return filled_keys(shape, 0, dtype)
+    return moving.full(shape, np.zeros((), dtype)[()], weak_type)
+
+
 def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any) -> Any:
     """An array of one value; without a dtype it has that of `like` and its weak type."""
     weak, as_given = dtype is None and like.weak_type, dtype is None and like is typeof(value)
