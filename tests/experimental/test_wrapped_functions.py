@@ -139,7 +139,7 @@ FUNCTIONS = {
     "constant": lambda jax: lambda m, v: (1.0, m, jax.numpy.sum(m, 0)),
     "no result": lambda jax: lambda m, v: [],
 }
-NO_LISTS = {"tree": lambda jax: lambda m, v: {"rows": m}, "text": lambda jax: lambda m, v: ["a"]}
+NO_LISTS = {"tree": lambda jax: lambda m, v: {"rows": m}, "text": lambda jax: lambda m, v: ["rows"]}
 
 
 def arguments(jax):
