@@ -68,9 +68,7 @@ def minimize_bfgs(
     is_converged = jnp.linalg.norm(gradient, ord=norm) < gtol
     value_before = value + jnp.linalg.norm(gradient) / 2
     state = while_loop(
-        goes_on,
-        advance,
-        _State(is_converged, False, 0, 1, 1, x0, value, gradient, identity, value_before, 0),
+        goes_on, advance, _State(is_converged, False, 0, 1, 1, x0, value, gradient, identity, value_before, 0)
     )
     is_last = state.k == maxiter
     status = jnp.where(is_last, 1, jnp.where(state.is_failed, 2 + state.status, -1))
