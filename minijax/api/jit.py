@@ -81,7 +81,7 @@ def _check_placing(device: Any, backend: str | None, shardings: Sequence) -> Non
         raise ValueError("If backend or device is specified on jit, then in_shardings and out_shardings should not be.")
 
 
-def _ints(name: str, value: Any) -> tuple[int, ...] | None:
+def ints(name: str, value: Any) -> tuple[int, ...] | None:
     if value is None:
         return None
     is_one = hasattr(value, "__index__") and not getattr(value, "shape", ())
@@ -91,7 +91,7 @@ def _ints(name: str, value: Any) -> tuple[int, ...] | None:
         raise TypeError(f"Value of {name} must be an int or a sequence of ints, got {value!r}") from None
 
 
-def _strings(name: str, value: Any) -> tuple[str, ...] | None:
+def strings(name: str, value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
     strings = (value,) if isinstance(value, str) else tuple(value)
@@ -106,12 +106,8 @@ def resolve(
     """Static and donated arguments by position and by name, each inferred from the other where one is
     missing.
     """
-    static = _both_ways(
-        signature, _ints("static_argnums", static_argnums), _strings("static_argnames", static_argnames)
-    )
-    donate = _both_ways(
-        signature, _ints("donate_argnums", donate_argnums), _strings("donate_argnames", donate_argnames)
-    )
+    static = both_ways(signature, ints("static_argnums", static_argnums), strings("static_argnames", static_argnames))
+    donate = both_ways(signature, ints("donate_argnums", donate_argnums), strings("donate_argnames", donate_argnames))
     for what, nums, names in (("static", *static), ("donate", *donate)):
         _check_arguments(fun, signature, what, nums, names)
     both = (set(static[0]) & set(donate[0])) | (set(static[1]) & set(donate[1]))
@@ -124,7 +120,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def _both_ways(signature, nums, names) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def both_ways(signature, nums, names) -> tuple[tuple[int, ...], tuple[str, ...]]:
     if signature is None or (nums is None) == (names is None):
         return nums or (), names or ()
     parameters = list(signature.parameters.values())
@@ -167,7 +163,7 @@ def make_jaxpr(
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr: the first argument must be callable, got {fun}")
-    static = _ints("static_argnums", static_argnums) or ()
+    static = ints("static_argnums", static_argnums) or ()
 
     @functools.wraps(fun)
     @source.boundary

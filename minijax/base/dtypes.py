@@ -45,14 +45,6 @@ class ExtendedDType(abc.ABC):
     @abc.abstractmethod
     def type(self) -> type: ...
 
-    @property
-    @abc.abstractmethod
-    def name(self) -> str: ...
-
-    @property
-    @abc.abstractmethod
-    def itemsize(self) -> int: ...
-
 
 class KeyType(ExtendedDType):
     """The dtype of random keys of one generator, `key<fry>`; equal for equal generators.

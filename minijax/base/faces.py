@@ -66,6 +66,14 @@ class Face:
         setattr(sys.modules[self._name], name, value)
         return value
 
+    def assign(self, name: str, value: Any) -> bool:
+        """Sets a name in the room that holds it; False where none does."""
+        if name not in self._rooms:
+            return False
+        room, inner = self._rooms[name]
+        setattr(importlib.import_module(room), inner, value)
+        return True
+
     def _has(self, name: str) -> bool:
         if name not in self._rooms:
             return False

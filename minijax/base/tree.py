@@ -342,7 +342,7 @@ def _level(tree: Any, is_leaf: IsLeaf | None) -> tuple[Iterable[Any], Any] | Non
         return None
     level = registry.flatten_one_level_with_keys(tree)
     # The metadata of a namedtuple is its type; jaxlib's keys for it all bear the first field's name.
-    if level is not None and level[1] is type(tree) and type(tree) not in _registered_types:
+    if level is not None and level[1] is type(tree) and type(tree) not in registered_types:
         return [(GetAttrKey(name), child) for name, child in zip(tree._fields, tree, strict=True)], level[1]
     return level
 
@@ -398,7 +398,19 @@ def _raise_explained(name: str, tree: Any, fulls: Iterable[Any], is_leaf: IsLeaf
 # Registration of node types.
 
 
-_registered_types: set[type] = set()
+class NodeType(NamedTuple):
+    """How nodes of a type are flattened to (children, metadata), and made of (metadata, children)."""
+
+    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
+    from_iter: Callable[[Any, Iterable[Any]], Any]
+
+
+registered_types: dict[type, NodeType] = {
+    tuple: NodeType(lambda node: (node, None), lambda _, children: tuple(children)),
+    list: NodeType(lambda node: (node, None), lambda _, children: list(children)),
+    dict: NodeType(registry.flatten_one_level, lambda keys, children: dict(zip(keys, children, strict=True))),
+    type(None): NodeType(lambda _: ((), None), lambda _, children: None),
+}
 
 
 def register_pytree_node(
@@ -409,7 +421,7 @@ def register_pytree_node(
 ) -> None:
     """Makes a type a node: flatten to (children, metadata), unflatten from (metadata, children)."""
     registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
-    _registered_types.add(nodetype)
+    registered_types[nodetype] = NodeType(flatten_func, unflatten_func)
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
@@ -462,7 +474,11 @@ def register_dataclass(
     if dataclasses.is_dataclass(nodetype):
         _check_dataclass_fields(nodetype, {*data, *meta}, drop_fields)
     registry.register_dataclass_node(nodetype, data, meta)
-    _registered_types.add(nodetype)
+    names = (*meta, *data)
+    registered_types[nodetype] = NodeType(
+        registry.flatten_one_level,
+        lambda metadata, children: nodetype(**dict(zip(names, (*metadata, *children), strict=True))),
+    )
     return nodetype
 
 

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from minijax.api import jit
 from minijax.api.shapes import abstract
 from minijax.base import tree
 from minijax.base.linear_util import Store, WrappedFun
@@ -115,3 +116,10 @@ def safe_map(f: Callable, *args: Iterable) -> list:
     """As `map`, to a list. Raises ValueError if the lengths differ."""
     rows = zip(*args, strict=True)
     return [f(*row) for row in list(rows)]
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature, argnums: int | Iterable[int] | None, argnames: str | Iterable[str] | None
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of the same arguments, each inferred from the other where that is None."""
+    return jit.both_ways(sig, jit.ints("argnums", argnums), jit.strings("argnames", argnames))

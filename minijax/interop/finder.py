@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, ModuleType
 
 from minijax.base.naming import ALIAS, PACKAGE, VERSION, is_under, mirror_loaded_modules
+from minijax.interop.private import PRIVATE, private_spec
 
 
 class AliasFinder(importlib.abc.MetaPathFinder):
@@ -22,6 +23,8 @@ class AliasFinder(importlib.abc.MetaPathFinder):
         """A spec that loads as the module of this package with the corresponding name, if there is one."""
         if not is_under(fullname, ALIAS):
             return None
+        if is_under(fullname, PRIVATE):
+            return private_spec(fullname)
         real = PACKAGE + fullname.removeprefix(ALIAS)
         spec = importlib.util.find_spec(real)
         if spec is None:
@@ -37,6 +40,11 @@ class AliasFinder(importlib.abc.MetaPathFinder):
         """The distribution `jax`, where it or every one is asked for."""
         if context is None or context.name is None or context.name.lower() == ALIAS:
             yield AliasDistribution()
+
+
+def show_private_names() -> None:
+    """Let `jax._src` be there for who imports jax alone."""
+    importlib.import_module(PRIVATE)
 
 
 class AliasLoader(importlib.abc.InspectLoader):

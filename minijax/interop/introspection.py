@@ -211,6 +211,11 @@ def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
     return OpaqueTraceState(state.current_trace())
 
 
+def trace_state_clean() -> bool:
+    """Whether nothing is being transformed."""
+    return state.is_eager()
+
+
 def _under(kind: type) -> bool:
     trace = state.thread.trace
     while trace is not None:
