@@ -23,6 +23,7 @@ import numpy as np
 import raising
 
 SHORT_NAMES = {"jnp": "numpy", "ode": "experimental.ode", "rnn": "experimental.rnn", "sparse": "experimental.sparse"}
+SHORT_NAMES |= {"optimize": "scipy.optimize", "transform": "scipy.spatial.transform"}
 FLOAT0 = np.dtype([("float0", np.void, 0)])
 
 

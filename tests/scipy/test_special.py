@@ -7,7 +7,7 @@ import pytest
 from compare import same_misuse
 from scipy_calls import TRANSFORMS, agree, agree_in_double, calls, under
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:jax.scipy.special.lpmn:DeprecationWarning")]
 
 # Calls whose jaxprs differ: how their names begin.
 OTHER_JAXPRS = (
@@ -35,7 +35,8 @@ def test_calls_agree_in_double_precision(tier):
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_calls_agree_under_transforms(name, tier):
     cases = [c for c in CALLS if name == "vmap" or not c.name.startswith(NO_DERIVATIVE)]
-    agree(under(name, cases, tier, 4), tier, OTHER_JAXPRS)
+    # The transposes of gathers in them have equal bodies, which are not shown as one.
+    agree(under(name, cases, tier, 4), tier, (*OTHER_JAXPRS, "jax.scipy.special.lpmn"))
 
 
 def test_sph_harm_is_no_more():

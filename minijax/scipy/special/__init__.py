@@ -20,6 +20,11 @@ minijax.scipy.special.gammas: beta betainc betaln comb digamma factorial gamma g
     loggamma multigammaln poch polygamma
 minijax.scipy.special.logarithms: boxcox boxcox1p entr expit kl_div logit rel_entr xlog1py xlogy
 """,
+    deprecated={
+        "jax.scipy.special.{0} is deprecated; no replacement is planned.": {
+            "minijax.scipy.special.harmonics": "lpmn lpmn_values"
+        }
+    },
     removed={
         "jax.scipy.special.{0} was deprecated in v0.7.0 and removed in v0.10.0. "
         "Use jax.scipy.special.sph_harm_y instead.": "sph_harm"

@@ -1,0 +1,6 @@
+"""Spatial functions."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, ("transform",), {})
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
