@@ -17,7 +17,9 @@ class Face:
 
     `abs=absolute` gives the room's `absolute` under the name `abs`. `deprecated` maps a text, with `{0}` for
     the name, to rooms whose names warn so when they are first asked for; `removed` maps one to names that
-    are no more. `partial` says that a room may lack some of the names, and then the face does.
+    are no more, `missing` one to names that are still to come: functions and classes that raise
+    NotImplementedError when they are called. `partial` says that a room may lack some of the names, and then the
+    face does.
     """
 
     def __init__(
@@ -28,6 +30,7 @@ class Face:
         *,
         deprecated: Mapping[str, Rooms] | None = None,
         removed: Mapping[str, str] | None = None,
+        missing: Mapping[str, str] | None = None,
         partial: bool = False,
     ):
         self._name = name
@@ -39,6 +42,7 @@ class Face:
         for text, old in (deprecated or {}).items():
             self._warnings |= {public: text.format(public) for public in self._place(old)}
         self._removed = {old: text.format(old) for text, names in (removed or {}).items() for old in names.split()}
+        self._missing = {n: text.format(n) for text, names in (missing or {}).items() for n in names.split()}
 
     def _place(self, rooms: Rooms) -> list[str]:
         placed = []
@@ -56,6 +60,10 @@ class Face:
             return importlib.import_module(f"{self._name}.{name}")
         if name == "__all__":  # what `from module import *` asks for
             return [n for n in self.names() if not n.startswith("_")]
+        if name in self._missing:
+            value = _stand_in(self._name, name, self._missing[name])
+            setattr(sys.modules[self._name], name, value)
+            return value
         if not self._has(name):
             absent = f"module {self._name!r} has no attribute {name!r}"
             raise AttributeError(self._removed.get(name, absent))
@@ -84,4 +92,17 @@ class Face:
         """The module's `__dir__`; those that are deprecated are not shown."""
         own = (n for n in vars(sys.modules[self._name]) if n.startswith("__"))
         shown = (n for n in self._rooms if n not in self._warnings and self._has(n))
-        return sorted({*own, *shown, *self._submodules})
+        return sorted({*own, *shown, *self._missing, *self._submodules})
+
+
+def _stand_in(module: str, name: str, text: str) -> Any:
+    """What may be imported, subclassed and asked about, and raises NotImplementedError when it is called."""
+
+    def missing(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(text)
+
+    if name[0].isupper():
+        return type(name, (), {"__new__": missing, "__module__": module})
+    missing.__name__ = missing.__qualname__ = name
+    missing.__module__ = module
+    return missing
