@@ -15,8 +15,8 @@ FILE_LINES, FUNCTION_LINES = 800, 60
 # A cap rises with its reason beside it: 31,500 and 22,500 for what computes; 5,000 for effects, checks, profiles,
 # the disk cache and explanations, of which checks and small libraries are no core. 12,500 for the libraries that are
 # pure JAX: random numbers, special functions, distributions, linear algebra, sparse arrays, ode. The core's last 100
-# are three hashes of random bits.
-PACKAGE_LINES, CORE_LINES = 47_500, 26_600
+# are three hashes of random bits. 2,000 for what libraries ask of objects, names and messages, half of it in the core.
+PACKAGE_LINES, CORE_LINES = 49_500, 27_600
 
 ROOMS = (
     "base", "partition", "ir", "hlo", "run", "primitives", "indexing", "transforms", "dispatch", "higher", "composed", "api",

@@ -493,17 +493,18 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 
 
 def _property(name: str, a: Any) -> Any:
-    """A property of an array; lists have it too, with a warning."""
+    """A property of an array; NumPy's for anything else, with a warning."""
     if hasattr(a, name):
         return getattr(a, name)
-    if isinstance(a, list | tuple):
+    try:
+        return getattr(np, name)(*arraylike(name, a))
+    except TypeError:
         errors.warn(
             f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a future JAX "
             "release this will be an error.",
             DeprecationWarning,
         )
         return getattr(np, name)(a)
-    return getattr(np, name)(*arraylike(name, a))
 
 
 def shape(a: Any) -> tuple[int, ...]:

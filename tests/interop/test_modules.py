@@ -155,7 +155,11 @@ def test_modules_that_are_gone(name):
 LATER = """
 experimental.serialize_executable.serialize(None)
 experimental.layout.with_layout_constraint(1, None)
-experimental.hijax.HiType()
+experimental.hijax.VJPHiPrimitive()
+experimental.pallas.pallas_call(None)
+experimental.pallas.ops.tpu.splash_attention.make_splash_mha()
+experimental.colocated_python.colocated_cpu_devices(())
+experimental.array_serialization.serialization.get_tensorstore_spec('x')
 experimental.cur_qdd(1)
 experimental.primal_tangent_dtype("int8", "float32")
 export.export(None)
@@ -170,15 +174,27 @@ def test_what_is_to_come_says_so_when_it_is_used():
     for line in LATER.strip().splitlines():
         name, call = line.partition("(")[0].rpartition(".")[::2], line
         owner = load(name[0])
-        with pytest.raises(NotImplementedError, match=f"{name[0]}.{name[1]} is not there yet"):
+        with pytest.raises(NotImplementedError, match=f"{name[0]}.{name[1]} is not there"):
             eval(f"owner.{call[len(name[0]) + 1 :]}")
     assert name[1] in dir(owner) and inspect.isclass(load("export").Exported)
 
-    class Mine(load("experimental.hijax").HiType):
+    class Mine(load("experimental.hijax").HiPspec):
         pass
 
-    with pytest.raises(NotImplementedError, match="HiType is not there yet"):
+    with pytest.raises(NotImplementedError, match="HiPspec is not there yet"):
         Mine()
+
+
+def test_values_of_types_that_users_define_are_no_operands_yet():
+    class Boxed:
+        pass
+
+    hijax = module(sides.side("minijax"))("experimental.hijax")
+    with pytest.raises(NotImplementedError, match="programs of boxed are not there yet"):
+        hijax.HiPrimitive("boxed").bind(1.0)
+    hijax.register_hitype(Boxed, lambda box: None)
+    with pytest.raises(NotImplementedError, match="programs of Boxed are not there yet"):
+        compare.ours().jit(lambda x: x)(Boxed())
 
 
 def test_the_module_that_set_up_tpus_warns():
