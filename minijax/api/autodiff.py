@@ -94,10 +94,10 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         )
     xs, in_tree = tree.flatten(tuple(primals))
     ts, tangent_tree = tree.flatten(tuple(tangents))
-    if in_tree != tangent_tree:
+    if in_tree != tangent_tree or isinstance(primals, tuple) != isinstance(tangents, tuple):
         raise TypeError(
-            "primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree "
-            f"structure {in_tree} whereas tangents have tree structure {tangent_tree}."
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree structure "
+            f"{tree.tree_structure(primals)} whereas tangents have tree structure {tree.tree_structure(tangents)}."
         )
     for x, t in zip(xs, ts, strict=True):
         _check_value("jvp", x)
@@ -132,26 +132,28 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "linearize")
     out_tree, avals, in_avals = flat.out_tree, [typeof(x) for x in leaves[: flat.count]], [typeof(x) for x in xs]
-    nonzeros = Mask(nonzeros)
-
-    def push(consts, *tangents):
-        ts, tangent_tree = tree.flatten(tangents)
-        if tangent_tree != in_tree:
-            raise TypeError(
-                f"linearized function called on tangents of another tree than the primals: {tangent_tree} "
-                f"instead of {in_tree}"
-            )
-        for a, t in zip(in_avals, ts, strict=True):
-            if not _is_alike(typeof(t), a.to_tangent_aval()):
-                raise ValueError(
-                    "linearized function called on tangent values inconsistent with the original primal "
-                    f"values: got tangent aval {typeof(t)} for primal aval {a}"
-                )
-        zeros = (instantiate(Zero(a.to_tangent_aval())) for a in nonzeros.unmarked(avals))
-        return out_tree.unflatten(nonzeros.merge(zeros, eval_jaxpr(jaxpr, consts, *ts)))
-
     out, *aux = flat.unflattened(leaves)
+    push = functools.partial(_pushed, jaxpr, in_tree, in_avals, out_tree, avals, Mask(nonzeros))
     return (out, tree.Partial(push, consts), *aux)
+
+
+def _pushed(
+    jaxpr: Jaxpr, in_tree: Any, in_avals: list, out_tree: Any, avals: list, nonzeros: Mask, consts: list, *tangents: Any
+) -> Any:
+    ts, tangent_tree = tree.flatten(tangents)
+    if tangent_tree != in_tree:
+        raise TypeError(
+            f"linearized function called on tangents of another tree than the primals: {tangent_tree} "
+            f"instead of {in_tree}"
+        )
+    for a, t in zip(in_avals, ts, strict=True):
+        if not _is_alike(typeof(t), a.to_tangent_aval()):
+            raise ValueError(
+                "linearized function called on tangent values inconsistent with the original primal "
+                f"values: got tangent aval {typeof(t)} for primal aval {a}"
+            )
+    zeros = (instantiate(Zero(a.to_tangent_aval())) for a in nonzeros.unmarked(avals))
+    return out_tree.unflatten(nonzeros.merge(zeros, eval_jaxpr(jaxpr, consts, *ts)))
 
 
 class VJP:

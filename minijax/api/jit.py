@@ -116,7 +116,10 @@ def resolve(
         _check_arguments(fun, signature, what, nums, names)
     both = (set(static[0]) & set(donate[0])) | (set(static[1]) & set(donate[1]))
     if both:
-        raise ValueError(f"static_argnums and donate_argnums cannot intersect: {function_name(fun)} has {both} in both")
+        kind = "nums" if all(isinstance(x, int) for x in both) else "names"
+        raise ValueError(
+            f"static_arg{kind} and donate_arg{kind} cannot intersect: {function_name(fun)} has {both} in both"
+        )
     return Resolved(*static, *donate)
 
 

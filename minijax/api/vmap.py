@@ -196,9 +196,10 @@ def _canonical(axis: int, x: Any) -> int:
 def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis, path: str) -> Any:
     if out_axis is None:
         if d is not None:
+            named = f"vmap has mapped output (axis_name={axis.name}) but out_axes is None"
+            unnamed = f"at vmap out_axes, got axis spec None but output was batched on axis {d}"
             raise ValueError(
-                f"at vmap out_axes, got axis spec None but output was batched on axis {d}: the output at "
-                f"{path} of {function_name(fun)} is mapped"
+                f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped"
             )
         return x
     ndim = typeof(x).ndim + (d is None)
@@ -225,13 +226,17 @@ def _mapped_size(
         )
     if not sizes:
         raise ValueError("vmap must have at least one non-None value in in_axes")
-    where = [
-        f"axis {a} of argument {name} of type {typeof(x).str_short()} has size {typeof(x).shape[a]}"
-        for name, x, a in zip(argument_names(signature_of(fun), treedef, ()), leaves, axes, strict=True)
-        if a is not None
-    ]
+    by_size: dict[int, list[str]] = {}
+    for name, x, a in zip(argument_names(signature_of(fun), treedef, ()), leaves, axes, strict=True):
+        if a is not None:
+            one = f"axis {a} of argument {name} of type {typeof(x).str_short()}"
+            by_size.setdefault(typeof(x).shape[a], []).append(one)
+    where = [f"the `axis_size` argument was {axis_size}"] if axis_size is not None else []
+    for i, (size, alike) in enumerate(sorted(by_size.items(), key=lambda item: -len(item[1]))):
+        several = f"{'some' if i else 'most'} axes ({len(alike)} of them) had size {size}, e.g."
+        where.append(f"{several if len(alike) > 1 else f'one axis had size {size}:'} {alike[0]}")
     raise ValueError(
-        f"vmap got inconsistent sizes for array axes to be mapped: for {function_name(fun)}, "
-        + "; ".join(where)
-        + (f"; the `axis_size` argument was {axis_size}" if axis_size is not None else "")
+        "vmap got inconsistent sizes for array axes to be mapped:\n"
+        + ";\n".join(f"  * {line}" for line in where)
+        + f"\nin a call of {function_name(fun)}"
     )

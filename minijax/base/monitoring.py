@@ -167,7 +167,16 @@ def log_cache_miss(message: str) -> None:
 
 def log_saved_values(message: str) -> None:
     """Says what a checkpointed function saves."""
-    _checkpoints.warning(message)
+    _checkpoints.log(_level_of_saved(), message)
+
+
+def logs_saved_values() -> bool:
+    """Whether somebody hears what `log_saved_values` says."""
+    return _checkpoints.isEnabledFor(_level_of_saved())
+
+
+def _level_of_saved() -> int:
+    return logging.WARNING if config.log_checkpoint_residuals.value else logging.DEBUG
 
 
 def log_jaxpr_dump(name: str, folder: str) -> None:

@@ -281,7 +281,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
         reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, full, _is_none)]
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value, "
-            f"got specification {axis_tree} for value tree {treedef}.\n" + "\n".join(reasons)
+            f"got specification {axis_tree} for value tree {treedef}.\nMismatch details:\n" + "\n".join(reasons)
         ) from None
 
 

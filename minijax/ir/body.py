@@ -137,7 +137,7 @@ def trace_flat(
 
     def checked(*leaves):
         results = flat(*leaves)
-        check_results(name or info.func_src_info, results, flat.out_tree, info.traced_for)
+        check_results(info.func_src_info, results, flat.out_tree, info.traced_for)
         return results
 
     # What is traced inside another trace is a part of it.
@@ -318,7 +318,9 @@ def check_results(name: str, leaves: Sequence, out_tree: Any, purpose: str = "ji
                 f"mutable array references cannot be returned: output component {result_paths(out_tree)[i]}."
             )
         if not is_value(x):
+            path = result_paths(out_tree)[i].removeprefix("result")
+            where = f" at output component {path}" if path else ""
             raise TypeError(
-                f"function {name} traced for {purpose} returned a value of type {type(x)} at output component "
-                f"{result_paths(out_tree)[i]}, which is not a valid JAX type"
+                f"function {name} traced for {purpose} returned a value of type {type(x)}{where}, "
+                "which is not a valid JAX type"
             )

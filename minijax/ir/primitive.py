@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from minijax.ir import state
 from minijax.ir.context import path
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, varying_axes
+from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, typeof, varying_axes
 from minijax.partition.memory import Device
 
 _MAX_MEMO = 4096
@@ -158,19 +158,31 @@ class Primitive:
 
     def evaluate(self, operands: Sequence, params: dict) -> list:
         """Runs what `def_impl` set."""
-        for i, x in enumerate(operands):
+        for x in operands:
             if not is_value(x):
+                self._refuse(operands)
+        return self.listed(self.impl(*operands, **params))
+
+    def _refuse(self, operands: Sequence) -> None:
+        """Raises TypeError for an operand that is no value."""
+        for i, x in enumerate(operands):
+            try:
+                typeof(x)
+            except TypeError as error:
                 raise TypeError(
                     f"Error interpreting argument to {self} as a JAX value. The problematic value is of type "
-                    f"{type(x)} and was passed to {self} at position {i}."
-                )
-        return self.listed(self.impl(*operands, **params))
+                    f"{type(x)} and was passed to {self} at position {i}. {error}"
+                ) from None
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """Runs or records the operation; the result, or a list if `multiple_results`."""
         if state.thread.manual and self.unites:
             operands = state.thread.manual.unite(operands)
-        results = (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
+        try:
+            results = (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
+        except TypeError:
+            self._refuse(operands)
+            raise
         return results if self.multiple_results else results[0]
 
     def bind_all(self, operands: Sequence, params: dict) -> list:
