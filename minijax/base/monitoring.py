@@ -236,6 +236,7 @@ def log_disk_cache_hit(name: str, key: str, compiled: float, retrieved: float) -
 
 
 def log_disk_cache_miss(name: str, key: str) -> None:
-    """Says that no program of that key was on disk."""
-    level = logging.WARNING if config.explain_cache_misses.value else _level()
+    """Says that no program of that key was on disk: as a warning if misses in the user's folder are explained."""
+    is_explained = config.explain_cache_misses.value and config.compilation_cache_dir.value is not None
+    level = logging.WARNING if is_explained else _level()
     _compiler.log(level, "PERSISTENT COMPILATION CACHE MISS for '%s' with key '%s'", name, key)

@@ -7,6 +7,7 @@ JaxRuntimeError = _jax.JaxRuntimeError
 Traceback = _jax.Traceback
 approx_top_k_reduction_output_size = _jax.approx_top_k_reduction_output_size
 replicated = _hlo.HloSharding.replicate
+tiles_of = _hlo.HloSharding.from_proto
 
 DictKey = _jax.pytree.DictKey
 FlattenedIndexKey = _jax.pytree.FlattenedIndexKey

@@ -491,7 +491,7 @@ def _check_dataclass_fields(nodetype: type, named: set[str], drop_fields: Sequen
     if named == required:
         return
     text = (
-        f"register_dataclass: data_fields and meta_fields of {nodetype} must include all dataclass fields "
+        f"register_dataclass of {nodetype}: data_fields and meta_fields must include all dataclass fields "
         "with ``init=True`` and only them."
     )
     if missing := required - named:
@@ -538,8 +538,12 @@ class _HashableCallableShim:
 
     __slots__ = ("fun",)
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: functools.partial):
         self.fun = fun
+
+    func = property(lambda self: self.fun.func)
+    args = property(lambda self: self.fun.args)
+    keywords = property(lambda self: self.fun.keywords)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fun(*args, **kwargs)

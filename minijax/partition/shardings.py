@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache
-from minijax.base.native import replicated
+from minijax.base.native import replicated, tiles_of
 from minijax.base.util import ByKey
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import (
@@ -337,10 +337,14 @@ class GSPMDSharding(ByKey, Sharding):
             yield device, tuple(zip(place, counts, strict=True))
 
     def __reduce__(self):
-        return GSPMDSharding, self._key
+        return _with_tiles_of, (self._devices, self.tiles.to_proto(), self._memory_kind)
 
     def __repr__(self):
         return f"GSPMDSharding({self.tiles}{self._memory_text})"
+
+
+def _with_tiles_of(devices: tuple, proto: Any, memory_kind: str | None) -> GSPMDSharding:
+    return GSPMDSharding(devices, tiles_of(proto), memory_kind)
 
 
 empty_abstract_mesh = AbstractMesh((), ())
