@@ -13,7 +13,16 @@ from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
 from minijax.ir import context
-from minijax.ir.body import Flat, as_consts, check_callable, debug_info, function_name, source_of, trace_flat
+from minijax.ir.body import (
+    Flat,
+    as_consts,
+    check_callable,
+    debug_info,
+    function_name,
+    named_after,
+    source_of,
+    trace_flat,
+)
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import eval_jaxpr
@@ -259,12 +268,7 @@ def grad(
 
 
 def _named(function: Callable, fun: Callable, doc: str) -> Callable:
-    """`function` as users call it: under the name of the `fun` that it was made of."""
-    wrapper = functools.update_wrapper(
-        source.boundary(function), fun, assigned=("__name__", "__qualname__", "__module__")
-    )
-    wrapper.__doc__ = doc
-    return wrapper
+    return named_after(source.boundary(function), fun, doc)
 
 
 def value_and_grad(

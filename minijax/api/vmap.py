@@ -8,7 +8,7 @@ from minijax.base import source, tree
 from minijax.base.dims import canonical_axis
 from minijax.composed.refs import freeze
 from minijax.ir import context, state
-from minijax.ir.body import Flat, argument_names, check_aliases, function_name, result_paths, signature_of
+from minijax.ir.body import Flat, argument_names, check_aliases, function_name, named_after, result_paths, signature_of
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
@@ -118,7 +118,6 @@ def vmap(
     _check_axes(fun, in_axes, out_axes)
     spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple | None) else (spmd_axis_name,)
 
-    @functools.wraps(fun)
     @source.boundary
     def mapped(*args, **kwargs):
         _check_count(in_axes, args)
@@ -156,7 +155,9 @@ def vmap(
         ]
         return flat.out_tree.unflatten(placed)
 
-    return mapped
+    name, original = function_name(fun), getattr(fun, "__doc__", None)
+    doc = f"Vectorized version of {name}. It takes arguments with an axis more, over which {name} is mapped."
+    return named_after(mapped, fun, f"{doc}\n\nOriginal documentation:\n\n{original}" if original else doc)
 
 
 def _check_count(in_axes: Any, args: tuple) -> None:
@@ -176,7 +177,7 @@ def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
             f"arguments passed to the function, but got {in_axes}."
         )
     for which, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
-        if not all(hasattr(leaf, "__index__") or _is_spec(leaf) for leaf in tree.tree_leaves(axes)):
+        if not all(type(leaf) is int or _is_spec(leaf) for leaf in tree.tree_leaves(axes)):
             raise TypeError(
                 f"vmap {which} must be an int, None, or (nested) container with those types as leaves, but got {axes}."
             )

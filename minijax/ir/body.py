@@ -228,6 +228,15 @@ def standing_for(inner: Callable, fun: Callable) -> Callable:
     return functools.update_wrapper(inner, fun, updated=())
 
 
+def named_after(function: Callable, fun: Callable, doc: str | None = None) -> Callable:
+    """`function` as users see it: under the name of the `fun` that it was made of, also of a partial one."""
+    wrapper = functools.update_wrapper(function, fun)
+    if isinstance(fun, functools.partial):
+        wrapper.__name__ = wrapper.__qualname__ = function_name(fun)
+    wrapper.__doc__ = doc or wrapper.__doc__
+    return wrapper
+
+
 def source_of(fun: Callable) -> str:
     """The function's name, file and line."""
     inner = fun
@@ -252,15 +261,24 @@ def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable
 
 
 def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]) -> tuple:
-    """The types of a function's arguments, by `type_of`. Raises TypeError for one that is no value."""
+    """The types of a function's arguments, by `type_of`. Raises TypeError for one that is no value, OverflowError for
+    an int that its type cannot hold.
+    """
     avals: list[Any] = []
     try:
         avals.extend(map(type_of, leaves))
+    except OverflowError as error:
+        i = len(avals)
+        raise OverflowError(
+            "An overflow was encountered while parsing an argument to a jitted computation, whose argument path is "
+            f"{names()[i]}. {error}"
+        ) from None
     except TypeError:
         i = len(avals)
         raise TypeError(
-            f"Error interpreting argument to {fun} as an abstract array: the value at path {names()[i]} is "
-            f"of type {type(leaves[i])}, which is not a valid JAX type. This typically means that a "
+            f"Error interpreting argument to {fun} as an abstract array. The problematic value is of type "
+            f"{type(leaves[i])} and was passed to the function at path {names()[i]}. It is not a valid JAX type. This "
+            "typically means that a "
             "jit-wrapped function was called with a non-array argument, and this argument was not marked as "
             "static using the static_argnums or static_argnames parameters of jax.jit."
         ) from None

@@ -124,6 +124,14 @@ class Primitive:
         """The results of a user's rule, one or several, as a list."""
         return list(results) if self.multiple_results else [results]
 
+    def _listed_types(self, types: Any) -> list:
+        if isinstance(types, list | tuple) != self.multiple_results:
+            raise ValueError(
+                f"{self}.abstract_eval() method should return a tuple or a list if and only if "
+                f"{self}.multiple_results, which is {self.multiple_results}. It returned {types}."
+            )
+        return self.listed(types)
+
     def def_impl(self, impl: Callable) -> Callable:
         """Sets what runs the operation: (*operands, **params) -> the result, or results."""
         self.impl = impl
@@ -137,7 +145,7 @@ class Primitive:
     def def_effectful_abstract_eval(self, effectful_abstract_eval: Callable) -> Callable:
         """As `def_abstract_eval`, for a rule that returns the types and a set of effects."""
         rule = effectful_abstract_eval
-        self.infer = lambda *avals, **params: self.listed(rule(*avals, **params)[0])
+        self.infer = lambda *avals, **params: self._listed_types(rule(*avals, **params)[0])
         self.effects = lambda *avals, **params: frozenset(rule(*avals, **params)[1])
         self._memo = {}
         return effectful_abstract_eval

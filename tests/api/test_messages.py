@@ -1,5 +1,6 @@
 """Phrases of errors and warnings that programs match on, where jax says them too."""
 
+import functools
 import gc
 import sys
 import warnings
@@ -9,7 +10,20 @@ import compare
 import numpy as np
 import pytest
 
+import minijax
+
 X, U = np.zeros((10, 4), np.float32), np.zeros((10, 2), np.float32)
+MASKED = np.ma.array([1.0, 2.0], mask=[True, False])
+
+
+class NothingKnown:
+    @property
+    def __signature__(self):
+        raise TypeError
+
+    def __call__(self, *args):
+        return args
+
 
 # A program, and the phrases that jax's error has as well.
 PHRASES = {
@@ -96,6 +110,50 @@ PHRASES = {
         "pmapped function has static_broadcasted_argnums=(1,) but was called with only 1 positional argument. "
         "All static broadcasted arguments must be passed positionally.",
     ),
+    "a masked array": ("jax.jit(lambda x: x)(MASKED)", "numpy masked arrays are not supported"),
+    "an array of a masked one": ("jnp.asarray(MASKED)", "numpy masked arrays are not supported"),
+    "an operand that is masked": ("lax.sin(MASKED)", "numpy masked arrays are not supported"),
+    "the type of a masked array": ("jax.typeof(MASKED)", "numpy masked arrays are not supported"),
+    "device_put of a masked array": ("jax.device_put(MASKED)", "numpy masked arrays are not supported"),
+    "donated and aliased": (
+        "jax.device_put(jnp.ones(2), may_alias=True, donate=True)",
+        "may_alias and donate cannot be True at the same time.",
+    ),
+    "a static name that is positional": (
+        "jax.jit(lambda a, /, b: a, static_argnames='a')(1, 2)",
+        "has invalid argnames {'a'} in static_argnames",
+    ),
+    "a donated name of many": (
+        "jax.jit(lambda *a, **k: a, donate_argnames='a')(1, 2)",
+        "has invalid argnames {'a'} in donate_argnames",
+    ),
+    "a donated name without a signature": (
+        "jax.jit(NOTHING_KNOWN, donate_argnames='a')",
+        "Getting the signature of function",
+        "failed. Pass donate_argnums instead of donate_argnames.",
+    ),
+    "a large int": (
+        "jax.jit(lambda x: x)({'a': 2**31})",
+        "An overflow was encountered while parsing an argument to a jitted computation, whose argument path is x['a']",
+    ),
+    "no value": (
+        "jax.jit(lambda x: x)('hello')",
+        "The problematic value is of type <class 'str'> and was passed to the function at path x.",
+    ),
+    "in_axes, an array": ("jax.vmap(lambda x: x, in_axes=(U,))(X)", "vmap in_axes must be an int, None, or (nested)"),
+    "in_axes, a bool": ("jax.vmap(lambda x: x, in_axes=(True,))(X)", "vmap in_axes must be an int, None, or (nested)"),
+    "out_axes, an array": (
+        "jax.vmap(lambda x: x, out_axes=(U,))(X)",
+        "vmap out_axes must be an int, None, or (nested) container with those types as leaves, but got",
+    ),
+    "types that should be one": (
+        "jax.jit(lambda x: primitive(lambda a: [a], False).bind(x))(1.0)",
+        "foo.abstract_eval() method should return a tuple or a list if",
+    ),
+    "a type that should be a list": (
+        "jax.jit(lambda x: primitive(lambda a: a, True).bind(x))(1.0)",
+        "foo.abstract_eval() method should return a tuple or a list if",
+    ),
     "a platform that is none": (
         "mlir.register_lowering(None, None, platform='fake')",
         "Registering an MLIR lowering rule for primitive None for an unknown platform fake. Known platforms are: ",
@@ -108,8 +166,15 @@ PHRASES = {
 def test_errors_have_the_phrases_of_jax(name):
     text, *phrases = PHRASES[name]
 
-    def program(jax, jnp, lax, interpreters):
-        values = dict(jax=jax, jnp=jnp, lax=lax, np=np, mlir=interpreters.mlir, X=X, U=U)
+    def program(jax, jnp, lax, interpreters, extend):
+        def primitive(infer, multiple_results):
+            foo = extend.core.Primitive("foo")
+            foo.multiple_results = multiple_results
+            foo.def_abstract_eval(infer)
+            return foo
+
+        values = dict(jax=jax, jnp=jnp, lax=lax, np=np, mlir=interpreters.mlir, X=X, U=U, primitive=primitive)
+        values |= dict(MASKED=MASKED, NOTHING_KNOWN=NothingKnown())
         return lambda: eval(text, values)
 
     compare.same_error(*compare.both(program), phrases=phrases)
@@ -198,3 +263,41 @@ def test_replicated_shardings_of_the_compiler():
         return texts, plain == named, hash(plain) == hash(named), plain.shard_shape((3, 4)), plain.is_fully_replicated
 
     compare.same(program)
+
+
+@pytest.mark.oracle
+def test_functions_are_named_after_those_they_were_made_of():
+    def f(x):
+        "doc"
+        return x
+
+    def program(jax):
+        makers = [jax.vmap, jax.grad, jax.value_and_grad, jax.jacrev, jax.hessian, jax.checkpoint]
+        made = [make(g) for make in makers for g in (f, functools.partial(f), len, lambda x: x)]
+        made += [jax.make_jaxpr(f), jax.make_jaxpr(len)]
+        names = [(g.__name__, g.__qualname__) for g in made]
+        return names, jax.make_jaxpr(f).__module__, jax.vmap(f).__doc__.partition("\n")[2]
+
+    compare.same(program)
+
+
+@pytest.mark.oracle
+def test_sums_over_axes_of_size_one_add_nothing():
+    def program(jax, jnp, lax):
+        with jax.allow_f16_reductions(False):
+            return lax.reduce_sum(jnp.ones((1, 3), "bfloat16"), [0]), lax.reduce_sum(
+                jnp.ones((1, 1), "float16"), [0, 1]
+            )
+
+    compare.same(program)
+
+
+def test_a_jitted_function_whose_repr_fails_has_one():
+    class Silent:
+        def __repr__(self):
+            raise ValueError
+
+        def __call__(self):
+            pass
+
+    assert repr(minijax.jit(Silent())) == "<PjitFunction>"
