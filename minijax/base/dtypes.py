@@ -105,6 +105,15 @@ def check_int_fits(x: int, dtype: np.dtype) -> None:
         raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
 
 
+def check_unmasked(x: Any) -> None:
+    """Raises ValueError for a masked array of NumPy's, whose mask would be lost."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise ValueError(
+            "numpy masked arrays are not supported as direct inputs to JAX functions: `x.filled()` is an array "
+            "without a mask."
+        )
+
+
 def check_array_dtype(dtype: np.dtype) -> None:
     """Raises TypeError if no array on a device can have the dtype."""
     if dtype not in _known:

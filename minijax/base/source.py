@@ -40,7 +40,7 @@ def user_frames(traceback: Any) -> list:
     return [f for f in traceback.frames if is_user_file(f.file_name)]
 
 
-def summary(traceback: Any, num_frames: int = 1, columns: bool = False) -> str:
+def summary(traceback: Any, num_frames: int | None = 1, columns: bool = False) -> str:
     """The innermost user lines as `file:line (function)`, or one as `file:line:column (function)`."""
     frames = user_frames(traceback)[:num_frames]
     column = f":{_column(traceback)}" if columns else ""

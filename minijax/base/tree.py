@@ -281,7 +281,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
         reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, full, _is_none)]
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value, "
-            f"got specification {axis_tree} for value tree {treedef}.\n" + "\n".join(reasons)
+            f"got specification {axis_tree} for value tree {treedef}.\nMismatch details:\n" + "\n".join(reasons)
         ) from None
 
 
@@ -507,7 +507,7 @@ def _check_dataclass_fields(nodetype: type, named: set[str], drop_fields: Sequen
     if named == required:
         return
     text = (
-        f"register_dataclass: data_fields and meta_fields of {nodetype} must include all dataclass fields "
+        f"register_dataclass of {nodetype}: data_fields and meta_fields must include all dataclass fields "
         "with ``init=True`` and only them."
     )
     if missing := required - named:
@@ -554,8 +554,12 @@ class _HashableCallableShim:
 
     __slots__ = ("fun",)
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: functools.partial):
         self.fun = fun
+
+    func = property(lambda self: self.fun.func)
+    args = property(lambda self: self.fun.args)
+    keywords = property(lambda self: self.fun.keywords)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fun(*args, **kwargs)

@@ -100,11 +100,8 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, 
     try:
         return tree.flatten_axes(name, treedef, axis_tree)
     except ValueError as error:
-        hint = " Entries that are no single value should be wrapped in a tuple of the arguments."
-        raise ValueError(
-            f"{name} specification must be a tree prefix of the corresponding value, got specification "
-            f"{axis_tree} for value tree {treedef}.{hint if tupled_args else ''}"
-        ) from error
+        hint = "\nEntries that are no single value should be wrapped in a tuple of the arguments."
+        raise ValueError(f"{error}{hint if tupled_args else ''}") from None
 
 
 def shaped_abstractify(x: Any) -> Any:

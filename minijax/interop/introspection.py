@@ -13,15 +13,19 @@ from minijax.ir.effects import Effect
 from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn, Var
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import JaxprTrace, Trace, Tracer, the_eval_trace
-from minijax.ir.types import AbstractValue, ShapedArray, ValueKind, is_value, value_kinds
+from minijax.ir.types import AbstractValue, ShapedArray, ValueKind, checked_type, is_value, value_kinds
 from minijax.transforms.batch import BatchTrace
 
 # ---- types and values --------------------------------------------------------------------------------
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether `x` can be an operand."""
-    return is_value(x)
+    """Whether `x` can be an operand. Raises OverflowError for an int that its type cannot hold."""
+    try:
+        checked_type(x)
+    except TypeError:
+        return False
+    return True
 
 
 def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:

@@ -114,11 +114,14 @@ class ReduceSum(Linear1):
 
     # Not in `infer`, whose results are remembered whatever the options are.
     def typed(self, avals, params):
-        if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value:
+        if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value and self._adds(avals[0], **params):
             raise ValueError(
                 f"reduce_sum on operand {avals[0].str_short()} is not allowed when jax_allow_f16_reductions=False."
             )
         return super().typed(avals, params)
+
+    def _adds(self, x, *, axes, out_sharding):
+        return any(x.shape[a] != 1 for a in axes)
 
     def infer(self, x, *, axes, out_sharding):
         return [reduced_aval(self.name, x, axes)]

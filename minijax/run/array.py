@@ -179,7 +179,7 @@ def _conversion(convert: Callable) -> Callable:
 class ArrayImpl(Array):
     """The one concrete kind of `Array`."""
 
-    __slots__ = ("_raw", "_sig")
+    __slots__ = ("__dict__", "_raw", "_sig")  # users may set attributes
 
     def __init_subclass__(cls):
         array_types.add(cls)
