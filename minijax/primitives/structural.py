@@ -11,6 +11,7 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
+from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -107,7 +108,7 @@ def check_starts(name: str, starts: Sequence[ShapedArray]) -> None:
     kinds = {i.dtype for i in starts}
     if len(kinds) > 1 or not all(np.issubdtype(k, np.integer) for k in kinds):
         names = ", ".join(i.dtype.name for i in starts)
-        raise TypeError(f"{name}: index arguments must be integers of the same type, got: {names}")
+        raise TypeError(f"index arguments to {name} must be integers of the same type, got: {names}")
 
 
 slice_at_p = SliceAt()
@@ -211,13 +212,16 @@ class Pad(JointlyLinear):
         if len(padding_config) != x.ndim:
             raise ValueError(f"pad: padding_config {padding_config} needs one entry per axis of {x.shape}")
         if any(between < 0 for _, _, between in padding_config):
-            raise ValueError(f"pad: interior padding must be nonnegative, got padding_config {padding_config}")
+            raise ValueError(f"pad: interior padding in padding_config must be nonnegative, got {padding_config}")
         shape = tuple(
             low + high + size + max(0, size - 1) * between
             for size, (low, high, between) in zip(x.shape, padding_config, strict=True)
         )
         if any(size < 0 for size in shape):
-            raise ValueError(f"pad: padding_config {padding_config} cuts more than there is of shape {x.shape}")
+            raise ValueError(
+                f"pad: Dimension size after padding is not at least 0: padding_config {padding_config} cuts more than "
+                f"there is of shape {x.shape}"
+            )
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
     def lower(self, e, ins, outs, x, value, *, padding_config):
@@ -572,9 +576,11 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list:
     aval = typeof(operand)
     axis, sizes = dims.canonical_axis(axis, aval.ndim), dims.canonical_shape(sizes)
     if any(s < 0 for s in sizes):
-        raise ValueError(f"split: sizes must be nonnegative, got {list(sizes)}")
+        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
     if sum(sizes) != aval.shape[axis]:
-        raise ValueError(f"split: sizes {list(sizes)} must add up to dimension {axis} of shape {aval.shape}")
+        raise ValueError(
+            f"split: Sum of sizes {sum(sizes)} must be equal to the size of dimension {axis} of shape {aval.shape}"
+        )
     return split_p.bind(operand, sizes=sizes, axis=axis)
 
 
@@ -616,13 +622,14 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
     """The shape to which shapes broadcast by numpy's rules. Raises ValueError if there is none."""
+    shapes = [dims.canonical_shape(s) for s in shapes]
     rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    padded = [(1,) * (rank - len(s)) + s for s in shapes]
     if any(n < 0 for s in padded for n in s):
-        raise TypeError(f"broadcast_shapes: sizes must be nonnegative, got {_listed(shapes)}")
+        raise TypeError(f"broadcast_shapes: Only non-negative indices are allowed when broadcasting, got {shapes}")
     sizes = [{n for n in column if n != 1} or {1} for column in zip(*padded, strict=True)]
     if any(len(column) > 1 for column in sizes):
-        raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}")
+        raise ValueError(f"Incompatible shapes for broadcasting: {shapes=}")
     return tuple(column.pop() for column in sizes)
 
 
@@ -749,9 +756,16 @@ def empty_of(aval: ShapedArray) -> Any:
     return moving.broadcast_to_shape(value, aval.shape)
 
 
-def diagonal_mask(rows: int, columns: int, offset: int, compare: Any, dtype: Any = _INT32) -> Any:
-    """A matrix of flags: whether row + offset and column, of an integer dtype, compare."""
-    shifted = add(broadcasted_iota(dtype, (rows, columns), 0), np.asarray(offset, dtype)[()])
+def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any = _INT32) -> Any:
+    """A matrix of flags: whether row + offset and column, of an integer dtype, compare.
+
+    Raises TypeError for an offset that is no integer.
+    """
+    traced = isinstance(offset, Tracer)
+    if traced and not np.issubdtype(offset.dtype, np.integer):
+        raise TypeError(f"the offset of a diagonal must be an integer, got {offset}")
+    row = broadcasted_iota(dtype, (rows, columns), 0)
+    shifted = add(row, convert(offset, dtype) if traced else np.asarray(index(offset), dtype)[()])
     return compare(shifted, broadcasted_iota(dtype, (rows, columns), 1))
 
 
