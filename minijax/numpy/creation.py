@@ -163,8 +163,7 @@ def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs
 
 def _shape_of(shape: Any) -> tuple[int, ...]:
     shape = dims.shape_of(shape)
-    if any(n < 0 for n in shape):
-        raise TypeError(f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.")
+    moving.check_nonnegative("broadcast_in_dim shape", shape)
     return shape
 
 

@@ -52,12 +52,6 @@ def operand_type(x: Any) -> ShapedArray:
     return x.aval if is_linear(x) else typeof(x)
 
 
-def check_nonnegative(name: str, values: Sequence[int]) -> None:
-    """Raises TypeError if a value is negative."""
-    if any(v < 0 for v in values):
-        raise TypeError(f"{name} must have every element be nonnegative, got {tuple(values)}.")
-
-
 class Squeeze(Linear1):
     """Drops axes of size 1."""
 
@@ -163,7 +157,7 @@ def _check_slice(x, starts, limits, strides):
     for name, values in (("start_indices", starts), ("limit_indices", limits), ("strides", strides)):
         if values is not None and len(values) != x.ndim:
             raise TypeError(f"slice: {name} {values} must have one entry per axis of operand shape {x.shape}")
-    check_nonnegative("slice start_indices", starts)
+    moving.check_nonnegative("slice start_indices", starts)
     if any(limit > size for limit, size in zip(limits, x.shape, strict=True)):
         raise TypeError(f"slice: limit_indices {limits} exceed the operand's shape {x.shape}")
     if any(limit < start for start, limit in zip(starts, limits, strict=True)):
@@ -395,7 +389,7 @@ class Rev(Linear1):
     def infer(self, x, *, dimensions):
         if len(set(dimensions)) != len(dimensions):
             raise TypeError(f"rev: dimensions must be unique, got {dimensions}")
-        check_nonnegative("rev dimensions", dimensions)
+        moving.check_nonnegative("rev dimensions", dimensions)
         if any(d >= x.ndim for d in dimensions):
             raise TypeError(f"rev: dimensions {dimensions} out of bounds for rank {x.ndim}")
         return [x]
@@ -420,7 +414,7 @@ class Tile(Linear1):
     def infer(self, x, *, reps):
         if len(reps) != x.ndim:
             raise TypeError(f"tile: reps {reps} needs one entry per axis of shape {x.shape}")
-        check_nonnegative("tile reps", reps)
+        moving.check_nonnegative("tile reps", reps)
         return [x.update(shape=tuple(r * s for r, s in zip(reps, x.shape, strict=True)))]
 
     def lower(self, e, ins, outs, x, *, reps):
@@ -447,7 +441,7 @@ class Iota(Primitive):
     name = "iota"
 
     def infer(self, *, dtype, shape, dimension, sharding):
-        check_nonnegative("iota shape", shape)
+        moving.check_nonnegative("iota shape", shape)
         if not 0 <= dimension < len(shape):
             raise ValueError(f"iota: dimension {dimension} out of bounds for shape {shape}")
         out = ShapedArray(shape, dtype)
@@ -611,7 +605,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     if not sizes and isinstance(operand, Array):
         return operand
     shape = (*dims.canonical_shape(sizes), *typeof(operand).shape)
-    check_nonnegative("broadcast_in_dim shape", shape)
+    moving.check_nonnegative("broadcast_in_dim shape", shape)
     return moving.broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))), out_sharding=out_sharding)
 
 
@@ -698,7 +692,7 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
     weak, as_given = dtype is None and like.weak_type, dtype is None and like is typeof(value)
     dtype = dtypes.dtype_from_user(like.dtype if dtype is None else dtype)
     shape = dims.shape_of(shape)
-    check_nonnegative("broadcast_in_dim shape", shape)
+    moving.check_nonnegative("broadcast_in_dim shape", shape)
     is_placed = sharding is not None and state.is_eager()
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     if dtypes.is_extended(dtype) and not as_given:
