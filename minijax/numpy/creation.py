@@ -12,7 +12,7 @@ from minijax.base import dims, dtypes, errors, tree
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
-from minijax.ir.types import typeof
+from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import ufuncs
 from minijax.primitives import convert as lax_convert, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import cast, convert
@@ -553,6 +553,7 @@ def iscomplexobj(x: Any) -> bool:
     """As `numpy.iscomplexobj`."""
     if x is None:
         return False
+    x = unwrapped(x)
     leaves = [x] if hasattr(x, "dtype") else tree.tree_leaves(x)
     return any(dtypes.is_complex(leaf.dtype if hasattr(leaf, "dtype") else typeof(leaf).dtype) for leaf in leaves)
 

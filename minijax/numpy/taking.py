@@ -320,7 +320,8 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
     """As `numpy.delete`; traced positions must be `assume_unique_indices`."""
-    a, _ = value("delete", arr), obj if isinstance(obj, slice) else arraylike("delete", obj)
+    a = value("delete", arr)
+    (obj,) = (obj,) if isinstance(obj, slice) else arraylike("delete", obj)
     a, axis = shaping.flat_unless(a, axis)
     size = a.shape[axis]
     if isinstance(obj, slice):

@@ -1,4 +1,4 @@
-"""Sizes that no machine holds: an error of Python's, never the end of the process."""
+"""Sizes that no machine holds and types that XLA lacks: an error of Python's, never the end of the process."""
 
 import pytest
 from probes import run_python
@@ -16,6 +16,7 @@ jax.nn.one_hot(jnp.arange(3), 2**62); jax.jit(lambda: jnp.ones(2**62).sum())(); 
 lax.reduce_window(jnp.ones(8), 0.0, lax.add, (3,), (1,), "SAME", window_dilation=(2**62,))
 lax.conv_general_dilated(jnp.ones((1, 1, 8)), jnp.ones((1, 1, 3)), (1,), [(0, 0)], rhs_dilation=(2**62,))
 lax.reshape(jnp.ones(3), (-3, -1)); lax.broadcast_in_dim(jnp.ones(3), (3, -3), (0,)); lax.sort((jnp.ones(3),), dimension=2**40)
+jnp.ones(3, "float6_e2m3fn"); jax.jit(lambda x: jnp.sort(x.astype("float6_e3m2fn")).astype(float))(jnp.ones(3))
 """
 
 PROGRAM = """
