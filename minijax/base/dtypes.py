@@ -218,7 +218,9 @@ _bits: dict[type, int] = {
 
 def itemsize_bits(dtype: Any) -> int:
     """The number of bits of one element, less than 8 for the narrow types. Raises ValueError for no number."""
-    bits = None if dtype is None or is_extended(dtype) else _bits.get(np.dtype(dtype).type)
+    if dtype is None:
+        raise ValueError("itemsize_bits: dtype cannot be None")
+    bits = None if is_extended(dtype) else _bits.get(np.dtype(dtype).type)
     if bits is None:
         raise ValueError(f"itemsize_bits: expected the dtype of a number, got {dtype!r}")
     return bits
@@ -401,7 +403,12 @@ def _least_upper_bound(nodes: set[Any], state: config.State) -> Any:
         )
     narrow = " or ".join(
         word
-        for word, kinds in (("8-bit floats", ML_FLOATS[:-1]), ("1-bit, 2-bit and 4-bit integers", ML_INTS))
+        for word, kinds in (
+            ("4-bit floats", ML_FLOATS[:1]),
+            ("6-bit floats", ML_FLOATS[1:3]),
+            ("8-bit floats", ML_FLOATS[3:-1]),
+            ("1-bit, 2-bit and 4-bit integers", ML_INTS),
+        )
         if any(isinstance(node, DType) and node.name in kinds for node in nodes)
     )
     raise TypePromotionError(

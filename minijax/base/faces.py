@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minijax.base.util import alias
+
 # The names that each room holds: by room, or as a text with a paragraph `room: names` for each, all but its first line
 # indented.
 Rooms = Mapping[str, str] | str
@@ -15,7 +17,8 @@ Rooms = Mapping[str, str] | str
 class Face:
     """The names of a module `name`: for each room, the names that it holds; and the public submodules.
 
-    `abs=absolute` gives the room's `absolute` under the name `abs`. `deprecated` maps a text, with `{0}` for
+    `abs=absolute` gives the room's `absolute` under the name `abs`; a function that the face has under both names
+    is an object of its own under each. `deprecated` maps a text, with `{0}` for
     the name, to rooms whose names warn so when they are first asked for; `removed` maps one to names that
     are no more, `missing` one to names that are still to come: functions and classes that raise
     NotImplementedError when they are called. `partial` says that a room may lack some of the names, and then the
@@ -69,6 +72,8 @@ class Face:
             raise AttributeError(self._removed.get(name, absent))
         room, inner = self._rooms[name]
         value = getattr(importlib.import_module(room), inner)
+        if inner != name and inner in self._rooms and callable(value) and not isinstance(value, type):
+            value = alias(value, name, self._name, f"jax.{self._name.partition('.')[2]}.{inner}")
         if name in self._warnings:
             warnings.warn(self._warnings[name], DeprecationWarning, stacklevel=2)
         setattr(sys.modules[self._name], name, value)

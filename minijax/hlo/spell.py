@@ -1,5 +1,6 @@
 """How StableHLO text is spelled: types, literals, attributes, symbols, locations."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.cache import BoundedDict
+from minijax.base.errors import JaxRuntimeError
 from minijax.ir.types import AbstractToken, Aval, ShapedArray
 
 _ELEMENTS = {"bool": "i1", "float0": "i1", "c64": "complex<f32>", "c128": "complex<f64>"}  # by their short names
@@ -57,8 +59,20 @@ def type_of(aval: Aval) -> str:
         real = physical(aval)
         sizes = "".join(f"{d if type(d) is int else '?'}x" for d in real.shape)
         text = f"tensor<{sizes}{element(real.dtype)}>"
+        _check_bytes(real, text)
         object.__setattr__(aval, "_hlo", text)
     return text
+
+
+# XLA ends the process where bytes overflow 64 bits, also those of an array that it makes of another of wider elements.
+_MOST_BYTES = 2**56
+
+
+def _check_bytes(aval: ShapedArray, text: str) -> None:
+    # XLA multiplies sizes in any order, so that a 0 among them does not help.
+    bytes_ = math.prod([d for d in aval.shape if type(d) is int and d]) * aval.dtype.itemsize
+    if bytes_ > _MOST_BYTES:
+        raise JaxRuntimeError(f"RESOURCE_EXHAUSTED: Out of memory: {bytes_} bytes for an array of type {text}.")
 
 
 def types_of(avals: Sequence[Aval]) -> str:

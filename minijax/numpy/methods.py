@@ -38,7 +38,7 @@ def _is_operand(x: Any) -> bool:
 
 
 def _refused(symbol: str, left: Any, right: Any) -> Any:
-    if isinstance(left, _REJECTED) or isinstance(right, _REJECTED):
+    if type(left) in _REJECTED or type(right) in _REJECTED:  # subclasses may know what to do
         raise TypeError(
             f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and {type(right).__name__!r}"
         )

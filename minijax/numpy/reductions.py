@@ -203,7 +203,6 @@ def _truth(reducer: Reducer) -> Callable:
 
 
 max, min, all, any = _extremum(MAX), _extremum(MIN), _truth(ALL), _truth(ANY)
-amax, amin = max, min
 
 
 @jitted("_ptp", static=("axis", "keepdims"))

@@ -110,7 +110,8 @@ def take_along_axis(
         return moving.full((*before, indices.shape[axis], *after), a.dtype.type(0))
     gather_mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
-    indices = convert(indices, np.dtype(np.int32))
+    if wraps or mode == "one_hot":
+        indices = convert(indices, np.dtype(np.int32))
     indices = from_front(indices, a.shape[axis]) if wraps else indices
     if mode == "one_hot":
         return _picked(a, indices, axis)
@@ -319,7 +320,8 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
     """As `numpy.delete`; traced positions must be `assume_unique_indices`."""
-    a, _ = value("delete", arr), obj if isinstance(obj, slice) else arraylike("delete", obj)
+    a = value("delete", arr)
+    (obj,) = (obj,) if isinstance(obj, slice) else arraylike("delete", obj)
     a, axis = shaping.flat_unless(a, axis)
     size = a.shape[axis]
     if isinstance(obj, slice):

@@ -106,9 +106,6 @@ def fabs(x: Any, /) -> Any:
     return lax.abs(x)
 
 
-mod = remainder
-
-
 @promoting(arrays)
 def fmod(x1: Any, x2: Any, /) -> Any:
     """As `numpy.fmod`."""
@@ -551,7 +548,6 @@ logical_and = _binary("logical_and", _on_truth(lax.bitwise_and))
 logical_or = _binary("logical_or", _on_truth(lax.bitwise_or))
 logical_xor = _binary("logical_xor", _on_truth(lax.bitwise_xor))
 invert = _unary("invert", lax.bitwise_not, promote_args)
-bitwise_not = _unary("bitwise_not", lax.bitwise_not, promote_args)
 bitwise_and = _binary("bitwise_and", lax.bitwise_and)
 bitwise_or = _binary("bitwise_or", lax.bitwise_or)
 bitwise_xor = _binary("bitwise_xor", lax.bitwise_xor)

@@ -194,9 +194,7 @@ class ArgExtremum(ZeroJvp, OverAxes):
         if not 0 <= axis < x.ndim:
             raise ValueError(f"{self.name}: Invalid axis {axis} for operand shape {x.shape}")
         if not x.shape[axis]:
-            raise ValueError(
-                f"{self.name}: the reduced dimension must be non-empty, got axis {axis} of shape {x.shape}"
-            )
+            raise ValueError(f"{self.name}: require non-empty reduced dimension, got axis {axis} of shape {x.shape}")
         if not dtypes.issubdtype(index_dtype, np.integer):
             raise TypeError(f"{self.name}: index_dtype must be an integer type, but got {index_dtype}")
         if dtypes.is_extended(x.dtype):

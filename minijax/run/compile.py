@@ -98,6 +98,12 @@ def ensure_custom_calls(text: str) -> None:
                 _registered.add(name)
 
 
+def _check_types(text: str) -> None:
+    # XLA has no arrays of these, and ends the process instead of saying so.
+    if "f6E2M3FN>" in text or "f6E3M2FN>" in text:
+        raise JaxRuntimeError("INVALID_ARGUMENT: XLA computes nothing with float6_e2m3fn and float6_e3m2fn")
+
+
 # ---- compiling --------------------------------------------------------------------------------------
 
 _UNPARSED = 12  # so many programs go to XLA as text
@@ -179,6 +185,7 @@ def _load(
 
     def build():
         text = located().text
+        _check_types(text)
         ensure_custom_calls(text)
         # To import what parses takes as long as is saved with a dozen programs.
         is_parsed = host_calls or _compile_total[0] >= _UNPARSED
