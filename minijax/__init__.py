@@ -1,7 +1,6 @@
 """JAX's API over jaxlib's XLA: `import minijax as jax`."""
 
 from minijax.base.faces import Face
-from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)
 
 _FACE = Face(
     __name__,

@@ -36,6 +36,7 @@ LATE = {
         "minijax.experimental.sparse",
     ): "operators of sparse arrays are sparsified functions",
     ("minijax.run.compile", "minijax.run.disk_cache"): "it takes a millisecond that only compiling needs",
+    ("minijax.interop.finder", "minijax.interop.distribution"): "importlib.metadata takes longer than all of `install`",
 }
 
 # What a module sets on an object of another room: these edges go up, and no import shows them.

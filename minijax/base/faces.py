@@ -14,6 +14,10 @@ from minijax.base.util import alias
 Rooms = Mapping[str, str] | str
 
 
+# What these rooms hold needs no arrays: `install` costs a program little.
+_WITHOUT_ARRAYS = "minijax.base.", "minijax.interop.alias"
+
+
 class Face:
     """The names of a module `name`: for each room, the names that it holds; and the public submodules.
 
@@ -71,6 +75,8 @@ class Face:
             absent = f"module {self._name!r} has no attribute {name!r}"
             raise AttributeError(self._removed.get(name, absent))
         room, inner = self._rooms[name]
+        if not room.startswith(_WITHOUT_ARRAYS):
+            importlib.import_module("minijax.numpy")  # which gives arrays their operators
         value = getattr(importlib.import_module(room), inner)
         if inner != name and inner in self._rooms and callable(value) and not isinstance(value, type):
             value = alias(value, name, self._name, f"jax.{self._name.partition('.')[2]}.{inner}")

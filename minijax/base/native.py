@@ -18,7 +18,4 @@ SequenceKey = _jax.pytree.SequenceKey
 registry_all_leaves = _jax.pytree.all_leaves
 registry_treedef_tuple = _jax.pytree.treedef_tuple
 
-# jaxlib pickles a registry, and with it every treedef, by the names it finds on the object.
 registry = PyTreeRegistry()
-registry.__module__ = __name__
-registry.__name__ = "registry"

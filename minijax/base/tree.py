@@ -24,6 +24,8 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 IsLeaf = Callable[[Any], bool]
 
+# jaxlib pickles a registry, and with it every treedef, by the names it finds on the object.
+registry.__module__, registry.__name__ = __name__, "registry"
 default_registry = registry
 
 # The fast way in for the rooms below: `flatten(tree, is_leaf=None) -> (leaves, treedef)`, positional.

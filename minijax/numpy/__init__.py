@@ -59,3 +59,5 @@ numpy.exceptions: ComplexWarning
 """
 _FACE = Face(__name__, ("fft", "linalg"), _ROOMS)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
+
+from minijax.numpy import methods as _methods  # noqa: E402, F401 (gives arrays their operators)

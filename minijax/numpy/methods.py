@@ -17,7 +17,7 @@ from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import is_complex
 from minijax.run import transfer
-from minijax.run.array import Array, install_operators, register_array_like
+from minijax.run.array import Array, install_operators, reconstruct_array as reconstruct_array, register_array_like
 
 _jnp: Any = lazy.defer("minijax.numpy")
 
