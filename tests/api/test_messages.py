@@ -9,6 +9,7 @@ import weakref
 import compare
 import numpy as np
 import pytest
+from jaxlib import _hlo as hlo
 
 import minijax
 
@@ -312,3 +313,14 @@ def test_a_jitted_function_whose_repr_fails_has_one():
             pass
 
     assert repr(minijax.jit(Silent())) == "<PjitFunction>"
+
+
+@pytest.mark.oracle
+def test_descriptions_of_shardings_as_bytes():
+    def program(extend):
+        sharding = extend.sharding
+        data = sharding.get_serialized_proto_from_hlo_sharding(hlo.HloSharding.replicate())
+        read = sharding.get_hlo_sharding_from_serialized_proto(data)
+        return data.hex(), str(read), str(sharding.get_op_sharding_from_serialized_proto(data).type)
+
+    compare.same(program)
