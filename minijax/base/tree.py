@@ -282,8 +282,8 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
         full = treedef.unflatten([_PLACEHOLDER] * treedef.num_leaves)
         reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, full, _is_none)]
         raise ValueError(
-            f"{name} specification must be a tree prefix of the corresponding value, "
-            f"got specification {axis_tree} for value tree {treedef}.\nMismatch details:\n" + "\n".join(reasons)
+            f"{name} specification must be a tree prefix of the corresponding value; got specification {axis_tree} "
+            f"for value tree {treedef}.\nMismatch details ({len(reasons)} found):\n" + "\n".join(reasons)
         ) from None
 
 

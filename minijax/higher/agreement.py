@@ -67,8 +67,8 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
     pairs = zip(names, body.in_avals, body.closed.out_avals[: init_tree.num_leaves], strict=False)
     reasons = [
         f"the input carry {'component ' * (path != root)}{path} has type {aval.str_short()} but the "
-        f"corresponding output carry component has type {out.str_short()}, so the "
-        f"{_what_differs(aval, out)} do not match{_advice(path, aval, out)}"
+        f"corresponding output carry component has type {out.str_short()}, so "
+        f"{_what_differs(aval, out)}{_advice(path, aval, out)}"
         for path, aval, out in pairs
         if aval.strip_weak_type() is not out.strip_weak_type()
     ]
@@ -80,9 +80,9 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
 
 
 def _what_differs(aval: ShapedArray, out: ShapedArray) -> str:
-    if (aval.shape, aval.dtype) == (out.shape, out.dtype):
-        return "memory spaces" if varying_axes(aval) == varying_axes(out) else "manual axis types"
-    return "dtypes" if aval.shape == out.shape else "shapes"
+    if varying_axes(aval) != varying_axes(out) and (aval.shape, aval.dtype) == (out.shape, out.dtype):
+        return "the manual axis types do not match"
+    return ", and ".join(_differences(aval, out)) or "the types do not match"
 
 
 def _advice(path: str, aval: ShapedArray, out: ShapedArray) -> str:

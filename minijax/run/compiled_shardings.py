@@ -23,6 +23,23 @@ def chosen_shardings(loaded: Loaded, ins: int, outs: int, tokens: int) -> tuple[
     return parsed(executable.get_parameter_shardings(), ins), parsed(executable.get_output_shardings(), outs)
 
 
+def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
+    """XLA's description of a sharding, of its bytes."""
+    proto = _hlo.OpSharding()
+    proto.ParseFromString(sharding)
+    return proto
+
+
+def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
+    """The HLO sharding of the bytes of its description."""
+    return _hlo.HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
+
+
+def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
+    """The bytes of the description of an HLO sharding."""
+    return sharding.to_proto().SerializeToString()
+
+
 def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
     """The sharding over `mesh` that places parts as the HLO sharding does; axes of size 1 are not named."""
     if hlo.is_replicated() or not hlo.is_tiled():

@@ -9,6 +9,7 @@ import weakref
 import compare
 import numpy as np
 import pytest
+from jaxlib import _hlo as hlo
 
 import minijax
 
@@ -84,6 +85,17 @@ PHRASES = {
     "structures of carries": (
         "lax.scan(lambda c, x: (({'b': c[0]['a']}, [c[1]]), x), ({'a': 1.0}, 2.0), X)",
         "but they differ:\n\n  * the input carry component c[0] is a <class 'dict'>",
+    ),
+    "types of carries": (
+        "lax.scan(lambda c, x: ((c[0].astype('float32'), jnp.ones((1, 1))), x), (jnp.int32(1),) * 2, X)",
+        "input carry component c[0] has type int32[] but the corresponding output carry component has type float32[], "
+        "so the dtypes do not match;",
+        "has type float32[1,1], so the dtypes do not match, and the shapes do not match.",
+    ),
+    "two mismatches": (
+        "jax.device_put({'a': 1.0, 'b': 2.0}, {'a': [None], 'b': (None, None)})",
+        "device_put device specification must be a tree prefix of the corresponding value;",
+        "Mismatch details (2 found)",
     ),
     "a traced length of scan": (
         "jax.jit(lambda n: lax.scan(lambda c, x: (c, x), 1.0, None, n))(3)",
@@ -301,3 +313,14 @@ def test_a_jitted_function_whose_repr_fails_has_one():
             pass
 
     assert repr(minijax.jit(Silent())) == "<PjitFunction>"
+
+
+@pytest.mark.oracle
+def test_descriptions_of_shardings_as_bytes():
+    def program(extend):
+        sharding = extend.sharding
+        data = sharding.get_serialized_proto_from_hlo_sharding(hlo.HloSharding.replicate())
+        read = sharding.get_hlo_sharding_from_serialized_proto(data)
+        return data.hex(), str(read), str(sharding.get_op_sharding_from_serialized_proto(data).type)
+
+    compare.same(program)
