@@ -105,17 +105,18 @@ class Scan(TakesRefs):
     def discharge(self, operands, refs, **params):
         closed, slots = _body(params)
         consts, carry, xs = slots.operands([is_ref(x) for x in operands])
-        if any(carry) or any(xs):
-            raise NotImplementedError("scan: a reference can be neither carried nor sliced; capture it")
-        n, k = len(closed.outvars), len(refs)
+        if any(carry):
+            raise NotImplementedError("scan: a reference cannot be carried; capture it")
+        n, k = len(closed.outvars), sum(consts)
         # (constants and references, carry, slices) -> (constants, references, carry, slices)
         ins = (*Mask(consts).order(), *range(slots.consts, len(operands)))
-        # (results, references) -> (references, results)
-        outs = (*range(n, n + k), *range(n))
+        # (results, references, slices of references) -> (references, results, slices of references)
+        outs = (*range(n, n + k), *range(n), *range(n + k, n + len(refs)))
         body = permute_jaxpr(discharge_jaxpr(closed), ins, outs)
         inner = Slots(slots.consts - k, slots.carry + k)
         values = values_of(operands)
-        return [values[i] for i in ins], _with(params, body, inner), lambda results: (results[k:], results[:k])
+        operands, params = [values[i] for i in ins], _with(params, body, inner)
+        return operands, params, lambda results: (results[k : k + n], results[:k] + results[k + n :])
 
     def jvp(self, primals, tangents, **params):
         _, slots = _body(params)

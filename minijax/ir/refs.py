@@ -30,6 +30,10 @@ class AbstractRef(AbstractValue):
     def to_tangent_aval(self) -> "AbstractRef":
         return AbstractRef(self.inner_aval.to_tangent_aval())
 
+    def update(self, **changes: Any) -> "AbstractRef":
+        """A reference to values of another type: the attributes as of a ShapedArray."""
+        return AbstractRef(self.inner_aval.update(**changes))
+
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
 
