@@ -74,11 +74,11 @@ class _RefMeta(type):
 class Ref(metaclass=_RefMeta):
     """A mutable array: `ref[...]` reads it, `ref[...] = x` writes it; made by `jax.new_ref`."""
 
-    __slots__ = ("_value", "_trace", "aval", "freed", "__weakref__")
+    __slots__ = ("_value", "_trace", "aval", "kind", "freed", "__weakref__")
     __hash__ = object.__hash__
 
-    def __init__(self, value: Any):
-        self._value, self._trace, self.freed = value, state.thread.trace, False
+    def __init__(self, value: Any, kind: str | None = None):
+        self._value, self._trace, self.kind, self.freed = value, state.thread.trace, kind, False
         self.aval = AbstractRef(typeof(value))
 
     shape = property(lambda self: self.aval.shape)
