@@ -15,7 +15,7 @@ from minijax.dispatch.operands import operand
 from minijax.higher.agreement import fixpoint, trace_loop
 from minijax.higher.scan_lowering import Slots, resized, stacked, unrolled
 from minijax.ir import state
-from minijax.ir.body import Body
+from minijax.ir.body import Body, check_positional_aliases
 from minijax.ir.check import alike, check_params, is_closed, is_count, types_text
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
 from minijax.ir.primitive import Folding, is_linear
@@ -436,6 +436,7 @@ def scan(
         raise ValueError(f"scan: `unroll` must be a `bool` or a non-negative `int`. Got {unroll}.")
     if _disable_jit.value:
         return _python_loop(f, init, xs_tree, slices, length, reverse)
+    check_positional_aliases(f, "scan", (init, xs), leaves)
     rows = list(map(resized, avals[len(carry) :]))
     body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
     return _bind(body, carry, slices, length=length, reverse=bool(reverse), unroll=int(unroll))

@@ -704,3 +704,25 @@ def test_what_is_watched_does_not_stay_in_a_reference_from_outside(writer, how, 
         # jax refuses to map a cond that writes, with another class.
         assert type(ours.error) is type(theirs.error) or (writer, how) == ("cond", "vmap")
         assert ours.error is not None
+
+
+TWICE = {
+    "scan": lambda jax, r: jax.lax.scan(lambda c, _: (None, None), (r, r), None, length=1),
+    "scanned": lambda jax, r: jax.lax.scan(lambda c, _: (None, None), (), (r, r)),
+    "cond": lambda jax, r: jax.lax.cond(True, lambda x1, x2: 0, lambda x1, x2: 0, r, r),
+    "switch": lambda jax, r: jax.lax.switch(1, [lambda x1, x2: 0, lambda y, z: 0], {"a": r}, r),
+}
+PLACES = {
+    "scan": r"for scan .*at both c\[0\] and c\[1\]",
+    "scanned": r"for scan .*at both _\[0\] and _\[1\]",
+    "cond": "for cond .*at both x1 and x2",
+    "switch": r"for switch .*at both x1\['a'\] and x2",
+}
+
+
+@pytest.mark.parametrize("how", TWICE)
+def test_a_reference_that_is_an_argument_twice_is_named(how):
+    for side in (compare.ours(), compare.theirs()):
+        ref = side.new_ref(side.numpy.ones(3))
+        with pytest.raises(ValueError, match=PLACES[how]):
+            TWICE[how](side, ref)
