@@ -80,6 +80,12 @@ PHRASES = {
     "inserted_window_dims and operand_batching_dims in scatter op must be disjoint": lambda jax: scatter(
         jax, (*WIDE, 45), AT, UPDATES, (4, 5, 6), (0, 1), (0, 1, 4), (1, 2)
     ),
+    "broadcast_in_dim broadcast_dimensions must not contain duplicates": lambda lax: lax.broadcast_in_dim(
+        np.ones((3, 3)), (3, 3), (0, 0)
+    ),
+    "target broadcast shape must have equal or higher rank": lambda lax: lax.broadcast_in_dim(
+        np.ones((3, 3)), (3,), (0, 1)
+    ),
     "index arguments to dynamic_slice must be integers of the same type": lambda lax: lax.dynamic_slice(
         np.ones((3, 4), np.float32), (np.int32(1), np.int16(2)), (2, 2)
     ),

@@ -12,6 +12,7 @@ from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
+from minijax.composed.refs import addupdate
 from minijax.ir import context
 from minijax.ir.body import (
     Flat,
@@ -25,6 +26,7 @@ from minijax.ir.body import (
 )
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
+from minijax.ir.refs import Ref
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, scalar_of, space_of, typeof
 from minijax.partition.shardings import UNSPECIFIED
@@ -168,14 +170,26 @@ def _pushed(
 class VJP:
     """The function from cotangents of the results to cotangents of the arguments; a tree of what it saved."""
 
-    def __init__(self, fun, in_tree, out_tree, out_avals, nonzeros, jaxpr, consts):
-        self.fun, self.in_tree = fun, in_tree
+    def __init__(self, fun, in_tree, out_tree, out_avals, nonzeros, jaxpr, consts, refs=()):
+        self.fun, self.in_tree, self.refs = fun, in_tree, refs
         self.out_tree, self.out_avals, self.nonzeros = out_tree, out_avals, nonzeros
         self.jaxpr, self.consts = jaxpr, consts
 
     def _parts(self):
         rest = self.fun, self.in_tree, self.out_tree, tuple(self.out_avals), tuple(self.nonzeros), self.jaxpr
-        return (self.consts,), rest
+        return (self.consts, *([self.refs] if self.refs else ())), rest
+
+    def with_refs(self, *maybe_ct_refs: Any) -> "VJP":
+        """A function that adds cotangents to the references that stand where the arguments stand.
+
+        Its results have a GradRef in their places; what is no reference has no meaning. Raises ValueError for
+        another tree than the arguments'.
+        """
+        refs, refs_tree = tree.flatten(maybe_ct_refs)
+        if refs_tree != self.in_tree:
+            raise ValueError(f"with_refs: the tree {refs_tree} of references is not the arguments', {self.in_tree}")
+        refs = [x if isinstance(x, Ref) else None for x in refs]
+        return VJP(*self._parts()[1], self.consts, refs)
 
     def __call__(self, *args):
         if len(args) != 1:
@@ -197,7 +211,8 @@ class VJP:
         avals = [a.to_ct_aval() for a in Mask(self.nonzeros).marked(self.out_avals)]
         moving_cts = [Zero(a) if a.dtype == dtypes.float0 else ct for ct, a in zip(moving_cts, avals, strict=True)]
         results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, moving_cts)
-        return self.in_tree.unflatten([instantiate(ct) for ct in results])
+        refs = self.refs or [None] * len(results)
+        return self.in_tree.unflatten([_accumulated(ct, ref) for ct, ref in zip(results, refs, strict=True)])
 
     def _check(self, ct, aval):
         want, have = aval.to_ct_aval(), typeof(ct)
@@ -209,6 +224,24 @@ class VJP:
                 f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "
                 f"the differentiated function {function_name(self.fun)} had JAX type {aval.str_short()}"
             )
+
+
+class GradRef:
+    """Stands for a cotangent that was added to a reference."""
+
+    def __repr__(self):
+        return "GradRef()"
+
+
+tree.register_pytree_node(GradRef, lambda _: ((), None), lambda *_: GradRef())
+
+
+def _accumulated(ct: Any, ref: Any) -> Any:
+    if ref is None:
+        return instantiate(ct)
+    if type(ct) is not Zero:
+        addupdate(ref, ..., ct)
+    return GradRef()
 
 
 def _is_alike(a: Any, b: Any) -> bool:

@@ -16,6 +16,7 @@ from minijax.dispatch.lowering import lower_program, lowering_logged
 from minijax.dispatch.operands import parse
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
 from minijax.ir.body import argument_names, leaf_types
+from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.meshes import PartitionSpec
@@ -282,6 +283,8 @@ class JitWrapped(Jitted):
         """The function's jaxpr for these arguments, or for `ShapeDtypeStruct`s in their place."""
         leaves, treedef, static = self.flatten(args, kwargs)
         avals = leaf_types(self.fun, leaves, abstract, lambda: argument_names(self.signature, treedef, static))
+        if any(type(a) is AbstractRef for a in avals):
+            raise NotImplementedError(f"{self.name}: references as arguments of stages are not there yet")
         signatures = [_signature(x, aval) for x, aval in zip(leaves, avals, strict=True)]
         return Traced(self, self.traced_for(avals, treedef, static), treedef, static, signatures)
 

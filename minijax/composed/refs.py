@@ -13,7 +13,7 @@ from minijax.ir import state
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
-from minijax.ir.trace import JaxprTrace, Tracer, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import clamp
@@ -21,6 +21,7 @@ from minijax.primitives.gather_dims import Slice
 from minijax.primitives.moving import full, held
 from minijax.run.array import ArrayImpl, copied
 from minijax.transforms.batch import BatchTrace, batch_flat, place
+from minijax.transforms.discharge import mixed_error, stored
 
 
 def _records() -> bool:
@@ -58,19 +59,9 @@ class OfRefs(Primitive):
 
     def jvp(self, primals, tangents, **params):
         if any(type(t) is not Zero for t in tangents):
-            raise _mixed_error(self.name, "a differentiated", "a non-differentiated", typeof(primals[0]))
+            raise mixed_error(self.name, "a differentiated", "a non-differentiated", typeof(primals[0]))
         results = self.bind_all(primals, params)
         return results, [Zero.from_primal_value(r) for r in results]
-
-
-def _mixed_error(name: str, value: str, kind: str, aval: Any) -> Exception:
-    return Exception(
-        f"performing {_VERBS[name]} operation with {value} value on {kind} array reference of type "
-        f"{aval}. Move the array reference to be an argument of the transformed function?"
-    )
-
-
-_VERBS = {"swap": "a set/swap", "addupdate": "an addupdate", "get": "a get", "freeze": "a freeze"}
 
 
 class NewRef(OfRefs):
@@ -82,10 +73,10 @@ class NewRef(OfRefs):
         if _records():
             return Primitive.bind_all(self, operands, params)
         x = held(operands[0])
-        return [Ref(copied(x) if type(x) is ArrayImpl else x)]
+        return [Ref(copied(x) if type(x) is ArrayImpl else x, params["kind"])]
 
     def rebind(self, trace, operands, params):
-        return [Ref(held(operands[0]))]
+        return [Ref(held(operands[0]), params["kind"])]
 
     def infer(self, aval, **params):
         return [AbstractRef(aval)]
@@ -197,7 +188,7 @@ class Indexed(OfRefs):
         return name(ref, False) + ("[...]" if is_dots else "".join(_index_text(index, names) for index in path))
 
     def batch(self, axis, operands, dims, *, path):
-        raise _mixed_error(self.name, "vmapped", "an unbatched", typeof(operands[0]))
+        raise mixed_error(self.name, "vmapped", "an unbatched", typeof(operands[0]))
 
 
 class Get(Indexed):
@@ -292,20 +283,12 @@ def _check_mapped(name: str, ref: Ref) -> None:
     trace = state.thread.trace
     while trace is not None and trace is not ref._trace:
         if isinstance(trace, BatchTrace):
-            raise _mixed_error(name, "vmapped", "an unbatched", ref.aval)
+            raise mixed_error(name, "vmapped", "an unbatched", ref.aval)
         trace = trace.parent
 
 
 def _write(primitive: Primitive, ref: Ref, value: Any) -> None:
-    # A value of a transformation that began after the reference was made would outlive it there.
-    if isinstance(value, Tracer):
-        trace = ref._trace
-        while trace is not None and trace is not value._trace:
-            trace = trace.parent
-        if trace is None:
-            mapped = hasattr(value, "dim")
-            words = ("vmapped", "an unbatched") if mapped else ("a differentiated", "a non-differentiated")
-            raise _mixed_error(primitive.name, *words, ref.aval)
+    value = stored(primitive.name, ref, value)
     weak = type(value) is ArrayImpl and ref.aval.inner_aval.weak_type
     ref._value = convert(value, ref.dtype, weak_type=True) if weak else value
 

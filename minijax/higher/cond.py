@@ -13,7 +13,7 @@ from minijax.dispatch.call import names_in, split_tangents
 from minijax.higher.agreement import check_branches, varying_alike
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
-from minijax.ir.body import merge_captured, trace_body, with_leading
+from minijax.ir.body import check_positional_aliases, merge_captured, trace_body, with_leading
 from minijax.ir.check import alike, check_params, is_closed, types_text
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Folding, is_linear
@@ -427,6 +427,7 @@ def bind_branches(
     """Traces the functions and binds `cond` to them, without the results that all take from one input."""
     leaves, treedef = tree.flatten(operands)
     avals = [typeof(x) for x in leaves]
+    check_positional_aliases(next(iter(functions.values())), name, operands, leaves)
     bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
     check_branches(name, functions, bodies)
     if state.thread.manual:

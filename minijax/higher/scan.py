@@ -15,7 +15,7 @@ from minijax.dispatch.operands import operand
 from minijax.higher.agreement import fixpoint, trace_loop
 from minijax.higher.scan_lowering import Slots, resized, stacked, unrolled
 from minijax.ir import state
-from minijax.ir.body import Body
+from minijax.ir.body import Body, check_positional_aliases
 from minijax.ir.check import alike, check_params, is_closed, is_count, types_text
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
 from minijax.ir.primitive import Folding, is_linear
@@ -105,17 +105,18 @@ class Scan(TakesRefs):
     def discharge(self, operands, refs, **params):
         closed, slots = _body(params)
         consts, carry, xs = slots.operands([is_ref(x) for x in operands])
-        if any(carry) or any(xs):
-            raise NotImplementedError("scan: a reference can be neither carried nor sliced; capture it")
-        n, k = len(closed.outvars), len(refs)
+        if any(carry):
+            raise NotImplementedError("scan: a reference cannot be carried; capture it")
+        n, k = len(closed.outvars), sum(consts)
         # (constants and references, carry, slices) -> (constants, references, carry, slices)
         ins = (*Mask(consts).order(), *range(slots.consts, len(operands)))
-        # (results, references) -> (references, results)
-        outs = (*range(n, n + k), *range(n))
+        # (results, references, slices of references) -> (references, results, slices of references)
+        outs = (*range(n, n + k), *range(n), *range(n + k, n + len(refs)))
         body = permute_jaxpr(discharge_jaxpr(closed), ins, outs)
         inner = Slots(slots.consts - k, slots.carry + k)
         values = values_of(operands)
-        return [values[i] for i in ins], _with(params, body, inner), lambda results: (results[k:], results[:k])
+        operands, params = [values[i] for i in ins], _with(params, body, inner)
+        return operands, params, lambda results: (results[k : k + n], results[:k] + results[k + n :])
 
     def jvp(self, primals, tangents, **params):
         _, slots = _body(params)
@@ -439,6 +440,7 @@ def scan(
         raise ValueError(f"scan: `unroll` must be a `bool` or a non-negative `int`. Got {unroll}.")
     if _disable_jit.value:
         return _python_loop(f, init, xs_tree, slices, length, reverse)
+    check_positional_aliases(f, "scan", (init, xs), leaves)
     rows = list(map(resized, avals[len(carry) :]))
     body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
     return _bind(body, carry, slices, length=length, reverse=bool(reverse), unroll=int(unroll))

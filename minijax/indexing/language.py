@@ -125,6 +125,14 @@ class Index(NamedTuple):
         return all(keeps_axis(e) and e.is_whole(self.shape[a]) for a, e in self.on_axes())
 
 
+def check_ints(index: Index, wraps: bool) -> None:
+    """Raises IndexError for an int out of bounds."""
+    for axis, e in index.on_axes():
+        size = index.shape[axis]
+        if type(e) is int and not -size * wraps <= e < size:
+            raise IndexError(f"index {e} out of bounds for axis {axis} with size {size}")
+
+
 # ---- parsing -----------------------------------------------------------------------------------------
 
 
@@ -273,7 +281,7 @@ def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
         return _span(item, shape[axis], axis)
     if type(item) is _MaskAxis:
         first = axis - item.k
-        if item.mask_shape[item.k] != shape[axis]:
+        if item.mask_shape[item.k] not in (shape[axis], 0):
             raise IndexError(
                 f"boolean index did not match shape of indexed array in index {item.at}: got "
                 f"{item.mask_shape}, expected {list(shape[first : first + len(item.mask_shape)])}"

@@ -260,6 +260,11 @@ def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable
             )
 
 
+def check_positional_aliases(fun: Callable, purpose: str, args: tuple, leaves: Sequence) -> None:
+    """As `check_aliases`, of a function that is called with `args`, whose leaves these are."""
+    check_aliases(fun, purpose, leaves, lambda: argument_names(signature_of(fun), tree.flatten((args, {}))[1], ()))
+
+
 def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]) -> tuple:
     """The types of a function's arguments, by `type_of`. Raises TypeError for one that is no value, OverflowError for
     an int that its type cannot hold.

@@ -30,6 +30,10 @@ class AbstractRef(AbstractValue):
     def to_tangent_aval(self) -> "AbstractRef":
         return AbstractRef(self.inner_aval.to_tangent_aval())
 
+    def update(self, **changes: Any) -> "AbstractRef":
+        """A reference to values of another type: the attributes as of a ShapedArray."""
+        return AbstractRef(self.inner_aval.update(**changes))
+
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
 
@@ -70,11 +74,11 @@ class _RefMeta(type):
 class Ref(metaclass=_RefMeta):
     """A mutable array: `ref[...]` reads it, `ref[...] = x` writes it; made by `jax.new_ref`."""
 
-    __slots__ = ("_value", "_trace", "aval", "freed", "__weakref__")
+    __slots__ = ("_value", "_trace", "aval", "kind", "freed", "__weakref__")
     __hash__ = object.__hash__
 
-    def __init__(self, value: Any):
-        self._value, self._trace, self.freed = value, state.thread.trace, False
+    def __init__(self, value: Any, kind: str | None = None):
+        self._value, self._trace, self.kind, self.freed = value, state.thread.trace, kind, False
         self.aval = AbstractRef(typeof(value))
 
     shape = property(lambda self: self.aval.shape)

@@ -122,7 +122,7 @@ class Reducer:
         out = self.reduce(a, axes)
         if initial is not None:
             if typeof(initial).shape:
-                raise ValueError(f"initial value must be a scalar, got an array of shape {typeof(initial).shape}")
+                raise ValueError(f"initial value must be a scalar. Got array of shape {typeof(initial).shape}")
             out = self.combine(as_type(initial, computed), out)
         return as_type(moving.expand_dims(out, axes) if keepdims else out, result)
 

@@ -9,7 +9,7 @@ from minijax.base import cache, config, dtypes, errors
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
 from minijax.dispatch.operations import compile_function, programs
-from minijax.indexing.language import PLAIN, Index, Options, Slot, Span, Window, parse
+from minijax.indexing.language import PLAIN, Index, Options, Slot, Span, Window, check_ints, parse
 from minijax.indexing.reading import read, scatter
 from minijax.ir import state
 from minijax.ir.trace import Tracer
@@ -20,6 +20,7 @@ from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
 from minijax.run.keys import PRNGKeyArray, key_array
 
+_checks_ints = config.option("check_static_indices")
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _UPDATES = {
     "set": gather_scatter.scatter,
@@ -40,6 +41,8 @@ def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
         if items is not None:
             return items
     ind, operands = parse(index, typeof(x).shape)
+    if _checks_ints.value and options.mode is None:
+        check_ints(ind, options.wrap_negative_indices)
     return read(x, operands, ind, options)
 
 

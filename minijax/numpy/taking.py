@@ -389,7 +389,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     axes = shaping.axes_from_front(axis, a.ndim)
     parts = []
     for i, n in enumerate(a.shape):
-        low, high = (int(nonzeros[:, i].min()), int(nonzeros[:, i].max()) + 1) if nonzeros.size else (n, n)
+        low, high = (int(nonzeros[:, i].min()), int(nonzeros[:, i].max()) + 1) if nonzeros.size else (n, 0)
         parts.append(slice(low if "f" in trim and i in axes else 0, high if "b" in trim and i in axes else n))
     return subscripts.getitem(a, tuple(parts))
 

@@ -99,7 +99,9 @@ class Gather(JointlyLinear):
 
     def transposed(self, ct, x, indices, **params):
         flags = {**_flags(params), "dimension_numbers": scatter_numbers(params["dimension_numbers"])}
-        return [scatter_add_p.write(zeros_like_aval(x.aval), indices, ct, in_transpose=True, **flags), None]
+        # A custom rule may have given a cotangent of another dtype.
+        zeros = zeros_like_aval(x.aval.update(dtype=typeof(ct).dtype))
+        return [scatter_add_p.write(zeros, indices, ct, in_transpose=True, **flags), None]
 
     def batch(self, axis, operands, dims_in, *, dimension_numbers, slice_sizes, **how):
         (x, indices), (d, indices_dim), numbers = operands, dims_in, dimension_numbers

@@ -39,7 +39,11 @@ class BroadcastInDim(Linear1):
     def transposed(self, ct, aval, *, shape, broadcast_dimensions, sharding):
         unit = tuple(i for i, size in enumerate(aval.shape) if size == 1)
         preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
-        return expand_dims(sum_axes(ct, other_axes(len(shape), preserved)), unit)
+        summed = sum_axes(ct, other_axes(len(shape), preserved))
+        order = sorted(preserved)
+        if order != preserved:
+            summed = transpose(summed, [order.index(d) for d in preserved])
+        return expand_dims(summed, unit)
 
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
         x = axis_to_front(operands[0], dims_in[0], axis.size)
@@ -214,13 +218,16 @@ def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
             f"broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got "
             f"broadcast_dimensions {axes} for operand ndim {aval.ndim}."
         )
+    if aval.ndim > len(shape):
+        raise TypeError(
+            "broadcast_in_dim target broadcast shape must have equal or higher rank to the operand shape; got "
+            f"operand ndim {aval.ndim} and target broadcast ndim {len(shape)}."
+        )
     if any(not 0 <= a < len(shape) for a in axes):
         raise TypeError(
             f"broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got {axes} for "
             f"operand ndim {aval.ndim} and shape {shape}."
         )
-    if any(a >= b for a, b in zip(axes, axes[1:], strict=False)):
-        raise TypeError(f"broadcast_in_dim broadcast_dimensions must be strictly increasing; got {axes}.")
     for size, a in zip(aval.shape, axes, strict=True):
         if size not in (1, shape[a]):
             raise TypeError(
@@ -228,6 +235,8 @@ def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
                 f"corresponding dimensions in the target broadcast shape; got operand of shape {aval.shape}, "
                 f"target broadcast shape {shape}, broadcast_dimensions {axes}."
             )
+    if len(set(axes)) != len(axes):
+        raise TypeError(f"broadcast_in_dim broadcast_dimensions must not contain duplicates; got {axes}.")
 
 
 def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Any:

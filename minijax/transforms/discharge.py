@@ -7,7 +7,7 @@ from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
-from minijax.ir.trace import JaxprTrace, Trace, close_over, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, Trace, Tracer, close_over, eval_jaxpr, trace_to_jaxpr
 
 
 def uses_refs(jaxpr: Any) -> bool:
@@ -64,12 +64,43 @@ class TakesRefs(Primitive):
         flat, params, finish = self.discharge(operands, refs, **params)
         results, last = finish(self.bind_all(flat, params))
         for ref, value in zip(refs, last, strict=True):
-            ref._value = value
+            ref._value = stored("swap", ref, value)
         return list(results)
 
     def discharge(self, operands: Sequence, refs: Sequence[Ref], **params: Any) -> tuple[list, dict, Callable]:
         """Operands and parameters without references; what takes the results to (results, last values)."""
         raise NotImplementedError(f"{self.name} does not take references")
+
+
+def mixed_error(name: str, value: str, kind: str, aval: Any) -> Exception:
+    return Exception(
+        f"performing {_VERBS[name]} operation with {value} value on {kind} array reference of type "
+        f"{aval}. Move the array reference to be an argument of the transformed function?"
+    )
+
+
+_VERBS = {"swap": "a set/swap", "addupdate": "an addupdate", "get": "a get", "freeze": "a freeze"}
+
+
+def stored(name: str, ref: Ref, value: Any) -> Any:
+    """What the operation `name` leaves in a reference: of one that has no gradients, the primal value.
+
+    Raises Exception for a value of a transformation that began after the reference was made: it would outlive it.
+    """
+    while isinstance(value, Tracer):
+        trace = ref._trace
+        while trace is not None and trace is not value._trace:
+            trace = trace.parent
+        if trace is not None:
+            break
+        primal = getattr(value, "primal", None)
+        if primal is None or ref.kind != "no_grad_no_remat":
+            words = (
+                ("vmapped", "an unbatched") if hasattr(value, "dim") else ("a differentiated", "a non-differentiated")
+            )
+            raise mixed_error(name, *words, ref.aval)
+        value = primal
+    return value
 
 
 def values_of(operands: Sequence) -> list:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import check_eager, expression_case, same_misuse, sweep
+from compare import check_eager, expression_case, same, same_misuse, sweep
 
 import minijax
 import minijax.numpy as jnp
@@ -146,3 +146,9 @@ def test_two_bit_integers_are_joined(dtype):
     mapped = minijax.vmap(lambda a: jnp.append(a, a[:1]))(mine[1])
     assert mapped.dtype == dtype and wide(mapped).tolist() == [[1, 0, 1, 1], [1, 1, 0, 1]]
     assert wide(jnp.stack([mine[0][0], mine[0][0]], 1)).tolist() == np.stack([parts[0][0]] * 2, 1).tolist()
+
+
+@pytest.mark.parametrize("trim", ["f", "b", "fb"])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_of_zeros_nothing_is_left(trim, axis):
+    same(lambda jnp: jnp.trim_zeros(np.zeros((3, 4), np.float32), trim, axis))

@@ -5,7 +5,20 @@ import warnings
 
 import numpy as np
 import pytest
-from compare import both, check_eager, expression_case, outcome, same, same_error, same_misuse, sweep
+from compare import (
+    both,
+    check_eager,
+    expression_case,
+    ours,
+    outcome,
+    run_on,
+    same,
+    same_error,
+    same_misuse,
+    same_value,
+    sweep,
+    theirs,
+)
 
 import minijax
 import minijax.numpy as jnp
@@ -370,3 +383,46 @@ def test_unsigned_arrays_take_every_int_that_they_hold():
 def test_a_slice_of_a_traced_array_is_no_eager_one_s():
     jnp.ones(3).at[:1].set(0)
     assert minijax.jit(lambda: jnp.ones(3).at[:1].set(0))().tolist() == [0, 1, 1]
+
+
+EMPTY_MASKS = [((3,), (0,)), ((3, 4), (0,)), ((3, 4), (0, 4)), ((3, 4), (3, 0)), ((3, 4, 5), (3, 0)), ((3, 4), (0, 5))]
+
+
+@pytest.mark.parametrize(("shape", "mask"), EMPTY_MASKS)
+def test_masks_without_elements_name_nothing(shape, mask):
+    def program(jnp):
+        x, empty = jnp.ones(shape), np.empty(mask, bool)
+        return x[empty], x.at[empty].set(2)
+
+    a, b = (outcome(lambda side=side: run_on(side, program)) for side in (ours(), theirs()))
+    assert type(a.error) is type(b.error)
+    if b.error is None:
+        same_value(a.value, b.value)
+
+
+OUTSIDE = [((2,), -4), ((2,), 4), ((2, 3), np.index_exp[..., -4]), ((2, 3, 5), np.index_exp[:, [1, 2], 6])]
+
+
+@pytest.mark.parametrize(("shape", "index"), OUTSIDE)
+def test_ints_out_of_bounds_are_refused_where_the_option_says(shape, index):
+    for side in (ours(), theirs()):
+        x = side.numpy.ones(shape)
+        side.config.update("jax_check_static_indices", True)
+        try:
+            for read in (lambda x: x[index], side.jit(lambda x: x[index]), lambda x: x.at[index].get()):
+                with pytest.raises(IndexError, match="out of bounds for axis . with size"):
+                    read(x)
+            x.at[index].set(0)
+            x.at[index].get(mode="clip")
+        finally:
+            side.config.update("jax_check_static_indices", False)
+
+
+def test_a_cotangent_of_another_dtype_goes_back_through_a_gather():
+    def program(jax, jnp):
+        widened = jax.custom_vjp(lambda x: x)
+        widened.defvjp(lambda x: (x, ()), lambda _, ct: (ct.astype("bfloat16"),))
+        x = jnp.arange(8, dtype="float8_e4m3fn")
+        return jax.vjp(lambda x: widened(x[jnp.argsort(x)]), x)[1](jnp.ones(8, "float8_e4m3fn"))
+
+    same(program)

@@ -191,3 +191,17 @@ def test_eager_slices_of_one_size_share_a_program():
     assert all((piece == X[i : i + 2]).all() for i, piece in enumerate(pieces))
     with pytest.raises(TypeError):
         structural.slice(x, (3, 0), (5, 3))
+
+
+def test_operand_axes_can_be_broadcast_in_any_order():
+    x = array(2, 3)
+
+    def turned(x, lax):
+        return lax.broadcast_in_dim(x, (3, 4, 2), (2, 0))
+
+    same(lambda lax: turned(x, lax))
+    same(lambda jax, lax: jax.vmap(lambda x: turned(x, lax), 1)(array(2, 5, 3)))
+    same(lambda jax, lax: jax.grad(lambda x: (turned(x, lax) ** 2).sum())(x[:1]))
+    # jax gets the order of the cotangent's axes wrong.
+    cotangent = minijax.grad(lambda x: (turned(x, minijax.lax) ** 2).sum())(x)
+    assert np.array_equal(cotangent, 8 * x)

@@ -123,7 +123,7 @@ def fiedler_companion(a: Any) -> Any:
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
     a = jnp.atleast_1d(a)
     if not typeof(a).shape[-1]:
-        raise ValueError(f"fiedler_companion: the last axis of 'a' must not be empty; got shape {typeof(a).shape}.")
+        raise ValueError(f"fiedler_companion: the last axis of 'a' must have a nonzero size, got {typeof(a).shape}.")
     return _fiedler_companion(a)
 
 
