@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minijax.api.shapes import abstract, described
-from minijax.api.stages import JitWrapped
+from minijax.api.shapes import ShapeDtypeStruct, abstract, described
+from minijax.api.stages import PjitFunction
 from minijax.base import source, tree
 from minijax.base.mask import Mask
 from minijax.dispatch.jit import JitOptions
@@ -67,7 +67,7 @@ def jit(
     resolved = resolve(fun, signature, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiler = tuple(sorted(compiler_options.items())) if compiler_options else ()
     chosen = JitOptions(keep_unused, inline, device, backend, compiler, *shardings)
-    return JitWrapped(fun, chosen, resolved, None, signature)
+    return PjitFunction(fun, chosen, resolved, None, signature)
 
 
 def _check_placing(device: Any, backend: str | None, shardings: Sequence) -> None:
@@ -222,8 +222,16 @@ def trace_function(
 @source.boundary
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of the results of `fun`, which is traced and not run."""
-    if isinstance(fun, JitWrapped):
+    if isinstance(fun, PjitFunction):
         return fun.eval_shape(*args, **kwargs)
-    closed, out_tree = trace_function(fun, args, kwargs, (), "eval_shape")
-    shapes = [described(a) for a in closed.out_avals]
-    return tree.tree_unflatten(out_tree, shapes)
+    structs: dict[int, ShapeDtypeStruct] = {}  # results that are no values but describe some
+
+    @functools.wraps(fun)
+    def with_places(*args, **kwargs):
+        result = fun(*args, **kwargs)
+        leaves, treedef = tree.flatten(result)
+        structs.update({i: x for i, x in enumerate(leaves) if isinstance(x, ShapeDtypeStruct)})
+        return treedef.unflatten([0 if i in structs else x for i, x in enumerate(leaves)]) if structs else result
+
+    closed, out_tree = trace_function(with_places, args, kwargs, (), "eval_shape")
+    return out_tree.unflatten([structs[i] if i in structs else described(a) for i, a in enumerate(closed.out_avals)])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.api.shard_map import mapped_over
-from minijax.api.stages import JitWrapped
+from minijax.api.stages import PjitFunction
 from minijax.base import tree
 from minijax.base.dims import canonical_axis
 from minijax.dispatch.jit import JitOptions
@@ -39,7 +39,7 @@ class _Mapping(NamedTuple):
         return function_name(self.fun)
 
 
-class Pmapped(JitWrapped):
+class Pmapped(PjitFunction):
     """A jitted `shard_map` over a mesh of one axis; arguments and results of eager calls lie as it says."""
 
     __slots__ = ("mapping",)

@@ -1,55 +1,72 @@
 """Shapes and dtypes in place of arrays."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from minijax.base.dtypes import canonicalize_dtype
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.types import AbstractValue, ShapedArray, checked_type
+from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type
+from minijax.partition import meshes
 from minijax.partition.memory import Device
-from minijax.partition.shardings import PartitionSpec, Sharding
-from minijax.run.array import ArrayImpl
+from minijax.partition.shardings import NamedSharding, PartitionSpec, Sharding
+from minijax.run.array import ArrayImpl, Format
 
 
 class ShapeDtypeStruct:
-    """The shape and dtype of an array that there need not be."""
+    """The shape and dtype of an array that there need not be, how it is to lie, and what `shard_map` knows of it.
 
-    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "is_ref", "__weakref__")
+    `sharding` is a sharding, a `Format`, or a spec on the mesh that is set. Raises ValueError or TypeError for others,
+    and RuntimeError where an attribute is set.
+    """
 
-    def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Sharding | PartitionSpec | None = None,
-                 weak_type: bool = False, vma: Any = None, is_ref: bool = False):  # fmt: skip
+    __slots__ = ("shape", "dtype", "sharding", "_layout", "weak_type", "manual_axis_type", "is_ref", "__weakref__")
+
+    def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Sharding | PartitionSpec | Format | None = None,
+                 weak_type: bool = False, manual_axis_type: ManualAxisType | None = None,
+                 is_ref: bool = False):  # fmt: skip
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         aval = ShapedArray(tuple(shape), dtype, weak_type)
-        self.shape, self.dtype = aval.shape, aval.dtype
-        self.sharding, self.weak_type, self.vma, self.is_ref = sharding, bool(weak_type), vma, is_ref
+        layout = sharding.layout if isinstance(sharding, Format) else None
+        values = aval.shape, aval.dtype, _placed(sharding, aval), layout, bool(weak_type), manual_axis_type, is_ref
+        for name, value in zip(self.__slots__, values, strict=False):
+            object.__setattr__(self, name, value)
 
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
+    format = property(lambda self: Format(self._layout, self.sharding))
 
     @staticmethod
     def like(a: Any) -> "ShapeDtypeStruct":
-        """The shape, dtype and weak type of a value, and the sharding of a committed array.
+        """The shape, dtype and weak type of a value, and how a committed array lies.
 
         Raises TypeError for what is no value.
         """
-        aval = abstract(a)
-        sharding = a.sharding if isinstance(a, ShapeDtypeStruct) or isinstance(a, ArrayImpl) and a.committed else None
-        return described(aval).update(sharding=sharding)
+        placed = isinstance(a, ShapeDtypeStruct) or isinstance(a, ArrayImpl) and a.committed
+        return described(abstract(a)).update(sharding=a.format if placed else None)
 
     def __len__(self):
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def update(self, **fields: Any) -> "ShapeDtypeStruct":
-        """A copy with some fields changed."""
-        names = ("shape", "dtype", "sharding", "weak_type", "vma", "is_ref")
-        return ShapeDtypeStruct(**{**{n: getattr(self, n) for n in names}, **fields})
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects")
 
-    def _fields(self):
-        return self.shape, self.dtype, self.sharding, self.weak_type, self.is_ref
+    def __reduce__(self) -> Any:
+        return functools.partial(ShapeDtypeStruct, **self._fields()), ()
+
+    def _fields(self) -> dict[str, Any]:
+        names = ("shape", "dtype", "weak_type", "manual_axis_type", "is_ref")
+        sharding = self.sharding if self._layout is None else self.format
+        return {**{n: getattr(self, n) for n in names}, "sharding": sharding}
+
+    def update(self, **fields: Any) -> "ShapeDtypeStruct":
+        """A copy with some fields changed; others are ignored."""
+        own = self._fields()
+        return ShapeDtypeStruct(**{name: fields.get(name, value) for name, value in own.items()})
 
     def __eq__(self, other):
         return type(other) is ShapeDtypeStruct and self._fields() == other._fields()
@@ -58,9 +75,33 @@ class ShapeDtypeStruct:
         return hash((self.shape, self.dtype, self.weak_type))
 
     def __repr__(self):
-        sharding = "" if self.sharding is None else f", sharding={self.sharding}"
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
+        text = f"shape={self.shape}, dtype={self.dtype.name}"
+        text += "" if self.sharding is None else f", sharding={self.sharding}"
+        text += "" if self._layout is None else f", format={self._layout}"
+        text += ", weak_type=True" if self.weak_type else ""
+        text += f", manual_axis_type={self.manual_axis_type}" if self.manual_axis_type else ""
+        return f"ShapeDtypeStruct({text}{', is_ref=True' if self.is_ref else ''})"
+
+
+def _placed(spec: Any, aval: ShapedArray) -> Sharding | None:
+    """What a description says of the sharding, checked."""
+    sharding = spec.sharding if isinstance(spec, Format) else spec
+    if isinstance(sharding, PartitionSpec):
+        mesh = meshes.context_mesh()
+        if mesh is None:
+            raise TypeError(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty. Please use "
+                "`jax.set_mesh` to set the mesh context."
+            )
+        sharding = NamedSharding(mesh, sharding)
+    if sharding is not None and not isinstance(sharding, Sharding):
+        raise ValueError(
+            "sharding should be an instance of `jax.sharding.Sharding`, `jax.sharding.PartitionSpec` or "
+            f"`jax.experimental.layout.Format`. Got {spec} of type {type(spec)}."
+        )
+    if isinstance(sharding, NamedSharding):
+        sharding.check_compatible_aval(aval.shape)
+    return sharding
 
 
 def typeof(x: Any) -> AbstractValue:

@@ -1,6 +1,8 @@
 """The stages of a jitted function: wrapped, traced, lowered, compiled."""
 
 import functools
+import inspect
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -81,7 +83,7 @@ class Traced(Stage):
     """A function with its jaxpr for one kind of arguments."""
 
     def __init__(
-        self, wrapped: "JitWrapped", call: TracedCall, treedef: Any, static: tuple, signatures: Sequence[Signature]
+        self, wrapped: "PjitFunction", call: TracedCall, treedef: Any, static: tuple, signatures: Sequence[Signature]
     ):
         self._wrapped, self._call, self._treedef, self._static = wrapped, call, treedef, static
         self._signatures = signatures
@@ -272,11 +274,22 @@ def _signature(x: Any, aval: ShapedArray) -> Signature:
     return x._sig if isinstance(x, ArrayImpl) else single_signature(aval, client.default_device(), False)
 
 
-class JitWrapped(Jitted):
+class PjitFunction(Jitted):
     """A function jitted by the user, with its stages."""
 
     __slots__ = ()
     by_user = True
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self.signature or inspect.signature(self.fun)
+
+    def __reduce__(self) -> Any:
+        """By its name where that is the function itself; in a program's main module by value, for other processes."""
+        owner = sys.modules.get(self.__module__) if self.__module__ != "__main__" else None
+        if owner is not None and getattr(owner, self.__qualname__, None) is self:
+            return self.__qualname__
+        return type(self), (self.fun, self.options, self.resolved, self.name, self.signature), self.__dict__
 
     @source.boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:

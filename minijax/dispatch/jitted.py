@@ -146,6 +146,7 @@ class Jitted:
         attributes = {name: x for name, x in getattr(fun, "__dict__", {}).items() if not hasattr(type(self), name)}
         self.__dict__.update(attributes)
         functools.update_wrapper(self, fun, updated=())
+        self.__dict__.setdefault("__name__", self.name)
 
     def __repr__(self):
         try:

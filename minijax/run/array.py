@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -115,6 +116,44 @@ class Array(metaclass=ArrayMeta):
     __slots__ = ("__weakref__",)
     __hash__ = None  # pyright: ignore[reportAssignmentType]
     __array_priority__ = 100
+
+    @property
+    def __numpy_dtype__(self) -> Any:
+        text = "Implicit conversion of an array to a dtype is deprecated; rather than dtype=arr use dtype=arr.dtype."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return self.dtype
+
+
+def _declare(name: str, text: str) -> None:
+    """Gives `Array` an attribute that its kinds have, each in its own way."""
+
+    def declared(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must have {name.rstrip('()')}")
+
+    declared.__name__ = name.rstrip("()")
+    declared.__doc__ = text
+    setattr(Array, declared.__name__, declared if name.endswith("()") else property(declared))
+
+
+for _line in """
+shape: The size of each axis.
+dtype: The type of the elements.
+ndim: The number of axes.
+size: The number of elements.
+itemsize: The size of an element in bytes.
+nbytes: The size of all elements in bytes.
+sharding: How the array is cut over its devices.
+committed: Whether the array must stay on its devices.
+device: The device that holds the array, or the sharding of one on several.
+is_fully_addressable: Whether this process can read all of the array.
+is_fully_replicated: Whether each device holds all of the array.
+addressable_shards: The parts on devices of this process.
+global_shards: The parts on all devices.
+addressable_data(): The part on one device of this process.
+copy_to_host_async(): Starts to copy the value to the host.
+item(): The value of an array of one element, as a Python number.
+""".strip().splitlines():
+    _declare(*_line.split(": "))
 
 
 def install_operators(table: dict[str, Any]) -> None:
