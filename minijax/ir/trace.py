@@ -61,6 +61,14 @@ class Trace:
             raise NotImplementedError(f"{type(self)} must override process_custom_vjp_call to handle custom_vjp")
         return self.process_custom_vjp(primitive, fun.call_wrapped, fwd.call_wrapped, bwd, tracers, params)
 
+    @property
+    def main(self) -> Any:
+        """What tells the transformation from others; None where operations are recorded."""
+        return self
+
+    def full_raise(self, x: Any) -> Any:
+        return x
+
     def invalidate(self) -> None:
         self.finish()
 
@@ -184,6 +192,7 @@ class JaxprTrace(Trace):
     """Records operations as the equations of a jaxpr."""
 
     __slots__ = ("eqns", "invars", "consts", "const_vars", "originals", "debug_info")
+    main = None
 
     def __init__(self, parent: Trace | None, debug_info: DebugInfo):
         super().__init__(parent)
