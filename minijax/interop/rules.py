@@ -63,7 +63,7 @@ class RuleTable(MutableMapping):
 
 def _to_jvp(primitive, rule):
     def jvp(primals, tangents, **params):
-        results, pushed = rule(primals, tangents, **params)
+        results, pushed = rule(tuple(primals), tuple(tangents), **params)
         return primitive.listed(results), [zero_if_float0(t) for t in primitive.listed(pushed)]
 
     return jvp

@@ -153,3 +153,22 @@ STRUCT_ERRORS = [
 def test_shapes_and_dtypes_in_place_of_arrays():
     sides.same(STRUCTS, pickle=lambda s: pickle, copy=lambda s: copy)
     sides.same_errors(STRUCT_ERRORS)
+
+
+def test_variables_and_rules_of_users_primitives():
+    def program(jax, jnp, extend, interpreters):
+        seen = []
+        p = extend.core.Primitive("p")
+        p.def_impl(lambda x: x)
+        p.def_abstract_eval(lambda x: x)
+
+        def push(primals, tangents):
+            seen.append((type(primals).__name__, type(tangents).__name__))
+            return primals[0], tangents[0]
+
+        interpreters.ad.primitive_jvps[p] = push
+        jax.jvp(p.bind, (X,), (X,))
+        jax.grad(lambda x: p.bind(x))(1.0)
+        return seen, repr(jax.make_jaxpr(jnp.sin)(X).jaxpr.invars[0]).partition(":")[2]
+
+    same(program)
