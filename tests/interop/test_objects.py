@@ -172,3 +172,33 @@ def test_variables_and_rules_of_users_primitives():
         return seen, repr(jax.make_jaxpr(jnp.sin)(X).jaxpr.invars[0]).partition(":")[2]
 
     same(program)
+
+
+def test_traces_tell_transformations_apart():
+    def program(jax, jnp):
+        mains = []
+
+        def watched(x):
+            trace = jnp.sin(x)._trace
+            mains.append((trace.main is None, trace.main is x._trace.main, trace.full_raise(2.0)))
+            return x
+
+        jax.jvp(watched, (1.0,), (1.0,))
+        jax.vmap(watched)(jnp.ones(2))
+        jax.make_jaxpr(watched)(1.0)
+        jax.jvp(lambda x: jax.jvp(watched, (x,), (1.0,)), (1.0,), (1.0,))
+        outer = []
+
+        def inside(x):
+            outer.append(x._trace.main)
+            jax.jvp(lambda y: outer.append(y._trace.main) or y, (x,), (1.0,))
+            return x
+
+        jax.jvp(inside, (1.0,), (1.0,))
+        return mains, outer[0] is outer[1]
+
+    compare.same(program)
+
+
+def test_descriptions_of_scalars_are_results_of_eval_shape():
+    compare.same(lambda jax: jax.eval_shape(lambda: (jax.ShapeDtypeStruct((), "int8"), 1.0)))
