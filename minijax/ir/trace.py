@@ -64,7 +64,7 @@ class Trace:
     @property
     def main(self) -> Any:
         """What tells the transformation from others; None where operations are recorded."""
-        return self
+        return None if isinstance(self, JaxprTrace) else self
 
     def full_raise(self, x: Any) -> Any:
         return x
@@ -192,7 +192,6 @@ class JaxprTrace(Trace):
     """Records operations as the equations of a jaxpr."""
 
     __slots__ = ("eqns", "invars", "consts", "const_vars", "originals", "debug_info")
-    main = None
 
     def __init__(self, parent: Trace | None, debug_info: DebugInfo):
         super().__init__(parent)
