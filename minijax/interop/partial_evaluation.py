@@ -7,7 +7,7 @@ from minijax.base.linear_util import WrappedFun
 from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
-from minijax.ir.trace import JaxprTrace, JaxprTracer, trace_to_jaxpr
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, typeof
 from minijax.transforms.linearize import RuleTrace, prune_residuals
 from minijax.transforms.prune import prune_jaxpr, read_variables
@@ -53,7 +53,7 @@ def trace_to_jaxpr_nounits(
     args = [v.get_known() if v.is_known() else recorder.new_arg(v.get_aval()) for v in pvals]
     results = list(context.run_under(RuleTrace(parent, recorder), fun.call_wrapped, *args))
     instantiate = [instantiate] * len(results) if isinstance(instantiate, bool) else instantiate
-    unknown = Mask([type(x) is JaxprTracer and x._trace is recorder for x in results]) | instantiate
+    unknown = Mask([type(x) is DynamicJaxprTracer and x._trace is recorder for x in results]) | instantiate
     jaxpr, consts = recorder.to_jaxpr(unknown.marked(results))
     recorder.finish()
     values = [

@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.ir.trace: DynamicJaxprTracer=JaxprTracer JaxprTracer
+minijax.ir.trace: DynamicJaxprTracer JaxprTracer=DynamicJaxprTracer
 minijax.interop.introspection: Val=Value
 minijax.interop.partial_evaluation: PartialVal dce_jaxpr dce_jaxpr_consts trace_to_jaxpr_dynamic
     trace_to_jaxpr_nounits

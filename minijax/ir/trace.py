@@ -138,7 +138,7 @@ def escaped_message(x: Tracer) -> str:
         f"{x.aval.str_short()} outlived the transformation that made it, perhaps in global state. Values must leave "
         "a function as its results."
     )
-    if type(x) is JaxprTracer:
+    if type(x) is DynamicJaxprTracer:
         info = x._trace.debug_info
         text += (
             f"\nThe function being traced when the value leaked was {info.func_src_info} traced for {info.traced_for}."
@@ -148,7 +148,7 @@ def escaped_message(x: Tracer) -> str:
     return f"{text}\nTo catch the leak earlier, set JAX_CHECK_TRACER_LEAKS or use `jax.checking_leaks()`."
 
 
-class JaxprTracer(Tracer):
+class DynamicJaxprTracer(Tracer):
     """A variable of a jaxpr under construction."""
 
     __slots__ = ("val", "origin")
@@ -166,7 +166,7 @@ class JaxprTracer(Tracer):
         return origin_message(self)
 
 
-def origin_message(x: JaxprTracer) -> str:
+def origin_message(x: DynamicJaxprTracer) -> str:
     """Where a traced value came from: an argument of the traced function, or the line that made it."""
     info = x._trace.debug_info
     names = [x.origin] if isinstance(x.origin, str) else x._trace.argument_names_behind(x.val)
@@ -202,14 +202,14 @@ class JaxprTrace(Trace):
         self.originals: list[Any] = []
         self.debug_info = debug_info
 
-    def new_arg(self, aval: Aval, name: str | None = None) -> JaxprTracer:
+    def new_arg(self, aval: Aval, name: str | None = None) -> DynamicJaxprTracer:
         var = Var(aval)
         self.invars.append(var)
-        return JaxprTracer(self, var, name)
+        return DynamicJaxprTracer(self, var, name)
 
     def atom(self, x: Any) -> Atom:
         """The variable or literal that stands for `x` in this jaxpr."""
-        if type(x) is JaxprTracer and x._trace is self:
+        if type(x) is DynamicJaxprTracer and x._trace is self:
             return x.val
         return self._constant(x)
 
@@ -221,7 +221,7 @@ class JaxprTrace(Trace):
 
     def _constant(self, x: Any) -> Atom:
         # Several tracers may stand for one variable of an outer trace.
-        known = x.val if type(x) is JaxprTracer else x
+        known = x.val if type(x) is DynamicJaxprTracer else x
         var = self.const_vars.get(id(known))
         if var is not None:
             return var
@@ -261,21 +261,21 @@ class JaxprTrace(Trace):
     def process(self, primitive, operands, params):
         if primitive.inlinable and params["inline"]:
             return self.inline(params["jaxpr"], operands)
-        atoms = [x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x) for x in operands]
+        atoms = [x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x) for x in operands]
         origin = state.thread.origin or source.here()
         if primitive.fold is not None and all(type(a) is Literal for a in atoms):
             folded = primitive.fold(*atoms, **params)
             if folded is not None:
-                return [JaxprTracer(self, folded, origin)]
+                return [DynamicJaxprTracer(self, folded, origin)]
         avals, effs = primitive.typed([a.aval for a in atoms], params)
         ctx = context.current_context()
         if len(avals) == 1:
             var = Var(avals[0])
             self.eqns.append(JaxprEqn(atoms, [var], primitive, params, effs, origin, ctx))
-            return [JaxprTracer(self, var, origin)]
+            return [DynamicJaxprTracer(self, var, origin)]
         outvars = [Var(a) for a in avals]
         self.eqns.append(JaxprEqn(atoms, outvars, primitive, params, effs, origin, ctx))
-        return [JaxprTracer(self, v, origin) for v in outvars]
+        return [DynamicJaxprTracer(self, v, origin) for v in outvars]
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
         return primitive.record(self, fun, jvp, operands, params)
@@ -289,7 +289,7 @@ class JaxprTrace(Trace):
         env: dict[Atom, Atom] = {}
         consts = environment(body, jaxpr.consts)
         for v, x in (*consts.items(), *zip(body.invars, operands, strict=True)):
-            env[v] = x.val if type(x) is JaxprTracer and x._trace is self else self._constant(x)
+            env[v] = x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x)
         origin, outer = state.thread.origin or source.here(), context.current_context().name_stack
         last, joined = context.EMPTY, context.EMPTY._replace(name_stack=outer)
         for eqn in body.eqns:
@@ -307,7 +307,7 @@ class JaxprTrace(Trace):
                     last, joined = ctx, ctx._replace(name_stack=outer + ctx.name_stack)
                 ctx = joined
             self.eqns.append(JaxprEqn(invars, outvars, primitive, eqn.params, eqn.effects, origin, ctx))
-        return [JaxprTracer(self, env.get(a, a), origin) for a in body.outvars]
+        return [DynamicJaxprTracer(self, env.get(a, a), origin) for a in body.outvars]
 
     def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
         """The finished jaxpr, and the values of its constvars (arrays, and tracers of outer traces)."""
@@ -533,5 +533,5 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> list:
     return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
 
 
-register_value_type(JaxprTracer, attrgetter("aval"))
+register_value_type(DynamicJaxprTracer, attrgetter("aval"))
 register_value_type(Tracer, attrgetter("aval"))

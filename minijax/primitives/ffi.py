@@ -10,7 +10,7 @@ from minijax.hlo.spell import physical
 from minijax.ir import effects
 from minijax.ir.jaxpr import NO_EFFECTS
 from minijax.ir.primitive import Primitive
-from minijax.ir.trace import JaxprTrace, JaxprTracer
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import Zero, typeof
 
 
@@ -67,7 +67,7 @@ def control_dep(src: Any, dst: Any) -> tuple:
 
     Raises JaxRuntimeError for a cycle, here or when the program is compiled.
     """
-    if type(src) is type(dst) is JaxprTracer and src._trace is dst._trace:
+    if type(src) is type(dst) is DynamicJaxprTracer and src._trace is dst._trace:
         _check_acyclic(src._trace, src.val, dst.val)
     layouts = tuple([tuple(reversed(range(physical(typeof(x)).ndim))) for x in (src, dst)])
     return tuple(ffi_call_p.bind(src, dst, target_name="control_dep", input_layouts=layouts, **_NO_RESULTS))

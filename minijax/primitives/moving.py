@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base import config, dims, dtypes, source
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, fold_as
-from minijax.ir.trace import CompileTimeTrace, JaxprTrace, JaxprTracer
+from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
 from minijax.primitives.sharding import with_out_sharding
 from minijax.run import transfer
@@ -272,7 +272,7 @@ def held(x: Any) -> Any:
     trace = recorder()
     if trace is None:
         return transfer.from_numpy(x) if is_plain else transfer.to_device(x)
-    return JaxprTracer(trace, trace.atom(x), source.here())
+    return DynamicJaxprTracer(trace, trace.atom(x), source.here())
 
 
 def full(shape: Sequence[int], value: Any, weak_type: bool = False) -> Any:

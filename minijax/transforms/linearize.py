@@ -8,7 +8,7 @@ from minijax.base import dtypes, stack
 from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
-from minijax.ir.trace import JaxprTrace, JaxprTracer, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
 from minijax.ir.types import Zero, register_value_type, typeof
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
@@ -35,7 +35,7 @@ class RuleTrace(Trace):
         self.tangent_trace = tangent_trace
 
     def _touches(self, x: Any) -> bool:
-        return type(x) is JaxprTracer and x._trace is self.tangent_trace
+        return type(x) is DynamicJaxprTracer and x._trace is self.tangent_trace
 
     def _home(self, operands: Sequence) -> Trace:
         return self.tangent_trace if any(map(self._touches, operands)) else self.parent
@@ -85,7 +85,7 @@ class LinearizeTrace(DualTrace):
         joined = []
         for p, t in zip(primals, tangents, strict=True):
             # A tangent that does not depend on those of the inputs counts as zero.
-            moves = type(t) is JaxprTracer and t._trace is self.tangent_trace
+            moves = type(t) is DynamicJaxprTracer and t._trace is self.tangent_trace
             joined.append(LinearizeTracer(self, p, t) if moves else p)
         return joined
 

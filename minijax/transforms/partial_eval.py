@@ -8,7 +8,7 @@ from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.ir.refs import REF_EFFECT
-from minijax.ir.trace import JaxprTrace, JaxprTracer, Tracer, environment, open_at, trace_to_jaxpr, values_of
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Tracer, environment, open_at, trace_to_jaxpr, values_of
 from minijax.transforms.discharge import discharged
 
 
@@ -56,7 +56,7 @@ def partial_eval_into(staging: JaxprTrace, closed: ClosedJaxpr, operands: Sequen
 
 
 def _is_unknown(x: Any, staging: JaxprTrace) -> bool:
-    return type(x) is JaxprTracer and x._trace is staging
+    return type(x) is DynamicJaxprTracer and x._trace is staging
 
 
 def _process(staging: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:

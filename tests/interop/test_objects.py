@@ -180,7 +180,8 @@ def test_traces_tell_transformations_apart():
 
         def watched(x):
             trace = jnp.sin(x)._trace
-            mains.append((trace.main is None, trace.main is x._trace.main, trace.full_raise(2.0)))
+            same_main = trace.main is x._trace.main
+            mains.append((type(x).__name__, trace.main is None, same_main, trace.full_raise(2.0)))
             return x
 
         jax.jvp(watched, (1.0,), (1.0,))
