@@ -1,0 +1,79 @@
+"""The method of Broyden, Fletcher, Goldfarb and Shanno: Nocedal & Wright, algorithm 6.1."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.api.autodiff import value_and_grad
+from minijax.higher.while_loop import while_loop
+from minijax.scipy.optimize.line_search import dot, line_search
+
+_einsum = partial(jnp.einsum, precision="highest")
+
+
+class _State(NamedTuple):
+    is_converged: Any
+    is_failed: Any
+    k: Any
+    nfev: Any
+    ngev: Any
+    x: Any
+    value: Any
+    gradient: Any
+    inverse: Any
+    value_before: Any
+    status: Any
+
+
+def minimize_bfgs(
+    fun: Callable,
+    x0: Any,
+    maxiter: int | None = None,
+    norm: Any = np.inf,
+    gtol: float = 1e-5,
+    line_search_maxiter: int = 10,
+) -> tuple:
+    """The values of OptimizeResults, in order; status is 1 after `maxiter` steps, from 2 on where a search failed."""
+    size = x0.shape[0]
+    maxiter = size * 200 if maxiter is None else maxiter
+    identity = jnp.eye(size, dtype=x0.dtype)
+    value, gradient = value_and_grad(fun)(x0)
+
+    def goes_on(state):
+        return ~state.is_converged & ~state.is_failed & (state.k < maxiter)
+
+    def advance(state):
+        direction = -dot(state.inverse, state.gradient)
+        line = line_search(
+            fun, state.x, direction, state.value, state.gradient, state.value_before, line_search_maxiter
+        )
+        nfev, ngev = state.nfev + line.nfev, state.ngev + line.ngev
+        s = line.step * direction
+        x = state.x + s
+        y = line.gradient - state.gradient
+        rho = jnp.reciprocal(dot(y, s))
+        w = jnp.eye(size, dtype=rho.dtype) - rho * (s[:, None] * y[None, :])
+        inverse = _einsum("ij,jk,lk", w, state.inverse, w) + rho * s[:, None] * s[None, :]
+        inverse = jnp.where(jnp.isfinite(rho), inverse, state.inverse)
+        is_converged = jnp.linalg.norm(line.gradient, ord=norm) < gtol
+        return _State(
+            is_converged, line.is_failed, state.k + 1, nfev, ngev, x, line.value, line.gradient, inverse, state.value,
+            line.status,
+        )  # fmt: skip
+
+    is_converged = jnp.linalg.norm(gradient, ord=norm) < gtol
+    value_before = value + jnp.linalg.norm(gradient) / 2
+    state = while_loop(
+        goes_on,
+        advance,
+        _State(is_converged, False, 0, 1, 1, x0, value, gradient, identity, value_before, 0),
+    )
+    status = jnp.where(state.is_failed, 2 + state.status, -1)
+    status = jnp.where(state.is_converged, 0, jnp.where(state.k == maxiter, 1, status))
+    is_success = state.is_converged & ~state.is_failed
+    return (
+        state.x, is_success, status, state.value, state.gradient, state.inverse, state.nfev, state.ngev, state.k,
+    )  # fmt: skip

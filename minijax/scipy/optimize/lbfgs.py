@@ -1,0 +1,133 @@
+"""BFGS with the last steps in place of a matrix: Nocedal & Wright, algorithms 7.4 and 7.5."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax.api.autodiff import value_and_grad
+from minijax.higher.fori_loop import fori_loop
+from minijax.higher.while_loop import while_loop
+from minijax.scipy.optimize.line_search import dot, line_search
+
+
+class _State(NamedTuple):
+    """The last steps, changes of the gradient, and inverses of their products are in rows, the latest one last."""
+
+    is_converged: Any
+    is_failed: Any
+    k: Any
+    nfev: Any
+    ngev: Any
+    x: Any
+    value: Any
+    gradient: Any
+    steps: Any
+    changes: Any
+    rhos: Any
+    gamma: Any
+    status: Any
+    line_status: Any
+
+
+def minimize_lbfgs(
+    fun: Callable,
+    x0: Any,
+    maxiter: float | None = None,
+    norm: Any = np.inf,
+    maxcor: int = 10,
+    ftol: float = 2.220446049250313e-09,
+    gtol: float = 1e-05,
+    maxfun: float | None = None,
+    maxgrad: float | None = None,
+    maxls: int = 20,
+) -> tuple:
+    """The values of OptimizeResults, in order; `x0` may be complex.
+
+    Status is 1 after `maxiter` steps, 2 or 3 after `maxfun` values or `maxgrad` gradients, 4 where the value falls by
+    less than `ftol`, 5 where a line search of `maxls` steps failed. The last `maxcor` steps are kept.
+    """
+    size = len(x0)
+    maxiter = size * 200 if maxiter is None and maxfun is None and maxgrad is None else maxiter
+    maxiter, maxfun, maxgrad = (np.inf if x is None else x for x in (maxiter, maxfun, maxgrad))
+
+    def goes_on(state):
+        return ~state.is_converged & ~state.is_failed
+
+    def advance(state):
+        direction = _direction(state)
+        line = line_search(fun, state.x, direction, state.value, state.gradient, maxiter=maxls)
+        s = line.step.astype(direction.dtype) * direction
+        x = state.x + s
+        y = line.gradient - state.gradient
+        product = jnp.real(dot(y, s))
+        rho = jnp.reciprocal(product)
+        gamma = product / jnp.real(dot(jnp.conj(y), y))
+        status = jnp.where(state.value - line.value < ftol, 4, 0)
+        status = jnp.where(state.ngev >= maxgrad, 3, status)
+        status = jnp.where(state.nfev >= maxfun, 2, status)
+        status = jnp.where(state.k >= maxiter, 1, status)
+        status = jnp.where(line.is_failed, 5, status)
+        is_converged = jnp.linalg.norm(line.gradient, ord=norm) < gtol
+        return _State(
+            is_converged=is_converged,
+            is_failed=(status > 0) & ~is_converged,
+            k=state.k + 1,
+            nfev=state.nfev + line.nfev,
+            ngev=state.ngev + line.ngev,
+            x=x,
+            value=line.value,
+            gradient=line.gradient,
+            steps=_pushed(state.steps, s),
+            changes=_pushed(state.changes, y),
+            rhos=_pushed(state.rhos, rho),
+            gamma=gamma,
+            status=jnp.where(is_converged, 0, status),
+            line_status=line.status,
+        )
+
+    value, gradient = value_and_grad(fun)(x0)
+    state = _State(
+        is_converged=False,
+        is_failed=False,
+        k=0,
+        nfev=1,
+        ngev=1,
+        x=x0,
+        value=value,
+        gradient=gradient,
+        steps=jnp.zeros((maxcor, size), dtype=x0.dtype),
+        changes=jnp.zeros((maxcor, size), dtype=x0.dtype),
+        rhos=jnp.zeros(maxcor, dtype=x0.real.dtype),
+        gamma=1.0,
+        status=0,
+        line_status=0,
+    )
+    state = while_loop(goes_on, advance, state)
+    is_success = state.is_converged & ~state.is_failed
+    return state.x, is_success, state.status, state.value, state.gradient, None, state.nfev, state.ngev, state.k
+
+
+def _pushed(rows: Any, row: Any) -> Any:
+    return jnp.roll(rows, -1, axis=0).at[-1].set(row)
+
+
+def _direction(state: _State) -> Any:
+    """The gradient times what the last steps say of the Hessian's inverse, downhill: the two loops of algorithm 7.4."""
+    size = len(state.rhos)
+    count = jnp.where(state.k < size, state.k, size)
+
+    def back(j, carry):
+        q, factors = carry
+        i = size - 1 - j
+        factor = state.rhos[i] * jnp.real(dot(jnp.conj(state.steps[i]), q))
+        return q - factor * jnp.conj(state.changes[i]), factors.at[i].set(factor)
+
+    def forth(j, q):
+        i = size - count + j
+        factor = state.rhos[i] * jnp.real(dot(state.changes[i], q))
+        return q + (factors[i] - factor) * state.steps[i]
+
+    q, factors = fori_loop(0, count, back, (-jnp.conj(state.gradient), jnp.zeros_like(state.rhos)))
+    return fori_loop(0, count, forth, state.gamma * q)
