@@ -235,6 +235,24 @@ def steps_per_s(name, f, st, randn, reshape=None, each=False):
     put(name + "_first_step", [first], "ms")
 
 
+def notebook(row, file, count):
+    """Steps of a program in notebooks/, after it has run for one."""
+    path = Path(__file__).parents[1] / "notebooks" / file
+    sys.modules["matplotlib"], sys.argv = None, [str(path), "--steps", "1"]  # no picture
+    names = {"__name__": "__main__"}
+    exec(compile(re.sub(r"\bminijax\b", options.impl, path.read_text()), path, "exec"), names)
+    step, state, data, key = (names[name] for name in ("step", "state", "training", "key"))
+    rates = []
+    for first in range(0, 6 * count, count):
+        turn()
+        start = clock()
+        for i in range(first, first + count):
+            state, loss = step(i, state, data, key)
+        sync(loss)
+        rates.append(count / (clock() - start))
+    put(row, rates, "1/s", final_loss=float(loss))
+
+
 @group
 def train():
     def go():
@@ -285,6 +303,8 @@ def train():
         timed("train/mlp_step_eager_unjitted", lambda: step(*a)[1], each=True, unit="ms")
 
     guard("train/mlp_step_eager_unjitted", adam_eager)
+    for name, count in {"text_lstm": 8, "digits": 40}.items():
+        guard(f"train/{name}", lambda: notebook(f"train/{name}", f"{name}.py", count))
 
 
 @group

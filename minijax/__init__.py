@@ -1,14 +1,13 @@
 """JAX's API over jaxlib's XLA: `import minijax as jax`."""
 
 from minijax.base.faces import Face
-from minijax.numpy import methods as _methods  # noqa: F401 (gives arrays their operators)
 
 _FACE = Face(
     __name__,
     """
-    ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors example_libraries
-    experimental extend flatten_util image interpreters lax memory monitoring nn numpy ops profiler random ref scipy
-    sharding stages test_util tree tree_util typing version
+    ad_checkpoint api_util cloud_tpu_init core custom_batching custom_derivatives debug distributed dlpack dtypes errors
+    example_libraries experimental export extend flatten_util image interpreters lax lib memory monitoring nn numpy ops
+    profiler random ref scipy sharding stages test_util tools tree tree_util typing version
 """.split(),
     """
 minijax.api.assembly: make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays
@@ -48,6 +47,22 @@ minijax.run.tokens: effects_barrier
 minijax.run.client: Device default_backend device_count devices host_count host_id host_ids local_device_count
     local_devices process_count process_index process_indices
 """,
-    removed={"jax.{0} is deprecated; use jax.device_put instead": "device_put_replicated device_put_sharded"},
+    removed={
+        "jax.{0} is deprecated; use jax.device_put instead": "device_put_replicated device_put_sharded",
+        "module 'jax' has no attribute '{0}'; use jax.tree_util.{0}.": """
+        tree_all tree_flatten tree_leaves tree_map tree_reduce tree_structure tree_transpose tree_unflatten
+        treedef_is_leaf
+    """,
+        "module 'jax' has no attribute '{0}'; use jax.core.ShapedArray.": "ShapedArray abstract_arrays",
+        "module 'jax' has no attribute '{0}'; use jax.Array.": "Buffer DeviceArray",
+        "module 'jax' has no attribute '{0}'; use jax.extend.{0}.": "linear_util",
+        "module 'jax' has no attribute '{0}'; use jax.extend.random.": "prng",
+        "module 'jax' has no attribute '{0}'; use jax.extend.backend.clear_backends.": "clear_backends",
+        "module 'jax' has no attribute '{0}'; use jax.jit(f).lower(...).compiler_ir('hlo').": "xla_computation",
+        "module 'jax' has no attribute '{0}'; use jax.new_ref.": "array_ref mutable_array",
+        "module 'jax' has no attribute '{0}'; use jax.Ref.": "ArrayRef MutableArray",
+        "module 'jax' has no attribute '{0}'; use jax.shard_map.": "soft_pmap",
+        "module 'jax' has no attribute '{0}'; use jax.interpreters.xla.": "xla",
+    },
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -27,6 +27,7 @@ def main(arguments: list[str]) -> None:
         return
     run, *program = _parse(arguments)
     install()
+    os.environ["MINIJAX_AS_JAX"] = "1"  # for processes that the program starts
     try:
         run(*program)
     except SystemExit:

@@ -1,3 +1,12 @@
 """jax.custom_batching: functions with batching rules of their own."""
 
-from minijax.api.custom_batching import custom_vmap as custom_vmap, sequential_vmap as sequential_vmap
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.api.custom_batching: custom_vmap sequential_vmap
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,3 +1,12 @@
 """jax.dlpack: arrays shared with other libraries."""
 
-from minijax.api.transfer import from_dlpack as from_dlpack, is_supported_dtype as is_supported_dtype
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.api.transfer: from_dlpack is_supported_dtype
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

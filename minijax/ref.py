@@ -1,13 +1,13 @@
 """jax.ref: mutable references."""
 
-from minijax.composed.refs import (
-    addupdate as addupdate,
-    empty_ref as empty_ref,
-    free_ref as free_ref,
-    freeze as freeze,
-    get as get,
-    new_ref as new_ref,
-    set as set,
-    swap as swap,
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.composed.refs: addupdate empty_ref free_ref freeze get new_ref set swap
+minijax.ir.refs: AbstractRef Ref
+""",
 )
-from minijax.ir.refs import AbstractRef as AbstractRef, Ref as Ref
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

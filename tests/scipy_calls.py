@@ -11,7 +11,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from compare import Case, expression_case, sampled, sweep
+from compare import Case, expression_case, ours, sampled, sweep, theirs
 from transform_matrix import transformed
 
 OPERANDS = {
@@ -48,6 +48,8 @@ OPERANDS |= {
     "Q": np.array([[1, 2, 2], [0, 2, 2]], np.int32),
 }
 CLOSE = {"rtol": 2e-6, "atol": 1e-7, "why": "XLA fuses the programs of a group in another way"}
+CLOSE_IN_DOUBLE = {"rtol": 1e-12, "atol": 1e-14, "why": "XLA fuses the programs of a group in another way"}
+WIDE = {"float32": np.float64, "complex64": np.complex128, "int32": np.int64}
 TRANSFORMS = ("vmap", "jvp", "grad", "vmap_of_grad", "jit_of_vmap_of_jvp")
 
 
@@ -73,3 +75,24 @@ def under(transform: str, cases: Sequence[Case], tier: str, of: int) -> list[Cas
     """The calls of single-precision arrays under a transform, of which a share is drawn."""
     cases = [c for c in cases if not c.raises and c.args and all(x.dtype == np.float32 for x in c.args)]
     return [transformed(c, transform) for c in cases if tier == "full" or sampled(c.name, of, transform)]
+
+
+def agree_in_double(
+    cases: Sequence[Case],
+    tier: str,
+    of: int,
+    other_jaxprs: tuple[str, ...] = (),
+    tolerance: dict[str, Any] = CLOSE_IN_DOUBLE,
+) -> None:
+    """As `agree`, of arrays of 64-bit numbers; of the calls a share is drawn."""
+    wide = [
+        dataclasses.replace(case, args=_widened(case.args), tolerance=tolerance)
+        for case in cases
+        if sampled(case.name, of, "double")
+    ]
+    with ours().enable_x64(True), theirs().enable_x64(True):
+        agree(wide, tier, other_jaxprs)
+
+
+def _widened(x: Any) -> Any:
+    return tuple(map(_widened, x)) if isinstance(x, tuple) else x.astype(WIDE.get(x.dtype.name, x.dtype))

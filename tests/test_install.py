@@ -1,9 +1,11 @@
 """`python -m minijax` runs a program as python does, with jax standing for minijax; so does `install`."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -111,10 +113,11 @@ def test_the_distribution_jax_has_the_version_of_the_api():
     code = """
 import importlib.metadata as metadata
 print(metadata.version("jax"), metadata.version("JAX"), metadata.distribution("jax").metadata["Name"])
-print("jax" in metadata.packages_distributions(), metadata.requires("jax"), metadata.files("jax"))
+print("jax" in metadata.packages_distributions(), any("jax" == name for name in metadata.requires("jax") or []))
+print(all(file.locate().is_file() for file in metadata.files("jax")), "minijax/api/jit.py" in map(str, metadata.files("jax")))
 print(metadata.version("numpy") == __import__("numpy").__version__)
 """
-    assert printed(code) == "0.10.2 0.10.2 jax\nTrue None None\nTrue\n"
+    assert printed(code) == "0.10.2 0.10.2 jax\nTrue False\nTrue True\nTrue\n"
 
 
 def test_modules_can_be_reloaded_and_pickled_by_either_name():
@@ -290,3 +293,84 @@ def test_futures_of_the_runner_do_not_reach_the_program():
 
 def test_the_environment_is_left_alone():
     assert printed("import os; print(os.environ['PYTHONPATH'])") == os.environ["PYTHONPATH"] + "\n"
+
+
+# Other ways in
+
+
+SUITE = {
+    "conftest.py": "import jax\n\n\ndef pytest_report_header():\n    return f'jax is {jax.__name__}'\n",
+    "test_it.py": "import jax\n\n\ndef test_it():\n    assert jax.__name__ == 'minijax' and (jax.numpy.ones(2) + 1).sum() == 4\n",
+}
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        ["-m", "minijax", "-m", "pytest"],
+        ["-m", "pytest", "-p", "minijax.interop.pytest_plugin", "--minijax-as-jax"],
+        ["-m", "pytest", "-p", "minijax.interop.pytest_plugin", "-o", "minijax_as_jax=true"],
+    ],
+)
+def test_tests_run_on_minijax(elsewhere, start):
+    for name, text in SUITE.items():
+        (elsewhere / name).write_text(text)
+    # An installed plugin would be loaded twice.
+    run = python(*start, "-q", elsewhere, env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_switch_lets_jax_stand_for_minijax_in_all_processes(elsewhere):
+    (elsewhere / "switch.pth").write_text((ROOT / "minijax_as_jax.pth").read_text())
+    code = f"""
+import site, sys
+site.addsitedir({str(elsewhere)!r})
+print("minijax" in sys.modules, "numpy" in sys.modules)
+try:
+    import jax
+    print(jax.__name__)
+except ImportError:
+    pass
+"""
+    environment = {**os.environ, "MINIJAX_AS_JAX": "1"}
+    assert python("-c", code, env=environment).stdout == "True False\nminijax\n"
+    assert python("-c", code).stdout.startswith("False False\n")
+
+
+def test_the_switch_is_installed_beside_the_package():
+    site = Path(sysconfig.get_path("purelib"))
+    if not (site / "minijax" / "__init__.py").is_file():
+        pytest.skip("minijax runs from its sources")
+    assert (site / "minijax_as_jax.pth").read_text() == (ROOT / "minijax_as_jax.pth").read_text()
+
+
+def test_to_install_imports_nothing_that_computes():
+    code = """
+import sys
+import minijax
+minijax.install()
+import jax
+print([name for name in ("numpy", "jaxlib", "importlib.metadata") if name in sys.modules])
+print(jax.numpy.ones(2) + 1)
+"""
+    assert python("-c", code).stdout == "[]\n[2. 2.]\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import sys, pickle\nx = pickle.load(sys.stdin.buffer)",
+        "import minijax.lax as lax\nx = lax.add(1.0, 2.0)",
+        "import minijax.random\nx = minijax.random.normal(minijax.random.key(0))",
+        "import minijax.dlpack, numpy\nx = minijax.dlpack.from_dlpack(numpy.ones(2))",
+        "import numpy\nfrom minijax.ad_checkpoint import checkpoint\nx = checkpoint(lambda x: x * 2)(numpy.ones(2))",
+        "from minijax.flatten_util import ravel_pytree\nx, _ = ravel_pytree([1.0, 2.0])",
+        "import minijax\nx = minijax.device_put(3.0)",
+    ],
+)
+def test_arrays_have_operators_however_the_package_is_imported(program):
+    import minijax as jax
+
+    data = pickle.dumps(jax.numpy.ones(3))
+    run = python("-c", f"{program}\nprint((x + 1).shape == x.shape)", input=data, text=False)
+    assert run.stdout == b"True\n", run.stderr

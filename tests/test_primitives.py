@@ -27,10 +27,10 @@ ABSENT_PRIVATE = """
     dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
     eval_jaxpr from_edtype fused_call global_array_to_host_local_array
     host_local_array_to_global_array iota_2x32_shape layout_constraint pbroadcast_done
-    pbroadcast_start philox2x32 philox4x32 pin ppermute_done ppermute_start preduced psum_done
+    pbroadcast_start pin ppermute_done ppermute_start preduced psum_done
     psum_invariant_start psum_start reduce_scatter_done reduce_scatter_start reduced_vary_cast_p reshard
-    rnn_bwd rnn_fwd run_state scaled_matmul scaled_matmul_wrapper shape_assertion shard_alike
-    threefry4x32 tie to_edtype unpin unreachable unreduced_psum unreduced_psum_start
+    run_state scaled_matmul shape_assertion shard_alike
+    tie to_edtype unpin unreachable unreduced_psum unreduced_psum_start
     unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p
     zeros_like
 """.split()

@@ -13,7 +13,16 @@ from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
 from minijax.ir import context
-from minijax.ir.body import Flat, as_consts, check_callable, debug_info, function_name, source_of, trace_flat
+from minijax.ir.body import (
+    Flat,
+    as_consts,
+    check_callable,
+    debug_info,
+    function_name,
+    named_after,
+    source_of,
+    trace_flat,
+)
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import eval_jaxpr
@@ -94,10 +103,10 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         )
     xs, in_tree = tree.flatten(tuple(primals))
     ts, tangent_tree = tree.flatten(tuple(tangents))
-    if in_tree != tangent_tree:
+    if in_tree != tangent_tree or isinstance(primals, tuple) != isinstance(tangents, tuple):
         raise TypeError(
-            "primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree "
-            f"structure {in_tree} whereas tangents have tree structure {tangent_tree}."
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree structure "
+            f"{tree.tree_structure(primals)} whereas tangents have tree structure {tree.tree_structure(tangents)}."
         )
     for x, t in zip(xs, ts, strict=True):
         _check_value("jvp", x)
@@ -132,26 +141,28 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "linearize")
     out_tree, avals, in_avals = flat.out_tree, [typeof(x) for x in leaves[: flat.count]], [typeof(x) for x in xs]
-    nonzeros = Mask(nonzeros)
-
-    def push(consts, *tangents):
-        ts, tangent_tree = tree.flatten(tangents)
-        if tangent_tree != in_tree:
-            raise TypeError(
-                f"linearized function called on tangents of another tree than the primals: {tangent_tree} "
-                f"instead of {in_tree}"
-            )
-        for a, t in zip(in_avals, ts, strict=True):
-            if not _is_alike(typeof(t), a.to_tangent_aval()):
-                raise ValueError(
-                    "linearized function called on tangent values inconsistent with the original primal "
-                    f"values: got tangent aval {typeof(t)} for primal aval {a}"
-                )
-        zeros = (instantiate(Zero(a.to_tangent_aval())) for a in nonzeros.unmarked(avals))
-        return out_tree.unflatten(nonzeros.merge(zeros, eval_jaxpr(jaxpr, consts, *ts)))
-
     out, *aux = flat.unflattened(leaves)
+    push = functools.partial(_pushed, jaxpr, in_tree, in_avals, out_tree, avals, Mask(nonzeros))
     return (out, tree.Partial(push, consts), *aux)
+
+
+def _pushed(
+    jaxpr: Jaxpr, in_tree: Any, in_avals: list, out_tree: Any, avals: list, nonzeros: Mask, consts: list, *tangents: Any
+) -> Any:
+    ts, tangent_tree = tree.flatten(tangents)
+    if tangent_tree != in_tree:
+        raise TypeError(
+            f"linearized function called on tangents of another tree than the primals: {tangent_tree} "
+            f"instead of {in_tree}"
+        )
+    for a, t in zip(in_avals, ts, strict=True):
+        if not _is_alike(typeof(t), a.to_tangent_aval()):
+            raise ValueError(
+                "linearized function called on tangent values inconsistent with the original primal "
+                f"values: got tangent aval {typeof(t)} for primal aval {a}"
+            )
+    zeros = (instantiate(Zero(a.to_tangent_aval())) for a in nonzeros.unmarked(avals))
+    return out_tree.unflatten(nonzeros.merge(zeros, eval_jaxpr(jaxpr, consts, *ts)))
 
 
 class VJP:
@@ -257,12 +268,7 @@ def grad(
 
 
 def _named(function: Callable, fun: Callable, doc: str) -> Callable:
-    """`function` as users call it: under the name of the `fun` that it was made of."""
-    wrapper = functools.update_wrapper(
-        source.boundary(function), fun, assigned=("__name__", "__qualname__", "__module__")
-    )
-    wrapper.__doc__ = doc
-    return wrapper
+    return named_after(source.boundary(function), fun, doc)
 
 
 def value_and_grad(

@@ -1,6 +1,5 @@
 """`checkpoint` as users call it, and its policies."""
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -12,7 +11,7 @@ from minijax.dispatch.call import opened
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Jitted
 from minijax.higher.remat import name_p, remat_p
-from minijax.ir.body import check_callable, signature_of
+from minijax.ir.body import check_callable, named_after, signature_of
 from minijax.ir.trace import checked_values
 from minijax.primitives.dot import dot_general_p
 from minijax.transforms.partial_eval_custom import Offloadable, Recompute, Saveable
@@ -51,7 +50,6 @@ def checkpoint(
     resolved = resolve(fun, signature, static_argnums, static_argnames, None, None)
     engine = Jitted(fun, JitOptions(), resolved, None, signature, purpose="checkpoint")
 
-    @functools.wraps(fun)
     @source.boundary
     def checkpointed(*args, **kwargs):
         leaves, treedef, static = engine.flatten(args, kwargs)
@@ -64,7 +62,7 @@ def checkpoint(
         )
         return traced.out_tree.unflatten(results)
 
-    return checkpointed
+    return named_after(checkpointed, fun)
 
 
 def remat(

@@ -1,9 +1,10 @@
 """Functions whose derivatives the user gives: `custom_jvp`, `custom_vjp`, `custom_gradient`."""
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
@@ -31,7 +32,8 @@ from minijax.run.array import ArrayImpl
 _LEAVES = frozenset((ArrayImpl, bool, float, complex, type(None)))
 
 
-class CustomVJPPrimal(NamedTuple):
+@dataclasses.dataclass
+class CustomVJPPrimal:
     """An argument of a forward rule defined with `symbolic_zeros`: its value, and whether it is perturbed."""
 
     value: Any

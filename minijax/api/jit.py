@@ -23,6 +23,7 @@ from minijax.ir.body import (
     check_callable,
     function_name,
     leaf_types,
+    named_after,
     signature_of,
     source_of,
     trace_flat,
@@ -81,7 +82,7 @@ def _check_placing(device: Any, backend: str | None, shardings: Sequence) -> Non
         raise ValueError("If backend or device is specified on jit, then in_shardings and out_shardings should not be.")
 
 
-def _ints(name: str, value: Any) -> tuple[int, ...] | None:
+def ints(name: str, value: Any) -> tuple[int, ...] | None:
     if value is None:
         return None
     is_one = hasattr(value, "__index__") and not getattr(value, "shape", ())
@@ -91,7 +92,7 @@ def _ints(name: str, value: Any) -> tuple[int, ...] | None:
         raise TypeError(f"Value of {name} must be an int or a sequence of ints, got {value!r}") from None
 
 
-def _strings(name: str, value: Any) -> tuple[str, ...] | None:
+def strings(name: str, value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
     strings = (value,) if isinstance(value, str) else tuple(value)
@@ -106,17 +107,20 @@ def resolve(
     """Static and donated arguments by position and by name, each inferred from the other where one is
     missing.
     """
-    static = _both_ways(
-        signature, _ints("static_argnums", static_argnums), _strings("static_argnames", static_argnames)
-    )
-    donate = _both_ways(
-        signature, _ints("donate_argnums", donate_argnums), _strings("donate_argnames", donate_argnames)
-    )
+    static = both_ways(signature, ints("static_argnums", static_argnums), strings("static_argnames", static_argnames))
+    donate = both_ways(signature, ints("donate_argnums", donate_argnums), strings("donate_argnames", donate_argnames))
+    if signature is None and donate_argnames is not None:
+        raise ValueError(
+            f"Getting the signature of function {fun} failed. Pass donate_argnums instead of donate_argnames."
+        )
     for what, nums, names in (("static", *static), ("donate", *donate)):
         _check_arguments(fun, signature, what, nums, names)
     both = (set(static[0]) & set(donate[0])) | (set(static[1]) & set(donate[1]))
     if both:
-        raise ValueError(f"static_argnums and donate_argnums cannot intersect: {function_name(fun)} has {both} in both")
+        kind = "nums" if all(isinstance(x, int) for x in both) else "names"
+        raise ValueError(
+            f"static_arg{kind} and donate_arg{kind} cannot intersect: {function_name(fun)} has {both} in both"
+        )
     return Resolved(*static, *donate)
 
 
@@ -124,7 +128,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def _both_ways(signature, nums, names) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def both_ways(signature, nums, names) -> tuple[tuple[int, ...], tuple[str, ...]]:
     if signature is None or (nums is None) == (names is None):
         return nums or (), names or ()
     parameters = list(signature.parameters.values())
@@ -145,6 +149,12 @@ def _check_arguments(fun, signature, what: str, nums: tuple, names: tuple) -> No
                 f"jitted function has {what}_argnums={nums} but only accepts {count} positional arguments: "
                 f"{function_name(fun)}{signature}"
             )
+    nameless = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
+    if bad := nameless.intersection(names):
+        raise ValueError(
+            f"jitted function has invalid argnames {bad} in {what}_argnames. These are positional-only, of "
+            f"{function_name(fun)}{signature}"
+        )
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         known = {p.name for p in parameters if p.kind in _KEYWORD}
         bad = [n for n in names if n not in known]
@@ -167,9 +177,8 @@ def make_jaxpr(
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr: the first argument must be callable, got {fun}")
-    static = _ints("static_argnums", static_argnums) or ()
+    static = ints("static_argnums", static_argnums) or ()
 
-    @functools.wraps(fun)
     @source.boundary
     def jaxpr_of(*args, **kwargs):
         with _axes(axis_env):
@@ -179,8 +188,10 @@ def make_jaxpr(
         shapes = [described(a) for a in closed.out_avals]
         return closed, tree.tree_unflatten(out_tree, shapes)
 
-    jaxpr_of.__name__ = f"make_jaxpr({jaxpr_of.__name__})"
-    return jaxpr_of
+    named = named_after(jaxpr_of, fun)
+    named.__name__, named.__qualname__ = f"make_jaxpr({named.__name__})", f"make_jaxpr({named.__qualname__})"
+    named.__module__ = "jax"
+    return named
 
 
 def _axes(axis_env: Sequence | None) -> Any:

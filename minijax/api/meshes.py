@@ -37,6 +37,57 @@ def make_mesh(
     return Mesh(grid, axis_names if isinstance(axis_names, str) else tuple(axis_names), kinds)
 
 
+def create_device_mesh(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """The devices, by default all, as a grid in their order: those of CPUs and GPUs have no physical axes.
+
+    Raises ValueError if the grid has another number of devices.
+    """
+    shape = tuple(int(n) for n in mesh_shape)
+    all_devices = client.devices() if devices is None else devices
+    if len(all_devices) != math.prod(shape):
+        raise ValueError(f"Number of devices {len(all_devices)} must equal the product of mesh_shape {shape}")
+    grid = np.empty(len(all_devices), object)
+    grid[:] = list(all_devices)
+    return grid.reshape(shape)
+
+
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """A grid of grids: `mesh_shape` within a process (or a slice of devices), `dcn_mesh_shape` over those.
+
+    Raises ValueError if there are too few or too many, or devices do not say which slice they are of.
+    """
+    kind = "process_index" if process_is_granule else "slice_index"
+    granules: dict[int, list] = {}
+    for device in client.devices() if devices is None else devices:
+        if not hasattr(device, kind):
+            raise ValueError(f"Device {device} does not have attribute {kind}. See `process_is_granule` option.")
+        granules.setdefault(getattr(device, kind), []).append(device)
+    order = sorted(granules) if should_sort_granules_by_key else granules
+    if len(granules) != math.prod(dcn_mesh_shape):
+        raise ValueError(
+            f"Number of slices {len(granules)} must equal the product of dcn_mesh_shape {tuple(dcn_mesh_shape)}"
+        )
+    grids = iter([create_device_mesh(mesh_shape, granules[g]) for g in order])
+    blocks = np.empty(tuple(dcn_mesh_shape), object)
+    for place in np.ndindex(*dcn_mesh_shape):
+        blocks[place] = next(grids)
+    return np.block(blocks.tolist())
+
+
 def get_mesh() -> Mesh:
     """The mesh that `jax.set_mesh` made this thread's, or an empty one. Raises ValueError while tracing."""
     if not state.is_eager():

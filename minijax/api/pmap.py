@@ -59,8 +59,8 @@ class Pmapped(JitWrapped):
         if any(i >= n or i < -n for i in static):
             raise ValueError(
                 f"pmapped function has static_broadcasted_argnums={static} but was called with only {n} "
-                f"positional argument{'s' * (n != 1)}: {self.mapping.name}. All static broadcasted arguments "
-                "must be passed positionally."
+                f"positional argument{'s' * (n != 1)}. All static broadcasted arguments must be passed positionally. "
+                f"The function is {self.mapping.name}."
             )
         leaves, treedef, static_values = super().flatten(args, kwargs)
         if not any(is_value(x) and typeof(x).shape for x in leaves):

@@ -16,7 +16,7 @@ from minijax.transforms.linearize import linearize_flat
 def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
     """Prints the values that the backward pass of `f` at these arguments reads, a line each.
 
-    First those that are arguments, then constants, then results of operations with the lines that made them.
+    First those that are constants, then arguments, then results of operations with the lines that made them.
     """
     leaves, in_tree = tree.flatten((args, kwargs))
     info = DebugInfo("saved_residuals", source_of(f), argument_names(signature_of(f), in_tree, ()))
@@ -28,8 +28,8 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
 
     jaxpr, _ = trace_to_jaxpr(residuals, [typeof(x) for x in leaves], info)
     residual_vars = dict.fromkeys(v for v in jaxpr.outvars if type(v) is not Literal)
-    lines = [(v, f"from the argument {n}") for v, n in zip(jaxpr.invars, info.arg_names, strict=True)]
-    lines += [(v, "from a constant") for v in jaxpr.constvars]
+    lines = [(v, "from a constant") for v in jaxpr.constvars]
+    lines += [(v, f"from the argument {n}") for v, n in zip(jaxpr.invars, info.arg_names, strict=True)]
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
     lines += [(v, origin(eqn, makers)) for v, eqn in makers.items()]
     for v in jaxpr.outvars:

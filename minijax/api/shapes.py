@@ -64,11 +64,11 @@ class ShapeDtypeStruct:
 
 
 def typeof(x: Any) -> AbstractValue:
-    """The type of a value: an array, tracer, key array, NumPy array or Python scalar.
+    """The type of a value: an array, tracer, key array, NumPy array, Python scalar or `ShapeDtypeStruct`.
 
     Raises TypeError if `x` is none of these, OverflowError for an int that its type cannot hold.
     """
-    return checked_type(x)
+    return abstract(x) if isinstance(x, ShapeDtypeStruct) else checked_type(x)
 
 
 def abstract(x: Any) -> Any:

@@ -26,7 +26,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     """The leaves of `x` as arrays on a device, by default where they are.
 
     `device`, `src`, `donate` and `may_alias` may be trees that are prefixes of `x`. Raises TypeError for a
-    leaf that is no value.
+    leaf that is no value, ValueError for one that is to be donated and aliased.
     """
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
@@ -46,10 +46,10 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         x.sharding if s is None and isinstance(x, ArrayImpl) else s
         for x, s in zip(leaves, of_leaves("src", src), strict=True)
     ]
-    copies = [
-        DONATE_INPUT if donated else ALWAYS_COPY if alias is False else REUSE_INPUT
-        for donated, alias in zip(of_leaves("donate", donate), of_leaves("may_alias", may_alias), strict=True)
-    ]
+    ways = list(zip(of_leaves("donate", donate), of_leaves("may_alias", may_alias), strict=True))
+    if any(donated and alias for donated, alias in ways):
+        raise ValueError("device_put: may_alias and donate cannot be True at the same time.")
+    copies = [DONATE_INPUT if d else ALWAYS_COPY if alias is False else REUSE_INPUT for d, alias in ways]
     return treedef.unflatten(put_values(leaves, devices, sources, copies))
 
 

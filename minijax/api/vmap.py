@@ -8,7 +8,7 @@ from minijax.base import source, tree
 from minijax.base.dims import canonical_axis
 from minijax.composed.refs import freeze
 from minijax.ir import context, state
-from minijax.ir.body import Flat, argument_names, check_aliases, function_name, result_paths, signature_of
+from minijax.ir.body import Flat, argument_names, check_aliases, function_name, named_after, result_paths, signature_of
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
@@ -118,7 +118,6 @@ def vmap(
     _check_axes(fun, in_axes, out_axes)
     spmd = spmd_axis_name if isinstance(spmd_axis_name, tuple | None) else (spmd_axis_name,)
 
-    @functools.wraps(fun)
     @source.boundary
     def mapped(*args, **kwargs):
         _check_count(in_axes, args)
@@ -156,7 +155,9 @@ def vmap(
         ]
         return flat.out_tree.unflatten(placed)
 
-    return mapped
+    name, original = function_name(fun), getattr(fun, "__doc__", None)
+    doc = f"Vectorized version of {name}. It takes arguments with an axis more, over which {name} is mapped."
+    return named_after(mapped, fun, f"{doc}\n\nOriginal documentation:\n\n{original}" if original else doc)
 
 
 def _check_count(in_axes: Any, args: tuple) -> None:
@@ -176,7 +177,7 @@ def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
             f"arguments passed to the function, but got {in_axes}."
         )
     for which, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
-        if not all(hasattr(leaf, "__index__") or _is_spec(leaf) for leaf in tree.tree_leaves(axes)):
+        if not all(type(leaf) is int or _is_spec(leaf) for leaf in tree.tree_leaves(axes)):
             raise TypeError(
                 f"vmap {which} must be an int, None, or (nested) container with those types as leaves, but got {axes}."
             )
@@ -196,9 +197,10 @@ def _canonical(axis: int, x: Any) -> int:
 def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis, path: str) -> Any:
     if out_axis is None:
         if d is not None:
+            named = f"vmap has mapped output (axis_name={axis.name}) but out_axes is None"
+            unnamed = f"at vmap out_axes, got axis spec None but output was batched on axis {d}"
             raise ValueError(
-                f"at vmap out_axes, got axis spec None but output was batched on axis {d}: the output at "
-                f"{path} of {function_name(fun)} is mapped"
+                f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped"
             )
         return x
     ndim = typeof(x).ndim + (d is None)
@@ -225,13 +227,17 @@ def _mapped_size(
         )
     if not sizes:
         raise ValueError("vmap must have at least one non-None value in in_axes")
-    where = [
-        f"axis {a} of argument {name} of type {typeof(x).str_short()} has size {typeof(x).shape[a]}"
-        for name, x, a in zip(argument_names(signature_of(fun), treedef, ()), leaves, axes, strict=True)
-        if a is not None
-    ]
+    by_size: dict[int, list[str]] = {}
+    for name, x, a in zip(argument_names(signature_of(fun), treedef, ()), leaves, axes, strict=True):
+        if a is not None:
+            one = f"axis {a} of argument {name} of type {typeof(x).str_short()}"
+            by_size.setdefault(typeof(x).shape[a], []).append(one)
+    where = [f"the `axis_size` argument was {axis_size}"] if axis_size is not None else []
+    for i, (size, alike) in enumerate(sorted(by_size.items(), key=lambda item: -len(item[1]))):
+        several = f"{'some' if i else 'most'} axes ({len(alike)} of them) had size {size}, e.g."
+        where.append(f"{several if len(alike) > 1 else f'one axis had size {size}:'} {alike[0]}")
     raise ValueError(
-        f"vmap got inconsistent sizes for array axes to be mapped: for {function_name(fun)}, "
-        + "; ".join(where)
-        + (f"; the `axis_size` argument was {axis_size}" if axis_size is not None else "")
+        "vmap got inconsistent sizes for array axes to be mapped:\n"
+        + ";\n".join(f"  * {line}" for line in where)
+        + f"\nin a call of {function_name(fun)}"
     )

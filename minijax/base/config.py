@@ -340,6 +340,14 @@ class UserContext(Option):
         hash(value)
         return value
 
+    def get_global(self) -> Any:
+        """The value in threads that have none of their own."""
+        return self.default
+
+    def set_global(self, value: Any) -> None:
+        """Set the value in threads that have none of their own."""
+        self.set(value)
+
 
 def make_user_context(default_value: Any = None) -> UserContext:
     """A new thread-local value that is part of every trace-cache key: `with context(value): ...`."""

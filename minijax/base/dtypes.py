@@ -45,14 +45,6 @@ class ExtendedDType(abc.ABC):
     @abc.abstractmethod
     def type(self) -> type: ...
 
-    @property
-    @abc.abstractmethod
-    def name(self) -> str: ...
-
-    @property
-    @abc.abstractmethod
-    def itemsize(self) -> int: ...
-
 
 class KeyType(ExtendedDType):
     """The dtype of random keys of one generator, `key<fry>`; equal for equal generators.
@@ -111,6 +103,15 @@ def check_int_fits(x: int, dtype: np.dtype) -> None:
     bounds = iinfo(dtype)
     if not bounds.min <= x <= bounds.max:
         raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
+
+
+def check_unmasked(x: Any) -> None:
+    """Raises ValueError for a masked array of NumPy's, whose mask would be lost."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise ValueError(
+            "numpy masked arrays are not supported as direct inputs to JAX functions: `x.filled()` is an array "
+            "without a mask."
+        )
 
 
 def check_array_dtype(dtype: np.dtype) -> None:
@@ -217,7 +218,9 @@ _bits: dict[type, int] = {
 
 def itemsize_bits(dtype: Any) -> int:
     """The number of bits of one element, less than 8 for the narrow types. Raises ValueError for no number."""
-    bits = None if dtype is None or is_extended(dtype) else _bits.get(np.dtype(dtype).type)
+    if dtype is None:
+        raise ValueError("itemsize_bits: dtype cannot be None")
+    bits = None if is_extended(dtype) else _bits.get(np.dtype(dtype).type)
     if bits is None:
         raise ValueError(f"itemsize_bits: expected the dtype of a number, got {dtype!r}")
     return bits
@@ -400,7 +403,12 @@ def _least_upper_bound(nodes: set[Any], state: config.State) -> Any:
         )
     narrow = " or ".join(
         word
-        for word, kinds in (("8-bit floats", ML_FLOATS[:-1]), ("1-bit, 2-bit and 4-bit integers", ML_INTS))
+        for word, kinds in (
+            ("4-bit floats", ML_FLOATS[:1]),
+            ("6-bit floats", ML_FLOATS[1:3]),
+            ("8-bit floats", ML_FLOATS[3:-1]),
+            ("1-bit, 2-bit and 4-bit integers", ML_INTS),
+        )
         if any(isinstance(node, DType) and node.name in kinds for node in nodes)
     )
     raise TypePromotionError(
@@ -519,7 +527,7 @@ def to_inexact_dtype(dtype: Any) -> DType:
     """The floating dtype that integers and bool are computed in; inexact ones stay."""
     if issubdtype(dtype, np.inexact):
         return dtype
-    return float64 if dtype in (int64, uint64) else float32
+    return float64 if np.dtype(dtype) in (int64, uint64) else float32
 
 
 def to_floating_dtype(dtype: Any) -> DType:

@@ -7,17 +7,26 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minijax.base.util import alias
+
 # The names that each room holds: by room, or as a text with a paragraph `room: names` for each, all but its first line
 # indented.
 Rooms = Mapping[str, str] | str
 
 
+# What these rooms hold needs no arrays: `install` costs a program little.
+_WITHOUT_ARRAYS = "minijax.base.", "minijax.interop.alias"
+
+
 class Face:
     """The names of a module `name`: for each room, the names that it holds; and the public submodules.
 
-    `abs=absolute` gives the room's `absolute` under the name `abs`. `deprecated` maps a text, with `{0}` for
+    `abs=absolute` gives the room's `absolute` under the name `abs`; a function that the face has under both names
+    is an object of its own under each. `deprecated` maps a text, with `{0}` for
     the name, to rooms whose names warn so when they are first asked for; `removed` maps one to names that
-    are no more. `partial` says that a room may lack some of the names, and then the face does.
+    are no more, `missing` one to names that are still to come: functions and classes that raise
+    NotImplementedError when they are called. `partial` says that a room may lack some of the names, and then the
+    face does.
     """
 
     def __init__(
@@ -28,6 +37,7 @@ class Face:
         *,
         deprecated: Mapping[str, Rooms] | None = None,
         removed: Mapping[str, str] | None = None,
+        missing: Mapping[str, str] | None = None,
         partial: bool = False,
     ):
         self._name = name
@@ -39,6 +49,7 @@ class Face:
         for text, old in (deprecated or {}).items():
             self._warnings |= {public: text.format(public) for public in self._place(old)}
         self._removed = {old: text.format(old) for text, names in (removed or {}).items() for old in names.split()}
+        self._missing = {n: text.format(n) for text, names in (missing or {}).items() for n in names.split()}
 
     def _place(self, rooms: Rooms) -> list[str]:
         placed = []
@@ -56,15 +67,31 @@ class Face:
             return importlib.import_module(f"{self._name}.{name}")
         if name == "__all__":  # what `from module import *` asks for
             return [n for n in self.names() if not n.startswith("_")]
+        if name in self._missing:
+            value = _stand_in(self._name, name, self._missing[name])
+            setattr(sys.modules[self._name], name, value)
+            return value
         if not self._has(name):
             absent = f"module {self._name!r} has no attribute {name!r}"
             raise AttributeError(self._removed.get(name, absent))
         room, inner = self._rooms[name]
+        if not room.startswith(_WITHOUT_ARRAYS):
+            importlib.import_module("minijax.numpy")  # which gives arrays their operators
         value = getattr(importlib.import_module(room), inner)
+        if inner != name and inner in self._rooms and callable(value) and not isinstance(value, type):
+            value = alias(value, name, self._name, f"jax.{self._name.partition('.')[2]}.{inner}")
         if name in self._warnings:
             warnings.warn(self._warnings[name], DeprecationWarning, stacklevel=2)
         setattr(sys.modules[self._name], name, value)
         return value
+
+    def assign(self, name: str, value: Any) -> bool:
+        """Sets a name in the room that holds it; False where none does."""
+        if name not in self._rooms:
+            return False
+        room, inner = self._rooms[name]
+        setattr(importlib.import_module(room), inner, value)
+        return True
 
     def _has(self, name: str) -> bool:
         if name not in self._rooms:
@@ -76,4 +103,17 @@ class Face:
         """The module's `__dir__`; those that are deprecated are not shown."""
         own = (n for n in vars(sys.modules[self._name]) if n.startswith("__"))
         shown = (n for n in self._rooms if n not in self._warnings and self._has(n))
-        return sorted({*own, *shown, *self._submodules})
+        return sorted({*own, *shown, *self._missing, *self._submodules})
+
+
+def _stand_in(module: str, name: str, text: str) -> Any:
+    """What may be imported, subclassed and asked about, and raises NotImplementedError when it is called."""
+
+    def missing(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(text)
+
+    if name[0].isupper():
+        return type(name, (), {"__new__": missing, "__module__": module})
+    missing.__name__ = missing.__qualname__ = name
+    missing.__module__ = module
+    return missing

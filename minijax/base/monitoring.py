@@ -167,7 +167,16 @@ def log_cache_miss(message: str) -> None:
 
 def log_saved_values(message: str) -> None:
     """Says what a checkpointed function saves."""
-    _checkpoints.warning(message)
+    _checkpoints.log(_level_of_saved(), message)
+
+
+def logs_saved_values() -> bool:
+    """Whether somebody hears what `log_saved_values` says."""
+    return _checkpoints.isEnabledFor(_level_of_saved())
+
+
+def _level_of_saved() -> int:
+    return logging.WARNING if config.log_checkpoint_residuals.value else logging.DEBUG
 
 
 def log_jaxpr_dump(name: str, folder: str) -> None:
@@ -227,6 +236,7 @@ def log_disk_cache_hit(name: str, key: str, compiled: float, retrieved: float) -
 
 
 def log_disk_cache_miss(name: str, key: str) -> None:
-    """Says that no program of that key was on disk."""
-    level = logging.WARNING if config.explain_cache_misses.value else _level()
+    """Says that no program of that key was on disk: as a warning if misses in the user's folder are explained."""
+    is_explained = config.explain_cache_misses.value and config.compilation_cache_dir.value is not None
+    level = logging.WARNING if is_explained else _level()
     _compiler.log(level, "PERSISTENT COMPILATION CACHE MISS for '%s' with key '%s'", name, key)

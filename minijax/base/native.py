@@ -1,11 +1,13 @@
 """What is taken from jaxlib as it is: our own pytree registry, tracebacks, weak caches, XLA's estimates."""
 
-from jaxlib import _jax
+from jaxlib import _hlo, _jax
 from jaxlib.weakref_lru_cache import weakref_lru_cache as weakref_lru_cache
 
 JaxRuntimeError = _jax.JaxRuntimeError
 Traceback = _jax.Traceback
 approx_top_k_reduction_output_size = _jax.approx_top_k_reduction_output_size
+replicated = _hlo.HloSharding.replicate
+tiles_of = _hlo.HloSharding.from_proto
 
 DictKey = _jax.pytree.DictKey
 FlattenedIndexKey = _jax.pytree.FlattenedIndexKey
@@ -16,7 +18,4 @@ SequenceKey = _jax.pytree.SequenceKey
 registry_all_leaves = _jax.pytree.all_leaves
 registry_treedef_tuple = _jax.pytree.treedef_tuple
 
-# jaxlib pickles a registry, and with it every treedef, by the names it finds on the object.
 registry = PyTreeRegistry()
-registry.__module__ = __name__
-registry.__name__ = "registry"

@@ -13,18 +13,23 @@ from minijax.base import config
 from minijax.base.native import Traceback
 
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_excluded: list[str] = [_LIBRARY]
+excluded_paths: list[str] = [_LIBRARY]
 
 here = Traceback.get_traceback
 
 
 def register_exclusion(path: str) -> None:
     """Counts the frames of files under `path` as library frames."""
-    _excluded.append(path)
+    excluded_paths.append(path)
 
 
 def is_user_file(name: str) -> bool:
-    return not name.startswith(tuple(_excluded)) and not name.startswith("<frozen")
+    return not name.startswith(tuple(excluded_paths)) and not name.startswith("<frozen")
+
+
+def include_frame(frame: types.FrameType) -> bool:
+    """Whether a frame is of the user's program."""
+    return is_user_file(frame.f_code.co_filename)
 
 
 def user_frames(traceback: Any) -> list:
@@ -35,7 +40,7 @@ def user_frames(traceback: Any) -> list:
     return [f for f in traceback.frames if is_user_file(f.file_name)]
 
 
-def summary(traceback: Any, num_frames: int = 1, columns: bool = False) -> str:
+def summary(traceback: Any, num_frames: int | None = 1, columns: bool = False) -> str:
     """The innermost user lines as `file:line (function)`, or one as `file:line:column (function)`."""
     frames = user_frames(traceback)[:num_frames]
     column = f":{_column(traceback)}" if columns else ""

@@ -24,6 +24,8 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 IsLeaf = Callable[[Any], bool]
 
+# jaxlib pickles a registry, and with it every treedef, by the names it finds on the object.
+registry.__module__, registry.__name__ = __name__, "registry"
 default_registry = registry
 
 # The fast way in for the rooms below: `flatten(tree, is_leaf=None) -> (leaves, treedef)`, positional.
@@ -281,7 +283,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
         reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, full, _is_none)]
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value, "
-            f"got specification {axis_tree} for value tree {treedef}.\n" + "\n".join(reasons)
+            f"got specification {axis_tree} for value tree {treedef}.\nMismatch details:\n" + "\n".join(reasons)
         ) from None
 
 
@@ -342,7 +344,7 @@ def _level(tree: Any, is_leaf: IsLeaf | None) -> tuple[Iterable[Any], Any] | Non
         return None
     level = registry.flatten_one_level_with_keys(tree)
     # The metadata of a namedtuple is its type; jaxlib's keys for it all bear the first field's name.
-    if level is not None and level[1] is type(tree) and type(tree) not in _registered_types:
+    if level is not None and level[1] is type(tree) and type(tree) not in registered_types:
         return [(GetAttrKey(name), child) for name, child in zip(tree._fields, tree, strict=True)], level[1]
     return level
 
@@ -398,7 +400,19 @@ def _raise_explained(name: str, tree: Any, fulls: Iterable[Any], is_leaf: IsLeaf
 # Registration of node types.
 
 
-_registered_types: set[type] = set()
+class NodeType(NamedTuple):
+    """How nodes of a type are flattened to (children, metadata), and made of (metadata, children)."""
+
+    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
+    from_iter: Callable[[Any, Iterable[Any]], Any]
+
+
+registered_types: dict[type, NodeType] = {
+    tuple: NodeType(lambda node: (node, None), lambda _, children: tuple(children)),
+    list: NodeType(lambda node: (node, None), lambda _, children: list(children)),
+    dict: NodeType(registry.flatten_one_level, lambda keys, children: dict(zip(keys, children, strict=True))),
+    type(None): NodeType(lambda _: ((), None), lambda _, children: None),
+}
 
 
 def register_pytree_node(
@@ -409,7 +423,7 @@ def register_pytree_node(
 ) -> None:
     """Makes a type a node: flatten to (children, metadata), unflatten from (metadata, children)."""
     registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
-    _registered_types.add(nodetype)
+    registered_types[nodetype] = NodeType(flatten_func, unflatten_func)
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
@@ -462,7 +476,11 @@ def register_dataclass(
     if dataclasses.is_dataclass(nodetype):
         _check_dataclass_fields(nodetype, {*data, *meta}, drop_fields)
     registry.register_dataclass_node(nodetype, data, meta)
-    _registered_types.add(nodetype)
+    names = (*meta, *data)
+    registered_types[nodetype] = NodeType(
+        registry.flatten_one_level,
+        lambda metadata, children: nodetype(**dict(zip(names, (*metadata, *children), strict=True))),
+    )
     return nodetype
 
 
@@ -491,7 +509,7 @@ def _check_dataclass_fields(nodetype: type, named: set[str], drop_fields: Sequen
     if named == required:
         return
     text = (
-        f"register_dataclass: data_fields and meta_fields of {nodetype} must include all dataclass fields "
+        f"register_dataclass of {nodetype}: data_fields and meta_fields must include all dataclass fields "
         "with ``init=True`` and only them."
     )
     if missing := required - named:
@@ -538,8 +556,12 @@ class _HashableCallableShim:
 
     __slots__ = ("fun",)
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: functools.partial):
         self.fun = fun
+
+    func = property(lambda self: self.fun.func)
+    args = property(lambda self: self.fun.args)
+    keywords = property(lambda self: self.fun.keywords)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fun(*args, **kwargs)

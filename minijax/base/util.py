@@ -1,6 +1,8 @@
 """Small helpers for sequences and functions."""
 
+import copy
 import functools
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -53,3 +55,16 @@ def named(function: Callable, name: str, doc: str) -> Callable:
 def curry(function: Callable) -> Callable:
     """A function that, given the first arguments, waits for the others."""
     return functools.wraps(function)(functools.partial(functools.partial, function))
+
+
+def alias(function: Callable, name: str, module: str, of: str) -> Callable:
+    """The function under another name, in another module: an object of its own that runs the same code."""
+    if isinstance(function, types.FunctionType):
+        f = function
+        twin = types.FunctionType(f.__code__, f.__globals__, name, f.__defaults__, f.__closure__)
+        twin.__kwdefaults__ = f.__kwdefaults__
+        functools.update_wrapper(twin, f)
+    else:
+        twin = copy.copy(function)
+    twin.__module__ = module
+    return named(twin, name, f"Alias of :func:`{of}`.")

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base import source, tree
+from minijax.base.native import replicated
 from minijax.dispatch.operands import operand
 from minijax.ir.effects import DebugEffect
 from minijax.ir.primitive import Primitive
 from minijax.partition.shardings import GSPMDSharding, Sharding
 from minijax.run import client, host_calls
-from minijax.run.compiled_shardings import named_sharding, replicated
+from minijax.run.compiled_shardings import named_sharding
 
 
 class InspectSharding(Primitive):

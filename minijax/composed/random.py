@@ -1,7 +1,7 @@
 """Operations on arrays of random keys, and the generators that they call."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -20,7 +20,15 @@ from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import elementwise as ops, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import SameShape, broadcast_shapes_of_op, scalar_like
-from minijax.primitives.random_bits import rng_bit_generator, threefry2x32_p, threefry_2x32
+from minijax.primitives.random_bits import (
+    WordHash,
+    philox2x32_p,
+    philox4x32_p,
+    rng_bit_generator,
+    threefry2x32_p,
+    threefry4x32_p,
+    threefry_2x32,
+)
 from minijax.primitives.zeros import ZeroJvp
 from minijax.run.keys import key_array
 
@@ -238,10 +246,19 @@ def check_words(words: Any, impl: PRNGImpl) -> None:
 
 def threefry_seed(seed: Any) -> Any:
     """The high and the low 32 bits of an integer."""
+    return _side_by_side(_seed_halves(seed))
+
+
+def _seed_halves(seed: Any) -> Iterator[Any]:
     wide = dtypes.result_type(seed, UINT32)
-    high = moving.expand_dims(convert(ops.shift_right_logical(seed, scalar_like(seed, _WORD)), UINT32), (0,))
-    low = ops.bitwise_and(convert(seed, wide), np.uint32(0xFFFFFFFF).astype(wide))
-    return structural.concatenate([high, moving.expand_dims(convert(low, UINT32), (0,))], 0)
+    yield convert(ops.shift_right_logical(seed, scalar_like(seed, _WORD)), UINT32)
+    yield convert(ops.bitwise_and(convert(seed, wide), np.uint32(0xFFFFFFFF).astype(wide)), UINT32)
+
+
+def _side_by_side(parts: Iterable[Any]) -> Any:
+    """Arrays of words as one with a last axis more."""
+    parts = [moving.append_axes(part, 1) for part in parts]
+    return structural.concatenate(parts, typeof(parts[0]).ndim - 1)
 
 
 @jitted("_threefry_split", static=("shape",))
@@ -249,8 +266,7 @@ def threefry_split(words: Any, shape: tuple[int, ...]) -> Any:
     """The words of an array of new keys."""
     if not config.threefry_partitionable.value:
         return moving.reshape(threefry_2x32(words, _count(2 * prod(shape))), (*shape, 2))
-    parts = [moving.append_axes(part, 1) for part in _encrypt_positions(words, shape)]
-    return structural.concatenate(parts, len(shape))
+    return _side_by_side(_encrypt_positions(words, shape))
 
 
 @jitted("_threefry_fold_in")
@@ -267,27 +283,33 @@ def threefry_random_bits(words: Any, bit_width: int, shape: tuple[int, ...]) -> 
         return moving.reshape_to(_bits_in_order(words, bit_width, prod(shape)), shape)
     high, low = _encrypt_positions(words, shape)
     if bit_width == 64:
-        return _joined(high, low)
+        return _joined((high, low))
     bits = ops.bitwise_xor(high, low)
     return bits if bit_width == _WORD else convert(bits, dtypes.BY_NAME[f"uint{bit_width}"])
 
 
-def _halves(words: Any) -> tuple[Any, Any]:
-    return structural.index_in_dim(words, 0, keepdims=False), structural.index_in_dim(words, 1, keepdims=False)
+def _each(words: Any) -> list[Any]:
+    if typeof(words).shape == (1,):
+        return [structural.squeeze(words, (0,))]
+    return [structural.index_in_dim(words, i, keepdims=False) for i in range(typeof(words).shape[0])]
 
 
 def _encrypt_positions(words: Any, shape: tuple[int, ...]) -> Sequence:
     """Two words for each position in an array, whatever else it holds: so shards need not communicate."""
-    key = _halves(words)
+    return threefry2x32_p.bind(*_each(words), *_positions(shape))
+
+
+def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """The high and the low words of the numbers of an array's elements."""
     if not shape:
-        return threefry2x32_p.bind(*key, np.uint32(0), np.uint32(0))
+        return np.uint32(0), np.uint32(0)
     axes = range(len(shape))
     iotas = [_iota(UINT64, shape, i) for i in axes]
     strides = [np.uint64(prod(shape[i + 1 :])) for i in axes]
     position = functools.reduce(ops.add, list(map(ops.mul, strides, iotas)))
     high = ops.shift_right_logical(position, np.uint64(_WORD))
     low = convert(position, UINT32)
-    return threefry2x32_p.bind(*key, convert(high, UINT32), low)
+    return convert(high, UINT32), low
 
 
 def _count(size: int) -> Any:
@@ -308,7 +330,7 @@ def _bits_in_order(words: Any, bit_width: int, size: int) -> Any:
     if bit_width == _WORD:
         return bits
     if bit_width == 64:
-        return _joined(structural.slice(bits, (0,), (size,)), structural.slice(bits, (size,), (2 * size,)))
+        return _joined(structural.slice(bits, (i * size,), ((i + 1) * size,)) for i in range(2))
     parts = _WORD // bit_width
     (count,) = bits.aval.shape
     shifts = ops.mul(np.uint32(bit_width), _iota(UINT32, (parts, 1), 0))
@@ -318,8 +340,9 @@ def _bits_in_order(words: Any, bit_width: int, size: int) -> Any:
     return structural.slice(convert(flat, dtypes.BY_NAME[f"uint{bit_width}"]), (0,), (size,))
 
 
-def _joined(high: Any, low: Any) -> Any:
-    high, low = convert(high, UINT64), convert(low, UINT64)
+def _joined(words: Iterable[Any]) -> Any:
+    """64 bits from their high and their low words."""
+    high, low = (convert(word, UINT64) for word in words)
     return ops.bitwise_or(ops.shift_left(high, np.uint64(_WORD)), low)
 
 
@@ -327,6 +350,49 @@ threefry_prng_impl = PRNGImpl(
     (2,), threefry_seed, threefry_split, threefry_random_bits, threefry_fold_in, "threefry2x32", "fry"
 )
 NAMED_IMPLS[threefry_prng_impl.name] = threefry_prng_impl
+
+# ---- generators that hash the position alone --------------------------------------------------------
+
+
+def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
+    """The generator that hashes positions by keys of `key_size` words, in Philox fewer than are hashed."""
+    none, is_philox = np.uint32(0), key_size < hash_p.words
+    rest = (none,) * (hash_p.words - 2)
+
+    def keys(hashed: Sequence) -> Any:
+        return _side_by_side(hashed[:key_size])
+
+    def seed(number: Any) -> Any:
+        halves = _seed_halves(number)
+        if is_philox:
+            return keys(hash_p.bind(*(none,) * key_size, *halves, *rest))
+        hashed = [moving.expand_dims(x, (0,)) for x in hash_p.bind(*halves, *(none,) * (2 * key_size - 2))]
+        return moving.reshape(structural.stack(hashed), (key_size,))
+
+    def hashed(words: Any, shape: tuple[int, ...], is_split: bool) -> Sequence:
+        # In the order of jax's text, where a single word comes last.
+        key = _each(words) if rest else None
+        halves = _positions(shape)
+        zeros = [moving.full(shape, none)] * len(rest) if shape else rest
+        return hash_p.bind(*(key or _each(words)), *((*zeros, *halves) if is_split else (*halves, *zeros)))
+
+    def split(words: Any, shape: tuple[int, ...]) -> Any:
+        return keys(hashed(words, shape, True))
+
+    def random_bits(words: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+        drawn = hashed(words, shape, False)
+        if bit_width == 64:
+            whole = drawn[:2] if is_philox else map(ops.bitwise_xor, drawn[:2], drawn[2:])
+            return _joined(whole)
+        bits = functools.reduce(ops.bitwise_xor, drawn)
+        return bits if bit_width == _WORD else convert(bits, dtypes.BY_NAME[f"uint{bit_width}"])
+
+    @jitted(f"_{hash_p.name}_fold_in")
+    def fold_in(words: Any, data: Any) -> Any:
+        return keys(hash_p.bind(*_each(words), *(none,) * (hash_p.words - 1), data))
+
+    return PRNGImpl((key_size,), seed, split, random_bits, fold_in, hash_p.name, tag)
+
 
 # ---- XLA's own generator ----------------------------------------------------------------------------
 
@@ -368,4 +434,16 @@ rbg_prng_impl = PRNGImpl(
 unsafe_rbg_prng_impl = PRNGImpl(
     (4,), _rbg_seed, _unsafe_rbg_split, _rbg_random_bits, _unsafe_rbg_fold_in, "unsafe_rbg", "urbg"
 )
-NAMED_IMPLS |= {impl.name: impl for impl in (rbg_prng_impl, unsafe_rbg_prng_impl)}
+philox2x32_prng_impl = _counter_based(philox2x32_p, "phx2", 1)
+philox4x32_prng_impl = _counter_based(philox4x32_p, "phx4", 2)
+threefry4x32_prng_impl = _counter_based(threefry4x32_p, "fry4", 4)
+NAMED_IMPLS |= {
+    impl.name: impl
+    for impl in (
+        rbg_prng_impl,
+        unsafe_rbg_prng_impl,
+        philox2x32_prng_impl,
+        philox4x32_prng_impl,
+        threefry4x32_prng_impl,
+    )
+}

@@ -20,7 +20,7 @@ from minijax.primitives.elementwise import clamp
 from minijax.primitives.gather_dims import Slice
 from minijax.primitives.moving import full, held
 from minijax.run.array import ArrayImpl, copied
-from minijax.transforms.batch import batch_flat, place
+from minijax.transforms.batch import BatchTrace, batch_flat, place
 
 
 def _records() -> bool:
@@ -31,8 +31,11 @@ class OfRefs(Primitive):
     """An operation on a reference. Recorded in a jaxpr; elsewhere done at once on the reference's value."""
 
     unites = False
+    writes = False
 
     def bind_all(self, operands, params):
+        if self.writes:
+            _check_mapped(self.name, operands[0])
         if is_ref(operands[0]) and (not _records() or operands[0]._trace is state.thread.trace):
             if operands[0].freed:
                 raise RuntimeError(f"{self.name}: the reference of type {operands[0].aval} was freed before")
@@ -62,12 +65,12 @@ class OfRefs(Primitive):
 
 def _mixed_error(name: str, value: str, kind: str, aval: Any) -> Exception:
     return Exception(
-        f"performing a {_VERBS[name]} operation with {value} value on {kind} array reference of type "
+        f"performing {_VERBS[name]} operation with {value} value on {kind} array reference of type "
         f"{aval}. Move the array reference to be an argument of the transformed function?"
     )
 
 
-_VERBS = {"swap": "set/swap", "addupdate": "addupdate", "get": "get", "freeze": "freeze"}
+_VERBS = {"swap": "a set/swap", "addupdate": "an addupdate", "get": "a get", "freeze": "a freeze"}
 
 
 class NewRef(OfRefs):
@@ -248,6 +251,7 @@ class Swap(Indexed):
     """Reads and writes: (reference, value, *arrays of the index)."""
 
     name = "swap"
+    writes = True
 
     def infer(self, ref, value, *arrays, path):
         return get_p.infer(ref, *arrays, path=path)
@@ -269,6 +273,7 @@ class AddUpdate(Indexed):
     """Adds in place: (reference, value, *arrays of the index)."""
 
     name = "addupdate"
+    writes = True
     multiple_results = True
 
     def infer(self, ref, value, *arrays, path):
@@ -280,6 +285,15 @@ class AddUpdate(Indexed):
 
     def show_eqn(self, eqn, name):
         return f"{self.text_of(eqn, name, 2)} += {name(eqn.invars[1], False)}"
+
+
+def _check_mapped(name: str, ref: Ref) -> None:
+    """Raises Exception for a write under vmap to a reference that was made outside: each element would make it."""
+    trace = state.thread.trace
+    while trace is not None and trace is not ref._trace:
+        if isinstance(trace, BatchTrace):
+            raise _mixed_error(name, "vmapped", "an unbatched", ref.aval)
+        trace = trace.parent
 
 
 def _write(primitive: Primitive, ref: Ref, value: Any) -> None:

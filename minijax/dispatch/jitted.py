@@ -29,7 +29,7 @@ from minijax.ir.body import (
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, forbid_tracing
-from minijax.ir.types import typeof
+from minijax.ir.types import checked_type
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import client, profiler, watch
 from minijax.run.array import ArrayImpl
@@ -148,7 +148,10 @@ class Jitted:
         functools.update_wrapper(self, fun, updated=())
 
     def __repr__(self):
-        return f"<PjitFunction of {self.fun!r}>"
+        try:
+            return f"<PjitFunction of {self.fun!r}>"
+        except Exception:  # of the user's `__repr__`
+            return "<PjitFunction>"
 
     def __get__(self, instance, owner=None):
         if instance is None:
@@ -178,7 +181,7 @@ class Jitted:
                 else:
                     try:
                         key, operands = (self._parse_static if self.has_static else parse)(options, args, kwargs)
-                    except TypeError:
+                    except (TypeError, OverflowError):
                         key, operands = self._parse_refs(args, kwargs)
                 run = self.recall(key)
                 return run(operands) if run is not None else self._first_call(key, operands, args, kwargs)
@@ -323,7 +326,7 @@ class Jitted:
     def traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Traced:
         """The function's jaxpr for these arguments; traced at the first call."""
         names = functools.partial(argument_names, self.signature, treedef, static)
-        avals = leaf_types(self.fun, leaves, typeof, names)
+        avals = leaf_types(self.fun, leaves, checked_type, names)
         return self.traced_for(avals, treedef, static, leaves)
 
     def traced_for(self, avals: tuple, treedef: Any, static: tuple, leaves: Sequence = ()) -> Traced:

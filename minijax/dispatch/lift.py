@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.base import dtypes
 from minijax.ir.context import EMPTY
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
 from minijax.ir.primitive import Folding
@@ -145,7 +146,7 @@ class _Lifter:
         constant = list(map(self.is_constant, eqn.invars))
         if all(constant) or folding not in _CHOICES and (folding not in _SCALING or sum(constant) != 1):
             return False
-        return eqn.outvars[0].aval.dtype.kind in "iub" or id(eqn) not in self.chained
+        return not dtypes.is_inexact(eqn.outvars[0].aval.dtype) or id(eqn) not in self.chained
 
     def rewritten(self, eqn: JaxprEqn) -> JaxprEqn:
         """The equation, with variables for the constants that are lifted."""
@@ -187,7 +188,9 @@ def _is_other_kind(a: Folding, b: Folding) -> bool:
 
 
 def _is_small(aval: AbstractValue) -> bool:
-    return type(aval) is ShapedArray and aval.dtype.kind in "fiu" and (aval.size * aval.dtype.itemsize <= _LARGEST)
+    if type(aval) is not ShapedArray or dtypes.is_extended(aval.dtype):
+        return False
+    return aval.dtype.kind in "fiu" and aval.size * aval.dtype.itemsize <= _LARGEST
 
 
 def _is_plain(value: Any) -> bool:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from minijax.base import cache, config, monitoring, stack
+from minijax.dispatch.captured import warn_of_constants
 from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
 from minijax.dispatch.placement import Placement, ProgramOptions
@@ -94,6 +95,7 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 def lowering_logged(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement) -> AbstractContextManager:
     """What a program is lowered in: the log says what is compiled, listeners hear how long it took."""
     name = f"jit({options.name})"
+    warn_of_constants(closed)
     laid = placement.in_shardings or [placement.replicated() if placement.committed else None] * len(closed.in_avals)
     laid = [UNSPECIFIED if s is None else s for s in laid]
     monitoring.log_program(name, closed.in_avals, laid)

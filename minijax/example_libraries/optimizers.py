@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 
 import minijax.numpy as jnp
 from minijax.base import tree
+from minijax.base.tree import tree_leaves
 
-Schedule = Callable[[Any], Any]
+Array = Params = State = Updates = Any
+Step = int
+Schedule = Callable[[Step], float]
 
 
 class OptimizerState(NamedTuple):
@@ -29,12 +32,17 @@ tree.register_pytree_node(
 )
 
 
+InitFn = Callable[[Params], OptimizerState]
+UpdateFn = Callable[[Step, Updates, OptimizerState], OptimizerState]
+ParamsFn = Callable[[OptimizerState], Params]
+
+
 class Optimizer(NamedTuple):
     """The three functions of an optimizer."""
 
-    init_fn: Callable
-    update_fn: Callable
-    params_fn: Callable
+    init_fn: InitFn
+    update_fn: UpdateFn
+    params_fn: ParamsFn
 
 
 def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
@@ -281,9 +289,9 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
     raise TypeError(type(scalar_or_schedule))
 
 
-def l2_norm(tree_of_arrays: Any) -> Any:
+def l2_norm(tree: Any) -> Any:
     """The Euclidean norm of all leaves together."""
-    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree.tree_leaves(tree_of_arrays)))
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:

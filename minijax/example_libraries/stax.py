@@ -34,25 +34,22 @@ from minijax.primitives.window import padtype_to_pads, reduce_window_shape_tuple
 glorot, randn = glorot_normal, normal
 logsoftmax = log_softmax
 Layer = tuple[Callable, Callable]
+_weights, _bias, _small = glorot_normal(), normal(), normal(1e-6)
 
 
-def Dense(out_dim: int, W_init: Callable | None = None, b_init: Callable | None = None) -> Layer:
+def Dense(out_dim: int, W_init: Callable = _weights, b_init: Callable = _bias) -> Layer:
     """A fully connected layer."""
-    make_weights, make_bias = W_init or glorot_normal(), b_init or normal()
 
     def init_fun(rng, input_shape):
         k1, k2 = random.split(rng)
-        weights = make_weights(k1, (input_shape[-1], out_dim))
-        return (*input_shape[:-1], out_dim), (weights, make_bias(k2, (out_dim,)))
+        weights = W_init(k1, (input_shape[-1], out_dim))
+        return (*input_shape[:-1], out_dim), (weights, b_init(k2, (out_dim,)))
 
     def apply_fun(params, inputs, **kwargs):
         weights, bias = params
         return jnp.dot(inputs, weights) + bias
 
     return init_fun, apply_fun
-
-
-_small = normal(1e-6)
 
 
 def _convolution(name: str, doc: str, shape_of: Callable, convolve: Callable) -> Callable:

@@ -5,11 +5,24 @@ from minijax.base.faces import Face
 _FACE = Face(
     __name__,
     """
-    buffer_callback checkify compilation_cache compute_on control_deps jet key_reuse ode profiler random
-    scheduling_groups source_mapper sparse xla_metadata
+    array_serialization buffer_callback checkify colocated_python compilation_cache compute_on control_deps hijax
+    jet key_reuse layout mesh_utils multihost_utils ode pallas pjit profiler random rnn scheduling_groups
+    serialize_executable shard_map source_mapper sparse xla_metadata
     """.split(),
     """
 minijax.composed.callback: io_callback
 """,
+    missing={
+        "jax.experimental.{0} is not there yet: types of values that users define are.": """
+        EArray cur_qdd primal_tangent_dtype
+    """
+    },
+    removed={
+        "module 'jax.experimental' has no attribute '{0}'; use jax.pure_callback, jax.experimental.io_callback or "
+        "jax.debug.callback.": "host_callback",
+        "module 'jax.experimental' has no attribute '{0}'; use jax.shard_map.": "maps",
+        "module 'jax.experimental' has no attribute '{0}'; use jax.enable_x64.": "disable_x64 enable_x64",
+        "module 'jax.experimental' has no attribute '{0}'; use jax.new_ref.": "mutable_array",
+    },
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

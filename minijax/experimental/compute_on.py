@@ -1,3 +1,12 @@
 """jax.experimental.compute_on: where operations are computed."""
 
-from minijax.api.metadata import compute_on as compute_on, compute_on2 as compute_on2
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.api.metadata: compute_on compute_on2
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

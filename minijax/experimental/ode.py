@@ -17,11 +17,15 @@ from minijax.api.custom import custom_vjp
 from minijax.api.custom_tools import closure_convert
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
+from minijax.base.linear_util import wrap_init
 from minijax.base.tree import tree_leaves, tree_map
 from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.scan import scan
 from minijax.higher.while_loop import while_loop
+from minijax.interop.arguments import debug_info
+from minijax.interop.transformations import transformation2
+from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.types import is_value
 from minijax.numpy.raveling import ravel_pytree
 from minijax.primitives.promote import promote_dtypes_inexact
@@ -57,14 +61,15 @@ _MIDDLE = (
 )
 
 
-def ravel_first_arg(f: Callable, unravel: Callable, debug_info: Any = None) -> Callable:
+@transformation2
+def ravel_first_arg_(f: Callable, unravel: Callable, y_flat: Any, *args: Any) -> Any:
+    """A wrapped function with its first argument and its result as vectors."""
+    return ravel_pytree(f(unravel(y_flat), *args))[0]
+
+
+def ravel_first_arg(f: Callable, unravel: Callable, debug_info: DebugInfo) -> Callable:
     """`f` with its first argument and its result as vectors."""
-
-    @functools.wraps(f)
-    def raveled(y_flat, *args):
-        return ravel_pytree(f(unravel(y_flat), *args))[0]
-
-    return raveled
+    return ravel_first_arg_(wrap_init(f, debug_info=debug_info), unravel).call_wrapped
 
 
 def interp_fit_dopri(y0: Any, y1: Any, k: Any, dt: Any) -> Any:
@@ -167,8 +172,9 @@ def odeint(
 
 @jitted(static=("func", "rtol", "atol", "mxstep", "hmax"))
 def _odeint_wrapper(func, rtol, atol, mxstep, hmax, y0, ts, *args):
+    info = debug_info("odeint", func, (y0, ts, *args), {})
     y0, unravel = ravel_pytree(y0)
-    out = _odeint(ravel_first_arg(func, unravel), rtol, atol, mxstep, hmax, y0, ts, *args)
+    out = _odeint(ravel_first_arg(func, unravel, info), rtol, atol, mxstep, hmax, y0, ts, *args)
     return vmap(unravel)(out)
 
 

@@ -9,9 +9,11 @@ import minijax.numpy as jnp
 from minijax import random
 from minijax.base.tree import register_dataclass
 from minijax.composed.refs import addupdate, new_ref
+from minijax.ir import state
 from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
 from minijax.primitives.structural import broadcast_shapes
+from minijax.random.keys import is_key
 
 Size = int | Sequence[int] | None
 
@@ -30,6 +32,12 @@ class StatefulPRNG:
 
     _base_key: Any
     _counter: Ref
+
+    def __post_init__(self):
+        if not is_key(self._base_key):
+            raise ValueError(f"StatefulPRNG: Expected base_key to be a typed PRNG key; got {self._base_key}")
+        if not isinstance(self._counter, Ref):
+            raise ValueError(f"StatefulPRNG: Expected counter to be a scalar integer ref; got {self._counter}")
 
     def key(self, shape: int | Sequence[int] = ()) -> Any:
         """A new key, or an array of them. Raises ValueError for a generator that has been split."""
@@ -68,5 +76,11 @@ class StatefulPRNG:
 
 def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
     """A generator of a seed, or of one that the system draws; `impl` is that of `jax.random.key`."""
-    seed = secrets.randbits(32) if seed is None else seed
+    if seed is None:
+        if not state.is_eager():
+            raise TypeError(
+                "When used within transformed code, jax.experimental.random.stateful_rng() requires an explicit seed "
+                "to be set."
+            )
+        seed = secrets.randbits(32)
     return StatefulPRNG(random.key(seed, impl=impl), new_ref(0))

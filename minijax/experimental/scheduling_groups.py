@@ -1,4 +1,13 @@
 """jax.experimental.scheduling_groups: calls that bear metadata for XLA."""
 
-from minijax.api.metadata import scheduling_group as scheduling_group, xla_metadata_call as xla_metadata_call
-from minijax.higher.marked_calls import xla_metadata_call_p as xla_metadata_call_p
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.api.metadata: scheduling_group xla_metadata_call
+minijax.higher.marked_calls: xla_metadata_call_p
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,3 +1,12 @@
 """jax.experimental.xla_metadata: attributes of operations that XLA passes on."""
 
-from minijax.api.metadata import set_xla_metadata as set_xla_metadata
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.api.metadata: set_xla_metadata
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

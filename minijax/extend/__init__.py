@@ -8,5 +8,6 @@ _FACE = Face(
     backend core linear_util lowering mlir random sharding source_info_util
 """.split(),
     {},
+    removed={"module 'jax.extend' has no attribute '{0}'; use jax.ffi.": "ffi"},
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -56,8 +56,8 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
     root = names[0].partition("[")[0] if init_tree.num_leaves else "carry"
     if carry_tree != init_tree:
         reasons = [
-            f"the input carry {root}{tree.keystr(path)} is a {one} but the corresponding component of the "
-            f"carry output is a {two}, so {why}"
+            f"the input carry {'component ' * bool(path)}{root}{tree.keystr(path)} is a {one} but the corresponding "
+            f"component of the carry output is a {two}, so {why}"
             for path, one, two, why in tree.equality_errors_pytreedef(init_tree, carry_tree)
         ] or [f"the input tree is {init_tree}, the output tree is {carry_tree}"]
         raise TypeError(

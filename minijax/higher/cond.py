@@ -30,7 +30,7 @@ from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
-from minijax.transforms.partial_eval_custom import EqnParts, save_all
+from minijax.transforms.partial_eval_custom import EqnParts, PartialEvalCustom, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import transpose_jaxpr
 
@@ -146,19 +146,18 @@ class Cond(TakesRefs):
         return unknown_out.merge(outs[:n], unknown_outs)
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
-        if unknown_in[0] or not any(unknown_in):
+        if unknown_in[0]:
             return None
         index, *rest = eqn.invars
-        known_in, unknown_in = (mask := Mask(unknown_in[1:])).partition(rest)
-        known, unknown, unknown_out = _partial_eval(eqn.params["branches"], mask)
+        mask = Mask(unknown_in[1:])
+        known_in, unknown_in = mask.partition(rest)
+        known, staged, unknown_out = _partial_eval_custom(eqn.params["branches"], mask, policy)
         known_outs, unknown_outs = unknown_out.partition(eqn.outvars)
-        if policy is not save_all:
-            known = tuple(first_results(closed, len(known_outs)) for closed in known)
-            return EqnParts([_with_branches(eqn, known, [index, *known_in], known_outs)], [eqn], unknown_outs)
-        known, unknown = share_residuals(known, unknown, len(known_outs))
-        saved = [*known_outs, *(Var(aval) for aval in known[0].out_avals[len(known_outs) :])]
-        staged = _with_branches(eqn, unknown, [index, *saved[len(known_outs) :], *unknown_in], unknown_outs)
-        return EqnParts([_with_branches(eqn, known, [index, *known_in], saved)], [staged], unknown_outs, saved)
+        known, staged = share_residuals(known, staged, len(known_outs))
+        residuals = [Var(aval) for aval in known[0].out_avals[len(known_outs) :]]
+        first = _with_branches(eqn, known, [index, *known_in], [*known_outs, *residuals])
+        again = _with_branches(eqn, staged, [index, *residuals, *known_in, *unknown_in], eqn.outvars)
+        return EqnParts([first], [again], unknown_outs, residuals, False)
 
     def transpose(self, cts, index, *operands, branches, **how):
         linear = Mask(map(is_linear, operands))
@@ -246,6 +245,35 @@ def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branc
     unknown_out = either(partial_eval_jaxpr(b, unknown_in, _none(branches)).out_unknown for b in branches)
     parts = [partial_eval_jaxpr(b, unknown_in, unknown_out) for b in branches]
     return tuple(p.known for p in parts), tuple(p.unknown for p in parts), unknown_out
+
+
+def _partial_eval_custom(
+    branches: Branches, unknown_in: Mask, policy: Policy | None
+) -> tuple[Branches, Branches, Mask]:
+    """As `_partial_eval`, with residuals as `policy` says.
+
+    The second parts take residuals, all known and the unknown inputs, and give all results.
+    """
+    every = (True,) * len(branches[0].outvars)
+    parts = [partial_eval_jaxpr_custom(b, unknown_in, policy, every) for b in branches]
+    unknown_out = either(p.out_unknown for p in parts)
+    known_types = tuple(unknown_in.unmarked(branches[0].in_avals))
+    k = len(known_types)
+
+    def known(p: PartialEvalCustom) -> ClosedJaxpr:
+        stays = ~Mask(p.out_unknown.unmarked(unknown_out))
+        n = len(stays)
+        outs = (*stays.marked(range(n)), *range(n, n + p.num_residuals))
+        return permute_jaxpr(p.known, tuple(range(k)), outs)
+
+    def staged(p: PartialEvalCustom) -> ClosedJaxpr:
+        # (residuals, known inputs read, unknown inputs) -> (residuals, known inputs, unknown inputs)
+        n, m, end = p.num_residuals, p.num_residuals + len(p.input_residuals), len(p.staged.invars)
+        closed = permute_jaxpr(p.staged, (*range(n, m), *range(n), *range(m, end)))
+        closed = with_leading(closed, p.input_residuals, known_types)
+        return permute_jaxpr(closed, (*range(k, k + n), *range(k), *range(k + n, k + end - m + n)))
+
+    return tuple(map(known, parts)), tuple(map(staged, parts)), unknown_out
 
 
 def first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:

@@ -51,8 +51,9 @@ class CustomLinearSolve(Primitive):
     multiple_results = True
     unites = False
 
-    def infer(self, *avals, jaxprs, **params):
-        return jaxprs.solve.out_avals
+    def infer(self, *avals, const_lengths, jaxprs):
+        _, b = _grouped(avals, const_lengths)
+        return [*b, *jaxprs.solve.out_avals[len(b) :]]
 
     def effects(self, *avals, jaxprs, **params):
         return jaxprs.solve.effects

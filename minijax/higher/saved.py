@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.base import config, monitoring, source
+from minijax.base import monitoring, source
 from minijax.ir.jaxpr import JaxprEqn, Var
 from minijax.primitives.elementwise import reduce_precision_p
 from minijax.transforms.partial_eval_custom import PartialEvalCustom
@@ -24,8 +24,8 @@ def origin(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> str:
 
 
 def log_saved(parts: PartialEvalCustom, known: Sequence[Any]) -> None:
-    """Logs what a checkpointed function with inputs `known` saves, if `jax_log_checkpoint_residuals` is on."""
-    if not config.log_checkpoint_residuals.value:
+    """Logs what a checkpointed function with inputs `known` saves: as a warning if `jax_log_checkpoint_residuals`."""
+    if not monitoring.logs_saved_values():
         return
     jaxpr = parts.known.jaxpr
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}

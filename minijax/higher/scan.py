@@ -429,6 +429,10 @@ def scan(
     carry, slices = Slots(0, init_tree.num_leaves).results(leaves)
     avals = [typeof(x) for x in leaves]
     length = _length(slices, length)
+    if isinstance(unroll, Tracer):
+        raise errors.ConcretizationTypeError(
+            unroll, "The `unroll` argument to `scan` expects a concrete `int` or `bool` value."
+        )
     if unroll is True or unroll is False:
         unroll = max(length, 1) if unroll else 1
     if unroll < 0:
@@ -445,7 +449,7 @@ def _length(slices: Sequence, length: int | None) -> int:
         if isinstance(length, Tracer):
             raise errors.ConcretizationTypeError(
                 length,
-                "The `length` argument to `scan` expects a concrete `int` value: for a computed "
+                "The `length` argument to `scan` expects a concrete `int` value. For a computed "
                 "length, use `while_loop` or `fori_loop`.",
             )
         length = int(length)

@@ -1,5 +1,6 @@
 """How StableHLO text is spelled: types, literals, attributes, symbols, locations."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.cache import BoundedDict
+from minijax.base.errors import JaxRuntimeError
 from minijax.ir.types import AbstractToken, Aval, ShapedArray
 
 _ELEMENTS = {"bool": "i1", "float0": "i1", "c64": "complex<f32>", "c128": "complex<f64>"}  # by their short names
@@ -57,8 +59,20 @@ def type_of(aval: Aval) -> str:
         real = physical(aval)
         sizes = "".join(f"{d if type(d) is int else '?'}x" for d in real.shape)
         text = f"tensor<{sizes}{element(real.dtype)}>"
+        _check_bytes(real, text)
         object.__setattr__(aval, "_hlo", text)
     return text
+
+
+# XLA ends the process where bytes overflow 64 bits, also those of an array that it makes of another of wider elements.
+_MOST_BYTES = 2**56
+
+
+def _check_bytes(aval: ShapedArray, text: str) -> None:
+    # XLA multiplies sizes in any order, so that a 0 among them does not help.
+    bytes_ = math.prod([d for d in aval.shape if type(d) is int and d]) * aval.dtype.itemsize
+    if bytes_ > _MOST_BYTES:
+        raise JaxRuntimeError(f"RESOURCE_EXHAUSTED: Out of memory: {bytes_} bytes for an array of type {text}.")
 
 
 def types_of(avals: Sequence[Aval]) -> str:
@@ -174,17 +188,46 @@ def _float(value: np.generic) -> str:
     number = float(value)
     if number - number != 0:
         return _bits(value)
-    mantissa, exponent = f"{number:.5e}".split("e")
-    if _reads_back(text := f"{mantissa}0e{exponent}", value):
+    if abs(number) < 512 and number * 16 == int(number * 16):  # the common ones, of too few digits to be rounded
+        mantissa, exponent = f"{number:.5e}".split("e")
+        if float(text := f"{mantissa}0e{exponent}") == number:
+            return text
+    sign = "-" if number < 0 else ""
+    digits, exponent = _decimal(abs(number), 6)
+    text = f"{sign}{digits[0]}.{digits[1:]:0<6}e{exponent + len(digits) - 1:+03d}"
+    if _reads_back(text, value):
         return text
-    digits = _DIGITS.get(value.dtype.name, 17)
-    text = f"{number:.{digits}g}"
-    if "e" in text or abs(number) < 1e-3:
-        mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
-        text = f"{mantissa.rstrip('0')}E{int(exponent)}"
-    if "." in text and _reads_back(text, value):
-        return text
-    return _bits(value)
+    text = _long(*_decimal(abs(number), precision := _DIGITS.get(value.dtype.name, 17)), precision)
+    return sign + text if "." in text else _bits(value)
+
+
+def _decimal(number: float, precision: int) -> tuple[str, int]:
+    """The digits, at most `precision`, and the power of ten of the last, as LLVM's APFloat::toString has them.
+
+    It drops digits by an estimate before it rounds, so that now and then none is left to round by.
+    """
+    numerator, denominator = number.as_integer_ratio()
+    exponent = 1 - denominator.bit_length()
+    significand = numerator * 5**-exponent
+    excess = significand.bit_length() - (precision * 196 + 58) // 59
+    removable = max(excess, 0) * 59 // 196
+    digits = str(significand // 10**removable)
+    rounded = digits[:precision]
+    if digits[precision : precision + 1] >= "5":
+        rounded = str(int(rounded) + 1)
+    exponent += removable + max(len(digits) - precision, 0)
+    shown = rounded.rstrip("0") or "0"
+    return shown, exponent + len(rounded) - len(shown)
+
+
+def _long(digits: str, exponent: int, precision: int) -> str:
+    """`1234.5`, `0.0012345`, or where more than three zeros would stand `1.2345E-5`; without a point if whole."""
+    whole = len(digits) + exponent
+    if exponent > 3 or whole < -2 or (exponent > 0 and whole > precision):
+        return f"{digits[0]}.{digits[1:] or 0}E{whole - 1:+d}"
+    if exponent >= 0:
+        return digits + "0" * exponent
+    return f"{digits[:whole]}.{digits[whole:]}" if whole > 0 else f"0.{'0' * -whole}{digits}"
 
 
 def _reads_back(text, value):

@@ -130,8 +130,10 @@ class Index(NamedTuple):
 
 def _listed_items(index: Any) -> tuple:
     if isinstance(index, list):
+        is_many = any(isinstance(i, Sequence | slice | type(None) | type(...)) or np.ndim(i) for i in index)
+        better = "tuple" if is_many else "array"
         raise TypeError(
-            "Using a non-tuple sequence for multidimensional indexing is not allowed; use `arr[array(seq)]` "
+            f"Using a non-tuple sequence for multidimensional indexing is not allowed; use `arr[{better}(seq)]` "
             "instead of `arr[seq]`. See https://github.com/jax-ml/jax/issues/4564 for more information."
         )
     return index if isinstance(index, tuple) else (index,)

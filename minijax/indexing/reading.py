@@ -161,7 +161,7 @@ def _gathered(x: Any, operands: Sequence, index: Index, options: Options) -> Any
     x = moving.expand_dims(x, index.expanded)
     if prod(p.gathered) == 0:
         aval = typeof(x)
-        return moving.full(p.result, np.zeros((), aval.dtype)[()], aval.weak_type)
+        return structural.blank(p.result, aval.dtype, aval.weak_type)
     mode = PROMISE_IN_BOUNDS if options.mode is None else options.mode
     elements = gather_scatter.gather(
         x, vectors, p.numbers, p.slice_sizes, mode=mode, fill_value=options.fill_value, **_flags(p, options)
@@ -177,7 +177,7 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
     if prod(p.gathered) == 0:
         return x
     mode = FILL_OR_DROP if options.mode is None else GatherScatterMode.from_any(options.mode)
-    values = moving.full(p.result, np.zeros((), aval.dtype)[()]) if values is None else values
+    values = structural.blank(p.result, aval.dtype) if values is None else values
     x, values = _promoted(x, values)
     values = _broadcast_values(values, p.result)
     values = structural.squeeze(values, p.added) if p.added else values

@@ -3,7 +3,7 @@
 import sys
 
 from minijax.base.naming import ALIAS, is_under, mirror_loaded_modules
-from minijax.interop.finder import AliasFinder
+from minijax.interop.finder import AliasFinder, show_private_names
 
 
 def install() -> None:
@@ -19,3 +19,4 @@ def install() -> None:
     # First in line: the path finder would run minijax/numpy.py once more under the name jax.numpy.
     sys.meta_path.insert(0, AliasFinder())
     mirror_loaded_modules()
+    show_private_names()

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from minijax.api import jit
 from minijax.api.shapes import abstract
 from minijax.base import tree
 from minijax.base.linear_util import Store, WrappedFun
@@ -99,11 +100,8 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, 
     try:
         return tree.flatten_axes(name, treedef, axis_tree)
     except ValueError as error:
-        hint = " Entries that are no single value should be wrapped in a tuple of the arguments."
-        raise ValueError(
-            f"{name} specification must be a tree prefix of the corresponding value, got specification "
-            f"{axis_tree} for value tree {treedef}.{hint if tupled_args else ''}"
-        ) from error
+        hint = "\nEntries that are no single value should be wrapped in a tuple of the arguments."
+        raise ValueError(f"{error}{hint if tupled_args else ''}") from None
 
 
 def shaped_abstractify(x: Any) -> Any:
@@ -115,3 +113,10 @@ def safe_map(f: Callable, *args: Iterable) -> list:
     """As `map`, to a list. Raises ValueError if the lengths differ."""
     rows = zip(*args, strict=True)
     return [f(*row) for row in list(rows)]
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature, argnums: int | Iterable[int] | None, argnames: str | Iterable[str] | None
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of the same arguments, each inferred from the other where that is None."""
+    return jit.both_ways(sig, jit.ints("argnums", argnums), jit.strings("argnames", argnames))

@@ -1,19 +1,21 @@
 """What the import system asks about the names `jax` and `jax.*` once they stand for this package."""
 
 import importlib
-import importlib.abc
 import importlib.machinery
-import importlib.metadata
 import importlib.util
-import os
-import pathlib
 from collections.abc import Iterator, Sequence
 from types import CodeType, ModuleType
+from typing import Any
 
-from minijax.base.naming import ALIAS, PACKAGE, VERSION, is_under, mirror_loaded_modules
+from minijax.base.lazy import defer
+from minijax.base.naming import ALIAS, PACKAGE, is_under, mirror_loaded_modules
+from minijax.interop.private import PRIVATE, private_spec
+
+# The standard library's modules of metadata take longer to import than the rest of this one.
+_distribution = defer("minijax.interop.distribution")
 
 
-class AliasFinder(importlib.abc.MetaPathFinder):
+class AliasFinder:
     """Finds the modules named `jax…`, and the distribution `jax`."""
 
     def find_spec(
@@ -22,6 +24,8 @@ class AliasFinder(importlib.abc.MetaPathFinder):
         """A spec that loads as the module of this package with the corresponding name, if there is one."""
         if not is_under(fullname, ALIAS):
             return None
+        if is_under(fullname, PRIVATE):
+            return private_spec(fullname)
         real = PACKAGE + fullname.removeprefix(ALIAS)
         spec = importlib.util.find_spec(real)
         if spec is None:
@@ -31,15 +35,21 @@ class AliasFinder(importlib.abc.MetaPathFinder):
         alias.has_location = spec.has_location
         return alias
 
-    def find_distributions(
-        self, context: importlib.metadata.DistributionFinder.Context | None = None
-    ) -> Iterator[importlib.metadata.Distribution]:
+    def invalidate_caches(self) -> None:
+        """Nothing is remembered."""
+
+    def find_distributions(self, context: Any = None) -> Iterator[Any]:
         """The distribution `jax`, where it or every one is asked for."""
         if context is None or context.name is None or context.name.lower() == ALIAS:
-            yield AliasDistribution()
+            yield _distribution.AliasDistribution()
 
 
-class AliasLoader(importlib.abc.InspectLoader):
+def show_private_names() -> None:
+    """Let `jax._src` be there for who imports jax alone."""
+    importlib.import_module(PRIVATE)
+
+
+class AliasLoader:
     """Loads an alias by importing the module that it stands for."""
 
     def __init__(self, real: str):
@@ -69,19 +79,5 @@ class AliasLoader(importlib.abc.InspectLoader):
         """Whether the module that the alias stands for is a package."""
         return self._inspected().is_package(self.real)
 
-    def _inspected(self) -> importlib.abc.InspectLoader:
+    def _inspected(self) -> Any:
         return importlib.util.find_spec(self.real).loader
-
-
-class AliasDistribution(importlib.metadata.Distribution):
-    """The metadata of the package `jax` for `importlib.metadata`."""
-
-    _TEXTS = {"METADATA": f"Metadata-Version: 2.1\nName: {ALIAS}\nVersion: {VERSION}\n", "top_level.txt": f"{ALIAS}\n"}
-
-    def read_text(self, filename: str) -> str | None:
-        """The metadata file of that name, None where there is none."""
-        return self._TEXTS.get(filename)
-
-    def locate_file(self, path: str | os.PathLike[str]) -> os.PathLike[str]:
-        """Where a file of the distribution would lie: beside this package."""
-        return pathlib.Path(__file__).resolve().parents[2] / path

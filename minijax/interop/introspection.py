@@ -13,15 +13,19 @@ from minijax.ir.effects import Effect
 from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn, Var
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import JaxprTrace, Trace, Tracer, the_eval_trace
-from minijax.ir.types import AbstractValue, ShapedArray, ValueKind, is_value, value_kinds
+from minijax.ir.types import AbstractValue, ShapedArray, ValueKind, checked_type, is_value, value_kinds
 from minijax.transforms.batch import BatchTrace
 
 # ---- types and values --------------------------------------------------------------------------------
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether `x` can be an operand."""
-    return is_value(x)
+    """Whether `x` can be an operand. Raises OverflowError for an int that its type cannot hold."""
+    try:
+        checked_type(x)
+    except TypeError:
+        return False
+    return True
 
 
 def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
@@ -83,6 +87,15 @@ def concretization_function_error(fun: Callable, suggest_astype: bool = False) -
 def is_constant_dim(d: Any) -> bool:
     """Whether a dimension is a number rather than a symbol."""
     return isinstance(d, int) or np.ndim(d) == 0 and isinstance(d, np.integer)
+
+
+def is_symbolic_dim(p: Any) -> bool:
+    """Whether a dimension is a symbol; there are none."""
+    return False
+
+
+# The versions of the calling convention of jax's exported programs.
+minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = 9, 10
 
 
 def is_constant_shape(s: Sequence) -> bool:
@@ -209,6 +222,11 @@ class OpaqueTraceState:
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
     """A value that is equal to another such one if both were asked for in the same trace."""
     return OpaqueTraceState(state.current_trace())
+
+
+def trace_state_clean() -> bool:
+    """Whether nothing is being transformed."""
+    return state.is_eager()
 
 
 def _under(kind: type) -> bool:

@@ -170,6 +170,12 @@ def register_lowering(
     The rule, `(context, *operands, **params) -> results`, takes and returns MLIR values, or was made by
     `lower_fun`. What it builds stands in a function of its own unless `inline`.
     """
+    known = client.known_platforms()
+    if platform is not None and platform not in known:
+        raise NotImplementedError(
+            f"Registering an MLIR lowering rule for primitive {prim} for an unknown platform {platform}. Known "
+            f"platforms are: {', '.join(sorted(known))}."
+        )
     rules = prim.__dict__.setdefault("lowerings", {})
     for name in _ALIASES.get(platform, (platform,)):
         rules[name] = rule, inline

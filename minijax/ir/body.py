@@ -137,7 +137,7 @@ def trace_flat(
 
     def checked(*leaves):
         results = flat(*leaves)
-        check_results(name or info.func_src_info, results, flat.out_tree, info.traced_for)
+        check_results(info.func_src_info, results, flat.out_tree, info.traced_for)
         return results
 
     # What is traced inside another trace is a part of it.
@@ -228,6 +228,15 @@ def standing_for(inner: Callable, fun: Callable) -> Callable:
     return functools.update_wrapper(inner, fun, updated=())
 
 
+def named_after(function: Callable, fun: Callable, doc: str | None = None) -> Callable:
+    """`function` as users see it: under the name of the `fun` that it was made of, also of a partial one."""
+    wrapper = functools.update_wrapper(function, fun)
+    if isinstance(fun, functools.partial):
+        wrapper.__name__ = wrapper.__qualname__ = function_name(fun)
+    wrapper.__doc__ = doc or wrapper.__doc__
+    return wrapper
+
+
 def source_of(fun: Callable) -> str:
     """The function's name, file and line."""
     inner = fun
@@ -252,15 +261,24 @@ def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable
 
 
 def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]) -> tuple:
-    """The types of a function's arguments, by `type_of`. Raises TypeError for one that is no value."""
+    """The types of a function's arguments, by `type_of`. Raises TypeError for one that is no value, OverflowError for
+    an int that its type cannot hold.
+    """
     avals: list[Any] = []
     try:
         avals.extend(map(type_of, leaves))
+    except OverflowError as error:
+        i = len(avals)
+        raise OverflowError(
+            "An overflow was encountered while parsing an argument to a jitted computation, whose argument path is "
+            f"{names()[i]}. {error}"
+        ) from None
     except TypeError:
         i = len(avals)
         raise TypeError(
-            f"Error interpreting argument to {fun} as an abstract array: the value at path {names()[i]} is "
-            f"of type {type(leaves[i])}, which is not a valid JAX type. This typically means that a "
+            f"Error interpreting argument to {fun} as an abstract array. The problematic value is of type "
+            f"{type(leaves[i])} and was passed to the function at path {names()[i]}. It is not a valid JAX type. This "
+            "typically means that a "
             "jit-wrapped function was called with a non-array argument, and this argument was not marked as "
             "static using the static_argnums or static_argnames parameters of jax.jit."
         ) from None
@@ -318,7 +336,9 @@ def check_results(name: str, leaves: Sequence, out_tree: Any, purpose: str = "ji
                 f"mutable array references cannot be returned: output component {result_paths(out_tree)[i]}."
             )
         if not is_value(x):
+            path = result_paths(out_tree)[i].removeprefix("result")
+            where = f" at output component {path}" if path else ""
             raise TypeError(
-                f"function {name} traced for {purpose} returned a value of type {type(x)} at output component "
-                f"{result_paths(out_tree)[i]}, which is not a valid JAX type"
+                f"function {name} traced for {purpose} returned a value of type {type(x)}{where}, "
+                "which is not a valid JAX type"
             )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from minijax.ir import state
 from minijax.ir.context import path
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, varying_axes
+from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, typeof, varying_axes
 from minijax.partition.memory import Device
 
 _MAX_MEMO = 4096
@@ -124,6 +124,14 @@ class Primitive:
         """The results of a user's rule, one or several, as a list."""
         return list(results) if self.multiple_results else [results]
 
+    def _listed_types(self, types: Any) -> list:
+        if isinstance(types, list | tuple) != self.multiple_results:
+            raise ValueError(
+                f"{self}.abstract_eval() method should return a tuple or a list if and only if "
+                f"{self}.multiple_results, which is {self.multiple_results}. It returned {types}."
+            )
+        return self.listed(types)
+
     def def_impl(self, impl: Callable) -> Callable:
         """Sets what runs the operation: (*operands, **params) -> the result, or results."""
         self.impl = impl
@@ -137,7 +145,7 @@ class Primitive:
     def def_effectful_abstract_eval(self, effectful_abstract_eval: Callable) -> Callable:
         """As `def_abstract_eval`, for a rule that returns the types and a set of effects."""
         rule = effectful_abstract_eval
-        self.infer = lambda *avals, **params: self.listed(rule(*avals, **params)[0])
+        self.infer = lambda *avals, **params: self._listed_types(rule(*avals, **params)[0])
         self.effects = lambda *avals, **params: frozenset(rule(*avals, **params)[1])
         self._memo = {}
         return effectful_abstract_eval
@@ -158,19 +166,31 @@ class Primitive:
 
     def evaluate(self, operands: Sequence, params: dict) -> list:
         """Runs what `def_impl` set."""
-        for i, x in enumerate(operands):
+        for x in operands:
             if not is_value(x):
+                self._refuse(operands)
+        return self.listed(self.impl(*operands, **params))
+
+    def _refuse(self, operands: Sequence) -> None:
+        """Raises TypeError for an operand that is no value."""
+        for i, x in enumerate(operands):
+            try:
+                typeof(x)
+            except TypeError as error:
                 raise TypeError(
                     f"Error interpreting argument to {self} as a JAX value. The problematic value is of type "
-                    f"{type(x)} and was passed to {self} at position {i}."
-                )
-        return self.listed(self.impl(*operands, **params))
+                    f"{type(x)} and was passed to {self} at position {i}. {error}"
+                ) from None
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """Runs or records the operation; the result, or a list if `multiple_results`."""
         if state.thread.manual and self.unites:
             operands = state.thread.manual.unite(operands)
-        results = (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
+        try:
+            results = (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
+        except TypeError:
+            self._refuse(operands)
+            raise
         return results if self.multiple_results else results[0]
 
     def bind_all(self, operands: Sequence, params: dict) -> list:

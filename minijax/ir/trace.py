@@ -127,8 +127,8 @@ class Tracer:
 def escaped_message(x: Tracer) -> str:
     text = (
         f"Encountered an unexpected tracer. A function transformed by JAX had a side effect: a value of type "
-        f"{x.aval.str_short()} outlived the transformation that made it. Values must leave a function as its "
-        "results."
+        f"{x.aval.str_short()} outlived the transformation that made it, perhaps in global state. Values must leave "
+        "a function as its results."
     )
     if type(x) is JaxprTracer:
         info = x._trace.debug_info
@@ -413,7 +413,8 @@ def checked_for_leaks(watched: "weakref.ref[Any]", outcome: Any) -> Any:
         return outcome
     tracers = [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
     where = "\n".join(f"{t!r}, {made_at(t)}" for t in tracers)
-    raise Exception(f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n{where or 'none that is reachable'}")
+    name = "DynamicJaxprTrace" if isinstance(trace, JaxprTrace) else type(trace).__name__
+    raise Exception(f"Leaked trace {name}. Leaked tracer(s):\n{where or 'none that is reachable'}")
 
 
 def forbid_tracing(function: str) -> None:

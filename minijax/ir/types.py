@@ -289,6 +289,7 @@ def checked_type(x: Val) -> Aval:
 
 
 def _typeof_by_base(x):
+    dtypes.check_unmasked(x)
     for cls in type(x).__mro__[1:]:
         kind = value_kinds.get(cls)
         if kind is not None:

@@ -70,8 +70,8 @@ def _with_four_axes(x: Any) -> Any:
 
 def _check_operands(query, key, value, bias, mask, query_lengths, key_lengths):
     batch, source, heads, features = key.shape
-    _check("query", query, (batch, -1, -1, features))
     _check("value", value, (batch, source, heads, features), key.dtype)
+    _check("query", query, (batch, -1, -1, features), key.dtype)
     if query.shape[2] % heads:
         raise ValueError(
             f"The number of query heads must be a multiple of key/value heads, but got {query.shape[2]} vs {heads}"
@@ -135,7 +135,7 @@ def _attend(query, key, value, bias, mask, is_causal, scale, query_lengths, key_
         encoded = encoded * is_query[:, :, None, None].astype(encoded.dtype)
     if not with_sums:
         return encoded, None
-    return encoded, stop_gradient(jnp.transpose(logsumexp(logits, axis=-1), (0, 2, 1)))
+    return encoded, stop_gradient(jnp.transpose(logsumexp(logits, axis=-1).astype(key.dtype), (0, 2, 1)))
 
 
 def _masked(logits, mask, is_causal, query_lengths, key_lengths, window):
@@ -161,4 +161,4 @@ def _masked(logits, mask, is_causal, query_lengths, key_lengths, window):
         if key_lengths is not None:
             is_key = jnp.arange(0, source)[None, None, :] < key_lengths[:, None, None]
         counts = counts & (is_query & is_key)[:, None, :, :]
-    return jnp.where(counts, logits, np.asarray(-0.7 * dtypes.finfo(logits.dtype).max, logits.dtype)[()])
+    return jnp.where(counts, logits, np.asarray(-0.7 * np.finfo(np.float32).max, logits.dtype)[()])

@@ -1,6 +1,7 @@
 """Activation functions and what goes with them."""
 
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,8 +9,9 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
-from minijax.base import config, dtypes
+from minijax.base import config, dtypes, errors
 from minijax.dispatch.jitted import jitted
+from minijax.interop.introspection import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.numpy.logsumexp import logsumexp
 from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
@@ -17,10 +19,15 @@ from minijax.numpy.taking import marked
 from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import copy, stop_gradient
-from minijax.primitives.elementwise import logistic as sigmoid  # noqa: F401
 from minijax.primitives.promote import promote_args_inexact
 
 Axis = int | Sequence[int] | None
+
+
+@jitted(inline=True)
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return lax.logistic(x)
 
 
 @custom_jvp
@@ -236,20 +243,43 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     return result if where is None else jnp.where(where, result, -jnp.inf)
 
 
-@jitted(static=("axis",))
+@jitted(static=("axis", "algorithm"))
 def standardize(
-    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+    x: Any,
+    axis: Axis = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
 ) -> Any:
-    """`x` less its mean, divided by its standard deviation along `axis`."""
+    """`x` less its mean, divided by its standard deviation along `axis`.
+
+    The "stable" algorithm takes the mean of squared differences, where "fast" takes that of squares, which may
+    cancel. Raises ValueError for another algorithm.
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     if variance is None:
-        variance = jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean)
-        variance = jnp.clip(variance, 0)
+        if algorithm == "stable":
+            variance = jnp.mean(jnp.square(jnp.subtract(x, mean)), axis, keepdims=True, where=where)
+        else:
+            variance = jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean)
+            variance = jnp.clip(variance, 0)
     return jnp.subtract(x, mean) * lax.rsqrt(variance + epsilon)
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
-    """A row of zeros with a one at each index; all zeros for an index out of bounds."""
+    """A row of zeros with a one at each index; all zeros for an index out of bounds.
+
+    Warns of indices that are no integers. Raises ConcretizationTypeError for a traced number of classes.
+    """
+    where = "The error arose in jax.nn.one_hot argument `num_classes`."
+    num_classes, x = concrete_or_error(operator.index, num_classes, where), jnp.asarray(x)
+    if not jnp.issubdtype(x.dtype, np.integer):
+        errors.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}", DeprecationWarning)
     chosen = dtypes.canonicalize_dtype(jnp.float_ if dtype is None else dtype)
     return marked(x, num_classes, dtype=chosen, axis=axis)

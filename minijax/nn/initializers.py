@@ -8,7 +8,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax import random
-from minijax.base import dims, dtypes
+from minijax.base import dtypes
 
 Axes = int | Sequence[int]
 
@@ -79,9 +79,11 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         chosen = _dtype(dtype)
         if len(shape) < 2:
             raise ValueError("orthogonal initializer requires at least a 2D shape")
+        if 0 in shape:
+            return jnp.zeros(shape, chosen, out_sharding=out_sharding)
         n = shape[column_axis]
-        matrix = random.orthogonal(key, prod(shape) // n, (), chosen, n, out_sharding=out_sharding)
         others = [size for i, size in enumerate(shape) if i != column_axis % len(shape)]
+        matrix = random.orthogonal(key, prod(others), (), chosen, n, out_sharding=out_sharding)
         return jnp.array(scale, chosen) * jnp.moveaxis(matrix.reshape((*others, n)), -1, column_axis)
 
     return init
@@ -98,7 +100,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
         if len(shape) not in (3, 4, 5):
             raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape.")
         if shape[-1] < shape[-2]:
-            raise ValueError("delta orthogonal initializer requires `shape[-1] >= shape[-2]`")
+            raise ValueError("delta_orthogonal: `fan_in` must be less or equal than `fan_out`.")
         matrix = orthogonal(scale, column_axis, chosen)(key, shape[-2:], out_sharding=out_sharding)
         middle = tuple((size - 1) // 2 for size in shape[:-2])
         return jnp.zeros(shape, chosen).at[middle].set(matrix)
@@ -106,19 +108,38 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     return init
 
 
-def _axes(axis: Axes, ndim: int) -> list[int]:
-    return [dims.canonical_axis(a, ndim) for a in ((axis,) if isinstance(axis, int) else axis)]
-
-
 def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
     """How many inputs each output has, and how many outputs each input."""
-    if len(shape) <= 1 and not batch_axis:
+    if len(shape) <= 1 and in_axis == -2 and not batch_axis:
         raise ValueError(
-            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D."
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with default in_axis. "
+            "Must be at least 2D or specify in_axis explicitly."
         )
-    sizes = [prod([shape[a] for a in _axes(axis, len(shape))]) for axis in (in_axis, out_axis, batch_axis)]
+    groups = [(axis,) if isinstance(axis, int) else axis for axis in (in_axis, out_axis, batch_axis)]
+    sizes = [prod([shape[a] for a in axes]) for axes in groups]
     field = prod(shape) / sizes[0] / sizes[1] / sizes[2]
     return sizes[0] * field, sizes[1] * field
+
+
+def _in_disk(radii: Callable, key: Any, shape: Sequence[int], dtype: Any, out_sharding: Any) -> Any:
+    """Complex numbers of any angle whose absolute values are `radii` of uniform numbers."""
+    keys = random.split(key)
+    draws = [
+        lambda k=k: random.uniform(k, shape, dtypes.to_floating_dtype(dtype), out_sharding=out_sharding) for k in keys
+    ]
+    lengths = radii(draws[0], dtype)
+    angles = 2 * np.pi * draws[1]().astype(dtype)
+    return lengths * jnp.exp(1j * angles)
+
+
+def _even_radii(draw: Callable, dtype: Any) -> Any:
+    return jnp.sqrt(2 * draw()).astype(dtype)
+
+
+def _truncated_radii(draw: Callable, dtype: Any) -> Any:
+    """Those of complex normal numbers up to two standard deviations."""
+    inside = 1 - jnp.exp(jnp.array(-4, dtype))
+    return jnp.sqrt(-jnp.log(1 - inside * draw().astype(dtype)))
 
 
 def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
@@ -142,12 +163,16 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
         variance = jnp.array(scale / fans[mode], dtype=chosen)
         if distribution == "normal":
             return random.normal(key, shape, chosen, out_sharding=out_sharding) * jnp.sqrt(variance)
+        is_complex = dtypes.issubdtype(chosen, np.complexfloating)
+        if distribution == "uniform" and is_complex:
+            return _in_disk(_even_radii, key, shape, chosen, out_sharding) * jnp.sqrt(variance)
         if distribution == "uniform":
             return random.uniform(key, shape, chosen, -1, out_sharding=out_sharding) * jnp.sqrt(3 * variance)
         if distribution != "truncated_normal":
             raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
-        if jnp.issubdtype(chosen, jnp.complexfloating):
-            raise NotImplementedError("variance_scaling: complex truncated_normal is not there yet")
+        if is_complex:
+            stddev = jnp.sqrt(variance) / jnp.array(0.95311164380491208, chosen)
+            return _in_disk(_truncated_radii, key, shape, chosen, out_sharding) * stddev
         stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, chosen)
         return random.truncated_normal(key, -2, 2, shape, chosen, out_sharding=out_sharding) * stddev
 

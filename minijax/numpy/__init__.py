@@ -22,8 +22,9 @@ minijax.numpy.polynomial: poly polyadd polyder polydiv polyfit polyint polymul p
 minijax.numpy.placing: apply_along_axis apply_over_axes choose fill_diagonal insert piecewise place put
 minijax.numpy.products: dot matmul
 minijax.numpy.quantiles: median nanmedian nanpercentile nanquantile percentile quantile
-minijax.numpy.reductions: all allclose amax amin any argmax argmin array_equal array_equiv average count_nonzero max
-    mean min nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var
+minijax.numpy.reductions: all allclose amax=max amin=min any argmax argmin array_equal array_equiv average
+    count_nonzero max mean min nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum
+    var
 minijax.numpy.scalars: bfloat16 bool=bool_ bool_ cdouble complex128 complex64 complex_ csingle double float16
     float32 float4_e2m1fn float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz
     float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ int1 int16 int2 int32 int4 int64
@@ -42,12 +43,12 @@ minijax.numpy.taking: argwhere compress delete diag diag_indices diagflat diagon
     put_along_axis repeat take take_along_axis tril_indices trim_zeros triu_indices where
 minijax.numpy.ufuncs: abs=absolute absolute acos=arccos acosh=arccosh angle arccos arccosh arcsin arcsinh arctan
     arctan2 arctanh around asin=arcsin asinh=arcsinh atan2 atan=arctan atanh=arctanh bitwise_count
-    bitwise_invert=invert bitwise_left_shift=left_shift bitwise_not bitwise_right_shift=right_shift cbrt ceil clip
-    conj=conjugate conjugate copysign cos cosh deg2rad degrees=rad2deg divide divmod equal exp exp2 expm1 fabs
-    float_power floor floor_divide fmax fmin fmod greater greater_equal heaviside hypot imag invert isclose
+    bitwise_invert=invert bitwise_left_shift=left_shift bitwise_not=invert bitwise_right_shift=right_shift cbrt ceil
+    clip conj=conjugate conjugate copysign cos cosh deg2rad degrees=rad2deg divide=true_divide divmod equal exp exp2
+    expm1 fabs float_power floor floor_divide fmax fmin fmod greater greater_equal heaviside hypot imag invert isclose
     iscomplex isfinite isinf isnan isneginf isposinf isreal left_shift less less_equal log log10 log1p log2
-    logical_not mod nan_to_num nextafter not_equal positive pow=power power rad2deg radians=deg2rad real reciprocal
-    remainder right_shift rint round sign signbit sin sinh sqrt square tan tanh true_divide trunc
+    logical_not mod=remainder nan_to_num nextafter not_equal positive pow=power power rad2deg radians=deg2rad real
+    reciprocal remainder right_shift rint round sign signbit sin sinh sqrt square tan tanh true_divide trunc
 minijax.numpy.ufunc_class: add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2 logical_and
     logical_or logical_xor maximum minimum multiply negative subtract ufunc
 minijax.numpy.vectorizing: vectorize
@@ -58,3 +59,5 @@ numpy.exceptions: ComplexWarning
 """
 _FACE = Face(__name__, ("fft", "linalg"), _ROOMS)
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
+
+from minijax.numpy import methods as _methods  # noqa: E402, F401 (gives arrays their operators)

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from minijax.api.vmap import vmap
-from minijax.base import dims, dtypes, errors
+from minijax.base import dims, dtypes, errors, tree
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
-from minijax.ir.types import typeof
+from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import ufuncs
 from minijax.primitives import convert as lax_convert, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import cast, convert
-from minijax.primitives.device import placed_like
+from minijax.primitives.device import REUSE_INPUT, device_put, placed_like
 from minijax.primitives.promote import arrays, promote_shapes
 from minijax.primitives.values import array_of
-from minijax.run import transfer
+from minijax.run import client, transfer
 from minijax.run.array import Array
 
 
@@ -42,7 +42,8 @@ def concrete(x: Any, name: str, argument: str) -> Any:
     if isinstance(x, Tracer):
         known = x.concrete_value()
         if known is None:
-            raise errors.ConcretizationTypeError(x, f"It arose in the jnp.{name} argument '{argument}'")
+            where = f"the jnp.{name} argument '{argument}'" if name else argument
+            raise errors.ConcretizationTypeError(x, f"It arose in {where}")
         x = known
     return np.asarray(x)[()] if isinstance(x, Array) else x
 
@@ -97,6 +98,13 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
     return x if device is None or isinstance(x, Tracer) else transfer.to_device(x, device)
+
+
+def _put(x: Any, device: Any, *named: Any) -> Any:
+    """As `_place`, which also a trace records."""
+    if isinstance(x, Tracer) and device is not None:
+        return device_put([x], [device], [None], [REUSE_INPUT])[0]
+    return _place(x, device, *named)
 
 
 def _at_least(x: Any, ndmin: int) -> Any:
@@ -155,12 +163,16 @@ def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs
 
 def _shape_of(shape: Any) -> tuple[int, ...]:
     shape = dims.shape_of(shape)
-    if any(n < 0 for n in shape):
-        raise TypeError(f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.")
+    moving.check_nonnegative("broadcast_in_dim shape", shape)
     return shape
 
 
 def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_sharding: Any) -> Any:
+    if isinstance(dtype, int) and not isinstance(shape, Sequence):
+        raise TypeError(
+            f"Cannot interpret '{dtype}' as a data type. Did you accidentally write `jax.numpy.{name}({shape}, "
+            f"{dtype})` when you meant `jax.numpy.{name}(({shape}, {dtype}))`, with one tuple for the shape?"
+        )
     dtype = dtypes.requested_dtype(dtype, name, float)
     return _place(_constant(_shape_of(shape), fill, dtype), device, f"jnp.{name}", out_sharding)
 
@@ -265,10 +277,14 @@ def arange(
     names = ("stop", "stop", "step") if only_stop else ("start", "stop", "step")
     bounds = [None if x is None else concrete(x, "arange", n) for x, n in zip((start, stop, step), names, strict=True)]
     for x, n in zip(bounds, names, strict=True):
+        if isinstance(x, Sequence):
+            raise TypeError(f"arange requires ndarray, scalar, or None arguments, got {n}={x!r}")
         if x is not None and np.ndim(x):
             raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {n}={x}")
         if isinstance(x, complex | np.complexfloating):
             raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported")
+    if not any(x is not None for x in bounds[:2]):
+        raise TypeError("arange: stop must be real number, not NoneType")
     if dtype is None:
         dtype = dtypes.result_type(*[x for x in bounds if x is not None])
     else:
@@ -276,8 +292,6 @@ def arange(
     start, stop, step = bounds
     if only_stop or stop is None:
         start, stop = 0, start
-        if stop is None:
-            raise TypeError("arange: stop must be real number, not NoneType")
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
@@ -287,7 +301,8 @@ def arange(
         numbers = lax.mul(_literal(step, computed), numbers)
     if step is not None or start != 0:
         numbers = lax.add(_literal(start, computed), numbers)
-    return _place(convert(numbers, dtype) if is_narrow else numbers, device, "jnp.arange", out_sharding)
+    device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
+    return _put(convert(numbers, dtype) if is_narrow else numbers, device, "jnp.arange", out_sharding)
 
 
 def _literal(x: Any, dtype: Any) -> Any:
@@ -407,8 +422,15 @@ def _below(n: int, m: int, k: Any) -> Any:
 
 def _on_diagonal(n: int, m: int, k: Any) -> Any:
     int_type = dtypes.default_int_dtype()
-    rows, columns = (structural.broadcasted_iota(int_type, (n, m), i) for i in (0, 1))
-    return lax.eq(lax.add(rows, _literal(k, int_type)), columns)
+    if isinstance(k, int):
+        bounds = np.iinfo(int_type)
+        k = int_type.type(min(max(k, bounds.min), bounds.max))
+    (k,) = arraylike("eye", k)
+    aval = typeof(k)
+    if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
+        raise ValueError(f"eye: k must be a scalar integer; got {k}")
+    rows, columns = (structural.broadcasted_iota(aval.dtype, (n, m), i) for i in (0, 1))
+    return lax.eq(lax.add(rows, convert(k, aval.dtype)), columns)
 
 
 @fused(0)
@@ -418,7 +440,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     n, m = (dims.canonical_dim(v) for v in (N, N if M is None else M))
     if n < 0 or m < 0:
         raise ValueError(f"eye: negative dimensions are not allowed, got {N} and {M}")
-    return _place(convert(_on_diagonal(n, m, concrete(k, "eye", "k")), dtype), device)
+    return _put(convert(_on_diagonal(n, m, k), dtype), device)
 
 
 def identity(n: Any, dtype: Any = None) -> Any:
@@ -439,7 +461,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     mask = _below(*m.shape[-2:], k if lower else k - 1)
     if m.ndim > 2:
         mask = moving.broadcast_in_dim(mask, m.shape, (m.ndim - 2, m.ndim - 1))
-    blank = moving.full(m.shape, np.zeros((), m.dtype)[()], m.weak_type)
+    blank = structural.blank(m.shape, m.dtype, m.weak_type)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
 
 
@@ -493,17 +515,18 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 
 
 def _property(name: str, a: Any) -> Any:
-    """A property of an array; lists have it too, with a warning."""
+    """A property of an array; NumPy's for anything else, with a warning."""
     if hasattr(a, name):
         return getattr(a, name)
-    if isinstance(a, list | tuple):
+    try:
+        return getattr(np, name)(*arraylike(name, a))
+    except TypeError:
         errors.warn(
             f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a future JAX "
             "release this will be an error.",
             DeprecationWarning,
         )
         return getattr(np, name)(a)
-    return getattr(np, name)(*arraylike(name, a))
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -521,16 +544,19 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     if axis is None:
         return _property("size", a)
     sizes = tuple(_property("shape", a))
-    axes = axis if isinstance(axis, Sequence) else (axis,)
-    return math.prod(sizes[dims.canonical_axis(i, len(sizes))] for i in axes)
+    axes = [dims.canonical_axis(i, len(sizes)) for i in (axis if isinstance(axis, Sequence) else (axis,))]
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"size: repeated axis in {axis} for shape {sizes}")
+    return math.prod(sizes[i] for i in axes)
 
 
 def iscomplexobj(x: Any) -> bool:
     """As `numpy.iscomplexobj`."""
     if x is None:
         return False
-    dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
-    return dtypes.is_complex(dtype)
+    x = unwrapped(x)
+    leaves = [x] if hasattr(x, "dtype") else tree.tree_leaves(x)
+    return any(dtypes.is_complex(leaf.dtype if hasattr(leaf, "dtype") else typeof(leaf).dtype) for leaf in leaves)
 
 
 def isrealobj(x: Any) -> bool:

@@ -23,7 +23,9 @@ from minijax.primitives.promote import is_unsigned, promote_dtypes
 def _range(name: str, bounds: slice) -> Any:
     """The range that a slice names; an imaginary step is the number of points, both ends included."""
     parts = (("start", bounds.start, 0), ("stop", bounds.stop, None), ("step", bounds.step, 1))
-    start, stop, step = (default if x is None else concrete(x, name, f"slice {part}") for part, x, default in parts)
+    start, stop, step = (
+        default if x is None else concrete(x, "", f"slice {part} of {name}") for part, x, default in parts
+    )
     if np.iscomplexobj(step):
         return creation.linspace(start, stop, int(abs(step)))
     return creation.arange(start, stop, step)

@@ -14,10 +14,10 @@ from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 
 _STATISTICS = {
-    "maximum": reductions.amax,
+    "maximum": reductions.max,
     "mean": reductions.mean,
     "median": quantiles.median,
-    "minimum": reductions.amin,
+    "minimum": reductions.min,
 }
 _OPTIONS = {
     "constant": ("constant_values",),

@@ -99,8 +99,10 @@ class Reducer:
             a = as_type(self.operand(*arrays(self.name, a)), dtype)
             return self.logical(a, axis, None, keepdims, initial, where, False)
         (a,) = arrays(self.name, a)
-        axes = canonical_axes(axis, typeof(a).ndim)
         a = self.operand(a)
+        if dtypes.is_extended(typeof(a).dtype):
+            raise TypeError(f"jnp.{self.name} cannot interpret {typeof(a).dtype} as the dtype of numbers.")
+        axes = canonical_axes(axis, typeof(a).ndim)
         computed, result = self.types(typeof(a).dtype, dtype, promote_integers)
         a = as_type(a, computed)
         extremum = self.start is None
@@ -201,7 +203,6 @@ def _truth(reducer: Reducer) -> Callable:
 
 
 max, min, all, any = _extremum(MAX), _extremum(MIN), _truth(ALL), _truth(ANY)
-amax, amin = max, min
 
 
 @jitted("_ptp", static=("axis", "keepdims"))

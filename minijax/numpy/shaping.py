@@ -12,7 +12,7 @@ from minijax.base import dims, dtypes
 from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
-from minijax.ir.types import typeof
+from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import subscripts, ufuncs
 from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
 from minijax.primitives import dynamic_slice, elementwise as lax, moving, sharding, structural
@@ -420,7 +420,8 @@ def roll(a: Any, shift: Any, axis: Axes = None) -> Any:
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = axes_from_front(axis, a.ndim)
-    if isinstance(shift, Sequence) and any(isinstance(s, Array) for s in shift):
+    shift = [unwrapped(s) for s in shift] if isinstance(shift, Sequence) else unwrapped(shift)
+    if isinstance(shift, list) and any(isinstance(s, Array) for s in shift):
         shift = asarray(shift)
     if isinstance(shift, Array):
         return _roll_dynamic(a, shift, axes)
@@ -505,7 +506,7 @@ def resize(a: Any, new_shape: Any) -> Any:
         raise ValueError("all elements of `new_shape` must be non-negative")
     flat, size = ravel(a), math.prod(shape)
     if flat.size == 0 or size == 0:
-        return moving.full(shape, np.zeros((), flat.dtype)[()], flat.weak_type)
+        return structural.blank(shape, flat.dtype, flat.weak_type)
     flat = tile(flat, math.ceil(size / flat.size))
     return reshape(subscripts.getitem(flat, slice(size)), shape)
 

@@ -18,6 +18,7 @@ from minijax.numpy import creation, ufuncs
 from minijax.primitives import gather_scatter, sharding, structural
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
+from minijax.run.keys import PRNGKeyArray, key_array
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _UPDATES = {
@@ -317,6 +318,9 @@ def iterate(x: Any) -> Any:
     aval = typeof(x)
     if not aval.shape:
         raise TypeError("iteration over a 0-d array")
+    if type(x) is PRNGKeyArray and state.is_eager():
+        # As in jax this counts as no use of the keys.
+        return (key_array(x._impl, words) for words in iterate(x._base_array))
     if type(x) is ArrayImpl and state.is_eager():
         if x._sig.device is None and not x.is_fully_replicated:
             return map(transfer.to_device, x._value)

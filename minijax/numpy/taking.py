@@ -110,7 +110,8 @@ def take_along_axis(
         return moving.full((*before, indices.shape[axis], *after), a.dtype.type(0))
     gather_mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
-    indices = convert(indices, np.dtype(np.int32))
+    if wraps or mode == "one_hot":
+        indices = convert(indices, np.dtype(np.int32))
     indices = from_front(indices, a.shape[axis]) if wraps else indices
     if mode == "one_hot":
         return _picked(a, indices, axis)
@@ -213,10 +214,9 @@ def _diag(v, k):
         return diagonal(v, offset=k)
     if v.ndim != 1:
         raise ValueError(f"diag input must be 1d or 2d, got shape {v.shape}")
-    zero = np.zeros((), v.dtype)[()]
-    v = structural.pad(v, zero, ((max(0, -k), max(0, k), 0),))
+    v = structural.pad(v, structural.blank((), v.dtype), ((max(0, -k), max(0, k), 0),))
     n = v.shape[0]
-    return choose(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), zero)
+    return choose(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), structural.blank((), v.dtype))
 
 
 def diagflat(v: Any, k: int = 0) -> Any:
@@ -224,7 +224,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     v = shaping.ravel(value("diagflat", v))
     size, n = v.size, v.size + abs(k)
     int_type = dtypes.default_int_dtype()
-    square = moving.full((n * n,), np.zeros((), v.dtype)[()])
+    square = structural.blank((n * n,), v.dtype)
     steps = structural.iota(int_type, size)
     columns = lax.add(steps, int_type.type(k)) if k >= 0 else steps
     rows = lax.mul(steps if k >= 0 else lax.sub(steps, int_type.type(k)), int_type.type(n))
@@ -320,7 +320,8 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
     """As `numpy.delete`; traced positions must be `assume_unique_indices`."""
-    a, _ = value("delete", arr), obj if isinstance(obj, slice) else arraylike("delete", obj)
+    a = value("delete", arr)
+    (obj,) = (obj,) if isinstance(obj, slice) else arraylike("delete", obj)
     a, axis = shaping.flat_unless(a, axis)
     size = a.shape[axis]
     if isinstance(obj, slice):

@@ -38,13 +38,14 @@ class ufunc:
         self._nin, self._nout, self._identity = nin, nout, identity
         self._nargs = nin if nargs is None else nargs
         self._ways = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
-        self._func, self._call = func, call or self._vectorized
+        self._call = call or self._vectorized
         self._key = (func, nin, nout, self.__name__, self.nargs, str(identity), call, *self._ways.values())
 
     nin = property(lambda self: self._nin)
     nout = property(lambda self: self._nout)
     nargs = property(lambda self: self._nargs)
     identity = property(lambda self: self._identity)
+    _func = property(lambda self: self._key[0])
 
     def __hash__(self):
         return hash(self._key)

@@ -106,9 +106,6 @@ def fabs(x: Any, /) -> Any:
     return lax.abs(x)
 
 
-mod = remainder
-
-
 @promoting(arrays)
 def fmod(x1: Any, x2: Any, /) -> Any:
     """As `numpy.fmod`."""
@@ -279,8 +276,12 @@ log10 = _unary("log10", _in_base(lambda *parts: [lax.mul(p, scalar_like(p, math_
 
 # ---- rounding and the structure of floats -----------------------------------------------------------
 
-floor = _unary("floor", lambda x: lax.floor(x) if is_inexact(x) else x, promote_args)
-ceil = _unary("ceil", lambda x: lax.ceil(x) if is_inexact(x) else x, promote_args)
+floor = _unary("floor", lambda x: x if _is_whole(x) else lax.floor(x), promote_args)
+ceil = _unary("ceil", lambda x: x if _is_whole(x) else lax.ceil(x), promote_args)
+
+
+def _is_whole(x: Any) -> bool:
+    return kind_of(x) in (bool, int)
 
 
 def _to_even(x: Any) -> Any:
@@ -291,7 +292,7 @@ def _to_even(x: Any) -> Any:
 def trunc(x: Any) -> Any:
     """As `numpy.trunc`."""
     (x,) = arrays("trunc", x)
-    if not is_inexact(x):
+    if _is_whole(x):
         return x
     return where(lax.lt(x, const_like(x, 0)), lax.ceil(x), lax.floor(x))
 
@@ -299,7 +300,7 @@ def trunc(x: Any) -> Any:
 @promoting(arrays)
 def rint(x: Any, /) -> Any:
     """As `numpy.rint`."""
-    if not is_inexact(x):
+    if _is_whole(x):
         return convert(x, dtypes.default_float_dtype())
     if is_complex(x):
         return lax.complex(rint(lax.real(x)), rint(lax.imag(x)))
@@ -515,6 +516,8 @@ greater_equal = _binary("greater_equal", _lexical(lax.ge))
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """As `numpy.isclose`."""
     a, b = promote_args("isclose", a, b)
+    if dtypes.is_extended(typeof(a).dtype):
+        return lax.eq(a, b)
     if not is_inexact(a):
         a, b = promote_dtypes_inexact(a, b)
     part = lax.real_dtype(typeof(a).dtype)
@@ -545,7 +548,6 @@ logical_and = _binary("logical_and", _on_truth(lax.bitwise_and))
 logical_or = _binary("logical_or", _on_truth(lax.bitwise_or))
 logical_xor = _binary("logical_xor", _on_truth(lax.bitwise_xor))
 invert = _unary("invert", lax.bitwise_not, promote_args)
-bitwise_not = _unary("bitwise_not", lax.bitwise_not, promote_args)
 bitwise_and = _binary("bitwise_and", lax.bitwise_and)
 bitwise_or = _binary("bitwise_or", lax.bitwise_or)
 bitwise_xor = _binary("bitwise_xor", lax.bitwise_xor)

@@ -85,7 +85,6 @@ def vectorize(
     pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable:
     """As `numpy.vectorize`, by `vmap`; keyword arguments are passed on whole."""
-    excluded = frozenset(excluded)
     if not callable(pyfunc):
         raise TypeError(f"Expected a callable value, got {pyfunc}")
     if not all(isinstance(e, (str, int)) for e in excluded):
@@ -93,6 +92,7 @@ def vectorize(
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"{excluded=} contains negative numbers")
     where = f"on vectorized function with {excluded=} and {signature=}"
+    excluded = frozenset(excluded)
 
     @functools.wraps(pyfunc)
     def vectorized(*args, **kwargs):
@@ -100,7 +100,7 @@ def vectorize(
         f, rest = _without_excluded(pyfunc, excluded | absent, args, kwargs)
         values = [asarray(x) for x in rest]
         shapes = [typeof(x).shape for x in values]
-        name = f"jnp.vectorize function with signature {signature}"
+        name = f"jnp.vectorize with {signature=}, where operands with shapes {shapes} require rank promotion,"
         if signature is None:
             return mapped(f, values, shapes, name)
         inner, outer = _parse(signature)

@@ -5,12 +5,13 @@ Devices are whatever objects the client hands out; here only their attributes ar
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from minijax.base import cache
+from minijax.base.native import replicated, tiles_of
 from minijax.base.util import ByKey
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import (
@@ -311,6 +312,11 @@ class GSPMDSharding(ByKey, Sharding):
     _device_assignment = property(lambda self: self._devices)
     is_fully_replicated = property(lambda self: self.tiles.is_replicated())
 
+    @classmethod
+    def get_replicated(cls, device_assignment: Iterable, *, memory_kind: str | None = None) -> "GSPMDSharding":
+        """The whole array on each of the devices."""
+        return cls(tuple(device_assignment), replicated(), memory_kind)
+
     def with_memory_kind(self, kind: str) -> "GSPMDSharding":
         """This sharding in another kind of memory."""
         return GSPMDSharding(self._devices, self.tiles, kind)
@@ -331,10 +337,14 @@ class GSPMDSharding(ByKey, Sharding):
             yield device, tuple(zip(place, counts, strict=True))
 
     def __reduce__(self):
-        return GSPMDSharding, self._key
+        return _with_tiles_of, (self._devices, self.tiles.to_proto(), self._memory_kind)
 
     def __repr__(self):
         return f"GSPMDSharding({self.tiles}{self._memory_text})"
+
+
+def _with_tiles_of(devices: tuple, proto: Any, memory_kind: str | None) -> GSPMDSharding:
+    return GSPMDSharding(devices, tiles_of(proto), memory_kind)
 
 
 empty_abstract_mesh = AbstractMesh((), ())

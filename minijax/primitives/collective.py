@@ -20,7 +20,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.primitives.elementwise import add, div, eq, mul, select
-from minijax.primitives.families import const_like, scalar_like
+from minijax.primitives.families import ANY, check_kinds, const_like, scalar_like
 from minijax.primitives.moving import move_axis, reduced_aval
 from minijax.primitives.reduce import lowest
 from minijax.primitives.structural import broadcasted_iota, collapse, index_in_dim, inserted, resized, squeeze
@@ -189,6 +189,7 @@ class ReduceScatter(LinearNamed):
     name = "reduce_scatter"
 
     def infer(self, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
+        check_kinds(self.name, ANY, x)
         at, size = scatter_dimension, x.shape[scatter_dimension]
         if tiled and size % axis_size:
             raise ValueError(f"psum_scatter: {axis_size} members cannot share a dimension of size {size}")
@@ -397,6 +398,7 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
             return leaf
         if primitive is psum_p and typeof(leaf).dtype == np.bool_:
             leaf = convert(leaf, np.dtype(np.int32))
+        check_kinds(primitive.name, ANY, typeof(leaf))
         leaf = _varied(leaf, axes)
         if primitive is psum_p and state.thread.manual and set(axes) <= set(state.thread.manual):
             if groups is not None:

@@ -617,6 +617,7 @@ class Clamp(Primitive):
 
     def infer(self, low, x, high):
         check_same_dtypes_of_clamp(low, x, high)
+        check_kinds("clamp", ANY, low, x, high)
         for end, text in ((low, "min"), (high, "max")):
             if end.shape not in ((), x.shape):
                 raise TypeError(

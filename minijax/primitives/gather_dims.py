@@ -77,28 +77,53 @@ def scatter_numbers(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
 
 def check_axes(op: str, name: str, axes: Sequence[int], rank: int) -> None:
     """Raises TypeError unless axes are sorted, distinct and in bounds."""
-    if list(axes) != sorted(axes):
-        raise TypeError(f"{op}: {name} must be sorted, got {tuple(axes)}")
+    check_sorted(op, name, axes)
     _check_distinct(op, name, axes, rank)
 
 
-def _check_distinct(op: str, name: str, axes: Sequence[int], rank: int) -> None:
+def check_sorted(op: str, name: str, axes: Sequence[int]) -> None:
+    """Raises TypeError for axes that are out of order or repeat."""
+    if list(axes) != sorted(axes):
+        raise TypeError(f"{name} in {op} op must be sorted, got {tuple(axes)}")
+    _check_once(op, name, axes)
+
+
+def _check_once(op: str, name: str, axes: Sequence[int]) -> None:
     if len(set(axes)) != len(axes):
-        raise TypeError(f"{op}: {name} must not repeat, got {tuple(axes)}")
+        raise TypeError(f"{name} in {op} op must not repeat, got {tuple(axes)}")
+
+
+def _check_distinct(op: str, name: str, axes: Sequence[int], rank: int, what: str = "set") -> None:
+    _check_once(op, name, axes)
     wrong = [a for a in axes if not 0 <= a < rank]
     if wrong:
-        raise TypeError(f"{op}: {name} must be in [0, {rank}), got {wrong[0]}")
+        raise TypeError(f"Invalid {name} {what} in {op} op; valid range is [0, {rank}), got {wrong[0]}")
 
 
-def check_vector(op: str, name: str, index_map: Sequence[int], indices: ShapedArray, rank: int) -> None:
-    """Checks the axes that the index vectors speak of."""
+def check_offsets(numbers: GatherDimensionNumbers, rank: int) -> None:
+    """Checks the axes of a gather's result that run over a slice."""
+    check_sorted("gather", "offset_dims", numbers.offset_dims)
+    for i, d in enumerate(numbers.offset_dims):
+        if not 0 <= d < rank:
+            raise TypeError(f"Offset dimension {i} in gather op is out of bounds: {d} for a result of rank {rank}")
+
+
+def check_indices(op: str, indices: ShapedArray) -> None:
+    """Checks that there are integers in index vectors."""
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError(f"{op}: indices must have an integer type, got {indices.dtype.name}")
     if not indices.ndim:
         raise TypeError(f"{op}: indices must have a last axis, the index vector's; got a scalar")
+
+
+def check_vector(op: str, name: str, index_map: Sequence[int], indices: ShapedArray, rank: int) -> None:
+    """Checks the axes that the index vectors speak of."""
     if indices.shape[-1] != len(index_map):
-        raise TypeError(f"{op}: {name} {tuple(index_map)} for index vectors of size {indices.shape[-1]}")
-    _check_distinct(op, name, index_map, rank)
+        raise TypeError(
+            f"{op.capitalize()} op has {len(index_map)} elements in {name} and the bound of dimension "
+            f"index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. These two numbers must be equal."
+        )
+    _check_distinct(op, name, index_map, rank, "mapping")
 
 
 def check_batching(op: str, names: tuple[str, ...], numbers: Sequence, x: ShapedArray, indices: ShapedArray) -> None:
@@ -107,54 +132,73 @@ def check_batching(op: str, names: tuple[str, ...], numbers: Sequence, x: Shaped
     check_axes(op, "operand_batching_dims", of_operand, x.ndim)
     for name, axes in zip(names, (dropped, index_map), strict=False):
         if set(axes) & set(of_operand):
-            raise TypeError(f"{op}: {name} and operand_batching_dims must be disjoint, got {axes}, {of_operand}")
+            raise TypeError(f"{name} and operand_batching_dims in {op} op must be disjoint, got {axes}, {of_operand}")
     _check_distinct(op, names[2], of_indices, indices.ndim)
+    title = f"{op.capitalize()} op"
     if indices.ndim - 1 in of_indices:
-        raise TypeError(f"{op}: {names[2]} {of_indices} hold the index vector's axis")
+        raise TypeError(f"{title} cannot have the index vector dimension as a batching dimension, got {of_indices}")
     if len(of_operand) != len(of_indices):
-        raise TypeError(f"{op}: operand_batching_dims {of_operand} and {names[2]} {of_indices} must pair up")
-    shapes = tuple(indices.shape[i] for i in of_indices), tuple(x.shape[i] for i in of_operand)
+        raise TypeError(
+            f"{title} requires equal numbers of operand_batching_dims and {names[2]}, got {of_operand}, {of_indices}"
+        )
+    shapes = tuple(x.shape[i] for i in of_operand), tuple(indices.shape[i] for i in of_indices)
     if shapes[0] != shapes[1]:
-        raise TypeError(f"{op}: batching dimensions of indices and operand differ in size: {shapes}")
+        words = "operand batching dimensions and indices batching dimensions to have the same shape"
+        raise TypeError(f"{title} requires {words}, got {shapes[0]} and {shapes[1]}")
 
 
 def check_slices(numbers: GatherDimensionNumbers, sizes: Sequence[int], x: ShapedArray, indices: ShapedArray) -> None:
     """Checks the slice sizes of a gather; where nothing is gathered, slices may be larger than the array."""
     if len(sizes) != x.ndim:
-        raise TypeError(f"gather: {len(sizes)} slice sizes for an operand of rank {x.ndim}")
+        raise TypeError(
+            f"Gather op must have one slice size for every input dimension, got {len(sizes)} for rank {x.ndim}"
+        )
     left_out = len(numbers.collapsed_slice_dims) + len(numbers.operand_batching_dims)
     if len(sizes) != len(numbers.offset_dims) + left_out:
-        raise TypeError(f"gather: slice sizes {sizes} do not fit {numbers}")
+        raise TypeError(
+            "All components of the offset index in a gather op must either be a offset dimension or explicitly "
+            f"collapsed/batching, got slice sizes {tuple(sizes)} and {numbers}"
+        )
     for i, (size, bound) in enumerate(zip(sizes, x.shape, strict=True)):
         if not 0 <= size <= bound and 0 not in indices.shape[:-1]:
-            raise TypeError(f"gather: slice size {size} at index {i} is out of range for size {bound}")
-    batching = numbers.operand_batching_dims
-    for kind, axes, most in (("collapse", numbers.collapsed_slice_dims, (1,)), ("batch", batching, (0, 1))):
-        for i in axes:
-            if sizes[i] not in most:
-                raise TypeError(f"gather: can only {kind} axes of slice size {most}, got {sizes[i]} at {i}")
+            raise TypeError(f"Slice size at index {i} in gather op is out of range, got {size} for size {bound}")
+    collapsed, batching = numbers.collapsed_slice_dims, numbers.operand_batching_dims
+    for can, axes, bounds in (("collapse slice", collapsed, [1]), ("have operand batching", batching, [0, 1])):
+        for at, i in enumerate(axes):
+            if sizes[i] not in bounds:
+                raise TypeError(
+                    f"Gather op can only {can} dims with bound {'/'.join(map(str, bounds))}, but bound is {sizes[i]} "
+                    f"for index {i} at position {at}."
+                )
 
 
 def check_scatter(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers) -> None:
     """Checks the operands of a scatter against each other."""
     window, dropped, index_map, of_operand, _ = numbers
-    check_vector("scatter", "scatter_dims_to_operand_dims", index_map, indices, x.ndim)
+    check_indices("scatter", indices)
     rank = len(window) + indices.ndim - 1
     if updates.ndim != rank:
-        raise TypeError(f"scatter: updates must be of rank {rank}, got {updates.ndim}")
+        raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
     check_axes("scatter", "update_window_dims", window, updates.ndim)
     check_axes("scatter", "inserted_window_dims", dropped, x.ndim)
     names = ("inserted_window_dims", "scatter_dims_to_operand_dims", "scatter_indices_batching_dims")
     check_batching("scatter", names, numbers, x, indices)
     size = len(window) + len(dropped) + len(of_operand)
     if x.ndim != size:
-        raise TypeError(f"scatter: a window of rank {size} does not match an operand of rank {x.ndim}")
+        raise TypeError(f"Scatter op has window of size {size}; doesn't match operand of rank {x.ndim}.")
+    check_vector("scatter", names[1], index_map, indices, x.ndim)
     for d, i in zip(window, other_axes(x.ndim, dropped, of_operand), strict=True):
         if updates.shape[d] > x.shape[i]:
-            raise TypeError(f"scatter: window of updates {updates.shape} exceeds operand {x.shape} at {d}")
+            raise TypeError(
+                f"Bounds of the window dimensions of updates must not exceed those of the operand in scatter op; "
+                f"got {updates.shape[d]} at {d} of updates and {x.shape[i]} at {i} of the operand"
+            )
     for d, bound in zip(other_axes(updates.ndim, window), indices.shape[:-1], strict=True):
         if updates.shape[d] != bound:
-            raise TypeError(f"scatter: updates {updates.shape} and indices {indices.shape} differ at {d}")
+            raise TypeError(
+                f"Bounds of the scatter dimensions of updates and indices must agree in scatter op; "
+                f"got shapes {updates.shape} and {indices.shape}, which differ at {d} of updates"
+            )
 
 
 # ---- windows -------------------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ from minijax.primitives.gather_dims import (
     ScatterDimensionNumbers,
     check_axes,
     check_batching,
+    check_indices,
+    check_offsets,
     check_scatter,
     check_slices,
     check_vector,
@@ -51,13 +53,10 @@ class Gather(JointlyLinear):
 
     def infer(self, x, indices, *, dimension_numbers, slice_sizes, **how):
         numbers, rank = dimension_numbers, x.ndim
+        check_indices("gather", indices)
+        out_rank = len(numbers.offset_dims) + indices.ndim - 1
+        check_offsets(numbers, out_rank)
         check_vector("gather", "start_index_map", numbers.start_index_map, indices, rank)
-        batch_rank = indices.ndim - 1
-        out_rank = len(numbers.offset_dims) + batch_rank
-        check_axes("gather", "offset_dims", [d for d in numbers.offset_dims if 0 <= d < out_rank], out_rank)
-        for i, d in enumerate(numbers.offset_dims):
-            if not 0 <= d < out_rank:
-                raise TypeError(f"gather: offset dimension {d} at {i} is out of bounds for rank {out_rank}")
         check_axes("gather", "collapsed_slice_dims", numbers.collapsed_slice_dims, rank)
         names = ("collapsed_slice_dims", "start_index_map", "start_indices_batching_dims")
         check_batching("gather", names, numbers, x, indices)

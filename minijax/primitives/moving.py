@@ -16,6 +16,12 @@ from minijax.run import transfer
 from minijax.run.array import Array
 
 
+def check_nonnegative(name: str, values: Sequence[int]) -> None:
+    """Raises TypeError if a value is negative."""
+    if any(v < 0 for v in values):
+        raise TypeError(f"{name} must have every element be nonnegative, got {tuple(values)}.")
+
+
 class BroadcastInDim(Linear1):
     """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
 
@@ -24,6 +30,7 @@ class BroadcastInDim(Linear1):
     in_one_memory = False
 
     def infer(self, x, *, shape, broadcast_dimensions, sharding):
+        check_nonnegative("broadcast_in_dim shape", shape)
         return [ShapedArray(shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
     def lower(self, e, ins, outs, x, *, shape, broadcast_dimensions, sharding):
@@ -54,6 +61,7 @@ class Reshape(Linear1):
             raise TypeError(
                 f"reshape dimensions must be a permutation of operand dimensions, got {dimensions} for shape {x.shape}."
             )
+        check_nonnegative("reshape new_sizes", new_sizes)
         if prod(new_sizes) != x.size:
             raise TypeError(
                 f"reshape total size must be unchanged, got new_sizes {new_sizes} (size {prod(new_sizes)}) "
@@ -114,11 +122,14 @@ class ReduceSum(Linear1):
 
     # Not in `infer`, whose results are remembered whatever the options are.
     def typed(self, avals, params):
-        if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value:
+        if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value and self._adds(avals[0], **params):
             raise ValueError(
                 f"reduce_sum on operand {avals[0].str_short()} is not allowed when jax_allow_f16_reductions=False."
             )
         return super().typed(avals, params)
+
+    def _adds(self, x, *, axes, out_sharding):
+        return any(x.shape[a] != 1 for a in axes)
 
     def infer(self, x, *, axes, out_sharding):
         return [reduced_aval(self.name, x, axes)]

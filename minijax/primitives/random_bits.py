@@ -1,8 +1,9 @@
-"""Random bits: the Threefry-2x32 hash, and the generators that XLA has."""
+"""Random bits: the hashes Threefry and Philox of Salmon et al. (2011), and the generators that XLA has."""
 
 import enum
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partialmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.dynamic_slice import dynamic_update_slice
-from minijax.primitives.families import INT, SameShape, broadcast_shapes_of_op, emit_broadcast
+from minijax.primitives.families import INT, SameShape, broadcast_shapes_of_op, emit_broadcast, emit_nary
 from minijax.primitives.sharding import with_out_sharding
 from minijax.primitives.structural import concatenate, slice, slice_in_dim, split, squeeze
 
@@ -22,21 +23,27 @@ _PARITY = 0x1BD11BDA
 _ROUNDS = 5
 
 
-class Threefry2x32(SameShape):
-    """Hashes pairs of words by pairs of key words; the four operands broadcast together."""
+class WordHash(SameShape):
+    """Hashes some `words` by words of a key, the first operands; all operands broadcast together."""
 
     multiple_results = True
 
+    def __init__(self, name: str, words: int, build: Callable[..., Sequence["_Value"]] | None = None):
+        super().__init__(name, INT)
+        self.words, self.build = words, build
+
     def infer(self, *avals):
         if any(a.dtype != _U32 for a in avals):
-            raise TypeError(f"threefry2x32: operands must be uint32, got {', '.join(map(str, avals))}")
+            raise TypeError(f"{self.name}: operands must be uint32, got {', '.join(map(str, avals))}")
         out = ShapedArray(broadcast_shapes_of_op(self.name, *(a.shape for a in avals)), _U32)
-        return [out, out]
+        return [out] * self.words
 
     def lower(self, e, ins, outs, *operands):
-        # A loop compiles faster, and CPUs run it as fast; elsewhere the rounds are written out.
-        build = _looped if e.platform == "cpu" else _unrolled
-        return e.call_shared(self.name, "rounds", operands, ins, outs, lambda *xs: build(e, ins, outs[0], *xs))
+        return e.call_shared(self.name, "rounds", operands, ins, outs, lambda *xs: self.rounds(e, ins, outs[0], *xs))
+
+    def rounds(self, e: Any, ins: Sequence, out: ShapedArray, *operands: str) -> list[str]:
+        """The names of the hashed words."""
+        return [v.name for v in self.build(*(_Value(e, x, a) for x, a in zip(operands, ins, strict=True)))]
 
     def jvp(self, primals, tangents):
         results = self.bind(*primals)
@@ -44,7 +51,16 @@ class Threefry2x32(SameShape):
 
     def batch(self, axis, operands, dims):
         results, (d,) = super().batch(axis, operands, dims)
-        return results, [d, d]
+        return results, [d] * self.words
+
+
+class Threefry2x32(WordHash):
+    """Hashes pairs of words by pairs of key words."""
+
+    def rounds(self, e, ins, out, *operands):
+        # A loop compiles faster, and CPUs run it as fast; elsewhere the rounds are written out.
+        build = _looped if e.platform == "cpu" else _unrolled
+        return build(e, ins, out, *operands)
 
 
 def _begun(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> tuple:
@@ -106,6 +122,77 @@ def _looped(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: s
 
     inits = [count, step, x0, x1, *keys, *turns]
     return e.while_(inits, [_COUNT, *state], more, body)[2:4]
+
+
+class _Value(NamedTuple):
+    """A value in a text, with operators that broadcast."""
+
+    e: Any
+    name: str
+    aval: ShapedArray
+
+    def _with(self, hlo: str, other: "_Value | int") -> "_Value":
+        e, aval = self.e, self.aval
+        if isinstance(other, int):
+            other = _Value(e, e.full(other, aval), aval)
+        out = ShapedArray(broadcast_shapes_of_op(hlo, aval.shape, other.aval.shape), _U32)
+        names = [_broadcast(e, v.name, v.aval, out) for v in (self, other)]
+        return _Value(e, emit_nary(e, hlo, names, (out, out), out), out)
+
+    __add__ = partialmethod(_with, "add")
+    __xor__ = partialmethod(_with, "xor")
+
+    def times(self, factor: int) -> tuple["_Value", "_Value"]:
+        """The low and the high word of the product with a number."""
+        low, high = (
+            _Value(self.e, self.e.full(factor, self.aval), self.aval)._with(hlo, self)
+            for hlo in ("multiply", "chlo.mulhi")
+        )
+        return low, high
+
+    def mixed(self, other: "_Value", turn: int) -> tuple["_Value", "_Value"]:
+        """Threefry's step: the sum, and that xor the turned second word."""
+        total = self + other
+        left, right = other._with("shift_left", turn), other._with("shift_right_logical", 32 - turn)
+        return total, total ^ left._with("or", right)
+
+
+def _philox2x32(key: _Value, a: _Value, b: _Value) -> Sequence[_Value]:
+    for i in range(10):
+        if i:
+            key = key + 0x9E3779B9
+        low, high = a.times(0xD256D193)
+        a, b = high ^ b ^ key, low
+    return a, b
+
+
+def _philox4x32(key0: _Value, key1: _Value, a: _Value, b: _Value, c: _Value, d: _Value) -> Sequence[_Value]:
+    for i in range(10):
+        if i:
+            key0, key1 = key0 + 0x9E3779B9, key1 + 0xBB67AE85
+        (low0, high0), (low1, high1) = a.times(0xD2511F53), c.times(0xCD9E8D57)
+        a, b, c, d = high1 ^ b ^ key0, low1, high0 ^ d ^ key1, low0
+    return a, b, c, d
+
+
+_TURNS4 = (10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20)
+
+
+def _threefry4x32(*operands: _Value) -> Sequence[_Value]:
+    keys, words = operands[:4], operands[4:]
+    keys = (*keys, keys[0] ^ keys[1] ^ keys[2] ^ keys[3] ^ _PARITY)
+    a, b, c, d = (x + k for x, k in zip(words, keys, strict=False))
+    for i in range(20):
+        first, second = _TURNS4[i % 8]
+        if i % 2:
+            (a, d), (c, b) = a.mixed(d, first), c.mixed(b, second)
+        else:
+            (a, b), (c, d) = a.mixed(b, first), c.mixed(d, second)
+        if i % 4 == 3:
+            n = i // 4 + 1
+            a, b, c, d = (x + keys[(n + k) % 5] for k, x in enumerate((a, b, c, d)))
+            d = d + n
+    return a, b, c, d
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -183,7 +270,9 @@ class RngUniform(Primitive):
         return [e.rng_uniform(a, b, ins[0], outs[0])]
 
 
-threefry2x32_p = Threefry2x32("threefry2x32", INT)
+threefry2x32_p = Threefry2x32("threefry2x32", 2)
+threefry4x32_p = WordHash("threefry4x32", 4, _threefry4x32)
+philox2x32_p, philox4x32_p = WordHash("philox2x32", 2, _philox2x32), WordHash("philox4x32", 4, _philox4x32)
 rng_bit_generator_p = RngBitGenerator()
 rng_uniform_p = RngUniform()
 

@@ -166,7 +166,7 @@ class ReduceLogical(ZeroJvp, Reduction):
     """Bits or truth values combined."""
 
     def check(self, x):
-        if x.dtype.kind not in "biu":
+        if dtypes.is_extended(x.dtype) or x.dtype.kind not in "biu":
             raise TypeError(f"{self.name}: a logical reduction takes bool or int, got dtype {x.dtype}.")
 
     def infer(self, x, *, axes):
@@ -194,11 +194,11 @@ class ArgExtremum(ZeroJvp, OverAxes):
         if not 0 <= axis < x.ndim:
             raise ValueError(f"{self.name}: Invalid axis {axis} for operand shape {x.shape}")
         if not x.shape[axis]:
-            raise ValueError(
-                f"{self.name}: the reduced dimension must be non-empty, got axis {axis} of shape {x.shape}"
-            )
+            raise ValueError(f"{self.name}: require non-empty reduced dimension, got axis {axis} of shape {x.shape}")
         if not dtypes.issubdtype(index_dtype, np.integer):
             raise TypeError(f"{self.name}: index_dtype must be an integer type, but got {index_dtype}")
+        if dtypes.is_extended(x.dtype):
+            raise ValueError(f"{self.name}: Unsupported dtype {x.dtype}")
         check_kinds(self.name, ORDERED, x)
         return [ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)]
 

@@ -1,5 +1,6 @@
 """Products of arrays in narrow numbers, each block of which has a scale."""
 
+import json
 from typing import Any
 
 import ml_dtypes
@@ -33,7 +34,18 @@ class ScaledDot(Primitive):
             )
         if ranks[0] < 2:
             raise TypeError("scaled_dot does not support 0-rank and 1-rank operands.")
-        contract, _ = dimension_numbers
+        contract, batch = dimension_numbers
+        for dims in zip(*batch, strict=True):
+            if lhs.shape[dims[0]] != rhs.shape[dims[1]]:
+                raise TypeError(
+                    f"scaled_dot: All input tensors must have the same batch dimension size for batch dims {dims}."
+                )
+        for i, j in zip(*contract, strict=True):
+            if lhs.shape[i] != rhs.shape[j]:
+                raise TypeError(
+                    f"scaled_dot: LHS contracting dim {i} of size {lhs.shape[i]} does not match RHS contracting dim "
+                    f"{j} of size {rhs.shape[j]}."
+                )
         _check_scale("LHS", lhs.shape, lhs_scale.shape, contract[0])
         _check_scale("RHS", rhs.shape, rhs_scale.shape, contract[1])
         how = _product(dimension_numbers, preferred_element_type)
@@ -53,6 +65,41 @@ class ScaledDot(Primitive):
 
 
 scaled_dot_p = ScaledDot()
+_DEQUANTIZED = {"float32": "F32", "bfloat16": "BF16", "float16": "F16"}
+
+
+class ScaledMatmul(Primitive):
+    """A product of batches of rows by rows, whose scales lie along the last axes; XLA has it for NVIDIA's GPUs."""
+
+    name = "scaled_matmul_wrapper"
+
+    def infer(self, lhs, rhs, lhs_scales, rhs_scales, *, preferred_element_type):
+        return [ShapedArray((*lhs.shape[:2], rhs.shape[1]), preferred_element_type)]
+
+    def lower(self, e, ins, outs, *operands, preferred_element_type):
+        wanted = _DEQUANTIZED.get(np.dtype(preferred_element_type).name)
+        if e.platform != "cuda":
+            return super().lower(e, ins, outs, *operands)
+        if wanted is None:
+            raise KeyError(f"scaled_matmul has no products of {np.dtype(preferred_element_type)}")
+        details = dict(lhs_batch_dimensions=[0], rhs_batch_dimensions=[0], dequantize_type=wanted)
+        how = dict(backend_config=json.dumps({"scaled_dot_backend_config": details}), api_version=2)
+        layouts = dict(operand_layouts=[(2, 1, 0)] * 4, result_layouts=[(2, 1, 0)])
+        return e.custom_call("__op$block_scaled_dot", operands, ins, outs, **how, **layouts)
+
+    def batch(self, axis, operands, dims, *, preferred_element_type):
+        # [batch, b, m, k] -> [batch b, m, k]
+        fronted = [moving.axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
+        merged = {}
+        for i in (0, 2, 1, 3):
+            size, own, *rest = typeof(fronted[i]).shape
+            merged[i] = moving.reshape(fronted[i], (size * own, *rest))
+        lhs, rhs, lhs_scales, rhs_scales = (merged[i] for i in range(4))
+        out = self.bind(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=preferred_element_type)
+        return [moving.reshape(out, (*typeof(fronted[0]).shape[:2], *typeof(out).shape[1:]))], [0]
+
+
+scaled_matmul_p = ScaledMatmul()
 
 
 def _check_scale(side: str, shape: tuple, scale: tuple, contracted: Any) -> None:

@@ -37,6 +37,12 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
     return gather(x, indices, numbers, (1,) * typeof(x).ndim, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
+def _check_numbers(name: str, *avals: ShapedArray) -> None:
+    """Raises ValueError for random keys, which XLA cannot move by a comparison."""
+    if any(dtypes.is_extended(a.dtype) for a in avals):
+        raise ValueError(f"{name}: cannot lower operands that are random keys, got {', '.join(map(str, avals))}")
+
+
 class Sort(Primitive):
     """All operands ordered by the first `num_keys` of them: NaN last, -0.0 as 0.0, complex by parts."""
 
@@ -54,6 +60,8 @@ class Sort(Primitive):
         return list(avals)
 
     def lower(self, e, ins, outs, *operands, dimension, is_stable, num_keys):
+        _check_numbers("sort", *ins)
+
         def comparator(*pairs):
             keys = [
                 (a, b)
@@ -130,6 +138,7 @@ class TopK(Primitive):
         return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
 
     def lower(self, e, ins, outs, x, *, k, axis):
+        _check_numbers("top_k", *ins)
         (aval,), last = ins, ins[0].ndim - 1
         if axis == last:
             return e.top_k(x, aval, outs, k)

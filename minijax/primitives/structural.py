@@ -11,6 +11,7 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
+from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -49,12 +50,6 @@ def beside(axis: int, d: int) -> int:
 def operand_type(x: Any) -> ShapedArray:
     """The type of an operand of a transpose rule, `Linear` or known."""
     return x.aval if is_linear(x) else typeof(x)
-
-
-def check_nonnegative(name: str, values: Sequence[int]) -> None:
-    """Raises TypeError if a value is negative."""
-    if any(v < 0 for v in values):
-        raise TypeError(f"{name} must have every element be nonnegative, got {tuple(values)}.")
 
 
 class Squeeze(Linear1):
@@ -107,7 +102,7 @@ def check_starts(name: str, starts: Sequence[ShapedArray]) -> None:
     kinds = {i.dtype for i in starts}
     if len(kinds) > 1 or not all(np.issubdtype(k, np.integer) for k in kinds):
         names = ", ".join(i.dtype.name for i in starts)
-        raise TypeError(f"{name}: index arguments must be integers of the same type, got: {names}")
+        raise TypeError(f"index arguments to {name} must be integers of the same type, got: {names}")
 
 
 slice_at_p = SliceAt()
@@ -162,7 +157,7 @@ def _check_slice(x, starts, limits, strides):
     for name, values in (("start_indices", starts), ("limit_indices", limits), ("strides", strides)):
         if values is not None and len(values) != x.ndim:
             raise TypeError(f"slice: {name} {values} must have one entry per axis of operand shape {x.shape}")
-    check_nonnegative("slice start_indices", starts)
+    moving.check_nonnegative("slice start_indices", starts)
     if any(limit > size for limit, size in zip(limits, x.shape, strict=True)):
         raise TypeError(f"slice: limit_indices {limits} exceed the operand's shape {x.shape}")
     if any(limit < start for start, limit in zip(starts, limits, strict=True)):
@@ -211,13 +206,16 @@ class Pad(JointlyLinear):
         if len(padding_config) != x.ndim:
             raise ValueError(f"pad: padding_config {padding_config} needs one entry per axis of {x.shape}")
         if any(between < 0 for _, _, between in padding_config):
-            raise ValueError(f"pad: interior padding must be nonnegative, got padding_config {padding_config}")
+            raise ValueError(f"pad: interior padding in padding_config must be nonnegative, got {padding_config}")
         shape = tuple(
             low + high + size + max(0, size - 1) * between
             for size, (low, high, between) in zip(x.shape, padding_config, strict=True)
         )
         if any(size < 0 for size in shape):
-            raise ValueError(f"pad: padding_config {padding_config} cuts more than there is of shape {x.shape}")
+            raise ValueError(
+                f"pad: Dimension size after padding is not at least 0: padding_config {padding_config} cuts more than "
+                f"there is of shape {x.shape}"
+            )
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
     def lower(self, e, ins, outs, x, value, *, padding_config):
@@ -391,7 +389,7 @@ class Rev(Linear1):
     def infer(self, x, *, dimensions):
         if len(set(dimensions)) != len(dimensions):
             raise TypeError(f"rev: dimensions must be unique, got {dimensions}")
-        check_nonnegative("rev dimensions", dimensions)
+        moving.check_nonnegative("rev dimensions", dimensions)
         if any(d >= x.ndim for d in dimensions):
             raise TypeError(f"rev: dimensions {dimensions} out of bounds for rank {x.ndim}")
         return [x]
@@ -416,7 +414,7 @@ class Tile(Linear1):
     def infer(self, x, *, reps):
         if len(reps) != x.ndim:
             raise TypeError(f"tile: reps {reps} needs one entry per axis of shape {x.shape}")
-        check_nonnegative("tile reps", reps)
+        moving.check_nonnegative("tile reps", reps)
         return [x.update(shape=tuple(r * s for r, s in zip(reps, x.shape, strict=True)))]
 
     def lower(self, e, ins, outs, x, *, reps):
@@ -443,7 +441,7 @@ class Iota(Primitive):
     name = "iota"
 
     def infer(self, *, dtype, shape, dimension, sharding):
-        check_nonnegative("iota shape", shape)
+        moving.check_nonnegative("iota shape", shape)
         if not 0 <= dimension < len(shape):
             raise ValueError(f"iota: dimension {dimension} out of bounds for shape {shape}")
         out = ShapedArray(shape, dtype)
@@ -572,9 +570,11 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list:
     aval = typeof(operand)
     axis, sizes = dims.canonical_axis(axis, aval.ndim), dims.canonical_shape(sizes)
     if any(s < 0 for s in sizes):
-        raise ValueError(f"split: sizes must be nonnegative, got {list(sizes)}")
+        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
     if sum(sizes) != aval.shape[axis]:
-        raise ValueError(f"split: sizes {list(sizes)} must add up to dimension {axis} of shape {aval.shape}")
+        raise ValueError(
+            f"split: Sum of sizes {sum(sizes)} must be equal to the size of dimension {axis} of shape {aval.shape}"
+        )
     return split_p.bind(operand, sizes=sizes, axis=axis)
 
 
@@ -605,7 +605,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     if not sizes and isinstance(operand, Array):
         return operand
     shape = (*dims.canonical_shape(sizes), *typeof(operand).shape)
-    check_nonnegative("broadcast_in_dim shape", shape)
+    moving.check_nonnegative("broadcast_in_dim shape", shape)
     return moving.broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))), out_sharding=out_sharding)
 
 
@@ -616,13 +616,14 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
     """The shape to which shapes broadcast by numpy's rules. Raises ValueError if there is none."""
+    shapes = [dims.canonical_shape(s) for s in shapes]
     rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    padded = [(1,) * (rank - len(s)) + s for s in shapes]
     if any(n < 0 for s in padded for n in s):
-        raise TypeError(f"broadcast_shapes: sizes must be nonnegative, got {_listed(shapes)}")
+        raise TypeError(f"broadcast_shapes: Only non-negative indices are allowed when broadcasting, got {shapes}")
     sizes = [{n for n in column if n != 1} or {1} for column in zip(*padded, strict=True)]
     if any(len(column) > 1 for column in sizes):
-        raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}")
+        raise ValueError(f"Incompatible shapes for broadcasting: {shapes=}")
     return tuple(column.pop() for column in sizes)
 
 
@@ -679,12 +680,19 @@ def filled_keys(shape: Sequence[int], value: Any, dtype: Any) -> Any:
     return impl.wrapped(moving.broadcast_to_shape(words, wide))
 
 
+def blank(shape: Sequence[int], dtype: Any, weak_type: bool = False) -> Any:
+    """An array of zeros, or of random keys whose words are zeros."""
+    if dtypes.is_extended(dtype):
+        return filled_keys(shape, 0, dtype)
+    return moving.full(shape, np.zeros((), dtype)[()], weak_type)
+
+
 def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any) -> Any:
     """An array of one value; without a dtype it has that of `like` and its weak type."""
     weak, as_given = dtype is None and like.weak_type, dtype is None and like is typeof(value)
     dtype = dtypes.dtype_from_user(like.dtype if dtype is None else dtype)
     shape = dims.shape_of(shape)
-    check_nonnegative("broadcast_in_dim shape", shape)
+    moving.check_nonnegative("broadcast_in_dim shape", shape)
     is_placed = sharding is not None and state.is_eager()
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     if dtypes.is_extended(dtype) and not as_given:
@@ -742,9 +750,16 @@ def empty_of(aval: ShapedArray) -> Any:
     return moving.broadcast_to_shape(value, aval.shape)
 
 
-def diagonal_mask(rows: int, columns: int, offset: int, compare: Any, dtype: Any = _INT32) -> Any:
-    """A matrix of flags: whether row + offset and column, of an integer dtype, compare."""
-    shifted = add(broadcasted_iota(dtype, (rows, columns), 0), np.asarray(offset, dtype)[()])
+def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any = _INT32) -> Any:
+    """A matrix of flags: whether row + offset and column, of an integer dtype, compare.
+
+    Raises TypeError for an offset that is no integer.
+    """
+    traced = isinstance(offset, Tracer)
+    if traced and not np.issubdtype(offset.dtype, np.integer):
+        raise TypeError(f"the offset of a diagonal must be an integer, got {offset}")
+    row = broadcasted_iota(dtype, (rows, columns), 0)
+    shifted = add(row, convert(offset, dtype) if traced else np.asarray(index(offset), dtype)[()])
     return compare(shifted, broadcasted_iota(dtype, (rows, columns), 1))
 
 

@@ -32,7 +32,10 @@ def dilated(sizes: Sequence[int], dilation: Sequence[int] | None, op: str = "red
         return tuple(sizes)
     if not all(d > 0 for d in dilation):
         raise TypeError(f"{op}: All dilations must be positive, got {tuple(dilation)}.")
-    return tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
+    wide = tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
+    if max(wide, default=0) >= 2**62:  # XLA ends the process where they overflow
+        raise OverflowError(f"{op}: the sizes {tuple(sizes)} with dilations {tuple(dilation)} do not fit 64 bits")
+    return wide
 
 
 def padtype_to_pads(

@@ -15,7 +15,16 @@ from minijax.primitives.convert import convert
 from minijax.primitives.families import scalar_like
 from minijax.primitives.reduce import argmax
 from minijax.random.keys import single_key
-from minijax.random.samplers import check_shape, checked_key, drawn_shape, gumbel, randint, split_in_two, uniform
+from minijax.random.samplers import (
+    check_shape,
+    checked_key,
+    drawn_shape,
+    gumbel,
+    laid_out,
+    randint,
+    split_in_two,
+    uniform,
+)
 from minijax.run.array import Array
 
 
@@ -28,12 +37,13 @@ def _numbers_below(size: int) -> Array:
     return structural.iota(dtypes.default_int_dtype(), max(size, 0))
 
 
+@laid_out
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
     """The slices of `x` along an axis (or the numbers below the integer `x`) in random order.
 
     With `independent` each vector along the axis gets an order of its own.
     """
-    key = checked_key("permutation", key, out_sharding)
+    key = checked_key("permutation", key)
     _check_array("permutation", x)
     aval = typeof(x)
     axis = dims.canonical_axis(axis, aval.ndim or 1)
@@ -111,10 +121,11 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
     return convert(jnp.searchsorted(sums, ops.mul(last, ops.sub(scalar_like(drawn, 1), drawn))), index)
 
 
+@laid_out
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
                 mode: str | None = None, *, out_sharding: Any = None) -> Array:  # fmt: skip
     """Categories whose logarithmic probabilities lie along an axis of `logits`, up to a constant."""
-    key = checked_key("categorical", key, out_sharding)
+    key = checked_key("categorical", key)
     _check_array("categorical", logits)
     aval = typeof(logits)
     others = tuple(int(n) for n in np.delete(aval.shape, axis))

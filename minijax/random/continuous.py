@@ -18,6 +18,7 @@ from minijax.random.samplers import (
     drawn_shape,
     exponential,
     float_dtype,
+    laid_out,
     normal,
     rademacher,
     split_in_two,
@@ -52,10 +53,11 @@ def shape_of(name: str, shape: tuple[int, ...] | None, *parameters: Any) -> tupl
 _ONE = np.float32(1.0)
 
 
+@laid_out
 def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *,
               out_sharding: Any = None) -> Array:  # fmt: skip
     """exp(sigma * z) of normal numbers z; without `shape` one for each sigma."""
-    key = checked_key("lognormal", key, out_sharding)
+    key = checked_key("lognormal", key)
     dtype = float_dtype("lognormal", dtype)
     check_cast("lognormal", dtype, sigma)
     return _lognormal(key, sigma, optional_shape(shape), dtype)
@@ -67,9 +69,10 @@ def _lognormal(key, sigma, shape, dtype):
     return ops.exp(normal(key, shape, dtype) * sigma)
 
 
+@laid_out
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Rayleigh distribution; without `shape` one for each scale."""
-    key = checked_key("rayleigh", key, out_sharding)
+    key = checked_key("rayleigh", key)
     dtype = float_dtype("rayleigh", dtype)
     check_cast("rayleigh", dtype, scale)
     return _rayleigh(key, scale, optional_shape(shape), dtype)
@@ -83,9 +86,10 @@ def _rayleigh(key, scale, shape, dtype):
     return scale * ops.sqrt(ops.log(drawn) * -2)
 
 
+@laid_out
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Pareto distribution of exponent `b`; without `shape` one for each exponent."""
-    key = checked_key("pareto", key, out_sharding)
+    key = checked_key("pareto", key)
     return _pareto(key, b, optional_shape(shape), float_dtype("pareto", dtype))
 
 
@@ -98,7 +102,7 @@ def _pareto(key, b, shape, dtype):
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Numbers of the Weibull distribution."""
-    key = checked_key("weibull_min", key, None)
+    key = checked_key("weibull_min", key)
     return _weibull_min(key, scale, concentration, drawn_shape(shape), float_dtype("weibull_min", dtype))
 
 
@@ -108,9 +112,10 @@ def _weibull_min(key, scale, concentration, shape, dtype):
     return drawn ** (1.0 / concentration) * scale
 
 
+@laid_out
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the one-sided Maxwell distribution: lengths of normal vectors in space."""
-    key = checked_key("maxwell", key, out_sharding)
+    key = checked_key("maxwell", key)
     return _maxwell(key, drawn_shape(shape), float_dtype("maxwell", dtype))
 
 
@@ -124,7 +129,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
 
     Their shape is `shape`, or that of the parameters, and once more that of the parameters, as in jax.
     """
-    key = checked_key("double_sided_maxwell", key, None)
+    key = checked_key("double_sided_maxwell", key)
     return _double_sided_maxwell(key, loc, scale, drawn_shape(shape), float_dtype("double_sided_maxwell", dtype))
 
 
@@ -143,10 +148,11 @@ def _cast(x: Any, dtype: np.dtype) -> Any:
     return x if aval.dtype == dtype and not aval.weak_type else convert_element_type(x, dtype)
 
 
+@laid_out
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
                out_sharding: Any = None) -> Array:  # fmt: skip
     """Numbers between `left` and `right`, most of them near `mode`; without `shape` one for each of these."""
-    key = checked_key("triangular", key, out_sharding)
+    key = checked_key("triangular", key)
     return _triangular(key, left, mode, right, optional_shape(shape), float_dtype("triangular", dtype))
 
 
@@ -161,9 +167,10 @@ def _triangular(key, left, mode, right, shape, dtype):
     return ops.select(drawn < turn, low, high)
 
 
+@laid_out
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Wald distribution of scale 1, by Michael, Schucany & Haas; without `shape` one for each mean."""
-    key = checked_key("wald", key, out_sharding)
+    key = checked_key("wald", key)
     return _wald(key, mean, optional_shape(shape), float_dtype("wald", dtype))
 
 

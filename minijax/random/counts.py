@@ -25,6 +25,7 @@ from minijax.random.samplers import (
     checked_key,
     drawn_shape,
     float_dtype,
+    laid_out,
     split_in_two,
     split_keys,
     uniform,
@@ -44,12 +45,13 @@ def _goes_on(i: Any, most: Any) -> Any:
 # ---- Poisson numbers ---------------------------------------------------------------------------------
 
 
+@laid_out
 def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Poisson numbers of mean `lam`, integers; -1 where that is NaN.
 
     Raises NotImplementedError for keys of another implementation than threefry2x32.
     """
-    key = checked_key("poisson", key, out_sharding)
+    key = checked_key("poisson", key)
     implementation = typeof(key).dtype._impl.name
     if implementation != "threefry2x32":
         raise NotImplementedError(f"`poisson` is only implemented for the threefry2x32 RNG, not {implementation}")
@@ -128,7 +130,7 @@ def _poisson_rejection(key, lam, shape, dtype, most):
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """How many of `n` trials of probability `p` succeed, as floats; NaN where either is no number of its kind."""
-    key = checked_key("binomial", key, None)
+    key = checked_key("binomial", key)
     check_arraylike("binomial", n, p)
     (p,) = promote_dtypes_inexact(p)
     dtype = float_dtype("binomial", dtype)
@@ -245,7 +247,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
 
     `shape`, if given, holds the outcomes as its last axis; probabilities count in relation to their sum.
     """
-    key = checked_key("multinomial", key, None)
+    key = checked_key("multinomial", key)
     check_arraylike("multinomial", n, p)
     n, p = promote_dtypes_inexact(n, p)
     if shape is None:

@@ -9,16 +9,17 @@ from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
-from minijax.random.samplers import check_shape, checked_key, drawn_shape, uniform
+from minijax.random.samplers import check_shape, checked_key, drawn_shape, laid_out, uniform
 from minijax.run.array import Array
 
 
+@laid_out
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """The number of trials until the first success of probability `p`; without `shape` one for each probability.
 
     Raises ValueError for a dtype that is no integer.
     """
-    key = checked_key("geometric", key, out_sharding)
+    key = checked_key("geometric", key)
     dtype = dtypes.requested_dtype(dtype, "geometric", int)
     if not dtypes.issubdtype(dtype, np.integer):
         raise ValueError(f"dtype argument to `geometric` must be an int dtype, got {dtype}")

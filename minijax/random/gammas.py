@@ -27,6 +27,7 @@ from minijax.random.samplers import (
     drawn_shape,
     exponential,
     float_dtype,
+    laid_out,
     normal,
     rademacher,
     split_in_two,
@@ -137,15 +138,17 @@ random_gamma_p = RandomGamma()
 # ---- draws -------------------------------------------------------------------------------------------
 
 
+@laid_out
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Gamma numbers of shape parameter `a` and scale 1; differentiable by `a` (Figurnov et al. 2018)."""
-    key = checked_key("gamma", key, out_sharding)
+    key = checked_key("gamma", key)
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), False)
 
 
+@laid_out
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Logarithms of gamma numbers, which do not vanish where the numbers for a small `a` do."""
-    key = checked_key("loggamma", key, out_sharding)
+    key = checked_key("loggamma", key)
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), True)
 
 
@@ -158,9 +161,10 @@ def _gamma(key, a, shape, dtype, log_space):
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 
+@laid_out
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the beta distribution."""
-    key = checked_key("beta", key, out_sharding)
+    key = checked_key("beta", key)
     dtype = float_dtype("beta", dtype)
     check_cast("beta", dtype, a, b)
     return _beta(key, a, b, optional_shape(shape), dtype)
@@ -178,9 +182,10 @@ def _beta(key, a, b, shape, dtype):
     return ops.div(a, ops.add(a, b))
 
 
+@laid_out
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Vectors of the Dirichlet distribution: `shape` is that in front of alpha's last axis."""
-    key = checked_key("dirichlet", key, out_sharding)
+    key = checked_key("dirichlet", key)
     return _dirichlet(key, alpha, optional_shape(shape), float_dtype("dirichlet", dtype))
 
 
@@ -200,9 +205,10 @@ def _dirichlet(key, alpha, shape, dtype):
     return terms / terms.sum(-1, keepdims=True)
 
 
+@laid_out
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Chi-square numbers of `df` degrees of freedom."""
-    key = checked_key("chisquare", key, out_sharding)
+    key = checked_key("chisquare", key)
     dtype = float_dtype("chisquare", dtype)
     check_cast("chisquare", dtype, df)
     return _chisquare(key, df, optional_shape(shape), dtype)
@@ -217,9 +223,10 @@ def _chisquare(key, df, shape, dtype):
     return ops.mul(ops.exp(log_g), two)
 
 
+@laid_out
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Student's t numbers of `df` degrees of freedom."""
-    key = checked_key("t", key, out_sharding)
+    key = checked_key("t", key)
     dtype = float_dtype("t", dtype)
     check_cast("t", dtype, df)
     return _t(key, df, optional_shape(shape), dtype)
@@ -236,9 +243,10 @@ def _t(key, df, shape, dtype):
     return n * ops.sqrt(half / g)
 
 
+@laid_out
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the F distribution: quotients of means of `dfnum` and `dfden` squares of normal numbers."""
-    key = checked_key("f", key, out_sharding)
+    key = checked_key("f", key)
     dtype = float_dtype("f", dtype)
     check_cast("f", dtype, dfnum, dfden)
     return _f(key, dfnum, dfden, optional_shape(shape), dtype)
@@ -253,9 +261,10 @@ def _f(key, dfnum, dfden, shape, dtype):
     return (num / dfnum) / (den / dfden)
 
 
+@laid_out
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of a density that falls as exp(-|x|**p)."""
-    key = checked_key("generalized_normal", key, out_sharding)
+    key = checked_key("generalized_normal", key)
     return _generalized_normal(key, p, drawn_shape(shape), float_dtype("generalized_normal", dtype))
 
 
@@ -267,9 +276,10 @@ def _generalized_normal(key, p, shape, dtype):
     return r * g ** (1 / p).astype(dtype)
 
 
+@laid_out
 def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Points of the unit ball of the p-norm in `d` dimensions, which come last (Barthe et al. 2005)."""
-    key = checked_key("ball", key, out_sharding)
+    key = checked_key("ball", key)
     return _ball(key, d, p, drawn_shape(shape), float_dtype("ball", dtype))
 
 

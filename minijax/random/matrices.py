@@ -9,13 +9,14 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
 from minijax.primitives.promote import promote_dtypes_inexact
-from minijax.primitives.structural import broadcast_shapes
-from minijax.random.samplers import check_shape, checked_key, drawn_shape, float_dtype, normal
+from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
+from minijax.random.samplers import check_shape, checked_key, drawn_shape, float_dtype, laid_out, normal
 from minijax.run.array import Array
 
 _METHODS = ("cholesky", "eigh", "svd")
 
 
+@laid_out
 def multivariate_normal(
     key: Any,
     mean: Any,
@@ -31,7 +32,7 @@ def multivariate_normal(
     `method` is how the covariance is factored: "cholesky", which is fastest and needs it definite, "eigh" or "svd".
     Raises ValueError for another one, for other ranks, and for a dtype that is not floating.
     """
-    key = checked_key("multivariate_normal", key, out_sharding)
+    key = checked_key("multivariate_normal", key)
     mean, cov = promote_dtypes_inexact(mean, cov)
     if method not in _METHODS:
         raise ValueError(f"multivariate_normal: method must be one of {_METHODS}, got {method!r}")
@@ -63,9 +64,11 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method):
         factor = v * jnp.sqrt(w[..., None, :])
     else:
         factor = jnp.linalg.cholesky(cov)
-    return mean + jnp.einsum("...ij,...j->...i", factor, normal(key, (*shape, n), dtype))
+    spread = jnp.einsum("...ij,...j->...i", factor, normal(key, (*shape, n), dtype))
+    return broadcast_to_rank(mean, len(shape) + 1) + spread
 
 
+@laid_out
 def orthogonal(
     key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
 ) -> Array:
@@ -74,7 +77,7 @@ def orthogonal(
     They are uniform by the Haar measure (Mezzadri 2007); complex dtypes give unitary ones. Raises ValueError for
     negative sizes and for a dtype that is neither floating nor complex.
     """
-    key = checked_key("orthogonal", key, out_sharding)
+    key = checked_key("orthogonal", key)
     dtype = float_dtype("normal", dtype, np.inexact, "float or complex")
     return _orthogonal(key, n, drawn_shape(shape), dtype, m)
 

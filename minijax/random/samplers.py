@@ -1,5 +1,6 @@
 """Draws from distributions over numbers."""
 
+import functools
 from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
@@ -38,11 +39,23 @@ def check_shape(name: str, shape: _Shape, *parameters: Any) -> None:
         )
 
 
-def checked_key(name: str, key: Any, out_sharding: Any) -> Array:
+def checked_key(name: str, key: Any) -> Array:
     """The one typed key to draw with."""
-    if sharding.explicit_sharding(name, out_sharding) is not None:
-        raise NotImplementedError(f"{name}: out_sharding over Explicit axes is not there.")
     return single_key(name, key)[0]
+
+
+def laid_out(draw: Callable) -> Callable:
+    """A function that draws, and lays what it drew out over the Explicit axes of its argument `out_sharding`."""
+    name = draw.__name__
+
+    @functools.wraps(draw)
+    def call(*args, out_sharding=None, **options):
+        if out_sharding is None:
+            return draw(*args, **options)
+        sharding.explicit_sharding(name, out_sharding)
+        return sharding.with_out_sharding(name, draw(*args, **options), out_sharding)
+
+    return call
 
 
 def float_dtype(name: str, dtype: Any, kind: type = np.floating, called: str = "float") -> np.dtype:
@@ -79,9 +92,10 @@ def _ranked(x: Any, ndim: int) -> Any:
 # ---- uniform numbers --------------------------------------------------------------------------------
 
 
+@laid_out
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Uniform random bits, as unsigned integers. Raises ValueError for another dtype."""
-    key = checked_key("bits", key, out_sharding)
+    key = checked_key("bits", key)
     asked = dtypes.default_uint_dtype() if dtype is None else dtype
     dtype = dtypes.check_and_canonicalize_user_dtype(asked, "bits")
     if not dtypes.issubdtype(dtype, np.unsignedinteger):
@@ -89,11 +103,12 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     return random_bits_p.bind(key, bit_width=8 * dtype.itemsize, shape=drawn_shape(shape))
 
 
+@laid_out
 def uniform(
     key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
 ) -> Array:
     """Numbers spread evenly over [minval, maxval)."""
-    key = checked_key("uniform", key, out_sharding)
+    key = checked_key("uniform", key)
     return _uniform(key, drawn_shape(shape), float_dtype("uniform", dtype), minval, maxval)
 
 
@@ -113,9 +128,10 @@ def _uniform(key, shape, dtype, minval, maxval):
     return ops.max(low, moving.reshape(scaled, shape))
 
 
+@laid_out
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Integers spread evenly over [minval, maxval). Raises TypeError for a dtype that is no integer."""
-    key = checked_key("randint", key, out_sharding)
+    key = checked_key("randint", key)
     shape = drawn_shape(shape)
     dtype = dtypes.requested_dtype(dtype, "randint", int)
     if not dtypes.issubdtype(dtype, np.integer):
@@ -144,7 +160,8 @@ def _fitted(x: Any, dtype: np.dtype) -> Any:
 def _randint(key, shape, minval, maxval, dtype):
     check_shape("randint", shape, minval, maxval)
     low, high = (
-        x if np.issubdtype(typeof(x).dtype, np.integer) else convert_element_type(x, dtype) for x in (minval, maxval)
+        x if dtypes.issubdtype(typeof(x).dtype, np.integer) else convert_element_type(x, dtype)
+        for x in (minval, maxval)
     )
     # Order of operations as in jax (Apache-2.0); maxval may be one more than the dtype holds.
     info = dtypes.iinfo(dtype)
@@ -164,12 +181,13 @@ def _randint(key, shape, minval, maxval, dtype):
     return ops.add(low, convert(ops.rem(offset, span), dtype))
 
 
+@laid_out
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
     """True with probability `p`; mode "high" tells small probabilities apart.
 
     Raises TypeError unless `p` is floating, ValueError for another mode.
     """
-    key = checked_key("bernoulli", key, out_sharding)
+    key = checked_key("bernoulli", key)
     if mode not in ("high", "low"):
         raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
     dtype = typeof(p).dtype
@@ -193,9 +211,10 @@ def _bernoulli(key, p, shape, mode):
     return ops.lt(fine, ops.sub(_ranked(p, len(shape)), coarse))
 
 
+@laid_out
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """1 or -1, each with probability one half."""
-    key = checked_key("rademacher", key, out_sharding)
+    key = checked_key("rademacher", key)
     dtype = dtypes.requested_dtype(dtype, "rademacher", int)
     return _rademacher(key, drawn_shape(shape), dtype)
 
@@ -209,9 +228,10 @@ def _rademacher(key, shape, dtype):
 # ---- continuous distributions -----------------------------------------------------------------------
 
 
+@laid_out
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the standard normal distribution; complex ones have unit variance in all."""
-    key = checked_key("normal", key, out_sharding)
+    key = checked_key("normal", key)
     return _normal(key, drawn_shape(shape), float_dtype("normal", dtype, np.inexact, "float or complex"))
 
 
@@ -234,11 +254,12 @@ def _normal_real(key, shape, dtype):
     return ops.mul(scalar_like(drawn, sqrt(2)), ops.erf_inv(drawn))
 
 
+@laid_out
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
     """Numbers of the standard normal distribution, of those between `lower` and `upper`."""
-    key = checked_key("truncated_normal", key, out_sharding)
+    key = checked_key("truncated_normal", key)
     shape = None if shape is None else drawn_shape(shape)
     return _truncated_normal(key, lower, upper, shape, float_dtype("truncated_normal", dtype))
 
@@ -264,10 +285,10 @@ def _parameterless(sample: Callable) -> Callable:
     jitted_sample = jitted(f"_{name}", static=("shape", "dtype"))(sample)
 
     def draw(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-        key = checked_key(name, key, out_sharding)
+        key = checked_key(name, key)
         return jitted_sample(key, drawn_shape(shape), float_dtype(name, dtype))
 
-    return named(draw, name, sample.__doc__)
+    return laid_out(named(draw, name, sample.__doc__))
 
 
 @_parameterless
@@ -276,12 +297,13 @@ def exponential(key, shape, dtype):
     return ops.neg(ops.log1p(ops.neg(uniform(key, shape, dtype))))
 
 
+@laid_out
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Gumbel distribution; mode "high" reaches further into its tail.
 
     Raises ValueError for a mode other than "high" and "low".
     """
-    key = checked_key("gumbel", key, out_sharding)
+    key = checked_key("gumbel", key)
     shape, dtype = drawn_shape(shape), float_dtype("gumbel", dtype)
     if mode is None:
         mode = "high" if config.option("high_dynamic_range_gumbel").value else "low"

@@ -179,7 +179,7 @@ def _conversion(convert: Callable) -> Callable:
 class ArrayImpl(Array):
     """The one concrete kind of `Array`."""
 
-    __slots__ = ("_raw", "_sig")
+    __slots__ = ("__dict__", "_raw", "_sig")  # users may set attributes
 
     def __init_subclass__(cls):
         array_types.add(cls)
@@ -436,7 +436,7 @@ class ArrayImpl(Array):
 
     def __reduce__(self):
         value = self._value
-        return _reconstruct_array, (*value.__reduce__(), {"weak_type": self._sig.weak_type})
+        return reconstruct_array, (*value.__reduce__(), {"weak_type": self._sig.weak_type})
 
     def __copy__(self):
         self._check_alive()
@@ -457,13 +457,17 @@ def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:
     return _jax.batched_copy_array_to_devices_with_sharding([raw], [devices], [sig.native], [semantics])[0]
 
 
-def _reconstruct_array(make, args, state, aval_state):
+def reconstruct_array(make, args, state, aval_state):
     value = make(*args)
     value.__setstate__(state)
     value = value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False)
     aval = ShapedArray(value.shape, value.dtype, aval_state["weak_type"])
     sig = single_signature(aval, client.default_device(), False)
     return ArrayImpl(put_host(value, sig), sig)
+
+
+# Pickles name the module that gives arrays their operators, so that whoever reads one loads it.
+reconstruct_array.__module__ = "minijax.numpy.methods"
 
 
 def put_host(value: np.ndarray, sig: Signature) -> Any:

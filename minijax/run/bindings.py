@@ -8,6 +8,7 @@ from minijax.base.lazy import defer
 ir = defer("jaxlib.mlir.ir")
 passmanager = defer("jaxlib.mlir.passmanager")
 extension = defer("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+gpu_rnn = defer("jaxlib.gpu_rnn")
 _dialects = [defer(f"jaxlib.mlir._mlir_libs.{name}") for name in ("_stablehlo", "_chlo", "_sdy")]
 
 # The modules that build the operations of a dialect, by its name.

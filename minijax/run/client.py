@@ -100,6 +100,11 @@ def _concrete_names(platforms: str) -> list[str]:
     return names
 
 
+def known_platforms() -> set[str]:
+    """The names of all platforms, be they there or not, and of what stands for several."""
+    return {*_factories, *_aliases, *sum(_aliases.values(), ()), "tpu"}
+
+
 def is_started() -> bool:
     """Whether the clients exist already."""
     return bool(_default)

@@ -98,6 +98,12 @@ def ensure_custom_calls(text: str) -> None:
                 _registered.add(name)
 
 
+def _check_types(text: str) -> None:
+    # XLA has no arrays of these, and ends the process instead of saying so.
+    if "f6E2M3FN>" in text or "f6E3M2FN>" in text:
+        raise JaxRuntimeError("INVALID_ARGUMENT: XLA computes nothing with float6_e2m3fn and float6_e3m2fn")
+
+
 # ---- compiling --------------------------------------------------------------------------------------
 
 _UNPARSED = 12  # so many programs go to XLA as text
@@ -163,6 +169,15 @@ class _Source(ByKey):
 _loaded = WeakValues(keep=64)
 
 
+def backend_compile_and_load(
+    backend: Any, module: Any, executable_devices: Any, options: Any, host_callbacks: Sequence[Any] = ()
+) -> Any:
+    """Has XLA compile a module; libraries put functions of their own in the place of this one."""
+    functions = [list(host_callbacks)] if host_callbacks else []
+    with TraceAnnotation("backend_compile_and_load"):
+        return backend.compile_and_load(module, executable_devices, options, *functions)
+
+
 def _load(
     source: _Source, located: Callable[[], Located], host_calls: Sequence[Any] = (), watchers: Sequence[Any] = ()
 ) -> "Loaded":
@@ -170,14 +185,14 @@ def _load(
 
     def build():
         text = located().text
+        _check_types(text)
         ensure_custom_calls(text)
         # To import what parses takes as long as is saved with a dozen programs.
         is_parsed = host_calls or _compile_total[0] >= _UNPARSED
-        functions = [list(host_calls)] if host_calls else []
         with bindings.parsed(text) if is_parsed else contextlib.nullcontext(text) as module:
-            compile_and_load = devices[0].client.compile_and_load
-            with TraceAnnotation("backend_compile_and_load"):
-                executable = compile_and_load(module, client.device_list(devices), source.options, *functions)
+            executable = backend_compile_and_load(
+                devices[0].client, module, client.device_list(devices), source.options, host_calls
+            )
         with _count_lock:
             _compile_total[0] += 1
         return executable

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo
 
+from minijax.base.native import replicated
 from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run.array import Signature, signature
@@ -16,15 +17,10 @@ def chosen_shardings(loaded: Loaded, ins: int, outs: int, tokens: int) -> tuple[
 
     def parsed(protos, count):
         shardings = list(map(_hlo.HloSharding.from_proto, protos or ()))
-        return shardings[tokens:] if shardings else [_hlo.HloSharding.replicate()] * count
+        return shardings[tokens:] if shardings else [replicated()] * count
 
     executable = loaded.executable
     return parsed(executable.get_parameter_shardings(), ins), parsed(executable.get_output_shardings(), outs)
-
-
-def replicated() -> Any:
-    """The HLO sharding of what every device has."""
-    return _hlo.HloSharding.replicate()
 
 
 def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:

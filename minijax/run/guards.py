@@ -4,6 +4,8 @@ import logging
 import threading
 from typing import Any
 
+from jaxlib._jax import guard_lib
+
 from minijax.base import config
 from minijax.base.native import JaxRuntimeError
 
@@ -23,6 +25,16 @@ def _arm(value: Any, thread_only: bool) -> None:
 
 for _option in _OPTIONS.values():
     _option.on_change(_arm)
+
+
+def _guard_garbage(level: str | None, thread_only: bool) -> None:
+    """jaxlib says of its arrays, and so of ours, that they were in a cycle."""
+    state = guard_lib.thread_local_state() if thread_only else guard_lib.global_state()
+    state.garbage_collect_array = level and getattr(guard_lib.GarbageCollectionGuardLevel, level.upper())
+
+
+config.array_garbage_collection_guard.on_change(_guard_garbage)
+_guard_garbage(config.array_garbage_collection_guard.value, False)
 
 
 class _Local(threading.local):

@@ -9,6 +9,23 @@ from minijax.ir.types import ShapedArray
 from minijax.run.array import ArrayImpl, extended_arrays, signature
 
 
+class _Refused:
+    """A method or, with the error at once, a property of arrays that those of keys do not have."""
+
+    def __init__(self, name: str, error: type[Exception] | None = None):
+        self.name, self.error = name, error
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        if self.error:
+            raise self.error(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        return self._call
+
+    def _call(self, *args: Any, **options: Any) -> NoReturn:
+        raise NotImplementedError(f"random keys have no {self.name}; jax.random.key_data gives their words")
+
+
 class PRNGKeyArray(ArrayImpl):
     """An array of random keys; its words are `jax.random.key_data` of it."""
 
@@ -65,17 +82,25 @@ class PRNGKeyArray(ArrayImpl):
 
     __str__ = __repr__
 
-    def __format__(self, format_spec):
-        return format(repr(self), format_spec)
-
-    def item(self, *args: Any, **options: Any) -> NoReturn:
-        """Raises NotImplementedError: keys are no numbers."""
-        raise NotImplementedError("random keys are no numbers; jax.random.key_data gives their words")
-
-    astype = view = tolist = tobytes = item
+    __format__ = object.__format__
 
     def __reduce__(self):
         return key_array, (self._impl, self._base_array)
+
+
+_METHODS = """
+    __array_namespace__ all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate
+    cumprod cumsum diagonal dot item max mean min nonzero prod ptp repeat round searchsorted sort std sum to_device
+    trace var view
+"""
+_PROPERTIES = {
+    **dict.fromkeys("imag mT real".split(), NotImplementedError),
+    **dict.fromkeys(
+        "__dlpack__ __dlpack_device__ clone format is_ready platform tobytes tolist traceback".split(), AttributeError
+    ),
+}
+for _name in (*_METHODS.split(), *_PROPERTIES):
+    setattr(PRNGKeyArray, _name, _Refused(_name, _PROPERTIES.get(_name)))
 
 
 def key_array(impl: Any, words: ArrayImpl) -> PRNGKeyArray:

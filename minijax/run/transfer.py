@@ -123,6 +123,7 @@ def _as_dtype(x, aval):
 def _to_numpy(x):
     """`x` as a NumPy value, or as (value, weak type) for arrays of other libraries that have one."""
     if isinstance(x, np.generic | np.ndarray):
+        dtypes.check_unmasked(x)
         return np.asarray(x)
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return next(kind(x) for kind in dtypes.PYTHON_SCALARS if isinstance(x, kind))

@@ -4,11 +4,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import minijax.numpy as jnp
 from minijax.base import dims
 from minijax.ir.types import typeof
 from minijax.numpy import fft
-from minijax.primitives import elementwise as lax
+from minijax.primitives import elementwise as lax, structural
+from minijax.primitives.convert import convert_element_type
 from minijax.primitives.promote import promote_args_inexact
 
 
@@ -33,7 +36,11 @@ def _along(x: Any, axis: int, ndim: int) -> Any:
 def _turns(n: int, axis: int, x: Any) -> Any:
     """exp(-i * pi * k / (2 * n)) for each k, in complex numbers of the precision of `x`."""
     k = _along(jnp.arange(n, dtype=typeof(x).dtype), axis, x.ndim)
-    return lax.exp(-0.5j * math.pi * k / n)
+    return lax.exp(-0.5j * math.pi * _complex(k) / n)
+
+
+def _complex(x: Any) -> Any:
+    return convert_element_type(x, np.result_type(typeof(x).dtype, np.complex64))
 
 
 def _ortho(n: int, axis: int, x: Any) -> Any:
@@ -54,21 +61,22 @@ def _in_parts(transform: Callable, x: Any, n: int | None, axis: int, norm: str |
 def _dct(x: Any, axis: int, norm: str | None) -> Any:
     n, before = x.shape[axis], (slice(None),) * axis
     # J. Makhoul, "A fast cosine transform in one and two dimensions", 1980: even places first, odd ones backwards.
-    order = jnp.concatenate([x[(*before, slice(0, None, 2))], jnp.flip(x[(*before, slice(1, None, 2))], axis)], axis)
+    even, odd = (x[(*before, slice(i, None, 2))] for i in (0, 1))
+    order = jnp.concatenate([even, structural.rev(odd, (axis,))], axis)
     result = 2 * lax.real(fft.fft(order, axis=axis) * _turns(n, axis, x))
     return result / _ortho(n, axis, x) if norm == "ortho" else result
 
 
 def _idct(x: Any, axis: int, norm: str | None) -> Any:
     n, before = x.shape[axis], (slice(None),) * axis
-    x = x * _ortho(n, axis, x) if norm == "ortho" else x
-    # The spectrum of the reordered numbers: their k-th value and its mirror are the parts of one complex number.
-    mirrored = jnp.roll(jnp.flip(x, axis), 1, axis).at[(*before, 0)].set(0)
-    spectrum = lax.complex(x, -mirrored) / (2 * _turns(n, axis, x))
-    order = lax.real(fft.ifft(spectrum, axis=axis))
+    for _ in range(1 if norm == "ortho" else 2):
+        x = x / _ortho(n, axis, x)
+    spectrum = _complex(x) / _turns(n, axis, x) * 2 * n
+    order = lax.real(fft.ifft(spectrum, axis=axis, norm="backward"))
     half = -(-n // 2)
-    result = jnp.zeros_like(x).at[(*before, slice(0, None, 2))].set(order[(*before, slice(half))])
-    return result.at[(*before, slice(1, None, 2))].set(jnp.flip(order[(*before, slice(half, None))], axis))
+    even, odd = order[(*before, slice(half))], structural.rev(order[(*before, slice(half, None))], (axis,))
+    result = jnp.zeros_like(x).at[(*before, slice(0, None, 2))].set(even)
+    return result.at[(*before, slice(1, None, 2))].set(odd)
 
 
 def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -86,6 +94,8 @@ def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str 
 def _over_axes(transform: Callable, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
     x = jnp.asarray(x)
     s = (s,) if isinstance(s, int) else s
+    if axes is None and s is not None and len(s) > x.ndim:
+        raise ValueError(f"dctn: s must have at most x.ndim ({x.ndim}) elements, got {len(s)}")
     if axes is None:
         axes = range(x.ndim) if s is None else range(-len(s), 0)
     axes = (axes,) if isinstance(axes, int) else tuple(axes)

@@ -78,11 +78,6 @@ def may_save(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
     return isinstance(said, SaveableType)
 
 
-def save_all(primitive: Any, *avals: Any, **params: Any) -> bool:
-    """The policy that nothing is computed twice."""
-    return True
-
-
 @state.traced_cache
 def partial_eval_jaxpr_custom(
     closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Policy | None, instantiate: tuple[bool, ...] = ()

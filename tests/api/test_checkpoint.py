@@ -133,7 +133,36 @@ def _residual_names(jax, jnp, ad_checkpoint):
     )
 
 
+def _cond_by_policy(make):
+    """What is left for the linear part of a `cond`, by the policy: the operations, and the derivatives."""
+
+    def program(jax, jnp):
+        def some(x, y):
+            return jax.lax.cond(
+                x > 0, lambda x, y: (jnp.sin(x), jnp.cos(y)), lambda x, y: (y, jnp.sin(jnp.exp(x))), x, y
+            )
+
+        def chosen(x):
+            a, b = some(x, jax.lax.stop_gradient(x))
+            return jax.lax.switch(jnp.int32(1), [jnp.exp, lambda a: jnp.sin(jnp.sin(a))], a) * jnp.cos(b)
+
+        f = jax.checkpoint(chosen, policy=make(jax.checkpoint_policies))
+        linear = str(jax.make_jaxpr(jax.linearize(f, 0.4)[1])(1.0))
+        counts = {name: linear.count(f" = {name} ") for name in ("sin", "cos", "exp")}
+        return counts, jax.grad(f)(0.4), jax.grad(jax.grad(f))(-0.4), jax.jit(jax.vmap(jax.grad(f)))(X)
+
+    return program
+
+
+def _only(name):
+    return lambda primitive, *_, **__: str(primitive) == name
+
+
 VALUES = {
+    "cond, cosines saved": _cond_by_policy(lambda p: _only("cos")),
+    "cond, sines saved": _cond_by_policy(lambda p: _only("sin")),
+    "cond, everything saved": _cond_by_policy(lambda p: p.everything_saveable),
+    "cond, nothing saved": _cond_by_policy(lambda p: p.nothing_saveable),
     "a tangent that is constant": _a_tangent_that_is_constant,
     "each transformation": shown("plain", "grad", "jit", "grad of jit", "vmap", "jvp"),
     "vmap of grad": shown("vmap of grad"),

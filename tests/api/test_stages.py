@@ -63,6 +63,10 @@ def _struct(jax, jnp):
         s.sharding,
         s.weak_type,
         jax.ShapeDtypeStruct((1,), float).dtype.name,
+        [
+            str(jax.typeof(x))
+            for x in (s, weak, jax.ShapeDtypeStruct((1,), float), jax.ShapeDtypeStruct((2,), jax.random.key(0).dtype))
+        ],
     )
 
 

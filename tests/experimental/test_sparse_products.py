@@ -44,6 +44,25 @@ def product(name):
 
 
 @oracle
+def test_mapped_products_of_batches_read_as_jax_s():
+    four = np.stack([STACK, -STACK])
+
+    def mapped(layout):
+        def program(jax, sparse):
+            def f(x, rhs):
+                mat = getattr(sparse, layout).fromdense(x, n_batch=1, nse=6)
+                function = getattr(sparse, f"{layout.lower()}_dot_general")
+                return function(mat, rhs, dimension_numbers=(((2,), (1,)), ((0,), (0,))))
+
+            return jax.vmap(f, (0, 2))
+
+        return program
+
+    for layout in ("BCOO", "BCSR"):
+        same_function(mapped(layout), four, np.stack([RHS, 2 * RHS], 2))
+
+
+@oracle
 @pytest.mark.parametrize("name", [name for name in DENSE if name not in ("dense axis left", "no sparse axes")])
 def test_products_with_arrays_and_their_derivatives_are_jax_s(name):
     program, rhs = product(name)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sparse_sides import STACK, W, f32, i32, same_result
+from sparse_sides import STACK, M, V, W, f32, i32, same_function, same_result
 
 import minijax
 from minijax.experimental import sparse
@@ -21,6 +21,9 @@ SHAPES = {
     "reversed": lambda s: lambda m: s.bcoo_rev(m, dimensions=(0, 2)),
     "sliced": lambda s: lambda m: s.bcoo_slice(m, start_indices=(0, 1, 0), limit_indices=(2, 3, 4), strides=(1, 2, 3)),
     "squeezed": lambda s: lambda m: s.bcoo_squeeze(s.bcoo_slice(m, start_indices=(0, 1, 0), limit_indices=(3, 2, 4)), dimensions=(1,)),
+    "sliced from the end": lambda s: lambda m: s.bcoo_dynamic_slice(m, (-1, -2, -9), (1, 2, 3)),
+    "taken": lambda s: s.sparsify(lambda m: m[:2, np.array([2, 0])]),
+    "taken and masked": lambda s: s.sparsify(lambda m: m[np.array([True, False, True]), :, 1:]),
     "sliced somewhere": lambda s: lambda m: s.bcoo_dynamic_slice(m, (0, 1, 9), (1, 2, 3)),
     "summed in front": lambda s: lambda m: s.bcoo_reduce_sum(m, axes=(0,)),
     "summed": lambda s: lambda m: s.bcoo_reduce_sum(m, axes=(0, 2)),
@@ -49,7 +52,10 @@ def test_padding_stays_padding():
     data, indices = f32([1, 2]), i32([[0, 5], [1, 1]])
     mat = sparse.BCOO((data, indices), shape=(2, 3))
     dense = np.asarray(mat.todense())
-    assert (sparse.bcoo_concatenate([mat, mat], dimension=1).todense() == np.concatenate([dense, dense], 1)).all()
+    whole = sparse.BCOO((data, i32([[2, 3], [1, 1]])), shape=(2, 3))
+    assert (sparse.bcoo_concatenate([whole, whole], dimension=1).todense() == np.concatenate([dense, dense], 1)).all()
+    vector = sparse.BCOO((data, i32([[3], [1]])), shape=(3,))
+    assert sparse.bcoo_concatenate([vector, vector], dimension=0).todense().tolist() == [0, 2, 0, 0, 2, 0]
     assert (sparse.bcoo_rev(mat, dimensions=(0, 1)).todense() == dense[::-1, ::-1]).all()
     assert (sparse.bcoo_reduce_sum(mat, axes=(1,)).todense() == dense.sum(1)).all()
     assert (sparse.bcoo_reshape(mat, new_sizes=(3, 2)).todense() == dense.reshape(3, 2)).all()
@@ -65,6 +71,45 @@ def test_gathers_of_slices():
     rows = sparse.bcoo_gather(mat, i32([[2], [0]]), numbers, (1, 3, 4))
     assert rows.n_batch == 1
     assert (rows.todense() == STACK[[2, 0]]).all()
+
+
+@oracle
+def test_slices_and_shapes_read_as_jax_s():
+    def of_matrix(f):
+        return lambda sparse: lambda x: f(sparse, sparse.BCOO.fromdense(x, nse=5, n_batch=0))._bufs
+
+    for params in (
+        dict(start_indices=(0, 1), limit_indices=(3, 4), strides=(2, 2)),
+        dict(start_indices=(1, 0), limit_indices=(2, 4)),
+    ):
+        same_function(of_matrix(lambda s, m, params=params: s.bcoo_slice(m, **params)), M)
+    for starts, sizes in (((-1, -3), (1, 2)), ((5, -9), (2, 3)), ((1, 1), (2, 0))):
+        same_function(of_matrix(lambda s, m, starts=starts, sizes=sizes: s.bcoo_dynamic_slice(m, starts, sizes)), M)
+    for shape, axes in (((2, 3, 4), (1, 2)), ((3, 1, 4), (0, 2)), ((1, 3, 4, 1), (1, 2)), ((3, 4), (0, 1))):
+        params = dict(shape=shape, broadcast_dimensions=axes)
+        same_function(of_matrix(lambda s, m, params=params: s.bcoo_broadcast_in_dim(m, **params)), M)
+
+
+@oracle
+def test_broadcast_batches_are_sorted_and_joined_as_jax_s():
+    rng = np.random.RandomState(0)
+    data, indices = rng.randint(0, 9, (1, 1, 4, 10, 3)), rng.randint(0, 4, (1, 3, 1, 10, 2))
+
+    def program(jax, sparse):
+        mat = sparse.BCOO((i32(data), i32(indices)), shape=(2, 3, 4, 5, 4, 3))
+        out = jax.jit(sparse.bcoo_sort_indices)(mat)
+        return out.data, out.indices, out.todense()
+
+    same_result(program)
+    same_result(
+        lambda jnp, sparse: shown(sparse.sparsify(jnp.vstack)([sparse.BCOO.fromdense(x) for x in (M, V[:1] * W, W)]))
+    )
+
+
+def test_what_transposes_keep():
+    mat = sparse.BCOO.fromdense(np.stack([STACK, STACK]), n_batch=1, n_dense=1)
+    assert mat.transpose((0, 1, 2, 3)).indices_sorted and not mat.transpose((0, 2, 1, 3)).indices_sorted
+    assert sparse.BCOO.fromdense(M, n_batch=2).T.indices_sorted and sparse.BCOO.fromdense(M).T.unique_indices
 
 
 CONVOLUTIONS = {"valid": "VALID", "same": "SAME", "pairs": [(2, 1)]}

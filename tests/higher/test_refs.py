@@ -545,3 +545,32 @@ def test_indices_that_add_axes_or_begin_beyond_one(index, jitted):
         return (jax.jit(f) if jitted else f)()
 
     compare.same(program, raises=compare.EITHER)
+
+
+UNMAPPED = {
+    "write": lambda jax, ref, x: jax.vmap(lambda x: written(ref, x))(x),
+    "write of one": lambda jax, ref, x: jax.vmap(lambda x: (written(ref, 1), x)[1])(x),
+    "argument": lambda jax, ref, x: jax.vmap(written, in_axes=(None, 0))(ref, x),
+    "sum": lambda jax, ref, x: jax.vmap(lambda x: jax.ref.addupdate(ref, ..., 1))(x),
+    "jit of vmap": lambda jax, ref, x: jax.jit(jax.vmap(lambda x: written(ref, x)))(x),
+    "vmap of jit": lambda jax, ref, x: jax.vmap(jax.jit(lambda x: written(ref, x)))(x),
+    "scan": lambda jax, ref, x: jax.vmap(
+        lambda x: jax.lax.scan(lambda c, _: (written(ref, c), None), x, None, length=2)[0]
+    )(x),
+    "mapped by the outer alone": lambda jax, ref, x: jax.vmap(jax.vmap(written, in_axes=(None, 0)))(
+        jax.new_ref(jax.numpy.zeros(2)), x.reshape(1, 3).repeat(2, 0)
+    ),
+}
+
+
+def written(ref, x):
+    ref[...] += 1
+    return x
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", UNMAPPED)
+def test_a_reference_that_is_not_mapped_is_read_under_vmap_and_not_written(name):
+    x = np.arange(3.0)
+    same(lambda jax: UNMAPPED[name](jax, jax.new_ref(0), x), raises=True)
+    same(lambda jax: jax.vmap(lambda x: x + jax.new_ref(0)[...])(x))

@@ -549,6 +549,7 @@ WARNS = {
         pytype_aval_mappings trace_ctx unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE
         unsafe_get_axis_names_DO_NOT_USE valid_jaxtype""",
     "interpreters.pxla": "ArrayMapping Index MeshAxisName",
+    "scipy.special": "lpmn lpmn_values",
 }
 GONE = {
     "core": """AbstractToken TraceTag call_impl get_aval mapped_aval set_current_trace subjaxprs take_current_trace

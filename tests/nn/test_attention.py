@@ -1,8 +1,9 @@
 """Dot-product attention: jaxprs, values, derivatives and errors, against jax, and against its formula."""
 
+import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, same_misuse, sweep
+from compare import Case, same_jaxpr, same_misuse, sweep
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -69,12 +70,27 @@ def test_half_precision_is_summed_in_single_precision(tier):
     np.testing.assert_allclose(mine, theirs, rtol=2e-3)
 
 
+@pytest.mark.oracle
+def test_types_of_residuals_and_of_masked_logits():
+    def half(jax):
+        return lambda q, k: jax.nn.dot_product_attention(q, k, k, return_residual=True)
+
+    def double(jax):
+        return lambda q, k, m: jax.nn.dot_product_attention(q, k, k, mask=m)
+
+    halves = [x.astype(ml_dtypes.bfloat16) for x in (Q, K)]
+    same_jaxpr(half, *halves)
+    with jax.enable_x64(True), __import__("jax").enable_x64(True):
+        same_jaxpr(double, Q.astype(np.float64), K.astype(np.float64), MASK)
+
+
 MISUSES = {
     "A(Q[0], K, V)": "query shape should be",
     "A(Q, K, V[:, :, :2])": "value shape should be",
     "A(Q, K[:, :, :3], V[:, :, :3])": "must be a multiple of key/value heads",
     "A(Q, K, V, mask=M.astype('float32'))": "mask dtype should be",
     "A(Q, K.astype('float16'), V)": "value dtype should be",
+    "A(Q.astype('float16'), K, V)": "query dtype should be",
     "A(Q, K, V, query_seq_lengths=jnp.array([1, 2, 3]))": "query_seq_lengths shape should be",
     "A(Q, K, V, key_value_seq_lengths=jnp.array([1.0, 2.0]))": "key_value_seq_lengths dtype should be",
     "A(Q, K, V, local_window_size=(1, 2, 3))": "unpack",

@@ -73,6 +73,29 @@ def test_one_hot_is_jax_s(tier):
     )
 
 
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:.*should be integer-typed:DeprecationWarning")
+def test_one_hot_of_anything():
+    for x in ([0, 2], [1.0], 2.0, np.array([1j])):
+        compare.same(lambda jax, x=x: jax.nn.one_hot(x, 3))
+    with pytest.warns(DeprecationWarning, match="should be integer-typed; got dtype=float32"):
+        compare.ours().nn.one_hot([1.0], 3)
+    compare.same(lambda jax: jax.nn.one_hot(1, jax.numpy.array(3)))
+    compare.same_misuse("jax.jit(jax.nn.one_hot)(1, 3)", {}, "in jax.nn.one_hot argument `num_classes`")
+    compare.same_misuse("jax.nn.one_hot(1, 2.5)", {}, "cannot be interpreted as an integer")
+
+
+@pytest.mark.oracle
+def test_stable_standardization(tier):
+    x = np.array([[1e6, 1e6 + 1, 1e6 + 2], [1, 2, 4]], np.float32)
+
+    def case(name, **options):
+        return compare.Case(name, lambda jax: lambda x: jax.nn.standardize(x, algorithm="stable", **options), (x,))
+
+    compare.sweep([case("plain"), case("where", where=x > 1), case("axis", axis=0, mean=x[:1])], tier)
+    compare.same_misuse("jax.nn.standardize(x, algorithm='slow')", {"x": x}, "Unknown algorithm 'slow'")
+
+
 INITIALIZERS = """glorot_normal glorot_uniform lecun_normal lecun_uniform he_normal he_uniform normal uniform
 truncated_normal""".split()
 
@@ -81,6 +104,30 @@ truncated_normal""".split()
 @pytest.mark.parametrize("name", INITIALIZERS)
 def test_initializers_make_jax_s_numbers(name):
     compare.same(lambda jax: getattr(jax.nn.initializers, name)()(jax.random.key(3), (3, 4)))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", (
+    "variance_scaling(1.0, 'fan_in', 'uniform', dtype='complex64')(k, (2, 3))",
+    "variance_scaling(1.0, 'fan_in', 'truncated_normal')(k, (2, 3), 'complex64')",
+    "orthogonal()(k, (0, 3))", "orthogonal(column_axis=0)(k, (2, 0, 3))", "delta_orthogonal()(k, (3, 0, 3))",
+    "glorot_normal(in_axis=0)(k, (3,))", "variance_scaling(1.0, 'fan_in', 'normal', in_axis=(), out_axis=())(k, ())",
+    "variance_scaling(1.0, 'fan_out', 'normal', in_axis=[], out_axis=[0])(k, (3,))",
+))  # fmt: skip
+def test_initializers_of_complex_numbers_and_of_odd_shapes(text):
+    def program(jax):
+        return eval(text, {**vars(jax.nn.initializers), "k": jax.random.key(1)})
+
+    compare.same(program, rtol=1e-6, atol=1e-7, why="XLA fuses what is drawn in another way")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text, phrase", (
+    ("glorot_normal()(k, (3,))", "1-dimensional weights tensor with default in_axis"), ("lecun_normal()(k, (0, 3))", "division"),
+    ("glorot_normal(in_axis=(-2,))(k, (3,))", "out of range"), ("delta_orthogonal()(k, (3, 4, 2))", "`fan_in` must be less"),
+))  # fmt: skip
+def test_shapes_without_fans(text, phrase):
+    compare.same_misuse(f"jax.nn.initializers.{text}".replace("k, ", "jax.random.key(0), "), {}, phrase)
 
 
 @pytest.mark.oracle

@@ -31,7 +31,9 @@ jnp.linspace(0, 1, 1)| jnp.linspace(0, 1, 0)| jnp.linspace(0, 1, 5, retstep=True
 jnp.geomspace(1, 10, 5)| jnp.eye(3)| jnp.eye(3, 4, k=1, dtype=int)| jnp.identity(3)| jnp.triu(x)| jnp.tril(x, 1)|
 jnp.meshgrid(v, v)| jnp.meshgrid(v, n, indexing='ij')| jnp.meshgrid(v, v, sparse=True)| jnp.indices((2, 3))|
 jnp.indices((2, 3), sparse=True)| jnp.astype(x, int)| jnp.float32(x)| jnp.float32(1)| jnp.int32(s)| jnp.bool_(x)|
-jnp.bfloat16(x)| jnp.fromfunction(lambda a, b: a + b, (2, 3))| jnp.vander(v)| jnp.vander(v, 3, increasing=True)
+jnp.bfloat16(x)| jnp.fromfunction(lambda a, b: a + b, (2, 3))| jnp.vander(v)| jnp.vander(v, 3, increasing=True)| jnp.eye(4, 3, k=n[1])| jnp.eye(3, k=np.int8(1))| jnp.eye(3, k=2**40)|
+jnp.eye(3, k=-2**90)| jnp.tri(4, 3, n[2])| jnp.take_along_axis(v, np.array([1, 2], 'int8'), 0, 'clip', wrap_negative_indices=False)|
+jnp.take_along_axis(v, np.array([1, 2], 'uint8'), 0, 'promise_in_bounds')
 """
 EAGER = """
 jnp.array(1.)| jnp.asarray(jnp.asarray(1.))| jnp.array([jnp.asarray(1.), 2])| jnp.array(1, dtype=float)| jnp.array(True)|
@@ -41,7 +43,7 @@ jnp.array([1, np.float16(2)])| jnp.array([np.int8(1), np.float16(2)])| jnp.full(
 jnp.full_like(1, 2.5)| jnp.zeros_like(1.)| jnp.arange(2.5)| jnp.arange(-3)| jnp.arange(5, 1, -2)| jnp.arange(5, dtype='bfloat16')|
 jnp.linspace(jnp.float16(0), 1, 3)| jnp.linspace(0, 1j, 3)| jnp.identity(3, dtype='bfloat16')| jnp.float32([1, 2])|
 jnp.int32(1.5)| jnp.int4(3)| jnp.uint8(7)| jnp.frombuffer(b'abcdefgh', dtype='float32')| jnp.shape(x)| jnp.ndim(1.)|
-jnp.size(x, axis=1)| jnp.iscomplexobj(1j)| jnp.isrealobj(x)| jnp.isscalar(jnp.float32(1))| jnp.isscalar(np.ones(2))|
+jnp.size(x, axis=1)| jnp.iscomplexobj(1j)| jnp.iscomplexobj([1, 1j])| jnp.iscomplexobj(None)| jnp.isrealobj(x)| jnp.isscalar(jnp.float32(1))| jnp.isscalar(np.ones(2))|
 jnp.can_cast('int32', 'float32')| jnp.result_type(x, 1)| jnp.promote_types('int32', 'float16')| jnp.dtype('bfloat16')|
 jnp.issubdtype(jnp.bfloat16, jnp.floating)| jnp.finfo(jnp.bfloat16).bits| jnp.iinfo(jnp.int4).max| jnp.newaxis| jnp.pi
 """

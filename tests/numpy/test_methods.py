@@ -2,10 +2,11 @@
 
 import copy
 import operator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from compare import LISTED, Case, check_eager, same_error, sweep
+from compare import LISTED, Case, check_eager, ours, outcome, run_on, same, same_error, sweep, theirs
 
 import minijax
 import minijax.numpy as mnp
@@ -204,3 +205,67 @@ def test_tracers_are_arrays_and_so_are_their_parents():
     assert mnp.ones(2).__array_namespace__() is mnp
     with pytest.raises(ValueError, match="available versions"):
         mnp.ones(2).__array_namespace__(api_version="2021")
+
+
+class Scaled(NamedTuple):
+    """A named tuple with operators of its own."""
+
+    scale: float
+
+    def __mul__(self, other):
+        return Scaled(self.scale * other)
+
+    def __rmul__(self, other):
+        return Scaled(other * self.scale)
+
+    def __rsub__(self, other):
+        return "a difference"
+
+    def __eq__(self, other):
+        return "a comparison"
+
+
+class Plain(list):
+    """A list without operators of its own."""
+
+
+@pytest.mark.parametrize("name", ["mul", "add", "sub", "eq", "ne", "lt", "matmul", "pow"])
+@pytest.mark.parametrize("other", [Scaled(2.0), Plain([1.0]), [1.0], (1.0,)], ids=lambda x: type(x).__name__)
+def test_operators_leave_it_to_classes_of_others(name, other):
+    op = getattr(operator, name)
+    for swapped in (False, True):
+
+        def program(jnp, swapped=swapped):
+            x = jnp.ones(3)
+            return op(other, x) if swapped else op(x, other)
+
+        a, b = (outcome(lambda side=side: run_on(side, program)) for side in (ours(), theirs()))
+        assert type(a.error) is type(b.error)
+        assert str(a.value) == str(b.value)
+
+
+class Held:
+    """An object that stands for an array."""
+
+    def __init__(self, jnp, x):
+        self._jnp, self._x = jnp, x
+
+    def __jax_array__(self):
+        return self._jnp.asarray(self._x)
+
+
+def test_objects_that_stand_for_arrays_are_arguments_of_every_kind():
+    x = np.arange(6.0, dtype=np.float32)
+    same(lambda jnp: jnp.roll(Held(jnp, x), Held(jnp, np.array([1]))))
+    same(lambda jnp: jnp.roll(x.reshape(2, 3), (Held(jnp, 1), Held(jnp, 2)), (0, 1)))
+    same(lambda jnp: jnp.delete(Held(jnp, x), Held(jnp, np.array(-3))))
+    same(lambda jnp: jnp.delete(Held(jnp, x), Held(jnp, np.array([1, -3]))))
+    same(lambda jnp: jnp.iscomplexobj(Held(jnp, np.array([1j], np.complex64))))
+
+
+@pytest.mark.parametrize("name", ["nargs", "nin", "nout", "identity", "_func"])
+def test_properties_of_ufuncs_are_for_reading(name):
+    for ufunc in (mnp.add, mnp.frompyfunc(lambda x, y: x, 2, 1)):
+        getattr(ufunc, name)
+        with pytest.raises(AttributeError):
+            setattr(ufunc, name, None)

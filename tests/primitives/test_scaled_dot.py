@@ -93,7 +93,8 @@ VALUES = {"x": PAIR[0], "w": PAIR[1], "s": SCALES[0], "t": SCALES[1]}
 @pytest.mark.parametrize("call, phrase", [
     ("x, w, lhs_scale=s[:3]", "does not match scale dim size"), ("x, w, lhs_scale=x[:, :3]", "must be divisible"),
     ("x, w, lhs_scale=x", "at least 2"), ("x, w, lhs_scale=s[0]", "same rank"), ("x, w[None]", "same rank"),
-    ("x[0], w[:, 0]", "0-rank and 1-rank"), ("x, w[:62]", ""), ("x, w, dimension_numbers=3", ""),
+    ("x[0], w[:, 0]", "0-rank and 1-rank"), ("x, w[:62]", "does not match RHS contracting dim"),
+    ("jnp.stack([x] * 3), jnp.stack([w[:62]] * 2)", "must have the same batch dimension size"), ("x, w, dimension_numbers=3", ""),
     ("x, w, dimension_numbers=(((0,), (0,)), ((), ()))", ""), ("x, w, preferred_element_type='foo'", ""),
     ("x[:, :0], w[:0]", ""),
 ])  # fmt: skip

@@ -1,14 +1,15 @@
-"""Keys of XLA's own generator: words, bits, jaxprs and errors, against jax."""
+"""Keys of the other generators: words, bits, jaxprs, texts and errors, against jax."""
 
 import copy
 import pickle
 
 import numpy as np
 import pytest
-from compare import Case, both, same, same_jaxpr, same_value, sweep, theirs
+from compare import Case, both, same, same_jaxpr, same_text, same_value, sweep, theirs
 
 import minijax
 from minijax import random
+from minijax.primitives import random_bits
 
 IMPLS = ("rbg", "unsafe_rbg")
 DRAWS = {
@@ -62,6 +63,61 @@ def test_jaxprs_show_the_generator(impl):
     same(lambda jax: [str(key(jax)), str(key(jax).dtype), jax.random.key_impl(key(jax)), key(jax).shape])
 
 
+TEXTS = {
+    "seed": lambda jax, impl: lambda s: jax.random.key_data(jax.random.key(s, impl=impl)),
+    "seeds": lambda jax, impl: jax.vmap(TEXTS["seed"](jax, impl)),
+    "split": lambda jax, impl: lambda s: jax.random.key_data(jax.random.split(jax.random.key(s, impl=impl), (2, 3))),
+    "fold": lambda jax, impl: lambda s: jax.random.key_data(jax.random.fold_in(jax.random.key(s, impl=impl), s)),
+    "folds": lambda jax, impl: jax.vmap(TEXTS["fold"](jax, impl)),
+    "bits": lambda jax, impl: (
+        lambda s: [
+            jax.random.bits(jax.random.key(s, impl=impl), shape, dtype)
+            for shape, dtype in (((), "uint32"), ((5,), "uint8"), ((2, 3), "uint64"), ((0, 3), "uint16"))
+        ]
+    ),
+    "bits of each": lambda jax, impl: jax.vmap(TEXTS["bits"](jax, impl)),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("impl", ("philox2x32", "philox4x32", "threefry4x32"))
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
+def test_texts_are_those_of_jax(impl, x64):
+    with minijax.enable_x64(x64), theirs().enable_x64(x64):
+        for name, program in TEXTS.items():
+            arg = np.arange(3) if name in ("seeds", "folds", "bits of each") else np.int32(7)
+            same_text(lambda jax, program=program: program(jax, impl), arg)
+
+
+# From `kat_vectors` of Random123, the code of Salmon et al. (2011): all zeros, all ones, digits of pi.
+PI = (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0, 0x082EFA98, 0xEC4E6C89)
+ONES = (0xFFFFFFFF,) * 8
+KNOWN = {
+    ("threefry2x32", 2): ("6b200159 99ba4efe", "1cb996fc bb002be7", "c4923a9c 483df7a0"),
+    ("threefry4x32", 4): (
+        "9c6ca96a e17eae66 fc10ecd4 5256a7d8",
+        "2a881696 57012287 f6c7446e a16a6732",
+        "59cd1dbb b8879579 86b5d00c ac8b6d84",
+    ),
+    ("philox2x32", 1): ("ff1dae59 6cd10df2", "2c3f628b ab4fd7ad", "dd7ce038 f62a4c12"),
+    ("philox4x32", 2): (
+        "6627e8d5 e169c58d bc57ac4c 9b00dbd8",
+        "408f276d 41c83b0e a20bc7c6 6d5451fd",
+        "d16cfe09 94fdcceb 5001e420 24126ea1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "key_size"), KNOWN)
+def test_hashes_have_their_published_values(name, key_size):
+    primitive = getattr(random_bits, f"{name}_p")
+    for source, known in zip(((0,) * 8, ONES, PI), KNOWN[name, key_size], strict=True):
+        expected = [int(word, 16) for word in known.split()]
+        words, key = source[: len(expected)], source[len(expected) :][:key_size]
+        assert [int(x) for x in primitive.bind(*map(np.uint32, (*key, *words)))] == expected
+
+
 @pytest.mark.oracle
 def test_legacy_keys_and_the_default_implementation():
     same(lambda jax: jax.random.PRNGKey(3, impl="unsafe_rbg"))
@@ -76,6 +132,8 @@ def test_legacy_keys_and_the_default_implementation():
     )
     same(wrapped((2, 4)))
     same(wrapped((2,)), raises=True)
+    for impl in IMPLS:
+        same(lambda jax, impl=impl: jax.random.PRNGKey(3, impl=impl))
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -89,5 +147,5 @@ def test_keys_survive_copies_and_files(impl):
 def test_unknown_implementations_are_refused():
     with pytest.raises(ValueError, match="unrecognized PRNG implementation"):
         random.key(0, impl="nope")
-    with pytest.raises(NotImplementedError, match="philox4x32"):
-        random.key(0, impl="philox4x32")
+    with pytest.raises(ValueError, match="threefry4x32"):
+        random.key(0, impl="threefry4x64")

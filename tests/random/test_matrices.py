@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import Case, same_misuse, sweep
+from compare import Case, same, same_misuse, sweep
 from scipy import stats
 
 import minijax
@@ -102,3 +102,13 @@ def test_orthogonal_matrices_are_orthogonal_and_uniform():
     kernel = initializers.delta_orthogonal(2.0)(random.key(0), (3, 4, 5))
     np.testing.assert_allclose(kernel[1] @ kernel[1].T, 4 * np.eye(4), atol=1e-5)
     assert minijax.numpy.count_nonzero(kernel[0]) == minijax.numpy.count_nonzero(kernel[2]) == 0
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("mean", [(2,), (3, 2)])
+def test_means_of_lower_rank_need_no_rank_promotion(mean):
+    def program(jax):
+        with jax.numpy_rank_promotion("raise"):
+            return jax.random.multivariate_normal(jax.random.key(3), np.ones(mean, np.float32), C, (4, 3))
+
+    same(program)

@@ -11,6 +11,7 @@ from scipy import stats
 
 import minijax
 from minijax import random
+from minijax.base import config
 from minijax.composed.random import PRNGImpl, random_seed_p
 from minijax.random.keys import PRNGSpec
 
@@ -388,13 +389,6 @@ def test_raw_keys_warn_or_raise_where_the_option_says_so():
         minijax.config.update("jax_legacy_prng_key", "allow")
 
 
-def test_other_generators_say_that_they_are_missing():
-    with pytest.raises(NotImplementedError, match="philox2x32"):
-        random.key(0, impl="philox2x32")
-    with minijax.default_prng_impl("threefry4x32"), pytest.raises(NotImplementedError, match="threefry4x32"):
-        random.PRNGKey(0)
-
-
 def test_a_generator_of_ones_own_draws_by_its_functions():
     full = minijax.lax.full
     impl = PRNGImpl(
@@ -445,3 +439,61 @@ def test_geometric_draws_have_their_distribution():
     counts = np.bincount(np.minimum(drawn, 12), minlength=13)[1:]
     shares = np.append(stats.geom(0.3).pmf(np.arange(1, 12)), stats.geom(0.3).sf(11))
     assert stats.chisquare(counts, shares * 4000).pvalue > 1e-3
+
+
+LAID_OUT = {
+    "uniform": lambda r, k, s: r.uniform(k, (8,), out_sharding=s),
+    "normal": lambda r, k, s: r.normal(k, (8, 3), out_sharding=s),
+    "bits": lambda r, k, s: r.bits(k, (8,), out_sharding=s),
+    "integers": lambda r, k, s: r.randint(k, (8,), 0, 9, out_sharding=s),
+    "permutation": lambda r, k, s: r.permutation(k, 8, out_sharding=s),
+    "categories": lambda r, k, s: r.categorical(k, np.zeros(3, np.float32), shape=(8,), out_sharding=s),
+    "exponential": lambda r, k, s: r.exponential(k, (8,), out_sharding=s),
+    "gamma": lambda r, k, s: r.gamma(k, 2.0, (8,), out_sharding=s),
+    "poisson": lambda r, k, s: r.poisson(k, 3.0, (8,), out_sharding=s),
+    "normal vectors": lambda r, k, s: r.multivariate_normal(k, np.zeros(2), np.eye(2), (8,), out_sharding=s),
+    "no sharding": lambda r, k, s: r.normal(k, (8,), out_sharding=3),
+}
+
+
+@oracle
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_draws_are_laid_out_over_explicit_axes(name):
+    def program(jax):
+        mesh = jax.make_mesh((4,), ("x",))
+        with jax.set_mesh(mesh):
+            return LAID_OUT[name](jax.random, jax.random.key(3), jax.NamedSharding(mesh, jax.P("x")))
+
+    same(program, raises=name == "no sharding")
+
+
+def test_an_option_is_added_to_each_seed():
+    key = minijax.jit(random.key)
+    assert key(np.int32(17)) == random.key(17)
+    before = config.random_seed_offset.value
+    try:
+        minijax.config.update("jax_random_seed_offset", 3)
+        assert random.key_data(random.key(17)).tolist() == [0, 20]
+        assert random.PRNGKey(2**31 - 1, impl="rbg").tolist() == [0, 2**31 + 2] * 2
+        assert random.key_data(random.key(np.uint8(255))).tolist() == [0, 2]
+        assert random.key_data(key(np.int32(17))).tolist() == [0, 20]
+    finally:
+        minijax.config.update("jax_random_seed_offset", before)
+    assert key(np.int32(17)) == random.key(17)
+
+
+@oracle
+def test_rules_with_symbolic_zeros_take_trees_with_keys():
+    def program(jax):
+        f = jax.custom_vjp(lambda _, state: state)
+        seen = []
+
+        def backward(_, cts):
+            seen.append((str(cts[1].dtype), type(cts[1]).__name__))
+            return cts[0], cts
+
+        f.defvjp(lambda _, state: (jax.tree.map(lambda x: x.value, state), None), backward, symbolic_zeros=True)
+        state = (8.0, jax.random.key(3))
+        return jax.grad(lambda x: f(x, state)[0])(3.0), seen
+
+    same(program)

@@ -65,8 +65,27 @@ def test_the_count_goes_on_in_programs():
         lambda jax: generator(jax).integers(3, dtype=float),
         lambda jax: generator(jax).normal(dtype=int),
         lambda jax: generator(jax).random(2.0),
+        lambda jax: jax.jit(lambda: generator(jax, None).random())(),
+        lambda jax: jax.vmap(lambda x: x + generator(jax, None).random())(np.arange(3.0)),
+        lambda jax: jax.vmap(lambda r, x: x + r.random(), in_axes=(None, 0))(generator(jax), np.arange(3.0)),
+        lambda jax: type(generator(jax))(jax.random.PRNGKey(0), jax.new_ref(0)),
+        lambda jax: type(generator(jax))(jax.random.key(0), 0),
+        lambda jax: jax.tree.map(lambda x: None, generator(jax)),
     ],
-    ids=["split", "key", "array", "float integers", "integer normals", "size"],
+    ids=[
+        "split",
+        "key",
+        "array",
+        "float integers",
+        "integer normals",
+        "size",
+        "no seed in jit",
+        "no seed in vmap",
+        "unmapped",
+        "raw key",
+        "count of no reference",
+        "tree of no generator",
+    ],
 )
 def test_bad_calls_are_refused(misuse):
     same(misuse, raises=True)

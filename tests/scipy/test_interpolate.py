@@ -5,7 +5,7 @@ from pathlib import Path
 import compare
 import numpy as np
 import pytest
-from scipy_calls import calls
+from scipy_calls import agree_in_double, calls
 
 pytestmark = pytest.mark.oracle
 
@@ -19,6 +19,10 @@ CALLS = calls(Path(__file__).parent / "interpolate.txt", "jax.scipy.interpolate"
 
 def test_calls_agree(tier):
     compare.sweep(CALLS, tier)
+
+
+def test_calls_agree_in_double_precision(tier):
+    agree_in_double(CALLS, tier, 1)
 
 
 @pytest.mark.parametrize("transform", ["jvp", "grad"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import compare
 import numpy as np
 import pytest
-from scipy_calls import calls, under
+from scipy_calls import agree_in_double, calls, under
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:Input data is complex")]
 
@@ -35,6 +35,10 @@ def test_calls_agree(part, tier):
     cases = CALLS[part::4]
     compare.sweep([c for c in cases if not c.name.startswith(OTHER_JAXPRS)], tier)
     compare.sweep([c for c in cases if c.name.startswith(OTHER_JAXPRS)], tier, jaxpr=False)
+
+
+def test_calls_agree_in_double_precision(tier):
+    agree_in_double(CALLS, tier, 12, OTHER_JAXPRS)
 
 
 @pytest.mark.parametrize("transform", ["vmap", "jvp", "grad"])

@@ -21,6 +21,16 @@ def test_cosine_transforms_are_jax_s(name, options, x):
     compare.same(lambda jax: getattr(jax.scipy.fft, name)(jax.numpy.asarray(x), **options), **CLOSE)
 
 
+@pytest.mark.parametrize("name", ["dct", "idct"])
+@pytest.mark.parametrize("norm", [None, "ortho"])
+def test_cosine_transforms_promote_nothing_implicitly(name, norm):
+    def program(jax):
+        with jax.numpy_dtype_promotion("strict"):
+            return getattr(jax.scipy.fft, name)(jax.numpy.asarray(X), norm=norm)
+
+    compare.same(program, **CLOSE)
+
+
 @pytest.mark.parametrize("name", ["dctn", "idctn"])
 @pytest.mark.parametrize(
     "options", [{}, {"norm": "ortho"}, {"s": (3, 4)}, {"axes": (0,)}, {"s": (4,), "axes": (1,)}], ids=str
@@ -32,6 +42,13 @@ def test_cosine_transforms_over_axes_are_jax_s(name, options):
 @pytest.mark.parametrize("options", [{"type": 3}, {"norm": "forward"}])
 def test_other_cosine_transforms_are_refused(options):
     compare.same(lambda jax: jax.scipy.fft.dct(jax.numpy.asarray(X), **options), raises=True)
+
+
+def test_more_sizes_than_axes():
+    for name in ("dctn", "idctn"):
+        compare.same_misuse(
+            f"jax.scipy.fft.{name}(x, s=(2, 3, 4))", {"x": X}, r"s must have at most x.ndim (2) elements, got 3"
+        )
 
 
 @pytest.mark.parametrize("points", [(X, X[:1]), (X[0], X[1]), (X.astype(int), X)])

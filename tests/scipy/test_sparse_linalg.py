@@ -53,6 +53,26 @@ def test_solutions_are_those_of_jax(tier):
     sweep(others, tier, jaxpr=False)
 
 
+@pytest.mark.oracle
+def test_weak_right_sides_are_solved_as_by_jax(tier):
+    def of_number(name):
+        return lambda jax: lambda b: getattr(jax.scipy.sparse.linalg, name)(lambda x: 2 * x, b)[0]
+
+    sweep([Case("cg", of_number("cg"), (3.0,))], tier)
+    sweep([Case(name, of_number(name), (3.0,), tolerance=CLOSE) for name in ("gmres", "bicgstab")], tier, jaxpr=False)
+
+
+def test_whatever_multiplies_is_an_operator():
+    class Doubled:
+        shape = (3, 3)
+
+        def __matmul__(self, x):
+            return 2 * x
+
+    for solve in (linalg.cg, linalg.bicgstab, linalg.gmres):
+        np.testing.assert_allclose(solve(Doubled(), B)[0], B / 2, rtol=1e-5)
+
+
 MISUSES = {
     "cg(3.0, B)": "must be either a function or ndarray",
     "cg(A[:2], B)": "must be a square matrix",

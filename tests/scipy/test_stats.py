@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import compare
+import numpy as np
 import pytest
-from scipy_calls import TRANSFORMS, agree, calls, under
+from scipy_calls import TRANSFORMS, agree, agree_in_double, calls, under
 
 pytestmark = pytest.mark.oracle
 
@@ -22,7 +24,21 @@ def test_calls_agree(tier):
     agree(CALLS, tier, OTHER_JAXPRS)
 
 
+def test_calls_agree_in_double_precision(tier):
+    agree_in_double(CALLS, tier, 12, OTHER_JAXPRS)
+
+
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_calls_agree_under_transforms(name, tier):
     cases = [c for c in CALLS if name == "vmap" or not c.name.startswith(NO_DERIVATIVE)]
     agree(under(name, cases, tier, 12), tier, OTHER_JAXPRS)
+
+
+@pytest.mark.parametrize("method", ["average", "min", "max", "dense", "ordinal"])
+def test_ranks_are_floats_under_strict_promotion(method):
+    def program(jax):
+        rows = [np.float32([2, 1, 2]), np.int32([3, 1, 1]), np.float32([[3, 1, 2], [np.nan, 1, 1]])]
+        with jax.numpy_dtype_promotion("strict"):
+            return [jax.scipy.stats.rankdata(x, method, axis=axis) for x in rows for axis in (None, 0)]
+
+    compare.same(program)

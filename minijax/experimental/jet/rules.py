@@ -393,7 +393,7 @@ def jet_jaxpr(closed: ClosedJaxpr, order: int, avals: tuple) -> ClosedJaxpr:
 
     def run(*args):
         series = [args[n + i * order : n + (i + 1) * order] for i in range(n)]
-        out, out_series = jet_flat(jaxpr_as_fun(closed), args[:n], series)
+        out, out_series = jet_flat(jaxpr_as_fun(closed), order, args[:n], series)
         return [*out, *(t for s in out_series for t in s)]
 
     info = closed.debug_info._replace(arg_names=None, result_paths=None)

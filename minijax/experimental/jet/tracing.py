@@ -1,5 +1,6 @@
 """Taylor-mode differentiation: each operation runs with the Taylor coefficients of its operands beside it."""
 
+import functools
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -57,11 +58,15 @@ class JetTracer(Tracer):
 class JetTrace(Trace):
     """Runs the rules of `jet_rules` in its parent, on series of `order` coefficients."""
 
-    __slots__ = ("order",)
+    __slots__ = ("tag", "order")
 
-    def __init__(self, parent: Trace | None, order: int):
-        super().__init__(parent)
-        self.order = order
+    def __init__(self, tag: Any, parent_trace: Trace | None, order: int):
+        super().__init__(parent_trace)
+        self.tag, self.order = tag, order
+
+    @property
+    def parent_trace(self) -> Trace | None:
+        return self.parent
 
     def to_primal_terms_pair(self, x: Any) -> tuple[Any, Series]:
         """A value and its series; what is not this trace's is constant."""
@@ -100,28 +105,30 @@ def instantiated(primal: Any, series: Series, order: int) -> list:
 
 
 @stack.deep
-def jet_flat(fun: Callable, primals: Sequence, series: Sequence) -> tuple[list, list]:
-    """Results of a flat function and their series."""
-    orders = {len(s) for s in series if s is not zero_series}
-    trace = JetTrace(state.current_trace(), max(orders, default=0))
-    args = [JetTracer(trace, p, s) for p, s in zip(primals, series, strict=True)]
+def jet_subtrace(f: Callable, tag: Any, order: int, primals: Sequence, series: Sequence) -> tuple[tuple, tuple]:
+    """Results of a flat function and their series of `order` terms, `zero_series` for those that are constant."""
+    trace = JetTrace(tag, state.current_trace(), order)
+    args = [JetTracer(trace, p, s) for p, s in zip(primals, series, strict=False)]
+    out = context.run_under(trace, lambda: [trace.to_primal_terms_pair(x) for x in f(*args)])
+    return tuple(p for p, _ in out), tuple(s for _, s in out)
 
-    def run():
-        return [trace.to_primal_terms_pair(x) for x in fun(*args)]
 
-    pairs = context.run_under(trace, run)
+def jet_fun(f: Callable, order: int, primals: Sequence, series: Sequence) -> tuple[Sequence, list]:
+    """As `f(tag, order, primals, series)`, a subtrace, with coefficients for the series that are all zero."""
+    out, out_series = f(object(), order, primals, series)
     # Zeros are made once for all orders.
-    out = [zeros(p, trace.order) if s is zero_series else s for p, s in pairs]
-    return [p for p, _ in pairs], out
+    zeros = ([jnp.zeros_like(p)] * order if s is zero_series else s for p, s in zip(out, out_series, strict=True))
+    return out, list(zeros)
 
 
-def zeros(primal: Any, order: int) -> list:
-    return [jnp.zeros_like(primal)] * order
+def jet_flat(fun: Callable, order: int, primals: Sequence, series: Sequence) -> tuple[Sequence, list]:
+    """Results of a flat function and their series of `order` terms."""
+    return jet_fun(functools.partial(jet_subtrace, fun), order, primals, series)
 
 
 def jet_of(fun: Callable, primals: Sequence, series: Sequence) -> tuple[Any, list]:
     """The result of a function of arrays with one result, and its series."""
-    (out,), (out_series,) = jet_flat(lambda *xs: [fun(*xs)], primals, series)
+    (out,), (out_series,) = jet_flat(lambda *xs: [fun(*xs)], len(series[0]), primals, series)
     return out, out_series
 
 

@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import source, tree
+from minijax.base.linear_util import Store
 from minijax.composed import special
-from minijax.experimental.jet import rules as rules  # which fills the table
+from minijax.experimental.jet import rules as rules, tracing  # the rules fill the table
 from minijax.experimental.jet.tracing import jet_flat, zero_term
+from minijax.interop.transformations import transformation2, transformation_with_aux2
 from minijax.primitives import elementwise as ops
 
 
@@ -28,6 +30,7 @@ def jet(fun: Callable, primals: Sequence, series: Sequence, factorial_scaled: bo
     lengths = {len(s) for s in series}
     if len(lengths) != 1:
         raise ValueError(f"jet: jet terms have inconsistent lengths for different arguments: {sorted(lengths)}")
+    (order,) = lengths
     if factorial_scaled:
         series = [[t / fact(k) for k, t in enumerate(terms, 1)] for terms in series]
     pairs = list(zip(primals, series, strict=False))
@@ -43,7 +46,7 @@ def jet(fun: Callable, primals: Sequence, series: Sequence, factorial_scaled: bo
         leaves, out_tree = tree.flatten(fun(*args))
         return leaves
 
-    out, out_series = jet_flat(flat, [x for x, _ in pairs], [list(terms) for _, terms in pairs])
+    out, out_series = jet_flat(flat, order, [x for x, _ in pairs], [list(terms) for _, terms in pairs])
     if factorial_scaled:
         out_series = [[t * fact(k) for k, t in enumerate(terms, 1)] for terms in out_series]
     return out_tree.unflatten(out), out_tree.unflatten(out_series)
@@ -55,3 +58,14 @@ def check_is_array(x: Any, what: str) -> None:
 
 
 jet2 = functools.partial(jet, factorial_scaled=False)
+jet_subtrace, jet_fun = transformation2(tracing.jet_subtrace), transformation2(tracing.jet_fun)
+
+
+@transformation_with_aux2
+def traceable(f: Callable, store: Store, in_tree_def: Any, *primals_and_series: Any) -> list:
+    """A wrapped function (primals, series) -> (results, series) over leaves, and a thunk of its result's tree."""
+    primals, series = in_tree_def.unflatten(primals_and_series)
+    results, out_series = f(primals, series)
+    leaves, out_tree = tree.flatten((results, out_series))
+    store.store(out_tree)
+    return leaves

@@ -1,11 +1,11 @@
 """Sparse arrays: what jax calls `jax.experimental.sparse`."""
 
 from minijax.base.faces import Face
-from minijax.experimental.sparse import bcoo_array  # noqa: F401  # `vmap` must know the class before it is returned
+from minijax.experimental.sparse import bcoo_array, bcsr as _bcsr  # noqa: F401  # `vmap` must know the classes before they are returned
 
 _FACE = Face(
     __name__,
-    "ad api bcoo coo csr random test_util transform util".split(),
+    "ad api bcoo bcsr coo csr linalg random test_util transform util".split(),
     """
 minijax.experimental.sparse._base: JAXSparse
 minijax.experimental.sparse.util: CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning
@@ -14,6 +14,8 @@ minijax.experimental.sparse.ad: grad jacfwd jacobian jacrev value_and_grad
 minijax.experimental.sparse.random: random_bcoo
 minijax.experimental.sparse.api: empty eye todense todense_p
 minijax.experimental.sparse.bcoo_array: BCOO
+minijax.experimental.sparse.bcsr: BCSR bcsr_broadcast_in_dim bcsr_concatenate bcsr_dot_general bcsr_dot_general_p
+    bcsr_extract bcsr_extract_p bcsr_fromdense bcsr_fromdense_p bcsr_sum_duplicates bcsr_todense bcsr_todense_p
 minijax.experimental.sparse.coo: COO coo_fromdense coo_fromdense_p coo_matmat coo_matmat_p coo_matvec coo_matvec_p
     coo_todense coo_todense_p
 minijax.experimental.sparse.csr: CSC CSR csr_fromdense csr_fromdense_p csr_matmat csr_matmat_p csr_matvec csr_matvec_p

@@ -1,6 +1,11 @@
 """BCOO: sparse arrays in batched coordinate format."""
 
+import numpy as np
+
 from minijax.base.faces import Face
+
+CUSPARSE_DATA_DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
+CUSPARSE_INDEX_DTYPES = [np.int32]
 
 _FACE = Face(
     __name__,

@@ -120,7 +120,7 @@ class DotGeneral(Composed):
             ordered = [axis for _, axis in sorted(zip(contract, rhs_contract, strict=True))]
             out = self.bind(
                 data, indices, ct, dimension_numbers=((lhs_kept, ct_lhs), (batch, ct_batch)),
-                preferred_element_type=None, lhs_spinfo=lhs_spinfo,
+                preferred_element_type=preferred_element_type, lhs_spinfo=lhs_spinfo,
             )  # fmt: skip
             order = [*rhs_batch, *ordered, *rhs_kept]
             return [None, None, lax.transpose(out, _inverse(order)).astype(rhs.aval.dtype)]
@@ -151,18 +151,21 @@ class DotGeneral(Composed):
             out = bcoo_transpose_p.bind(out, indices, permutation=inverse, spinfo=SparseInfo(shape))[0]
         return sum_of_batches(out, aval.shape).astype(aval.dtype)
 
-    def batch(self, axis, operands, dims, *, dimension_numbers, lhs_spinfo, **params):
+    def batch(self, axis, operands, dims, *, lhs_spinfo, **params):
         data, indices, rhs = operands
-        (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
         data, indices, info = batched_buffers(self.name, axis, (data, indices), dims[:2], lhs_spinfo)
-        contract, batch = tuple(k + 1 for k in contract), tuple(k + 1 for k in batch)
-        out = len(batch)
-        if dims[2] is not None:
-            bump = lambda axes: tuple(k + (k >= dims[2]) for k in axes)  # noqa: E731
-            rhs_contract, rhs_batch = bump(rhs_contract), (dims[2], *bump(rhs_batch))
-            batch, out = (0, *batch), 0
-        numbers = ((contract, rhs_contract), (batch, rhs_batch))
-        return [self.bind(data, indices, rhs, dimension_numbers=numbers, lhs_spinfo=info, **params)], [out]
+        params["dimension_numbers"], out = batched_numbers(dims[2], params["dimension_numbers"])
+        return [self.bind(data, indices, rhs, lhs_spinfo=info, **params)], [out]
+
+
+def batched_numbers(rhs_dim: int | None, dimension_numbers: Any) -> tuple[Any, int]:
+    """The dimension numbers where the left side has a mapped axis in front, and where that of the product is."""
+    (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
+    contract, batch = tuple(k + 1 for k in contract), tuple(k + 1 for k in batch)
+    if rhs_dim is None:
+        return ((contract, rhs_contract), (batch, rhs_batch)), len(batch)
+    bump = lambda axes: tuple(k + (k >= rhs_dim) for k in axes)  # noqa: E731
+    return ((contract, bump(rhs_contract)), ((0, *batch), (rhs_dim, *bump(rhs_batch)))), 0
 
 
 def _inverse(order: Sequence[int]) -> list[int]:

@@ -134,7 +134,9 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     if permutation != tuple(range(mat.ndim)):
         buffers = bcoo_transpose_p.bind(*buffers, permutation=permutation, spinfo=mat._info)
     shape = tuple(mat.shape[axis] for axis in permutation)
-    return BCOO(buffers, shape=shape, unique_indices=mat.unique_indices)
+    sparse = range(mat.n_batch, mat.n_batch + mat.n_sparse)
+    still_sorted = mat.indices_sorted and all(permutation[k] == k for k in sparse)
+    return BCOO(buffers, shape=shape, indices_sorted=still_sorted, unique_indices=mat.unique_indices)
 
 
 # ---- sort -------------------------------------------------------------------------------------------
@@ -145,9 +147,8 @@ class SortIndices(OfBuffers):
 
     def infer(self, data, indices, *, spinfo):
         n_batch = indices.ndim - 2
-        if all(have == 1 for have in data.shape[:n_batch]) and data.shape[:n_batch] != indices.shape[:n_batch]:
-            data = ShapedArray((*indices.shape[:n_batch], *data.shape[n_batch:]), data.dtype)
-        return [data, indices]
+        batch = map(max, zip(data.shape[:n_batch], indices.shape[:n_batch], strict=True))
+        return [ShapedArray((*batch, *data.shape[n_batch:]), data.dtype), indices]
 
     def compute(self, data, indices, *, spinfo):
         props = validated(data, indices, spinfo.shape)

@@ -12,6 +12,7 @@ from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_dot import remaining
 from minijax.experimental.sparse.bcoo_layout import bcoo_transpose
 from minijax.experimental.sparse.util import is_padding, row
+from minijax.ir.types import typeof
 
 
 def sparse_sizes(mat: BCOO) -> tuple[int, ...]:
@@ -44,27 +45,17 @@ def bcoo_broadcast_in_dim(
     kept = {place: mat.shape[axis] for axis, place in enumerate(places)}
     if any(shape[k] != kept.get(k, 1) for k in range(n_batch, end)):
         raise NotImplementedError("Adding sparse dimensions with lengths != 1")
-    batch = [places.index(k) if k in places else None for k in range(n_batch)]
-
-    def spread(x, tail, tail_places):
-        sizes = [1 if axis is None else x.shape[axis] for axis in batch]
-        target = (*sizes, *tail)
-        order = [k for k, axis in enumerate(batch) if axis is not None]
-        return lax.broadcast_in_dim(x, target, [*order, *[len(batch) + k for k in tail_places]])
-
-    dense_places = [1 + places[axis] - end for axis in range(m, mat.ndim)]
-    data = spread(mat.data, (mat.nse, *shape[end:]), [0, *dense_places])
-    columns = {places[axis]: mat.indices[..., axis - n] for axis in range(n, m)}
-    zeros = jnp.zeros(mat.indices.shape[:-1], mat.indices.dtype)
-    stacked = [columns.get(k, zeros) for k in range(n_batch, end)]
-    indices = jnp.stack(stacked, -1) if stacked else mat.indices[..., :0]
-    indices = spread(indices, indices.shape[n:], [0, 1])
-
-    def filled(x):
-        sizes = [shape[k] if axis is None else x.shape[k] for k, axis in enumerate(batch)]
-        return jnp.broadcast_to(x, (*sizes, *x.shape[n_batch:]))
-
-    return BCOO((filled(data), filled(indices)), shape=shape)
+    dense_places = [n_batch + 1 + place - end for place in places[m:]]
+    data = lax.broadcast_in_dim(
+        mat.data, (*shape[:n_batch], mat.nse, *shape[end:]), [*places[:n], n_batch, *dense_places]
+    )
+    indices = lax.broadcast_in_dim(
+        mat.indices, (*shape[:n_batch], mat.nse, mat.n_sparse), [*places[:n], n_batch, n_batch + 1]
+    )
+    if end - n_batch != mat.n_sparse:
+        columns = jnp.array(places[n:m]) - n_batch
+        indices = jnp.zeros((*indices.shape[:-1], end - n_batch), indices.dtype).at[..., columns].set(indices)
+    return BCOO((data, indices), shape=shape)
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
@@ -94,29 +85,39 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     if dimension >= n:
         return _joined_along_sparse(operands, dimension - n, tuple(shape))
     nse = max(mat.nse for mat in operands)
-    widths = [[(0, 0)] * n + [(0, nse - mat.nse)] for mat in operands]
-    data, indices = [], []
-    for mat, width in zip(operands, widths, strict=True):
-        batch = lambda x, mat=mat: jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:]))  # noqa: E731
-        data.append(jnp.pad(batch(mat.data), width + [(0, 0)] * mat.n_dense))
-        padding = row(sparse_sizes(mat), mat.indices)
-        more = jnp.broadcast_to(padding, (*mat.shape[:n], nse - mat.nse, mat.n_sparse))
-        indices.append(jnp.concatenate([batch(mat.indices), more], n))
-    return BCOO((jnp.concatenate(data, dimension), jnp.concatenate(indices, dimension)), shape=tuple(shape))
+    batches = [jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:])) for mat in operands for x in mat._bufs]
+    longer = [
+        with_nse(*pair, nse, sparse_sizes(mat))
+        for pair, mat in zip(zip(batches[::2], batches[1::2], strict=True), operands, strict=True)
+    ]
+    indices = jnp.concatenate([indices for _, indices in longer], dimension)
+    return BCOO((jnp.concatenate([data for data, _ in longer], dimension), indices), shape=tuple(shape))
+
+
+def with_nse(data: Any, indices: Any, nse: int, sizes: Sequence[int]) -> tuple[Any, Any]:
+    """Data and indices of `nse` elements, the ones added zeros at `sizes`, which are those of the sparse axes."""
+    stored, n = typeof(indices).shape[-2], typeof(indices).ndim - 2
+    if stored == nse:
+        return data, indices
+    batch = (slice(None),) * n
+    data = jnp.zeros((*data.shape[:n], nse, *data.shape[n + 1 :]), data.dtype).at[*batch, :stored].set(data)
+    longer = jnp.zeros((*indices.shape[:n], nse, len(sizes)), indices.dtype).at[*batch, :stored].set(indices)
+    return data, longer.at[*batch, stored:].set(jnp.array(sizes, indices.dtype))
 
 
 def _joined_along_sparse(operands: Sequence[BCOO], column: int, shape: tuple[int, ...]) -> BCOO:
     n, start = operands[0].n_batch, 0
     sizes = shape[n : n + operands[0].n_sparse]
     batches = [tuple(max(x) for x in zip(*[mat._bufs[k].shape[:n] for mat in operands], strict=True)) for k in range(2)]
-    data, indices = [], []
+    data = jnp.concatenate([jnp.broadcast_to(m.data, (*batches[0], *m.data.shape[n:])) for m in operands], n)
+    indices = []
     for mat in operands:
-        shifted = mat.indices.at[..., column].add(start)
-        moved = padded(mat.indices, shifted, sparse_sizes(mat), sizes)
+        moved = mat.indices.at[..., column].add(start)
+        if len(sizes) == 1:  # where there are more columns, the others tell what is padding
+            moved = padded(mat.indices, moved, sparse_sizes(mat), sizes)
         indices.append(jnp.broadcast_to(moved, (*batches[1], *moved.shape[n:])))
-        data.append(jnp.broadcast_to(mat.data, (*batches[0], *mat.data.shape[n:])))
         start += mat.shape[n + column]
-    return BCOO((jnp.concatenate(data, n), jnp.concatenate(indices, n)), shape=shape)
+    return BCOO((data, jnp.concatenate(indices, n)), shape=shape)
 
 
 def bcoo_reshape(

@@ -9,9 +9,9 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import vmap
 from minijax.experimental.sparse.bcoo_array import BCOO
-from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates
-from minijax.experimental.sparse.bcoo_shapes import bcoo_reshape, sparse_sizes
-from minijax.experimental.sparse.util import is_padding, row
+from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout
+from minijax.experimental.sparse.bcoo_shapes import bcoo_reshape
+from minijax.experimental.sparse.util import row
 from minijax.run.array import Array
 
 
@@ -39,26 +39,27 @@ def bcoo_slice(
         for place, axis in axes:
             if x.shape[place] == mat.shape[axis]:
                 begin[place], end[place], step[place] = starts[axis], limits[axis], steps[axis]
-        return lax.slice(x, begin, end, step)
+        strides = step if any(s > 1 for s in step) else None
+        return x if (begin, end, strides) == ([0] * x.ndim, list(x.shape), None) else lax.slice(x, begin, end, strides)
 
     batch = [(axis, axis) for axis in range(n)]
     data = cut(mat.data, [*batch, *[(axis - m + n + 1, axis) for axis in range(m, mat.ndim)]])
     indices = cut(mat.indices, batch)
-    sparse = slice(n, m)
-    if (shape[sparse], starts[sparse]) == (mat.shape[sparse], [0] * mat.n_sparse):
+    if not mat.n_sparse:
         return BCOO((data, indices), shape=shape)
-    low, high, step = (row(xs[sparse], indices) for xs in (starts, limits, steps))
-    inside = ((indices >= low) & (indices < high) & ((indices - low) % step == 0)).all(-1)
-    return _compacted(data, (indices - low) // step, inside, shape, n)
+    low, high, step = (row(xs[n:m], indices) for xs in (starts, limits, steps))
+    inside = ((indices >= low) & (indices < high) & ((indices - low) % step == 0)).all(-1, keepdims=True)
+    indices, sizes = (indices - low + step - 1) // step, (high - low + step - 1) // step
+    return _compacted(data, indices, inside, sizes, shape)
 
 
-def _compacted(data: Any, indices: Any, inside: Any, shape: tuple[int, ...], n: int) -> BCOO:
-    """A BCOO of the elements that are `inside`, of as many as fit."""
-    sizes = shape[n : n + indices.shape[-1]]
-    indices = jnp.where(inside[..., None], indices, row(sizes, indices))
-    inside = inside.reshape(*inside.shape, *[1] * (data.ndim - n - 1))
-    mat = BCOO((jnp.where(inside, data, jnp.zeros((), data.dtype)), indices), shape=shape)
-    nse = math.prod(sizes)
+def _compacted(data: Any, indices: Any, inside: Any, sizes: Any, shape: tuple[int, ...]) -> BCOO:
+    """A BCOO of the elements that are `inside`, of as many as fit; the others are padding at `sizes`."""
+    indices = jnp.where(inside, indices, sizes)
+    inside = lax.squeeze(inside, (inside.ndim - 1,))
+    inside = lax.expand_dims(inside, range(inside.ndim, data.ndim))
+    mat = BCOO((jnp.where(inside, data, 0), indices), shape=shape)
+    nse = math.prod(shape[mat.n_batch : mat.n_batch + mat.n_sparse])
     if mat.nse <= nse:
         return mat
     mat = bcoo_sum_duplicates(mat, nse=nse)
@@ -83,11 +84,10 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     if any(start.ndim or not jnp.issubdtype(start.dtype, jnp.integer) for start in starts):
         raise TypeError("index arguments to dynamic_slice must be integers of the same type")
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
-    wrapped = [jnp.where(start < 0, start + size, start) for start, size in zip(starts, mat.shape, strict=True)]
 
     def cut(x, axes):
         places = {place: axis for place, axis in axes if x.shape[place] == mat.shape[axis]}
-        begin = [wrapped[places[k]] if k in places else 0 for k in range(x.ndim)]
+        begin = [starts[places[k]] if k in places else 0 for k in range(x.ndim)]
         return lax.dynamic_slice(x, begin, [sizes[places[k]] if k in places else x.shape[k] for k in range(x.ndim)])
 
     batch = [(axis, axis) for axis in range(n)]
@@ -95,12 +95,12 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     indices = cut(mat.indices, batch)
     if not mat.n_sparse:
         return BCOO((data, indices), shape=sizes)
-    most = jnp.array([mat.shape[k] - sizes[k] for k in range(n, m)], indices.dtype)
-    low = jnp.clip(jnp.stack([wrapped[k].astype(indices.dtype) for k in range(n, m)]), jnp.zeros_like(most), most)
-    low = lax.expand_dims(low, range(indices.ndim - 1))
-    inside = ((indices >= low) & (indices < low + row(sizes[n:m], indices))).all(-1)
-    inside &= ~is_padding(indices, sparse_sizes(mat))
-    return _compacted(data, indices - low, inside, sizes, n)
+    taken, whole = (jnp.array(xs[n:m], indices.dtype) for xs in (sizes, mat.shape))
+    low = jnp.array(starts[n:m], indices.dtype)
+    low = jnp.clip(jnp.where(low < 0, low + whole, low), 0, whole - taken)
+    low, taken, _ = (lax.expand_dims(x, range(indices.ndim - 1)) for x in (low, taken, whole))
+    inside = ((indices >= low) & (indices < low + taken)).all(-1, keepdims=True)
+    return _compacted(data, indices - low, inside, taken, sizes)
 
 
 def bcoo_gather(
@@ -114,7 +114,7 @@ def bcoo_gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """`lax.gather` of slices from anywhere, as batch axes of the result, which are its first ones.
+    """`lax.gather` of slices from anywhere: batch axes of the result if they are its first ones, else sparse ones.
 
     Raises NotImplementedError for batching dimensions and fill modes.
     """
@@ -127,8 +127,6 @@ def bcoo_gather(
     starts: Any = jnp.asarray(start_indices)
     count, batch = math.prod(starts.shape[:-1]), starts.shape[:-1]
     offsets = [axis for axis in range(operand.ndim) if axis not in numbers.collapsed_slice_dims]
-    if tuple(numbers.offset_dims) != tuple(range(len(batch), len(batch) + len(offsets))):
-        raise NotImplementedError("bcoo_gather: offset dimensions must be the last ones")
     del unique_indices, indices_are_sorted
 
     def one(start):
@@ -141,6 +139,11 @@ def bcoo_gather(
     if not batch:
         return one(starts)
     out: Any = vmap(one)(starts.reshape(count, -1))
-    if len(batch) == 1:
+    if len(batch) > 1:
+        out = bcoo_reshape(out, new_sizes=(*batch, *out.shape[1:]))
+    places = list(numbers.offset_dims)
+    if places == list(range(len(batch), out.ndim)):
         return out
-    return bcoo_reshape(out, new_sizes=(*batch, *out.shape[1:]))
+    order = [k for k in range(out.ndim) if k not in places] + places
+    out = bcoo_update_layout(out, n_batch=0, on_inefficient=None)
+    return bcoo_transpose(out, permutation=[order.index(k) for k in range(out.ndim)])

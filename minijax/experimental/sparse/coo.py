@@ -22,6 +22,8 @@ from minijax.ir.types import ShapedArray, Zero
 from minijax.primitives.promote import promote_dtypes
 from minijax.run.array import Array
 
+Dtype = Any
+
 
 class COOInfo(NamedTuple):
     """What primitives must know of a COO beside its buffers."""

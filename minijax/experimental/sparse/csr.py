@@ -17,15 +17,26 @@ from minijax.experimental.sparse.matrices import (
     diagonal,
     stored_elements,
 )
+from minijax.experimental.sparse.util import Shape  # noqa: F401
 from minijax.ir.types import ShapedArray, Zero
 from minijax.primitives.promote import promote_dtypes
 from minijax.run.array import Array
 
 
+def rows_of(indices: Any, indptr: Any) -> Any:
+    """The row of each stored element: each starts where its pointer says."""
+    return jnp.cumsum(jnp.zeros_like(indices).at[indptr].add(1)) - 1
+
+
+def pointers(rows: Any, count: int) -> Any:
+    """Where each of `count` rows starts, of the sorted rows of elements."""
+    return jnp.zeros(count + 1, rows.dtype).at[1:].set(jnp.cumsum(jnp.bincount(rows, length=count).astype(rows.dtype)))
+
+
 @jitted("_csr_to_coo")
 def _csr_to_coo(indices: Any, indptr: Any) -> tuple[Any, Any]:
-    """The rows and columns of compressed rows: each row starts where its pointer says."""
-    return jnp.cumsum(jnp.zeros_like(indices).at[indptr].add(1)) - 1, indices
+    """The rows and columns of compressed rows."""
+    return rows_of(indices, indptr), indices
 
 
 class _Rows(Stored):
@@ -60,9 +71,7 @@ class CsrFromDense(_Rows):
         (rows, _) = mat.shape
         data, row, col, is_stored = stored_elements(mat, nse)
         row = jnp.where(is_stored, row, rows)
-        counts = jnp.cumsum(jnp.bincount(row, length=rows).astype(index_dtype))
-        indptr = jnp.zeros(rows + 1, index_dtype).at[1:].set(counts)
-        return [data, col.astype(index_dtype), indptr]
+        return [data, col.astype(index_dtype), pointers(row.astype(index_dtype), rows)]
 
     def jvp(self, primals, tangents, **params):
         data, indices, indptr = self.bind_all(primals, params)

@@ -7,18 +7,18 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.jit import jit
 from minijax.dispatch.jit import jit_p
-from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices
+from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices, bcsr
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.bcoo_array import BCOO
-from minijax.experimental.sparse.bcoo_dense import bcoo_todense
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general
-from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates, bcoo_transpose
+from minijax.experimental.sparse.bcoo_layout import bcoo_transpose, bcoo_update_layout
 from minijax.experimental.sparse.sparsify_env import (
     SparsifyEnv,
     SparsifyValue,
     arrays_to_spvalues,
     eval_sparse,
     sparse_rules_bcoo,
+    sparse_rules_bcsr,
     spvalues_to_arrays,
 )
 from minijax.higher.cond import cond_p, switch
@@ -45,7 +45,7 @@ def _of_data(primitive: Any) -> Callable:
             )
         if not (primitive in _LINEAR or value.unique_indices):
             mat = spvalues_to_arrays(spenv, value)
-            value = arrays_to_spvalues(spenv, bcoo_sum_duplicates(mat, nse=mat.nse))
+            value = arrays_to_spvalues(spenv, mat.sum_duplicates(nse=mat.nse, remove_zeros=False))
         return _with_data(spenv, value, primitive.bind(spenv.data(value), **params))
 
     return rule
@@ -58,7 +58,7 @@ def _with_data(spenv: SparsifyEnv, value: SparsifyValue, data: Any) -> SparsifyV
 
 
 for _primitive in (*_LINEAR, *_ZERO_AT_ZERO):
-    sparse_rules_bcoo[_primitive] = _of_data(_primitive)
+    sparse_rules_bcoo[_primitive] = sparse_rules_bcsr[_primitive] = _of_data(_primitive)
 
 
 def _rule(*primitives: Any) -> Callable:
@@ -81,7 +81,7 @@ def _add(spenv, x, y):
             "than Y.shape. This is to prevent silent densification of a large sparse array. If this is your intent, "
             "you can explicitly cast the sparse array to a dense matrix."
         )
-    return spenv.dense(lax.add(bcoo_todense(spvalues_to_arrays(spenv, mat)), spenv.data(array)))
+    return spenv.dense(lax.add(spvalues_to_arrays(spenv, mat).todense(), spenv.data(array)))
 
 
 def _sum(spenv, x, y):
@@ -147,6 +147,9 @@ def _dot_general(lhs, rhs, *, dimension_numbers, preferred_element_type, precisi
 
 
 def _concatenate(*operands, dimension):
+    if len({mat.n_batch for mat in operands}) > 1:
+        n_batch = min(mat.n_batch for mat in operands)
+        operands = [bcoo_update_layout(mat, n_batch=n_batch) for mat in operands]
     return bcoo_shapes.bcoo_concatenate(operands, dimension=dimension)
 
 
@@ -202,7 +205,7 @@ def _transpose(spenv, value, *, permutation):
 def _todense(spenv, *values, tree):
     del tree
     return spenv.dense(
-        bcoo_todense(spvalues_to_arrays(spenv, values[0])) if values[0].is_sparse() else spenv.data(values[0])
+        spvalues_to_arrays(spenv, values[0]).todense() if values[0].is_sparse() else spenv.data(values[0])
     )
 
 
@@ -292,3 +295,24 @@ def _scan(spenv, *values, jaxpr, num_consts, num_carry, length, reverse, unroll,
 @_rule(custom_jvp_call_p)
 def _custom_jvp_call(spenv, *values, call_jaxpr, **_):
     return eval_sparse(call_jaxpr.jaxpr, call_jaxpr.consts, values, spenv)
+
+
+# ---- BCSR --------------------------------------------------------------------------------------------
+
+
+def _dot_general_of_rows(lhs, rhs, *, dimension_numbers, preferred_element_type, precision, out_sharding):
+    del precision
+    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+    return bcsr.bcsr_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, **options)
+
+
+def _concatenate_rows(*operands, dimension):
+    return bcsr.bcsr_concatenate(operands, dimension=dimension)
+
+
+sparse_rules_bcsr |= {
+    lax.dot_general_p: _of_arrays(_dot_general_of_rows),
+    lax.broadcast_in_dim_p: _of_arrays(bcsr.bcsr_broadcast_in_dim),
+    lax.concatenate_p: _of_arrays(_concatenate_rows),
+    **{p: sparse_rules_bcoo[p] for p in (custom_jvp_call_p, todense_p)},
+}

@@ -1,13 +1,14 @@
 """`sparsify`: functions of arrays as functions of sparse arrays."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.jit import trace_function
 from minijax.base import tree
+from minijax.base.linear_util import Store, WrappedFun, wrap_init
 from minijax.experimental.sparse import sparsify_rules
 from minijax.experimental.sparse._base import JAXSparse
 from minijax.experimental.sparse.bcoo_array import BCOO
@@ -23,6 +24,8 @@ from minijax.experimental.sparse.sparsify_env import (  # noqa: F401
     spvalues_to_arrays,
     spvalues_to_avals,
 )
+from minijax.interop.arguments import flatten_fun_nokwargs
+from minijax.interop.transformations import transformation_with_aux2
 from minijax.ir import state
 from minijax.ir.trace import Trace, Tracer
 from minijax.run.array import Array
@@ -117,19 +120,33 @@ class SparseTrace(Trace):
         return fun(*operands)
 
 
+@transformation_with_aux2
+def sparsify_subtrace(
+    f: Callable, store: Store, tag: Any, spenv: SparsifyEnv, spvalues: Sequence[SparsifyValue], *bufs: Any
+) -> Sequence[Any]:
+    """A wrapped flat function run on values of an environment: its buffers then, and a thunk of the results' values."""
+    trace = SparseTrace(state.current_trace(), tag, spenv)
+    with state.set_current_trace(trace):
+        results = f(*[SparseTracer(trace, spvalue=v) for v in spvalues])
+        store.store([trace.to_sparse_tracer(x)._spvalue for x in results])
+    return spenv._buffers
+
+
+def sparsify_fun(wrapped_fun: WrappedFun, args: Sequence[ArrayOrSparse]) -> list[ArrayOrSparse]:
+    """The results of a wrapped flat function of arrays, for sparse ones."""
+    spenv = SparsifyEnv()
+    fun, spvalues = sparsify_subtrace(wrapped_fun, object(), spenv, arrays_to_spvalues(spenv, args))
+    fun.call_wrapped()
+    return spvalues_to_arrays(spenv, spvalues())
+
+
 def _with_tracers(f: Callable) -> Callable:
     @functools.wraps(f)
     def wrapped(*args, **params):
-        spenv = SparsifyEnv()
         leaves, structure = tree.tree_flatten(args, is_leaf=lambda x: isinstance(x, JAXSparse))
-        values = [arrays_to_spvalues(spenv, x) for x in leaves]
-        trace = SparseTrace(state.current_trace(), object(), spenv)
-        with state.set_current_trace(trace):
-            tracers = [SparseTracer(trace, spvalue=v) for v in values]
-            out = f(*structure.unflatten(tracers), **params)
-            results, out_tree = tree.tree_flatten(out)
-            results = [trace.to_sparse_tracer(x)._spvalue for x in results]
-        return out_tree.unflatten([spvalues_to_arrays(spenv, v) for v in results])
+        flat, out_tree = flatten_fun_nokwargs(wrap_init(f, params), structure)
+        results = sparsify_fun(flat, leaves)
+        return out_tree().unflatten(results)
 
     return wrapped
 

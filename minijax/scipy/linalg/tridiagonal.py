@@ -181,9 +181,9 @@ def _selected(select: str, bounds: tuple | None, n: int) -> Callable:
     if select == "v":
         raise NotImplementedError("eigh_tridiagonal(..., select='v') is not implemented")
     if select == "a":
-        return lambda: jnp.arange(n)
+        return lambda: jnp.arange(n, dtype=np.int32)
     if bounds is None:
         raise ValueError("eigh_tridiagonal: for select='i', select_range must be specified.")
     if bounds[0] > bounds[1]:
         raise ValueError("eigh_tridiagonal: Got empty index range in select_range.")
-    return lambda: jnp.arange(bounds[0], bounds[1] + 1)
+    return lambda: jnp.arange(bounds[0], bounds[1] + 1, dtype=np.int32)

@@ -55,7 +55,8 @@ def minimize_bfgs(
         x = state.x + s
         y = line.gradient - state.gradient
         rho = jnp.reciprocal(dot(y, s))
-        w = jnp.eye(size, dtype=rho.dtype) - rho * (s[:, None] * y[None, :])
+        product = s[:, None] * y[None, :]
+        w = jnp.eye(size, dtype=rho.dtype) - rho * product
         inverse = _einsum("ij,jk,lk", w, state.inverse, w) + rho * s[:, None] * s[None, :]
         inverse = jnp.where(jnp.isfinite(rho), inverse, state.inverse)
         is_converged = jnp.linalg.norm(line.gradient, ord=norm) < gtol
@@ -67,12 +68,11 @@ def minimize_bfgs(
     is_converged = jnp.linalg.norm(gradient, ord=norm) < gtol
     value_before = value + jnp.linalg.norm(gradient) / 2
     state = while_loop(
-        goes_on,
-        advance,
-        _State(is_converged, False, 0, 1, 1, x0, value, gradient, identity, value_before, 0),
+        goes_on, advance, _State(is_converged, False, 0, 1, 1, x0, value, gradient, identity, value_before, 0)
     )
-    status = jnp.where(state.is_failed, 2 + state.status, -1)
-    status = jnp.where(state.is_converged, 0, jnp.where(state.k == maxiter, 1, status))
+    is_last = state.k == maxiter
+    status = jnp.where(is_last, 1, jnp.where(state.is_failed, 2 + state.status, -1))
+    status = jnp.where(state.is_converged, 0, status)
     is_success = state.is_converged & ~state.is_failed
     return (
         state.x, is_success, status, state.value, state.gradient, state.inverse, state.nfev, state.ngev, state.k,

@@ -87,8 +87,14 @@ def minimize_lbfgs(
             line_status=line.status,
         )
 
-    value, gradient = value_and_grad(fun)(x0)
-    state = _State(
+    state = while_loop(goes_on, advance, _start(x0, *value_and_grad(fun)(x0), maxcor))
+    is_success = state.is_converged & ~state.is_failed
+    return state.x, is_success, state.status, state.value, state.gradient, None, state.nfev, state.ngev, state.k
+
+
+def _start(x0: Any, value: Any, gradient: Any, maxcor: int) -> _State:
+    rows = maxcor, len(x0)
+    return _State(
         is_converged=False,
         is_failed=False,
         k=0,
@@ -97,16 +103,13 @@ def minimize_lbfgs(
         x=x0,
         value=value,
         gradient=gradient,
-        steps=jnp.zeros((maxcor, size), dtype=x0.dtype),
-        changes=jnp.zeros((maxcor, size), dtype=x0.dtype),
+        steps=jnp.zeros(rows, dtype=x0.dtype),
+        changes=jnp.zeros(rows, dtype=x0.dtype),
         rhos=jnp.zeros(maxcor, dtype=x0.real.dtype),
         gamma=1.0,
         status=0,
         line_status=0,
     )
-    state = while_loop(goes_on, advance, state)
-    is_success = state.is_converged & ~state.is_failed
-    return state.x, is_success, state.status, state.value, state.gradient, None, state.nfev, state.ngev, state.k
 
 
 def _pushed(rows: Any, row: Any) -> Any:
@@ -122,7 +125,8 @@ def _direction(state: _State) -> Any:
         q, factors = carry
         i = size - 1 - j
         factor = state.rhos[i] * jnp.real(dot(jnp.conj(state.steps[i]), q))
-        return q - factor * jnp.conj(state.changes[i]), factors.at[i].set(factor)
+        factors = factors.at[i].set(factor)
+        return q - factor * jnp.conj(state.changes[i]), factors
 
     def forth(j, q):
         i = size - count + j

@@ -76,7 +76,8 @@ def _cubic_minimum(a, fa, slope, b, fb, c, fc):
     matrix = jnp.array([[dc**2, -(db**2)], [-(dc**3), db**3]])
     rest = jnp.array([fb - fa - slope * db, fc - fa - slope * dc])
     A, B = dot(matrix, rest) / size
-    return a + (-B + jnp.sqrt(B * B - 3.0 * A * slope)) / (3.0 * A)
+    radicand = B * B - 3.0 * A * slope
+    return a + (-B + jnp.sqrt(radicand)) / (3.0 * A)
 
 
 def _quadratic_minimum(a, fa, slope, b, fb):
@@ -86,12 +87,9 @@ def _quadratic_minimum(a, fa, slope, b, fb):
     return a - slope / (2.0 * B)
 
 
-def _trial(state: _Zoom, width: Any, low: Any, high: Any) -> Any:
-    """A step inside the interval: by a cubic, else a parabola, each unless close to an end; else the middle."""
-    margin, less = 0.2 * width, 0.1 * width
-    cubic = _cubic_minimum(
-        state.lo, state.phi_lo, state.slope_lo, state.hi, state.phi_hi, state.last, state.phi_last
-    )
+def _trial(state: _Zoom, low: Any, high: Any, margin: Any, less: Any) -> Any:
+    """A step inside the interval: by a cubic, else a parabola, where they are not close to an end, else the middle."""
+    cubic = _cubic_minimum(state.lo, state.phi_lo, state.slope_lo, state.hi, state.phi_hi, state.last, state.phi_last)
     is_cubic = (state.j > 0) & (cubic > low + margin) & (cubic < high - margin)
     quadratic = _quadratic_minimum(state.lo, state.phi_lo, state.slope_lo, state.hi, state.phi_hi)
     is_quadratic = ~is_cubic & (quadratic > low + less) & (quadratic < high - less)
@@ -111,9 +109,10 @@ def _zoom(along, phi_0, slope_0, lo, hi, gradient, is_idle):
     def shrink(state):
         width = state.hi - state.lo
         low, high = jnp.minimum(state.hi, state.lo), jnp.maximum(state.hi, state.lo)
+        margin, less = 0.2 * width, 0.1 * width
         least = jnp.where(jnp.finfo(width.dtype).bits < 64, 1e-5, 1e-10)
         state = state._replace(is_failed=state.is_failed | (width <= least))
-        step = _trial(state, width, low, high)
+        step = _trial(state, low, high, margin, less)
         phi, slope, g = along(step)
         state = state._replace(nfev=state.nfev + 1, ngev=state.ngev + 1)
         is_high = (phi > phi_0 + _ENOUGH_DECREASE * step * slope_0) | (phi >= state.phi_lo)
@@ -132,9 +131,7 @@ def _zoom(along, phi_0, slope_0, lo, hi, gradient, is_idle):
         return state._replace(is_failed=state.is_failed | (state.j >= _ZOOMS))
 
     middle = ((lo[0] + hi[0]) / 2.0, (lo[1] + hi[1]) / 2.0)
-    return while_loop(
-        goes_on, shrink, _Zoom(False, False, 0, *lo, *hi, *middle, 1.0, lo[1], lo[2], gradient, 0, 0)
-    )
+    return while_loop(goes_on, shrink, _Zoom(False, False, 0, *lo, *hi, *middle, 1.0, lo[1], lo[2], gradient, 0, 0))
 
 
 def line_search(
@@ -160,9 +157,7 @@ def line_search(
         step = jnp.where(state.i == 1, first, state.previous * 2.0)
         phi, slope, g = along(step)
         state = state._replace(nfev=state.nfev + 1, ngev=state.ngev + 1)
-        is_past = (phi > value + _ENOUGH_DECREASE * step * slope_0) | (
-            (phi >= state.phi_previous) & (state.i > 1)
-        )
+        is_past = (phi > value + _ENOUGH_DECREASE * step * slope_0) | ((phi >= state.phi_previous) & (state.i > 1))
         is_star = (jnp.abs(slope) <= -_ENOUGH_CURVATURE * slope_0) & ~is_past
         rises = (slope >= 0.0) & ~is_past & ~is_star
         before = state.previous, state.phi_previous, state.slope_previous

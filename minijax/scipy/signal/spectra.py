@@ -334,12 +334,11 @@ def istft(
     size = None if cut.nfft == usual else cut.nfft
     x = (fft.irfft if input_onesided else fft.ifft)(x, size, axis=-2)[..., : cut.size, :]
     if isinstance(window, str | tuple):
-        win = jnp.asarray(_named_window(window, cut.size))
+        win = jnp.asarray(_named_window(window, cut.size)).astype(x.dtype)
     else:
         win = jnp.asarray(window)
         if win.shape != (cut.size,):
             raise ValueError(f"istft: window must have length of {cut.size}, got shape {win.shape}")
-    win = win.astype(x.dtype)
     x = x * win.sum()
     win = jnp.expand_dims(win, (*range(x.ndim - 2), x.ndim - 1))
     count = x.shape[-1]

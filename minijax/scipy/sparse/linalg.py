@@ -8,15 +8,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 import minijax.numpy as jnp
 from minijax.api.transfer import device_put
 from minijax.base import dtypes
 from minijax.base.tree import tree_leaves, tree_map, tree_reduce, tree_structure
 from minijax.higher.custom_solve import custom_linear_solve
 from minijax.higher.while_loop import while_loop
+from minijax.ir.types import typeof
 from minijax.numpy.products import matmul_highest
+from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import rsqrt
 from minijax.scipy.linalg import solve, solve_triangular
 
@@ -59,9 +59,9 @@ def _as_operator(name: str, f: Any) -> Callable:
         return f
     if not hasattr(f, "shape"):
         raise TypeError(f"{name}: linear operator must be either a function or ndarray: {f}")
-    if f.ndim != 2 or f.shape[0] != f.shape[1]:
+    if len(f.shape) != 2 or f.shape[0] != f.shape[1]:
         raise ValueError(f"{name}: linear operator must be a square matrix, but has shape: {f.shape}")
-    return partial(matmul_highest, f)
+    return partial(matmul_highest if hasattr(f, "dtype") else operator.matmul, f)
 
 
 def _prepared(name: str, A: Any, b: Any, x0: Any, maxiter: int | None, M: Any) -> tuple:
@@ -165,8 +165,7 @@ def _bicgstab(A, b, *, x0, maxiter, tol, atol, M):
         return x, r, alpha, omega, rho_next, p, q, k
 
     r = shadow = _sub(b, A(x0))
-    dtype = jnp.result_type(*tree_leaves(b))
-    one = np.ones((), dtype)[()]
+    one = _like(1.0, b)
     return while_loop(goes_on, step, (x0, r, one, one, one, r, r, 0))[0]
 
 
@@ -182,6 +181,12 @@ def bicgstab(
 # ---- GMRES -------------------------------------------------------------------------------------------
 
 
+def _like(x: Any, tree: Any) -> Any:
+    """`x` in the type that the leaves promote to, weak if they all are."""
+    leaves = tree_leaves(tree)
+    return convert(x, jnp.result_type(*leaves), all(typeof(leaf).weak_type for leaf in leaves))
+
+
 def _normalized(x: Any, least: Any = None) -> tuple:
     """`x` as a unit vector, and its norm; zeros where the norm is at most `least`."""
     norm = _norm(x)
@@ -189,7 +194,8 @@ def _normalized(x: Any, least: Any = None) -> tuple:
     least = dtypes.finfo(norm.dtype).eps if least is None else least
     least = jnp.asarray(least).astype(dtype).real
     is_long = norm > least
-    unit = tree_map(lambda y: jnp.where(is_long, y / norm.astype(dtype), 0.0), x)
+    divisor = _like(norm, x)
+    unit = tree_map(lambda y: jnp.where(is_long, y / divisor, 0.0), x)
     return unit, jnp.where(is_long, norm, 0.0)
 
 
@@ -272,9 +278,9 @@ def _gmres_batched(A, b, x, unit, norm, ptol, restart, M):
         V, H, _, k = state
         return *_arnoldi(k, A, M, V, H), k + 1
 
-    V, H = _krylov(unit, restart), jnp.eye(restart, restart + 1, dtype=dtype)
+    V, H = _krylov(unit, restart), _like(jnp.eye(restart, restart + 1, dtype=dtype), b)
     V, H, _, _ = while_loop(goes_on, step, (V, H, False, 0))
-    beta = jnp.zeros((restart + 1,), dtype).at[0].set(norm.astype(dtype))
+    beta = _like(jnp.zeros((restart + 1,), dtype).at[0].set(norm.astype(dtype)), b)
     y = _least_squares(H.T, beta)
     x = _add(x, _combine(tree_map(lambda X: X[..., :-1], V), y))
     return x, *_residual(A, b, x, M)

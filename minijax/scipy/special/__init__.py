@@ -11,7 +11,8 @@ minijax.numpy.logsumexp: logsumexp
 minijax.scipy.special.bessels: bessel_jn i0 i0e i1 i1e
 minijax.scipy.special.errors: dawsn erf erfc erfcx erfinv wofz
 minijax.scipy.special.fresnels: fresnel
-minijax.scipy.special.hypergeometric: hyp1f1
+minijax.scipy.special.hypergeometric: hyp1f1 hyp2f1
+minijax.scipy.special.harmonics: sph_harm_y
 minijax.scipy.special.integrals: exp1 expi expn sici spence
 minijax.scipy.special.normal: log_ndtr ndtr ndtri owens_t
 minijax.scipy.special.zetas: bernoulli zeta
@@ -19,6 +20,11 @@ minijax.scipy.special.gammas: beta betainc betaln comb digamma factorial gamma g
     loggamma multigammaln poch polygamma
 minijax.scipy.special.logarithms: boxcox boxcox1p entr expit kl_div logit rel_entr xlog1py xlogy
 """,
+    deprecated={
+        "jax.scipy.special.{0} is deprecated; no replacement is planned.": {
+            "minijax.scipy.special.harmonics": "lpmn lpmn_values"
+        }
+    },
     removed={
         "jax.scipy.special.{0} was deprecated in v0.7.0 and removed in v0.10.0. "
         "Use jax.scipy.special.sph_harm_y instead.": "sph_harm"

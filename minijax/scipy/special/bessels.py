@@ -4,6 +4,8 @@ import functools
 import operator
 from typing import Any
 
+import numpy as np
+
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
 from minijax.dispatch.jitted import jitted
@@ -56,6 +58,8 @@ def _by_recurrence(z: Any, v: int, n_iter: int) -> Any:
 def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     """The Bessel functions of the first kind of the orders 0 to `v`, on a leading axis."""
     (z,) = promote_args_inexact("bessel_jn", z)
+    if typeof(z).dtype == np.complex128:
+        raise ValueError("bessel_jn: complex input not supported.")
     function = functools.partial(_by_recurrence, v=operator.index(v), n_iter=n_iter)
     for _ in range(typeof(z).ndim):
         function = vmap(function)

@@ -42,7 +42,7 @@ _LANCZOS = (0.99999999999980993227684700473478, 676.5203681218850985670091904440
 def _complex_loggamma(z: Any) -> Any:
     outside, z = _inside(z)
     # Steps to the right, where the approximation holds.
-    steps = jnp.maximum(0, jnp.ceil(0.5 - lax.real(z)).astype(np.int32))
+    steps = jnp.maximum(0, jnp.ceil(0.5 - lax.real(z)).astype(int))
 
     def step(state):
         i, total = state

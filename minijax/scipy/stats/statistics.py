@@ -98,7 +98,7 @@ def _ranks(x: Any, method: str) -> Any:
 
 
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Any:
-    """The ranks of the elements, from 1 on, along an axis or of all; where there is a NaN, all NaN.
+    """The ranks of the elements, floats from 1 on, along an axis or of all; where there is a NaN, all NaN.
 
     Equal elements get the "average", "min" or "max" of their ranks, "dense" ones, or "ordinal" ones in their order.
     Raises ValueError for other methods and policies, NotImplementedError for policies but "propagate".
@@ -110,9 +110,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     x = jnp.asarray(a)
     if axis is None:
         x, axis = x.ravel(), 0
-    ranks = jnp.apply_along_axis(_ranks, operator.index(axis), x, method)
+    ranks = jnp.apply_along_axis(_ranks, operator.index(axis), x, method).astype(dtypes.default_float_dtype())
     if not jnp.issubdtype(typeof(x).dtype, np.inexact):
         return ranks
-    return jnp.where(
-        jnp.any(jnp.isnan(x), axis=axis, keepdims=True), jnp.array(np.nan, dtypes.default_float_dtype()), ranks
-    )
+    return jnp.where(jnp.any(jnp.isnan(x), axis=axis, keepdims=True), jnp.array(np.nan, ranks.dtype), ranks)

@@ -1,0 +1,25 @@
+"""Functions under the names and with the arguments that they had before."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax.api import shard_map as shards
+from minijax.api.jit import jit
+from minijax.dispatch.jitted import Jitted
+
+
+def pjit(fun: Callable, in_shardings: Any = None, out_shardings: Any = None, static_argnums: Any = None,
+         static_argnames: Any = None, donate_argnums: Any = None, donate_argnames: Any = None,
+         keep_unused: bool = False, device: Any = None, backend: Any = None, inline: bool = False,
+         compiler_options: Any = None) -> Jitted:  # fmt: skip
+    """`jax.jit`, by its former name."""
+    return jit(
+        fun, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
+        static_argnames=static_argnames, donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+        keep_unused=keep_unused, device=device, backend=backend, inline=inline, compiler_options=compiler_options,
+    )  # fmt: skip
+
+
+def shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True) -> Callable:
+    """`jax.shard_map`; `check_rep` is what is now `check_vma`."""
+    return shards.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)

@@ -1,0 +1,6 @@
+"""jax.experimental.array_serialization: arrays in files."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, ("serialization",), {})
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,13 @@
+"""jax.experimental.multihost_utils: what the processes of one program tell each other."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.api.processes: ProcessFailureError assert_equal broadcast_one_to_all global_array_to_host_local_array
+    host_local_array_to_global_array live_devices process_allgather reached_preemption_sync_point sync_global_devices
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

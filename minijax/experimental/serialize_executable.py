@@ -1,0 +1,15 @@
+"""jax.experimental.serialize_executable: compiled programs as bytes."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    {},
+    missing={
+        "jax.experimental.serialize_executable.{0} is not there yet: use the compilation cache.": """
+        deserialize_and_load serialize
+    """
+    },
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,15 @@
+"""jax.experimental.shard_map: the former place of shard_map."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    {},
+    deprecated={
+        "jax.experimental.shard_map is deprecated in v0.8.0. Used jax.shard_map instead.": {
+            "minijax.api.former": "shard_map"
+        }
+    },
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,84 @@
+"""Undocumented names of jax that libraries reach for: what each name under `jax._src` is here.
+
+The import hook alone serves them. A name stands here for a library that uses it; any other is absent.
+"""
+
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from minijax.base.faces import Face
+from minijax.base.naming import ALIAS
+
+PRIVATE = f"{ALIAS}._src"
+
+ROOMS: dict[str, str] = {
+    "ad_util": "minijax.primitives.convert: stop_gradient_p",
+    "api_util": "minijax.interop.arguments: infer_argnums_and_argnames",
+    "checkify": """
+minijax.api.checkify: checkify user_checks
+minijax.api.checks: Error JaxException=CheckError
+typing: Out=Any
+""",
+    "compiler": "minijax.run.compile: backend_compile_and_load",
+    "core": """
+minijax.ir.trace: Trace Tracer
+minijax.ir.types: AbstractValue ShapedArray
+minijax.hlo.spell: physical_aval=physical
+minijax.interop.introspection: TraceTag concrete_or_error set_current_trace take_current_trace trace_state_clean
+minijax.ir.primitive: Primitive
+""",
+    "dispatch": "minijax.run.tokens: wait_for_tokens=effects_barrier",
+    "distributed": "minijax.interop.backends: global_state",
+    "dtypes": """
+minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo supports_inf to_complex_dtype
+""",
+    "flatten_util": "minijax.flatten_util: ravel_pytree",
+    "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
+    "numpy": "",
+    "numpy.ufuncs": "minijax.numpy.ufunc_class: ufunc",
+    "state": "",
+    "state.types": "minijax.ir.refs: AbstractRef",
+    "traceback_util": """
+minijax.base.source: _exclude_paths=excluded_paths api_boundary=boundary include_frame register_exclusion
+""",
+    "tree_util": "minijax.base.tree: _registry=registered_types flatten_one_level",
+    "xla_bridge": "minijax.run.client: _backends=_clients get_backend=get_client",
+}
+
+
+class PrivateModule(ModuleType):
+    """A module whose names are those of rooms, also for who sets them."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        path = name.removeprefix(PRIVATE).removeprefix(".")
+        submodules = [last for parent, _, last in (other.rpartition(".") for other in ROOMS) if parent == path]
+        self.__dict__["_face"] = Face(name, submodules, ROOMS.get(path) or {})
+
+    def __getattr__(self, name: str) -> Any:
+        return self._face.attribute(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not self._face.assign(name, value):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return self._face.names()
+
+
+class PrivateLoader:
+    """Loads the modules under `jax._src`."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module of that name."""
+        return PrivateModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing runs."""
+
+
+def private_spec(fullname: str) -> ModuleSpec | None:
+    """A spec of the module under `jax._src`, if names are listed for it."""
+    path = fullname.removeprefix(PRIVATE).removeprefix(".")
+    return ModuleSpec(fullname, PrivateLoader(), is_package=True) if not path or path in ROOMS else None

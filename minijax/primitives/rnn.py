@@ -1,0 +1,55 @@
+"""LSTMs that cuDNN and MIOpen compute: all layers and steps in one operation, and its derivative."""
+
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import ShapedArray
+from minijax.run.bindings import gpu_rnn
+
+
+def rnn_abstract_eval(
+    x_aval: ShapedArray, h_0_aval: ShapedArray, c_0_aval: ShapedArray, w_aval: ShapedArray,
+    seq_lengths_aval: ShapedArray, input_size: int, hidden_size: int, num_layers: int, dropout: float,
+    bidirectional: bool, cudnn_allow_tf32: bool,
+) -> tuple[ShapedArray, ...]:  # fmt: skip
+    """The types of outputs, last states and memories, and of what the derivative needs besides.
+
+    Raises AttributeError where no plugin of a GPU is installed, RuntimeError where its cuDNN does not load.
+    """
+    batch, length = x_aval.shape[0], x_aval.shape[1]
+    _, kept = gpu_rnn.compute_rnn_workspace_reserve_space_sizes(
+        input_size, hidden_size, num_layers, batch, length, dropout, bidirectional, cudnn_allow_tf32
+    )
+    y_aval = ShapedArray((batch, length, hidden_size * (1 + bool(bidirectional))), x_aval.dtype)
+    return y_aval, h_0_aval, c_0_aval, ShapedArray((kept,), "float32")
+
+
+def rnn_bwd_abstract_eval(
+    dy_aval: ShapedArray, dhn_aval: ShapedArray, dcn_aval: ShapedArray, x_aval: ShapedArray, h0_aval: ShapedArray,
+    c0_aval: ShapedArray, w_aval: ShapedArray, y_aval: ShapedArray, reserve_space_aval: ShapedArray,
+    seq_lengths_aval: ShapedArray, input_size: int, hidden_size: int, num_layers: int, dropout: float,
+    bidirectional: bool, cudnn_allow_tf32: bool,
+) -> tuple[ShapedArray, ...]:  # fmt: skip
+    """The types of the cotangents of inputs, states, memories and weights."""
+    return x_aval, h0_aval, c0_aval, w_aval
+
+
+class RnnForward(Primitive):
+    """Outputs, last states and memories, and what the derivative needs besides."""
+
+    name = "rnn_fwd"
+    multiple_results = True
+
+    def infer(self, *avals, **params):
+        return list(rnn_abstract_eval(*avals, **params))
+
+
+class RnnBackward(Primitive):
+    """Cotangents of inputs, states, memories and weights."""
+
+    name = "rnn_bwd"
+    multiple_results = True
+
+    def infer(self, *avals, **params):
+        return list(rnn_bwd_abstract_eval(*avals, **params))
+
+
+rnn_fwd_p, rnn_bwd_p = RnnForward(), RnnBackward()

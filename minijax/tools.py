@@ -1,0 +1,1 @@
+"""jax.tools: a package that is empty in jax, but for scripts."""

@@ -1,0 +1,204 @@
+"""Modules that libraries import and use little of, and names that jax removed."""
+
+import importlib
+import inspect
+import warnings
+
+import compare
+import pytest
+import sides
+
+
+def module(s):
+    """The module of that name under `jax`, on this side."""
+
+    def load(name):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return importlib.import_module(f"{s.jax.__name__}.{name}")
+
+    return load
+
+
+def warned(s):
+    """What an attribute of a module says when it is first asked for."""
+
+    def of(name, attribute):
+        owner = module(s)(name)
+        vars(owner).pop(attribute, None)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            getattr(owner, attribute)
+        return [(w.category.__name__, str(w.message)) for w in seen]
+
+    return of
+
+
+GIVEN = {"module": module, "warned": warned, "inspect": lambda s: inspect}
+GIVEN["mesh_utils"] = lambda s: module(s)("experimental.mesh_utils")
+GIVEN["hosts"] = lambda s: module(s)("experimental.multihost_utils")
+
+NAMES = """
+experimental.layout: Format Layout with_layout_constraint
+experimental.mesh_utils: create_device_mesh create_hybrid_device_mesh
+experimental.multihost_utils: ProcessFailureError assert_equal broadcast_one_to_all global_array_to_host_local_array
+    host_local_array_to_global_array live_devices process_allgather reached_preemption_sync_point sync_global_devices
+experimental.hijax: AbstractRef AbstractValue HiPrimitive HiType MutableHiType ShapedArray VJPHiPrimitive Zero
+    aval_method aval_property instantiate_zeros is_undefined_primal register_hitype
+experimental.serialize_executable: deserialize_and_load serialize
+experimental: EArray cur_qdd primal_tangent_dtype
+export: DisabledSafetyCheck Exported SymbolicScope default_export_platform deserialize export is_symbolic_dim
+    register_namedtuple_serialization register_pytree_node_serialization symbolic_args_specs symbolic_shape
+distributed: initialize is_initialized shutdown
+extend.ifrt_programs: ifrt_programs
+lib: __version__
+tools:
+cloud_tpu_init:
+"""
+
+
+@pytest.mark.parametrize("line", NAMES.strip().replace("\n    ", " ").splitlines())
+def test_modules_import_with_their_names(line):
+    name, names = line.split(":")
+    for package in (compare.ours(), compare.theirs()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loaded = importlib.import_module(f"{package.__name__}.{name}")
+        assert [n for n in names.split() if not hasattr(loaded, n)] == []
+        assert inspect.ismodule(getattr(package, name.split(".")[0]))
+
+
+SAME = """
+module("lib").__version__
+module("distributed").is_initialized(), module("distributed").shutdown()
+module("export").default_export_platform(), module("export").is_symbolic_dim(3)
+module("export").minimum_supported_calling_convention_version
+module("export").maximum_supported_calling_convention_version
+mesh_utils.create_device_mesh((4, 2)).tolist()
+mesh_utils.create_device_mesh([np.int64(2), 2], devices=d[4:]).tolist()
+mesh_utils.create_device_mesh((2, 2), np.array(d[:4]), contiguous_submeshes=True).tolist()
+mesh_utils.create_device_mesh((8,), allow_split_physical_axes=True).dtype
+mesh_utils.create_hybrid_device_mesh((4, 2), (1, 1), process_is_granule=True).tolist()
+mesh_utils.create_hybrid_device_mesh((8,), (1,), process_is_granule=True, should_sort_granules_by_key=False).tolist()
+jax.sharding.Mesh(mesh_utils.create_device_mesh((4, 2)), ("x", "y"))
+hosts.broadcast_one_to_all({"a": numbers(2), "b": 1, "c": jnp.ones(2), "d": None})
+hosts.broadcast_one_to_all(a, is_source=False)
+hosts.process_allgather((numbers(2), 2.0, v))
+hosts.process_allgather((numbers(2), 2.0, v), tiled=True)
+hosts.assert_equal({"a": numbers(2)}, "differ"), hosts.sync_global_devices("here")
+hosts.reached_preemption_sync_point(1)
+hosts.host_local_array_to_global_array(numbers(8, 2), m, P("x"))
+hosts.host_local_array_to_global_array({"a": numbers(8, 2), "b": numbers(8)}, m, {"a": P("x", "y"), "b": P()})
+hosts.global_array_to_host_local_array(a, m, P("x"))
+hosts.global_array_to_host_local_array(numbers(8, 2), m, P("x"))
+jax.vmap(lambda x: hosts.host_local_array_to_global_array(x, m, P("x")))(numbers(2, 8))
+jax.grad(lambda x: hosts.host_local_array_to_global_array(x, m, P("x")).sum())(numbers(8, 2)).tolist()
+str(hosts.ProcessFailureError({1})), hosts.ProcessFailureError({1}).failed_devices
+module("experimental.layout").Layout((1, 0))
+module("experimental.layout").Format(module("experimental.layout").Layout((1, 0)), One(d[0]))
+warned("experimental.pjit", "pjit")
+warned("experimental.shard_map", "shard_map")
+list(inspect.signature(module("experimental.pjit").pjit).parameters)
+list(inspect.signature(module("experimental.shard_map").shard_map).parameters)
+module("experimental.pjit").pjit(lambda x: x * 2, on("x"), None)(numbers(8, 2))
+module("experimental.pjit").pjit(lambda x, n: x * n, static_argnums=1, donate_argnums=0)(numbers(8), 3)
+module("experimental.shard_map").shard_map(lambda x: x * 2, m, P("x"), P("x"))(numbers(8, 2))
+module("experimental.shard_map").shard_map(lambda x: x * 2, mesh=m, in_specs=P("x"), out_specs=P("x"), check_rep=False)(numbers(8))
+"""
+
+
+def test_what_is_there_is_as_in_jax():
+    sides.same(SAME, **GIVEN)
+
+
+ERRORS = [
+    ("mesh_utils.create_device_mesh((4,))", "must equal the product of mesh_shape (4,)"),
+    ("mesh_utils.create_device_mesh(8)", "not iterable"),
+    ("mesh_utils.create_hybrid_device_mesh((4, 2), (1, 1))", "process_is_granule"),
+    (
+        "mesh_utils.create_hybrid_device_mesh((4,), (2,), process_is_granule=True)",
+        "must equal the product of dcn_mesh_shape (2,)",
+    ),
+    ("hosts.live_devices(d).__enter__()", "Distributed JAX not initialized"),
+    ("hosts.sync_global_devices(3)", "encode"),
+    ("hosts.host_local_array_to_global_array(numbers(8), m, None)", "`None` is not a valid input to the pspecs"),
+    ("hosts.global_array_to_host_local_array(numbers(8), m, (P('x'),))", "must be a tree prefix of the"),
+    ("hosts.host_local_array_to_global_array(numbers(8), m, P('z'))", "is not found in mesh"),
+    (
+        "hosts.host_local_array_to_global_array(numbers(7), m, P('x'))",
+        "implies that array axis 0 is partitioned 4 times",
+    ),
+    ("jax.device_put_sharded", "use jax.device_put"),
+    ("jax.device_put_replicated", "use jax.device_put"),
+    ("jax.core.get_aval", "use jax.typeof"),
+]
+GONE = """
+Buffer DeviceArray ShapedArray abstract_arrays array_ref clear_backends linear_util mutable_array prng soft_pmap tree_all
+tree_flatten tree_leaves tree_map tree_reduce tree_structure tree_transpose tree_unflatten treedef_is_leaf
+xla xla_computation experimental.disable_x64 experimental.enable_x64 experimental.host_callback experimental.maps
+experimental.mutable_array extend.ffi
+"""
+GONE_MODULES = (
+    "experimental.host_callback extend.ffi xla abstract_arrays linear_util lib.xla_bridge experimental.maps util"
+)
+
+
+def test_what_jax_refuses():
+    sides.same_errors(ERRORS + [(f"jax.{name}", "has no attribute") for name in GONE.split()], **GIVEN)
+
+
+@pytest.mark.parametrize("name", GONE_MODULES.split())
+def test_modules_that_are_gone(name):
+    sides.same_errors([(f"module('{name}')", "No module named")], **GIVEN)
+
+
+LATER = """
+experimental.serialize_executable.serialize(None)
+experimental.layout.with_layout_constraint(1, None)
+experimental.hijax.VJPHiPrimitive()
+experimental.pallas.pallas_call(None)
+experimental.pallas.ops.tpu.splash_attention.make_splash_mha()
+experimental.colocated_python.colocated_cpu_devices(())
+experimental.array_serialization.serialization.get_tensorstore_spec('x')
+experimental.cur_qdd(1)
+experimental.primal_tangent_dtype("int8", "float32")
+export.export(None)
+export.Exported()
+distributed.initialize()
+"""
+
+
+def test_what_is_to_come_says_so_when_it_is_used():
+    jax = compare.ours()
+    load = module(sides.side(jax.__name__))
+    for line in LATER.strip().splitlines():
+        name, call = line.partition("(")[0].rpartition(".")[::2], line
+        owner = load(name[0])
+        with pytest.raises(NotImplementedError, match=f"{name[0]}.{name[1]} is not there"):
+            eval(f"owner.{call[len(name[0]) + 1 :]}")
+    assert name[1] in dir(owner) and inspect.isclass(load("export").Exported)
+
+    class Mine(load("experimental.hijax").HiPspec):
+        pass
+
+    with pytest.raises(NotImplementedError, match="HiPspec is not there yet"):
+        Mine()
+
+
+def test_values_of_types_that_users_define_are_no_operands_yet():
+    class Boxed:
+        pass
+
+    hijax = module(sides.side("minijax"))("experimental.hijax")
+    with pytest.raises(NotImplementedError, match="programs of boxed are not there yet"):
+        hijax.HiPrimitive("boxed").bind(1.0)
+    hijax.register_hitype(Boxed, lambda box: None)
+    with pytest.raises(NotImplementedError, match="programs of Boxed are not there yet"):
+        compare.ours().jit(lambda x: x)(Boxed())
+
+
+def test_the_module_that_set_up_tpus_warns():
+    for package in (compare.ours(), compare.theirs()):
+        loaded = module(sides.side(package.__name__))("cloud_tpu_init")
+        with pytest.warns(DeprecationWarning, match="jax.cloud_tpu_init was deprecated"):
+            importlib.reload(loaded)
