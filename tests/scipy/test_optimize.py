@@ -10,8 +10,8 @@ from compare import Case
 pytestmark = pytest.mark.oracle
 
 METHODS = "BFGS", "l-bfgs-experimental-do-not-rely-on-this"
-# XLA fuses a loop whose order of constants differs in another way.
-CLOSE = {"rtol": 2e-4, "atol": 2e-5, "why": "iterations amplify the order of sums"}
+# Jaxprs are equal, and texts but for idle operations; yet the last bits of a few loops differ, which further steps amplify.
+CLOSE = {"rtol": 2e-4, "atol": 2e-5, "why": "steps amplify last bits"}
 
 
 def rosenbrock(jnp):
@@ -58,7 +58,7 @@ def minimized(function, method, x0, **options):
 @pytest.mark.parametrize("method", METHODS)
 def test_minima_are_those_of_jax(method):
     cases = [minimized(f, method, np.array([0.3, 1.0], np.float32)) for f in FUNCTIONS[method]]
-    compare.sweep(cases, jaxpr=False)
+    compare.sweep(cases)
 
 
 def test_lbfgs_reads_as_jax_s():
@@ -68,7 +68,7 @@ def test_lbfgs_reads_as_jax_s():
 def test_options_of_bfgs_are_jax_s():
     start = np.ones(2, np.float32)
     options = [{"norm": 2, "maxiter": 3}, {"line_search_maxiter": 2, "gtol": 1e-2}]
-    compare.sweep([minimized(himmelblau, "bfgs", start, **row) for row in options], jaxpr=False)
+    compare.sweep([minimized(himmelblau, "bfgs", start, **row) for row in options])
 
 
 def test_in_double_precision_and_mapped():
@@ -83,12 +83,31 @@ def test_in_double_precision_and_mapped():
     compare.same(program, rtol=1e-6, atol=1e-6, why="iterations amplify the order of sums")
 
 
+def test_mapped_programs_are_those_of_jax():
+    def program(jax, jnp, optimize):
+        return jax.vmap(lambda x: tuple(optimize.minimize(matyas(jnp), x, method="BFGS")))
+
+    compare.same_jaxpr(program, np.ones((3, 2), np.float32))
+
+
 def test_complex_variables():
     def program(jnp, optimize):
         loss = lambda z: jnp.sum(jnp.abs(z * z - 1j) ** 2)  # noqa: E731
         return lambda z: tuple(optimize.minimize(loss, z, method=METHODS[1]))
 
-    compare.check(Case("complex", program, (np.array([1 + 0.5j, -1], np.complex64),), tolerance=CLOSE), jaxpr=False)
+    compare.check(Case("complex", program, (np.array([1 + 0.5j, -1], np.complex64),), tolerance=CLOSE))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_strict_promotion_is_enough(dtype):
+    def program(jax, jnp, optimize):
+        def loss(z):
+            return jnp.real(jnp.dot(jnp.conj(z), z))
+
+        with jax.numpy_dtype_promotion("strict"):
+            return tuple(optimize.minimize(loss, jnp.ones(2, dtype), method=METHODS[1]))
+
+    compare.same(program, **CLOSE)
 
 
 def test_minima_are_those_of_scipy():

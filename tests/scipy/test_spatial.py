@@ -175,3 +175,11 @@ def test_misuse_is_named(text, phrase):
         return lambda: eval(text, {"jax": jax, "jnp": jnp, "transform": transform, "q": jnp.asarray(_QUATS)})
 
     compare.same_error(*compare.both(program), phrases=[phrase])
+
+
+def test_euler_angles_promote_no_ranks():
+    def program(jax, transform):
+        with jax.numpy_rank_promotion("raise"):
+            return transform.Rotation.from_quat(_QUATS).as_euler("zxz")
+
+    compare.same(program, **CLOSE)

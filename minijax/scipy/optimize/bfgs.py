@@ -26,6 +26,8 @@ class _State(NamedTuple):
     inverse: Any
     value_before: Any
     status: Any
+    # jax's loop has two numbers besides that stay as they are, and so come first in its program.
+    idle: tuple[int, int]
 
 
 def minimize_bfgs(
@@ -62,14 +64,13 @@ def minimize_bfgs(
         is_converged = jnp.linalg.norm(line.gradient, ord=norm) < gtol
         return _State(
             is_converged, line.is_failed, state.k + 1, nfev, ngev, x, line.value, line.gradient, inverse, state.value,
-            line.status,
+            line.status, state.idle,
         )  # fmt: skip
 
     is_converged = jnp.linalg.norm(gradient, ord=norm) < gtol
     value_before = value + jnp.linalg.norm(gradient) / 2
-    state = while_loop(
-        goes_on, advance, _State(is_converged, False, 0, 1, 1, x0, value, gradient, identity, value_before, 0)
-    )
+    start = _State(is_converged, False, 0, 1, 1, x0, value, gradient, identity, value_before, 0, (0, 0))
+    state = while_loop(goes_on, advance, start)
     is_last = state.k == maxiter
     status = jnp.where(is_last, 1, jnp.where(state.is_failed, 2 + state.status, -1))
     status = jnp.where(state.is_converged, 0, status)

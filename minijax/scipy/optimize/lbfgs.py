@@ -62,7 +62,7 @@ def minimize_lbfgs(
         x = state.x + s
         y = line.gradient - state.gradient
         product = jnp.real(dot(y, s))
-        rho = jnp.reciprocal(product)
+        rho = jnp.reciprocal(product).astype(x.dtype)
         gamma = product / jnp.real(dot(jnp.conj(y), y))
         status = jnp.where(state.value - line.value < ftol, 4, 0)
         status = jnp.where(state.ngev >= maxgrad, 3, status)
@@ -82,7 +82,7 @@ def minimize_lbfgs(
             steps=_pushed(state.steps, s),
             changes=_pushed(state.changes, y),
             rhos=_pushed(state.rhos, rho),
-            gamma=gamma,
+            gamma=gamma.astype(x.dtype),
             status=jnp.where(is_converged, 0, status),
             line_status=line.status,
         )
@@ -105,7 +105,7 @@ def _start(x0: Any, value: Any, gradient: Any, maxcor: int) -> _State:
         gradient=gradient,
         steps=jnp.zeros(rows, dtype=x0.dtype),
         changes=jnp.zeros(rows, dtype=x0.dtype),
-        rhos=jnp.zeros(maxcor, dtype=x0.real.dtype),
+        rhos=jnp.zeros(maxcor, dtype=x0.dtype),
         gamma=1.0,
         status=0,
         line_status=0,
@@ -124,13 +124,13 @@ def _direction(state: _State) -> Any:
     def back(j, carry):
         q, factors = carry
         i = size - 1 - j
-        factor = state.rhos[i] * jnp.real(dot(jnp.conj(state.steps[i]), q))
+        factor = state.rhos[i] * jnp.real(dot(jnp.conj(state.steps[i]), q)).astype(q.dtype)
         factors = factors.at[i].set(factor)
         return q - factor * jnp.conj(state.changes[i]), factors
 
     def forth(j, q):
         i = size - count + j
-        factor = state.rhos[i] * jnp.real(dot(state.changes[i], q))
+        factor = state.rhos[i] * jnp.real(dot(state.changes[i], q)).astype(q.dtype)
         return q + (factors[i] - factor) * state.steps[i]
 
     q, factors = fori_loop(0, count, back, (-jnp.conj(state.gradient), jnp.zeros_like(state.rhos)))

@@ -140,7 +140,7 @@ def line_search(
     """A step from `x`, where `f` has this value and gradient; `value_before` that one step ago. Algorithm 3.5."""
 
     def along(step):
-        step = jnp.array(step, dtype=direction.real.dtype)
+        step = jnp.array(step, dtype=direction.dtype)
         phi, g = value_and_grad(f)(x + step * direction)
         return phi, jnp.real(dot(g, direction)), g
 

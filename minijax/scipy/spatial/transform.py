@@ -341,7 +341,7 @@ def _rotvec(quat: Any, degrees: Any) -> Any:
     return scale * jnp.array(quat[:3])
 
 
-@functools.partial(jnp.vectorize, signature="(m),(n),(),()->(n)")
+@functools.partial(jnp.vectorize, signature="(m)->(n)", excluded=(1, 2, 3))
 def _euler(quat: Any, axes: Any, is_extrinsic: Any, degrees: Any) -> Any:
     """Bernardes & Viollet 2022, for any three axes; for axes i, j, k without a repeated one k is the one left."""
     first = jnp.where(is_extrinsic, 0, 2)
