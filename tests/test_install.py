@@ -308,15 +308,13 @@ SUITE = {
     "start",
     [
         ["-m", "minijax", "-m", "pytest"],
-        ["-m", "pytest", "-p", "minijax.interop.pytest_plugin", "--minijax-as-jax"],
-        ["-m", "pytest", "-p", "minijax.interop.pytest_plugin", "-o", "minijax_as_jax=true"],
+        ["-m", "pytest", "-p", "minijax.interop.pytest_plugin"],
     ],
 )
 def test_tests_run_on_minijax(elsewhere, start):
     for name, text in SUITE.items():
         (elsewhere / name).write_text(text)
-    # An installed plugin would be loaded twice.
-    run = python(*start, "-q", elsewhere, env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    run = python(*start, "-q", elsewhere)
     assert run.returncode == 0, run.stdout + run.stderr
 
 

@@ -9,7 +9,9 @@ import minijax.numpy as jnp
 from minijax.base.mask import Mask
 from minijax.ir.trace import eval_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr
-from minijax.transforms.partial_eval_custom import partial_eval_jaxpr_custom, save_all
+from minijax.transforms.partial_eval_custom import partial_eval_jaxpr_custom
+
+save_all = jax.checkpoint_policies.everything_saveable
 
 
 def f(x):
@@ -58,8 +60,7 @@ def test_a_checkpoint_keeps_inputs_alone_and_computes_the_residuals_again():
 
 def test_a_policy_says_what_is_known_to_the_backward_pass_all_the_same():
     def pulled(x, ct):
-        save_all = jax.checkpoint(f, policy=jax.checkpoint_policies.everything_saveable)
-        return jax.vjp(save_all, x)[1](ct)
+        return jax.vjp(jax.checkpoint(f, policy=save_all), x)[1](ct)
 
     assert str(jax.make_jaxpr(pulled)(1.0, 1.0)) == cleandoc("""
         { lambda ; a:f32[] b:f32[]. let
