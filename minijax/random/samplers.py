@@ -136,9 +136,9 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     dtype = dtypes.requested_dtype(dtype, "randint", int)
     if not dtypes.issubdtype(dtype, np.integer):
         raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
-    info = dtypes.iinfo(dtype)
-    if info.bits >= 32:
+    if dtypes.itemsize_bits(dtype) >= 32:
         return _randint(key, shape, minval, maxval, dtype)
+    info = dtypes.iinfo(dtype)
     low, high = (
         clip(convert(x, np.dtype("int32")), min=int(info.min), max=int(info.max) + more)
         for x, more in ((minval, 0), (maxval, 1))
