@@ -305,11 +305,7 @@ SUITE = {
 
 
 @pytest.mark.parametrize(
-    "start",
-    [
-        ["-m", "minijax", "-m", "pytest"],
-        ["-m", "pytest", "-p", "minijax.interop.pytest_plugin"],
-    ],
+    "start", [["-m", "minijax", "-m", "pytest"], ["-m", "pytest", "-p", "minijax.interop.pytest_plugin"]]
 )
 def test_tests_run_on_minijax(elsewhere, start):
     for name, text in SUITE.items():
