@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import dtypes, errors, tree
 from minijax.ir.trace import Tracer
-from minijax.ir.types import is_value, typeof, unwrapped
+from minijax.ir.types import is_value, typeof
 from minijax.primitives.gather_dims import Slice
 from minijax.primitives.values import array_of
 from minijax.run.array import Array
@@ -231,10 +231,10 @@ def _read(item: Any) -> Any:
         raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
     if isinstance(item, list | tuple):
         item = _listed(item)
-    item = unwrapped(item)
     if isinstance(item, Array | np.ndarray | float | complex | np.generic):
         return _array(item)
     if is_value(item):
+        typeof(item)  # raises for what says by `__jax_array__` that it is an array
         return _array(array_of(item))
     if hasattr(item, "__index__"):
         return item.__index__()

@@ -295,7 +295,10 @@ def _typeof_by_base(x):
         if kind is not None:
             return kind.typeof(x)
     if offers_array(x):
-        return typeof(x.__jax_array__())
+        raise ValueError(
+            "Triggering __jax_array__() during abstractification is no longer supported. To avoid this error, "
+            f"convert the object of type {type(x)} with jax.numpy.asarray, or make its class a pytree."
+        )
     if _is_foreign_array(type(x)):
         return _foreign_typeof(x)
     raise TypeError(f"value {x!r} of type {type(x)} is not a valid JAX type")
@@ -314,9 +317,10 @@ def unwrapped(x: Any) -> Any:
 
 
 def is_value(x: Any) -> bool:
-    """Whether `x` can be an operand."""
+    """Whether `x` can be an operand; for what says by `__jax_array__` that it could, `typeof` raises."""
     cls = type(x)
-    return cls in value_kinds or any(c in value_kinds for c in cls.__mro__) or _is_foreign_array(cls)
+    known = cls in value_kinds or any(c in value_kinds for c in cls.__mro__)
+    return known or _is_foreign_array(cls) or offers_array(x)
 
 
 _scalar_types: dict[tuple, ShapedArray] = {}

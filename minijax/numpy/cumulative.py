@@ -17,7 +17,7 @@ from minijax.numpy.ufuncs import truth
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type
 from minijax.primitives.families import scalar_like
-from minijax.primitives.promote import arrays, check_out
+from minijax.primitives.promote import arrays, check_arraylike, check_out
 
 
 def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: bool = False) -> Callable:
@@ -58,7 +58,7 @@ def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) ->
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         check_out(name, out)
         result_dtype = dtypes.requested_dtype(dtype, name)
-        (a,) = arrays(name, a)
+        check_arraylike(name, a)
         return core(a, static_axis(axis), result_dtype)
 
     return fused(whole=True)(named(function, name, f"As `numpy.{name}`; integers keep their dtype."))

@@ -11,7 +11,7 @@ from minijax.base import dtypes, errors, lazy
 from minijax.composed import refs
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, is_value, offers_array
+from minijax.ir.types import ShapedArray, is_value, offers_array, unwrapped
 from minijax.numpy import creation, products, reductions, shaping, subscripts, ufuncs
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
@@ -33,7 +33,7 @@ def _is_operand(x: Any) -> bool:
     known = _known_operands.get(kind)
     if known is None:
         is_foreign = is_value(x) and hasattr(kind, "weak_type")
-        known = _known_operands[kind] = isinstance(x, _OPERANDS) or is_foreign or offers_array(x)
+        known = _known_operands[kind] = isinstance(x, _OPERANDS) or is_foreign
     return known
 
 
@@ -49,7 +49,7 @@ def _binary(symbol: str, function: Callable) -> Callable:
     def method(self, other):
         if _known_operands.get(type(other)) or _is_operand(other):
             return function(self, other)
-        return _refused(symbol, self, other)
+        return function(self, unwrapped(other)) if offers_array(other) else _refused(symbol, self, other)
 
     return method
 
@@ -58,7 +58,7 @@ def _reflected(symbol: str, function: Callable) -> Callable:
     def method(self, other):
         if _known_operands.get(type(other)) or _is_operand(other):
             return function(other, self)
-        return _refused(symbol, other, self)
+        return function(unwrapped(other), self) if offers_array(other) else _refused(symbol, other, self)
 
     return method
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.ir.types import offers_array
+from minijax.ir.types import offers_array, unwrapped
 from minijax.numpy import creation
 from minijax.run.array import Array
 
@@ -50,5 +50,5 @@ single, double, csingle, cdouble = TYPES["float32"], TYPES["float64"], TYPES["co
 def isscalar(element: Any) -> bool:
     """Unlike numpy's, true for every array of rank 0."""
     if isinstance(element, Array | np.ndarray | np.generic) or offers_array(element):
-        return np.ndim(element) == 0
+        return np.ndim(unwrapped(element)) == 0
     return np.isscalar(element)

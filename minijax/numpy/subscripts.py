@@ -13,7 +13,7 @@ from minijax.indexing.language import PLAIN, Index, Options, Slot, Span, Window,
 from minijax.indexing.reading import read, scatter
 from minijax.ir import state
 from minijax.ir.trace import Tracer
-from minijax.ir.types import is_value, typeof
+from minijax.ir.types import is_value, typeof, unwrapped
 from minijax.numpy import creation, ufuncs
 from minijax.primitives import gather_scatter, sharding, structural
 from minijax.run import transfer
@@ -55,6 +55,7 @@ def _fill_value(value: Any) -> Any:
 def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN) -> Any:
     """`x` with what an index names set, added to, ... (`name` is that of the method of `x.at[index]`)."""
     x = x if isinstance(x, Array) else creation.asarray(x)
+    values = unwrapped(values)
     if not is_value(values):
         values = creation.asarray(values)
     elif type(values) is int and values > _LARGEST_INT32:

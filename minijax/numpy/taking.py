@@ -24,7 +24,7 @@ from minijax.primitives import elementwise as lax, gather_scatter, moving, shard
 from minijax.primitives.convert import convert, copy_p
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
-from minijax.primitives.promote import arrays, check_out
+from minijax.primitives.promote import arrays, check_arraylike, check_out
 
 # ---- take --------------------------------------------------------------------------------------------
 
@@ -433,7 +433,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     if x is None and y is None:
         (condition,) = arrays("where", condition)
         return nonzero(condition, size=size, fill_value=fill_value)
-    operands = arrays("where", condition, x, y)
+    check_arraylike("where", condition, x, y)
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
-    return chosen(*operands)
+    return chosen(condition, x, y)

@@ -7,7 +7,7 @@ import numpy as np
 from minijax.base import dtypes, errors, tree
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
 from minijax.ir.trace import Tracer, as_literal
-from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof
+from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
 from minijax.primitives.moving import held, move_axis
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -195,6 +195,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """`operand` as `new_dtype`, canonicalised, and never with a weak type. Raises ValueError for None."""
     if new_dtype is None:
         raise ValueError("convert_element_type: new_dtype must be specified.")
+    operand = unwrapped(operand)
     aval = typeof(operand)
     # A NumPy dtype equals its Python type, so only types are looked up.
     is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes

@@ -12,7 +12,7 @@ from minijax.base import dims, dtypes
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
@@ -719,10 +719,10 @@ def full_like(
 
 def typeof_like(x: Any) -> ShapedArray:
     """The type of a value, or of anything with `shape` and `dtype`."""
+    if type(x) not in value_kinds and hasattr(x, "shape") and hasattr(x, "dtype"):
+        return ShapedArray(tuple(x.shape), x.dtype, bool(getattr(x, "weak_type", False)))
     if is_value(x):
         return typeof(x)
-    if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ShapedArray(tuple(x.shape), x.dtype, bool(getattr(x, "weak_type", False)))
     raise TypeError(f"full_like: Cannot determine dtype of {x!r}")
 
 

@@ -9,7 +9,7 @@ from minijax import numpy as jnp
 from minijax.base import dims, dtypes
 from minijax.composed.random import random_bits_p
 from minijax.dispatch.jitted import jitted
-from minijax.ir.types import is_value, typeof
+from minijax.ir.types import is_value, typeof, unwrapped
 from minijax.primitives import elementwise as ops, moving, sort, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import scalar_like
@@ -126,6 +126,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
                 mode: str | None = None, *, out_sharding: Any = None) -> Array:  # fmt: skip
     """Categories whose logarithmic probabilities lie along an axis of `logits`, up to a constant."""
     key = checked_key("categorical", key)
+    logits = unwrapped(logits)
     _check_array("categorical", logits)
     aval = typeof(logits)
     others = tuple(int(n) for n in np.delete(aval.shape, axis))

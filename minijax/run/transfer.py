@@ -128,8 +128,7 @@ def _to_numpy(x):
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return next(kind(x) for kind in dtypes.PYTHON_SCALARS if isinstance(x, kind))
     if types.offers_array(x):
-        inner = x.__jax_array__()
-        return (inner._value, inner.weak_type) if type(inner) is ArrayImpl else _to_numpy(inner)
+        types.typeof(x)  # raises: such objects are converted by `asarray` alone
     if isinstance(x, str | bytes):
         raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type")
     if not hasattr(x, "dtype"):
