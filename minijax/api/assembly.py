@@ -8,7 +8,7 @@ import numpy as np
 from minijax.api.transfer import device_put
 from minijax.base import dtypes, tree
 from minijax.ir.types import ShapedArray
-from minijax.partition.shardings import Sharding
+from minijax.partition.shardings import Sharding, SingleDeviceSharding
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl, Format, assembled, signature
 
@@ -102,6 +102,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     """
     leaves, treedef = tree.flatten(local_data)
     shardings = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
+    shardings = [s if isinstance(s, Sharding) else SingleDeviceSharding(s) for s in shardings]
     is_shape = isinstance(global_shape, tuple) and all(isinstance(n, int) for n in global_shape)
     shapes = [global_shape] * len(leaves) if global_shape is None or is_shape else treedef.flatten_up_to(global_shape)
     for x, s, shape in zip(leaves, shardings, shapes, strict=True):

@@ -39,7 +39,7 @@ def checkpoint(
     """A function whose intermediate values are computed again in the backward pass instead of being kept.
 
     `policy(primitive, *avals, **params)` says which results may be kept after all, by a bool or by
-    `Saveable` and `Recompute` of `jax.ad_checkpoint`. Static arguments must be hashable.
+    `Saveable` and `Recompute` of `jax.ad_checkpoint`. Static arguments need no hash.
     """
     if concrete is not _DEPRECATED:
         raise NotImplementedError(

@@ -63,6 +63,17 @@ class Static:
         return hash((type(self.value), self.key))
 
 
+class Unhashable(Static):
+    """A static argument that may change: equal to no other, so that what is traced for it is not used again."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+
 class Traced(NamedTuple):
     """A function's jaxpr for one kind of arguments."""
 
@@ -262,6 +273,8 @@ class Jitted:
         try:
             return Static(value)
         except TypeError as error:
+            if self.purpose == "checkpoint":
+                return Unhashable(value)
             raise ValueError(
                 f"Non-hashable static arguments are not supported: {self.name} was called with the static "
                 f"argument {where!r}, {value!r} of type {type(value)}, which has no hash ({error}). Use a "

@@ -139,7 +139,9 @@ class Primitive:
 
     def def_abstract_eval(self, abstract_eval: Callable) -> Callable:
         """Sets the typing rule: (*operand types, **params) -> the result's type, or types."""
-        self.def_effectful_abstract_eval(lambda *avals, **params: (abstract_eval(*avals, **params), NO_EFFECTS))
+        self.infer = lambda *avals, **params: self._listed_types(abstract_eval(*avals, **params))
+        self.__dict__.pop("effects", None)
+        self._memo = {}
         return abstract_eval
 
     def def_effectful_abstract_eval(self, effectful_abstract_eval: Callable) -> Callable:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from minijax.base import dtypes
 Axes = int | Sequence[int]
 
 
+@runtime_checkable
 class Initializer(Protocol):
     """A function that makes an array of a shape from a random key."""
 

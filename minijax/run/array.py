@@ -307,7 +307,8 @@ class ArrayImpl(Array):
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the memory, which is only good as long as the array lives."""
-        self._check_alive()
+        if self.is_deleted():
+            raise _jax.JaxRuntimeError("INVALID_ARGUMENT: UnsafeBufferPointer() called on deleted or donated buffer")
         if self._sig.device is None:
             raise _jax.JaxRuntimeError(
                 "INVALID_ARGUMENT: UnsafeBufferPointer() is supported only for unsharded arrays."

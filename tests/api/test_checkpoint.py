@@ -262,3 +262,20 @@ def test_the_log_tells_what_is_saved_if_the_option_is_on(caplog):
     first, second = compare.both(program)
     assert first == second and len(first) == 5
     assert any("from output of jitted function 'sin' from " in text for _, _, text in first)
+
+
+def test_static_arguments_need_no_hash():
+    def program(jax):
+        f = jax.checkpoint(lambda x, o: jax.numpy.sin(x) * o["k"], static_argnums=1)
+        return jax.grad(f)(1.0, {"k": 2.0}), f(2.0, {"k": 1.0}), jax.jit(lambda x: f(x, {"k": x}))(3.0)
+
+    compare.same(program)
+
+
+def test_static_arguments_may_change():
+    """jax takes an object that was changed for what it was."""
+    options = {"k": 2.0}
+    f = minijax.checkpoint(lambda x, o: x * o["k"], static_argnums=1)
+    assert f(3.0, options) == 6
+    options["k"] = 3.0
+    assert f(3.0, options) == 9

@@ -480,3 +480,40 @@ def test_rules_of_checkpoints_can_be_read_and_removed():
         return had, p in rules, list(map(bool, unknown)), str(known.primitive), str(late.primitive)
 
     same(program)
+
+
+@pytest.mark.parametrize("multiple", [False, True])
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda jax, f: jax.jit(f)(X),
+        lambda jax, f: jax.jit(jax.vmap(f))(X),
+        lambda jax, f: jax.lax.scan(lambda c, _: (f(c), None), X, None, length=2),
+        lambda jax, f: jax.lax.cond(True, f, lambda x: x, X),
+        lambda jax, f: jax.vmap(jax.jit(f))(X),
+        lambda jax, f: jax.make_jaxpr(f)(X),
+        lambda jax, f: jax.eval_shape(f, X),
+    ],
+)
+def test_rules_of_types_run_once(run, multiple):
+    def program(jax, extend):
+        count = itertools.count()
+
+        def rule(x):
+            next(count)
+            return [x] if multiple else x
+
+        p = extend.core.Primitive("counted")
+        p.multiple_results = multiple
+        p.def_abstract_eval(rule)
+
+        def batched(args, dims):
+            return p.bind(*args), dims if multiple else dims[0]
+
+        jax.interpreters.batching.primitive_batchers[p] = batched
+        lowering = jax.interpreters.mlir.lower_fun(lambda x: [2 * x] if multiple else 2 * x, multiple_results=multiple)
+        jax.interpreters.mlir.register_lowering(p, lowering)
+        run(jax, lambda x: p.bind(x)[0] if multiple else p.bind(x))
+        return next(count)
+
+    compare.same(program)

@@ -136,3 +136,11 @@ def test_a_vector_has_no_fans():
         return jax.nn.initializers.glorot_normal()(jax.random.key(0), (3,))
 
     compare.same(program, raises=True)
+
+
+def test_initializers_are_recognized_by_their_call():
+    def program(jax):
+        kind = jax.nn.initializers.Initializer
+        return [isinstance(x, kind) for x in (jax.nn.initializers.zeros, jax.nn.initializers.lecun_normal(), len, 3)]
+
+    compare.same(program)

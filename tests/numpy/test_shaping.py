@@ -152,3 +152,9 @@ def test_two_bit_integers_are_joined(dtype):
 @pytest.mark.parametrize("axis", [None, 0, -1])
 def test_of_zeros_nothing_is_left(trim, axis):
     same(lambda jnp: jnp.trim_zeros(np.zeros((3, 4), np.float32), trim, axis))
+
+
+def test_the_shape_of_reshape_may_be_any_collection():
+    same(lambda jnp: jnp.reshape(VALUES["x"], (n for n in (4, 3))))
+    same(lambda jnp: jnp.asarray(VALUES["v"]).reshape({5}))
+    same(lambda jnp: jnp.asarray(VALUES["x"]).reshape(iter((2, 6))))

@@ -175,7 +175,9 @@ def test_tracing_may_start_anywhere(program):
     jnp.where(a) | x[a] | jax.jit(lambda: a)() | lax.scan(lambda c, y: (c, y), 0.0, a) | lax.fori_loop(0, 1, lambda i, y: y, a)
     jnp.cumsum(a) | jax.device_put(a) | jax.typeof(a) | lax.select(x > 0, a, x) | lax.concatenate([a, x], 0) | jnp.sort(a)
     lax.cond(True, lambda y: y, lambda y: y, a) | jax.checkpoint(jnp.sin)(a) | jax.tree.map(jnp.shape, a)
-    """.strip().replace("\n", "|").split("|"),
+    """.strip()
+    .replace("\n", "|")
+    .split("|"),
 )
 def test_objects_that_stand_for_arrays_are_converted_where_jax_converts_them(program):
     def run(jax):

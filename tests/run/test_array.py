@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import minijax
+import minijax.numpy
 from minijax.base import config
 from minijax.ir.types import ShapedArray, typeof
 from minijax.run import array, client, transfer
@@ -360,3 +362,17 @@ def test_nothing_looks_for_jax_on_several_devices():
     done = run_python(NOTHING_IMPORTS_JAX, JAX_NUM_CPU_DEVICES="4")
     assert done.stdout.endswith("clean\n"), done.stderr
     assert not done.stderr
+
+
+def test_donated_arguments_are_refused_by_the_classes_of_both_of_jax_s_ways():
+    """jax raises RuntimeError, and ValueError where its C++ part knows the call."""
+    twice = minijax.jit(lambda x: 2 * x)
+    twice(minijax.numpy.ones(3))
+    x = minijax.numpy.ones(3) + 1
+    minijax.jit(lambda x: x + 1, donate_argnums=0)(x)
+    for call in (twice, minijax.numpy.sin, lambda x: x + 1, minijax.jit(lambda x: 3 * x)):
+        for error in (RuntimeError, ValueError):
+            with pytest.raises(error, match=r"Array has been deleted with shape=float32\[3\].*deleted or donated"):
+                call(x)
+    with pytest.raises(minijax.errors.JaxRuntimeError, match="called on deleted or donated buffer"):
+        x.unsafe_buffer_pointer()
