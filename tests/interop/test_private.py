@@ -100,3 +100,16 @@ print(jax.jit(lambda x: x * 3 + 1)(2.0))
 def test_what_names_give(code, text):
     program = f"import inspect, sys, jax\n__file__ = 'here'\nfor m in {sorted(ROOMS)}: __import__('jax._src.' + m)\nprint(({code}))"
     assert printed(program) == text + "\n"
+
+
+def test_the_cause_of_a_shortened_traceback():
+    code = """
+import jax
+from jax._src import traceback_util
+jax.config.update("jax_traceback_filtering", "remove_frames")
+try:
+    jax.jit(lambda x: x.absent)(1.0)
+except AttributeError as error:
+    print(type(error.__cause__) is traceback_util.UnfilteredStackTrace)
+"""
+    assert printed(code) == "True\n"
