@@ -198,7 +198,8 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
     if out_axis is None:
         if d is not None:
             named = f"vmap has mapped output (axis_name={axis.name}) but out_axes is None"
-            unnamed = f"at vmap out_axes, got axis spec None but output was batched on axis {d}"
+            where = path.removeprefix("result")
+            unnamed = f"at vmap out_axes{where}, got axis spec None but output was batched on axis {d}"
             raise ValueError(
                 f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped"
             )

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.partition.memory import Device, MemorySpace
-from minijax.partition.shardings import unsharded
+from minijax.partition.shardings import NamedSharding, unsharded
 
 
 class AbstractValue:
@@ -171,6 +171,9 @@ def _remake(shape, dtype, weak_type, sharding, manual_axis_type, memory_space):
 def _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space) -> ShapedArray:
     shape = dims.canonical_shape(shape)
     dtype = dtypes.canonical(dtype)
+    if isinstance(sharding, NamedSharding):
+        spec = sharding.spec.padded(len(shape))
+        sharding = None if sharding.mesh.empty else sharding.update(spec=spec)
     key = (shape, dtype, bool(weak_type), sharding, manual_axis_type, memory_space)
     with _lock:
         interned = _interned.get(key)

@@ -102,6 +102,8 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
     if out_sharding is None:
         return None
     sharding, mesh = named_sharding(function, out_sharding), meshes.context_mesh()
+    if sharding.mesh.empty:
+        return None
     if mesh is not None and sharding.mesh.abstract_mesh != mesh.abstract_mesh:
         raise ValueError(f"Context mesh {mesh} should match the mesh of sharding {sharding.mesh} passed to {function}.")
     return sharding if check_explicit(function, sharding) else None

@@ -65,7 +65,8 @@ def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:
     results = [cts.pop(v, None) for v in eqn.outvars]
-    if all(ct is None for ct in results) and not eqn.effects:
+    # Users' backward rules may give cotangents whatever they get.
+    if all(ct is None for ct in results) and not eqn.effects and not eqn.primitive.has_backward_rule:
         return
     results = [Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)]
     operands = values_of(eqn.invars, env)
