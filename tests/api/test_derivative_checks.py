@@ -107,7 +107,7 @@ def test_directions_are_those_of_jax():
             out, pull = jax.vjp(f, *args)
             return out, lambda cts: [seen.append(cts), pull(cts)][1]
 
-        args = (np.ones(3, np.float32), {"y": 2.0, "z": np.ones((2, 1), np.complex64)})
+        args = (np.ones(3, np.float32), {"y": np.float32(2), "z": np.ones((2, 1), np.complex64)})
         jax.test_util.check_jvp(f, f_jvp, args)
         jax.test_util.check_vjp(f, f_vjp, args, atol=1.0)
         return [np.asarray(x).tolist() for x in jax.tree.leaves(seen)]
