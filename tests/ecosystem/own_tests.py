@@ -23,20 +23,35 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 JAX = ["jax==0.10.2", "jaxlib==0.10.2"]
 # Tests of absl's kind read flags, which nobody parses under pytest.
-PYTEST = "import sys, pytest; from absl import flags; flags.FLAGS.mark_as_parsed(); sys.exit(pytest.main(sys.argv[1:]))"
+PYTEST = """
+import os, sys, pytest
+from absl import flags
+flags.FLAGS.mark_as_parsed()
+{first}
+sys.exit(pytest.main(sys.argv[1:]))
+"""
 
 
 class Sample(NamedTuple):
-    """A library's version, the arguments of pytest that say which tests run, and what these need besides."""
+    """A library's version, and which of its tests run, as arguments of pytest in a folder of its sources."""
 
     version: str
     tests: str
-    needs: str = ""
-    flags: str = ""
+    needs: str = ""  # what the tests import besides
+    first: str = ""  # what runs before pytest
+    folder: str = "."
 
 
+FOUR_DEVICES = """
+import chex
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+flags.FLAGS(["", "--chex_n_cpu_devices=4"])
+"""
 SAMPLES = {
-    "chex": Sample("0.1.92", "chex", flags="--xla_force_host_platform_device_count=4"),
+    "chex": Sample("0.1.92", "chex", first=FOUR_DEVICES),
+    "mctx": Sample("0.0.71", "_src/tests", folder="mctx"),
+    "tree-math": Sample("0.2.1", "tree_math"),
+    "penzai": Sample("0.2.5", "tests/core tests/nn"),
     "optax": Sample("0.2.8", "optax --ignore=optax/_src/alias_test.py --ignore=optax/contrib/_common_test.py"),
 }
 
@@ -60,14 +75,15 @@ class Side:
         """What is installed and can be installed elsewhere, with versions."""
         return [line for line in self._output("-m", "pip", "freeze").splitlines() if "==" in line]
 
-    def outcomes(self, tests: Sequence[str], cwd: Path, flags: str = "") -> dict[str, str]:
+    def outcomes(self, tests: Sequence[str], source: Path, cwd: Path, first: str = "") -> dict[str, str]:
         """How each case ended. A case that runs several times, or has parts, ended as the worst of them."""
         report = self.folder / f"{self.name}.xml"
         report.unlink(missing_ok=True)
         start = ["-m", "minijax"] if self.name == "minijax" else []
         options = ["-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", f"--junitxml={report}"]
-        env = {**os.environ, "PYTHONPATH": f"{cwd}{os.pathsep}{ROOT}", "PYTHONWARNINGS": "ignore", "XLA_FLAGS": flags}
-        command = [self._python, *start, "-c", PYTEST, *options, *tests]
+        env = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}", "PYTHONWARNINGS": "ignore"}
+        env.pop("XLA_FLAGS", None)
+        command = [self._python, *start, "-c", PYTEST.format(first=first), *options, *tests]
         with (self.folder / f"{self.name}.log").open("w") as log:
             code = subprocess.run(command, cwd=cwd, env=env, stdout=log, stderr=log, check=False).returncode
         if not report.exists():
@@ -115,7 +131,9 @@ def compare(library: str, jax: Side, minijax: Side) -> tuple[list[str], list[str
     jax.install(*JAX, f"{library}=={sample.version}", *sample.needs.split())
     minijax.install("--no-deps", *(package for package in jax.packages() if not package.startswith("jax==")))
     place = source(library, sample.version, jax.folder)
-    theirs, ours = (side.outcomes(sample.tests.split(), place, sample.flags) for side in (jax, minijax))
+    theirs, ours = (
+        side.outcomes(sample.tests.split(), place, place / sample.folder, sample.first) for side in (jax, minijax)
+    )
     passes = [str(list(cases.values()).count("passed")) for cases in (theirs, ours)]
     lost = only_on_ours(theirs, ours)
     return [library, str(len(theirs)), *passes, str(len(lost))], lost

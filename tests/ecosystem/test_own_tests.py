@@ -24,7 +24,8 @@ def test_the_same_cases_pass(library, tmp_path):
     files = [str(place / name) for name in FILES[library].split()]
     sides = [Side(name, tmp_path, sys.executable) for name in ("jax", "minijax")]
     theirs, ours = (
-        side.outcomes(["-c", os.devnull, f"--rootdir={place.parent}", *files], place.parent) for side in sides
+        side.outcomes(["-c", os.devnull, f"--rootdir={place.parent}", *files], place.parent, place.parent)
+        for side in sides
     )
     assert "passed" in theirs.values()
     assert only_on_ours(theirs, ours) == []
