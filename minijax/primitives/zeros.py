@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.mask import Mask
-from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, scalar_of, varying_axes
 from minijax.primitives import moving
 from minijax.primitives.varying import cast_to_vary
@@ -67,14 +67,19 @@ class AddAny(Primitive):
         return [cts[0] if is_linear(x) else None, cts[0] if is_linear(y) else None]
 
     def batch(self, axis, operands, dims):
-        (x, y), (dx, dy) = operands, dims
-        if dx == dy:
-            return self.bind_all([x, y], {}), [dx]
-        if dx is None:
-            return self.bind_all([moving.broadcast_axis(x, axis.size, dy), y], {}), [dy]
-        if dy is None:
-            return self.bind_all([x, moving.broadcast_axis(y, axis.size, dx)], {}), [dx]
-        return self.bind_all([moving.move_axis(x, dx, dy), y], {}), [dy]
+        x, y, d = aligned(axis, *operands, *dims)
+        return self.bind_all([x, y], {}), [d]
+
+
+def aligned(axis: Axis, x: Any, y: Any, dx: int | None, dy: int | None) -> tuple[Any, Any, int | None]:
+    """Two operands with the batch axis at the same place, that of `y` if it has one; and the place."""
+    if dx == dy:
+        return x, y, dx
+    if dx is None:
+        return moving.broadcast_axis(x, axis.size, dy), y, dy
+    if dy is None:
+        return x, moving.broadcast_axis(y, axis.size, dx), dx
+    return moving.move_axis(x, dx, dy), y, dy
 
 
 add_any_p = AddAny()

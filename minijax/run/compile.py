@@ -94,6 +94,8 @@ def ensure_custom_calls(text: str) -> None:
                 for target, capsule in library.registrations().items():
                     xc.register_custom_call_target(target, capsule, platform="cpu", api_version=1)
                 if name == "lapack":
+                    for target in lapack.registrations():
+                        xc.register_custom_call_as_batch_partitionable(target)
                     lapack.initialize()
                 _registered.add(name)
 

@@ -12,7 +12,7 @@ from minijax.base.lazy import defer
 hashlib = defer("hashlib")
 
 # A file: its format, its key, a checksum of all that follows the format but itself, seconds, the executable.
-FORMAT = b"minijax program 2\n"
+FORMAT = b"minijax program 3\n"
 HEADER = struct.Struct(f"<{len(FORMAT)}s32s32sd")
 SUFFIX = "-minijax"
 _TEMPORARY = ".tmp"

@@ -18,7 +18,8 @@ from jaxlib import _jax, _profiler, xla_client as xc
 from minijax.base import config
 from minijax.base.lazy import defer
 
-_LINALG = (defer("jaxlib.gpu_linalg"), defer("jaxlib.gpu_prng"), defer("jaxlib.gpu_solver"), defer("jaxlib.gpu_sparse"))
+_PARTITIONED = (defer("jaxlib.gpu_linalg"), defer("jaxlib.gpu_solver"), defer("jaxlib.gpu_sparse"))
+_LINALG = (*_PARTITIONED, defer("jaxlib.gpu_prng"))
 _EXTENSIONS = {
     13: defer("jax_cuda13_plugin.cuda_plugin_extension"),
     12: defer("jax_cuda12_plugin.cuda_plugin_extension"),
@@ -107,6 +108,9 @@ def _register_cuda_calls(version: int, plugin: Any) -> None:
     for module in _LINALG:
         for name, value, api_version in module.registrations().get("CUDA", ()):
             xc.register_custom_call_target(name, value, platform="CUDA", api_version=api_version)
+    for module in _PARTITIONED:
+        for name in module.batch_partitionable_targets():
+            xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
 
 
 # ---- TPU --------------------------------------------------------------------------------------------

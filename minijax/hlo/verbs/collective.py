@@ -18,6 +18,7 @@ class Collective(Reduction):
 
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
     meshes: Meshes
+    groups = 0  # of values that are laid out alike
 
     def all_reduce(self, x: Name, aval: ShapedArray, groups: Any, reducer: Build | str) -> Name:
         attrs = f"{_collective(groups)}, use_global_device_ids"
@@ -68,6 +69,12 @@ class Collective(Reduction):
         return self.assign(
             f"sdy.sharding_constraint {x} <{self.meshes.sharding_text(sharding, aval)}> : {type_of(aval)}"
         )
+
+    def sharding_group(self, operands: Names, avals: Avals) -> None:
+        """Values that are laid out alike; each group of a module has its number."""
+        for x, aval in zip(operands, avals, strict=True):
+            self.line(f"sdy.sharding_group {x} group_id={self.groups} : {type_of(aval)}")
+        self.groups += 1
 
     def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_shardings: Sequence,
                            out_shardings: Sequence, mesh: Any, axes: Sequence,

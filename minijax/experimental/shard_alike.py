@@ -1,0 +1,12 @@
+"""jax.experimental.shard_alike: values that are laid out alike."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.primitives.shard_alike: shard_alike
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,71 @@
+"""Values that the compiler lays out alike."""
+
+from typing import Any
+
+from minijax.base import dtypes, tree
+from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.types import Zero, typeof
+from minijax.partition.meshes import UNCONSTRAINED, P
+from minijax.partition.shardings import NamedSharding, empty_abstract_mesh
+from minijax.primitives.zeros import aligned, instantiate
+
+
+class ShardAlike(Primitive):
+    """Two values of one shape, which the compiler lays out alike."""
+
+    name = "shard_alike"
+    multiple_results = True
+    unites = False
+
+    def infer(self, x, y):
+        return [x, y]
+
+    def lower(self, e, ins, outs, x, y):
+        results = [_with_whole_elements(e, v, aval) for v, aval in zip((x, y), ins, strict=True)]
+        e.sharding_group(results, ins)
+        return [_with_whole_elements(e, v, aval) for v, aval in zip(results, ins, strict=True)]
+
+    def jvp(self, primals, tangents):
+        results = self.bind_all(primals, {})
+        of_integers = any(t.aval.dtype == dtypes.float0 for t in tangents if type(t) is Zero)
+        if of_integers or all(type(t) is Zero for t in tangents):
+            return results, list(tangents)
+        return results, self.bind_all(list(map(instantiate, tangents)), {})
+
+    def transpose(self, cts, *operands):
+        if not any(type(ct) is Zero for ct in cts):
+            cts = self.bind_all(cts, {})
+        return [ct if is_linear(x) else None for ct, x in zip(cts, operands, strict=True)]
+
+    def batch(self, axis, operands, dims):
+        y, x, d = aligned(axis, *operands[::-1], *dims[::-1])
+        return self.bind_all([x, y], {}), [d, d]
+
+
+def _with_whole_elements(e: Any, x: str, aval: Any) -> str:
+    """`x`, no element of which, if they are keys, is split."""
+    if not dtypes.is_extended(aval.dtype):
+        return x
+    return e.sharding_constraint(x, aval, NamedSharding(empty_abstract_mesh, P(*[UNCONSTRAINED] * aval.ndim)))
+
+
+shard_alike_p = ShardAlike()
+
+
+def shard_alike(x: Any, y: Any) -> tuple:
+    """`x` and `y`, trees of one structure, whose arrays the compiler lays out alike, two by two.
+
+    Raises ValueError if the trees, or the shapes of their arrays, differ.
+    """
+    (xs, treedef), (ys, other) = tree.flatten(x), tree.flatten(y)
+    if treedef != other:
+        raise ValueError(f"shard_alike: Trees should be equal. Got x_tree: {treedef}, y_tree: {other}")
+    for a, b in zip(xs, ys, strict=True):
+        shapes = typeof(a).shape, typeof(b).shape
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                "shard_alike: The leaves shapes of `x` and `y` should match. "
+                f"Got `x` leaf shape: {shapes[0]} and `y` leaf shape: {shapes[1]}"
+            )
+    pairs = [shard_alike_p.bind(a, b) for a, b in zip(xs, ys, strict=True)]
+    return treedef.unflatten([a for a, _ in pairs]), treedef.unflatten([b for _, b in pairs])
