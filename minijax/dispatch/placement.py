@@ -129,10 +129,18 @@ def _sharded(
         if other[1]._device_assignment != concrete[0][1]._device_assignment:
             _incompatible(concrete[0], other, operands, names, options)
     mesh = next((s.mesh for _, s in concrete if isinstance(s, NamedSharding)), None)
+    if mesh is not None and mesh.are_all_axes_explicit:
+        rows = zip(outs, closed.out_avals, strict=True)
+        outs = [_sharding_of_type(mesh, aval) if s is None else s for s, aval in rows]
     devices = concrete[0][1]._device_assignment
     if len(devices) > 1:
         ins = [_replicated_if_whole(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
     return Placement(devices, True, tuple(ins), tuple(outs), mesh, names_memory)
+
+
+def _sharding_of_type(mesh: Mesh, aval: Any) -> Sharding | None:
+    """How a result lies over a mesh of Explicit axes alone."""
+    return NamedSharding(mesh, aval.sharding.spec) if type(aval) is ShapedArray else None
 
 
 def _claims(ins: Sequence, outs: Sequence, inside: Sequence[tuple[str, Any]]) -> list[tuple[Any, Any]]:

@@ -27,7 +27,7 @@ from minijax.primitives.dot import dot_general
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
-from minijax.primitives.sharding import with_out_sharding
+from minijax.primitives.sharding import left_to_xla
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -176,8 +176,11 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
     check_out("einsum", out)
     dot = () if _dot_general is dot_general else (_dot_general,)
-    product = _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
-    return product if out_sharding is None else with_out_sharding("einsum", product, out_sharding)
+    if out_sharding is None:
+        return _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
+    how = (optimize, precision, preferred_element_type, *dot)
+    subscripts, operands = _equation(subscripts, operands)
+    return left_to_xla("einsum", lambda *xs: _contracted(xs, subscripts, *how), operands, out_sharding)
 
 
 @fused(whole=True)

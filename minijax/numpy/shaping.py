@@ -52,7 +52,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         transposed = moving.reshape(a, sizes[::-1], tuple(range(a.ndim))[::-1])
         a = moving.transpose(transposed, tuple(range(len(sizes)))[::-1])
     elif sizes != a.shape:
-        a = moving.reshape(a, sizes)
+        return moving.reshape(a, sizes, out_sharding=out_sharding)
     return a if out_sharding is None else sharding.with_out_sharding("reshape", a, out_sharding)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import (
@@ -552,6 +553,9 @@ class SelectN(Primitive):
             )
         return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
 
+    def shard(self, mesh, avals, outs, **params):
+        return [merged_entries(self.name, [a.entries for a in avals if a.shape] or [()])]
+
     def lower(self, e, ins, outs, which, *cases):
         if len(cases) == 1:
             return list(cases)
@@ -625,6 +629,9 @@ class Clamp(Primitive):
                     f"{end.shape}, operand.shape={x.shape}."
                 )
         return [x.update_weak_type(low.weak_type and x.weak_type and high.weak_type)]
+
+    def shard(self, mesh, avals, outs, **params):
+        return [merged_entries(self.name, [a.entries for a in avals if a.shape] or [()])]
 
     def lower(self, e, ins, outs, low, x, high):
         (out,) = outs

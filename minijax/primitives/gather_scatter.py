@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
@@ -66,6 +67,21 @@ class Gather(JointlyLinear):
         batches = iter(indices.shape[:-1])
         shape = tuple(next(windows if i in numbers.offset_dims else batches) for i in range(out_rank))
         return [ShapedArray(shape, x.dtype, x.weak_type)]
+
+    def shard(self, mesh, avals, outs, *, dimension_numbers, slice_sizes, **how):
+        x, indices = avals
+        dropped = {*dimension_numbers.collapsed_slice_dims, *dimension_numbers.operand_batching_dims}
+        cut = [e for i, e in enumerate(x.entries) if slice_sizes[i] != x.shape[i] or i in dropped]
+        if any(e is not None for e in cut) or indices.shape and indices.entries[-1] is not None:
+            raise ShardingTypeError(
+                "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather indexing as out "
+                "sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
+                f"operand={x!r}, indices={indices!r}"
+            )
+        windows = iter([e for i, e in enumerate(x.entries) if i not in dropped])
+        batches = iter(indices.entries[:-1])
+        kinds = [i in dimension_numbers.offset_dims for i in range(outs[0].ndim)]
+        return [tuple([next(windows if is_window else batches) for is_window in kinds])]
 
     def lower(self, e, ins, outs, x, indices, *, mode, fill_value, unique_indices, **how):
         assert mode is not ONE_HOT, mode
@@ -200,6 +216,24 @@ class Scatter(JointlyLinear):
         check_same_dtypes("scatter", x, updates)
         check_scatter(x, indices, updates, dimension_numbers)
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
+
+    def shard(self, mesh, avals, outs, *, dimension_numbers, **how):
+        x, indices, updates = avals
+        numbers = dimension_numbers
+        inserted = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+        windows = [i for i in range(x.ndim) if i not in inserted]
+        whole = [i for i, d in zip(windows, numbers.update_window_dims, strict=True) if x.shape[i] == updates.shape[d]]
+        plain = all(e is None for i, e in enumerate(x.entries) if i not in whole)
+        wanted = [None] * updates.ndim
+        for i, d in zip(windows, numbers.update_window_dims, strict=True):
+            wanted[d] = x.entries[i]
+        if not plain or updates.entries != tuple(wanted) or any(e is not None for e in indices.entries):
+            raise ShardingTypeError(
+                "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update "
+                "as out sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
+                f"operand={x!r}, indices={indices!r}, updates={updates!r}"
+            )
+        return [x.entries]
 
     def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
         reducer = None if update_jaxpr is None else lambda *names: jaxpr_body(e, update_jaxpr, (), names)

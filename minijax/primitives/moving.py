@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dims, dtypes, source
+from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
-from minijax.primitives.sharding import with_out_sharding
+from minijax.partition.explicit import picked, reshaped_entries
+from minijax.primitives.sharding import asked_sharding, with_out_sharding
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -27,11 +29,18 @@ class BroadcastInDim(Linear1):
 
     moves_data = True
     name = "broadcast_in_dim"
+    asks = "sharding"
     in_one_memory = False
 
     def infer(self, x, *, shape, broadcast_dimensions, sharding):
         check_nonnegative("broadcast_in_dim shape", shape)
         return [ShapedArray(shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
+
+    def shard(self, mesh, avals, outs, *, shape, broadcast_dimensions, sharding):
+        entries = [None] * len(shape)
+        for size, entry, d in zip(avals[0].shape, avals[0].entries, broadcast_dimensions, strict=True):
+            entries[d] = entry if shape[d] == size else None
+        return [tuple(entries)]
 
     def lower(self, e, ins, outs, x, *, shape, broadcast_dimensions, sharding):
         return [e.broadcast_in_dim(x, ins[0], outs[0], broadcast_dimensions)]
@@ -59,6 +68,7 @@ class Reshape(Linear1):
 
     moves_data = True
     name = "reshape"
+    asks = "sharding"
 
     def infer(self, x, *, new_sizes, dimensions, sharding):
         if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
@@ -73,6 +83,17 @@ class Reshape(Linear1):
             )
         return [ShapedArray(new_sizes, x.dtype, x.weak_type)]
 
+    def shard(self, mesh, avals, outs, *, new_sizes, dimensions, sharding):
+        (x,) = avals
+        order = range(x.ndim) if dimensions is None else dimensions
+        entries = reshaped_entries(mesh, [x.shape[i] for i in order], [x.entries[i] for i in order], new_sizes)
+        if entries is None:
+            raise ShardingTypeError(
+                "This reshape is not supported. Please specify the sharding of the output via the `out_sharding` "
+                f"argument of jax.lax.reshape. Got operand type: {x.str_short()}, new sizes: {new_sizes}"
+            )
+        return [entries]
+
     def lower(self, e, ins, outs, x, *, new_sizes, dimensions, sharding):
         aval = ins[0]
         if dimensions is not None:
@@ -82,7 +103,7 @@ class Reshape(Linear1):
 
     def transposed(self, ct, aval, *, new_sizes, dimensions, sharding):
         if dimensions is None:
-            return reshape_to(ct, aval.shape)
+            return reshape_to(ct, aval.shape, aval._sharding)
         return transpose(reshape_to(ct, tuple(aval.shape[i] for i in dimensions)), inverse(dimensions))
 
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
@@ -105,6 +126,9 @@ class Transpose(Linear1):
             )
         return [ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)]
 
+    def shard(self, mesh, avals, outs, *, permutation):
+        return [tuple([avals[0].entries[i] for i in permutation])]
+
     def lower(self, e, ins, outs, x, *, permutation):
         return [e.transpose(x, ins[0], outs[0], permutation)]
 
@@ -123,6 +147,7 @@ class ReduceSum(Linear1):
     """The sum over `axes`."""
 
     name = "reduce_sum"
+    asks = "out_sharding"
 
     # Not in `infer`, whose results are remembered whatever the options are.
     def typed(self, avals, params):
@@ -138,6 +163,9 @@ class ReduceSum(Linear1):
     def infer(self, x, *, axes, out_sharding):
         return [reduced_aval(self.name, x, axes)]
 
+    def shard(self, mesh, avals, outs, *, axes, out_sharding):
+        return [picked(avals[0].entries, other_axes(avals[0].ndim, axes))]
+
     def lower(self, e, ins, outs, x, *, axes, out_sharding):
         zero = e.constant(0, ShapedArray((), ins[0].dtype))
         reducer = "or" if ins[0].dtype == np.bool_ else "add"
@@ -146,7 +174,7 @@ class ReduceSum(Linear1):
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
             return ct
-        return broadcast_in_dim(ct, aval.shape, other_axes(aval.ndim, axes))
+        return spread(ct, aval, other_axes(aval.ndim, axes))
 
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
@@ -208,7 +236,8 @@ def broadcast_in_dim(
     if shape or not isinstance(operand, Array):
         _check_broadcast(aval, shape, axes)
         if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
-            out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
+            asked = asked_sharding("broadcast_in_dim", out_sharding, len(shape))
+            return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=asked)
     return out if out_sharding is None else with_out_sharding("broadcast_in_dim", out, out_sharding)
 
 
@@ -302,12 +331,20 @@ def reshape(
             permute = None
     out = operand
     if permute is not None or aval.shape != sizes or not sizes or not isinstance(operand, Array):
-        out = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
+        asked = asked_sharding("reshape", out_sharding, len(sizes))
+        return reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=asked)
     return out if out_sharding is None else with_out_sharding("reshape", out, out_sharding)
 
 
-def reshape_to(x: Any, shape: tuple[int, ...]) -> Any:
-    return x if typeof(x).shape == shape else reshape(x, shape)
+def reshape_to(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
+    return x if typeof(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=sharding)
+
+
+def spread(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
+    """`x`, whose axes become `axes`, broadcast to the shape and sharding of a type."""
+    if aval._sharding is None:
+        return broadcast_in_dim(x, aval.shape, axes)
+    return broadcast_in_dim_p.bind(x, shape=aval.shape, broadcast_dimensions=tuple(axes), sharding=aval._sharding)
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:

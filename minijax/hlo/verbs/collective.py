@@ -65,9 +65,11 @@ class Collective(Reduction):
     # ---- shardings --------------------------------------------------------------------------------
 
     def sharding_constraint(self, x: Name, aval: ShapedArray, sharding: Any) -> Name:
-        return self.assign(
-            f"sdy.sharding_constraint {x} <{self.meshes.sharding_text(sharding, aval)}> : {type_of(aval)}"
-        )
+        return self.constrained(x, aval, self.meshes.sharding_text(sharding, aval))
+
+    def constrained(self, x: Name, aval: ShapedArray, sharding: str) -> Name:
+        """As `sharding_constraint`, with the sharding as Shardy spells it."""
+        return self.assign(f"sdy.sharding_constraint {x} <{sharding}> : {type_of(aval)}")
 
     def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_shardings: Sequence,
                            out_shardings: Sequence, mesh: Any, axes: Sequence,
