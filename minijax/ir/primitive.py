@@ -235,7 +235,7 @@ class Primitive:
 
     def _typed(self, avals, params):
         outs = self.infer(*avals, **params)
-        asked = params[self.asks] if self.asks else None
+        asked = params.get(self.asks)
         if asked is not None:
             outs = [o.update(sharding=sharding_in_type(asked, o.ndim)) for o in outs]
         elif any([type(a) is ShapedArray and a._sharding is not None for a in avals]):

@@ -13,7 +13,8 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import picked
-from minijax.partition.meshes import axes_of
+from minijax.partition.meshes import P, axes_of
+from minijax.partition.shardings import NamedSharding
 from minijax.primitives import moving
 from minijax.primitives.convert import cast, convert_element_type_p
 from minijax.primitives.families import ANY, check_kinds
@@ -270,10 +271,9 @@ class DotGeneral(Product):
         # [batch, free, contracted in the other's order] -> the order of the operand
         order = sorted(range(len(contract)), key=lambda i: other_contract[i])
         back = (*batch, *free, *(contract[i] for i in order))
-        asked = None
-        if out_sharding is not None and aval._sharding is not None:
-            spec = aval._sharding.spec
-            asked = aval._sharding.update(spec=spec.update(partitions=picked(spec.partitions, back)))
+        asked, split = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
+        if split is not None:
+            asked = NamedSharding(split.mesh, P(*picked(aval.entries, back)))
         grad = self.bind(ct, other, dimension_numbers=numbers, out_sharding=asked, **params)
         grad = permute_axes(grad, moving.inverse(back))
         return cast(grad, aval.dtype) if typeof(grad).dtype != aval.dtype else grad
@@ -301,7 +301,7 @@ class DotGeneral(Product):
     def show_params(self, eqn):
         p = eqn.params
         numbers = tuple(tuple(list(side) for side in pair) for pair in p["dimension_numbers"])
-        names = ("out_sharding", "precision", "preferred_element_type")
+        names = ("precision", "preferred_element_type")
         return [("dimension_numbers", numbers), *((n, p[n]) for n in names if p[n] is not None)]
 
 

@@ -500,6 +500,8 @@ mulhi_p = Elementwise("mulhi", "chlo.mulhi", INT)
 class Predicate(Elementwise):
     """An elementwise test: booleans, weak where all operands are."""
 
+    pins = False
+
     def infer(self, *avals, **params):
         self.result_dtype(*avals, **params)
         shape = broadcast_shapes_of_op(self.name, *(a.shape for a in avals))

@@ -227,7 +227,8 @@ class Scatter(JointlyLinear):
         wanted = [None] * updates.ndim
         for i, d in zip(windows, numbers.update_window_dims, strict=True):
             wanted[d] = x.entries[i]
-        if not plain or updates.entries != tuple(wanted) or any(e is not None for e in indices.entries):
+        open_or_equal = [e in (None, w) for e, w in zip(updates.entries, wanted, strict=True)]
+        if not plain or not all(open_or_equal) or any(e is not None for e in indices.entries):
             raise ShardingTypeError(
                 "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update "
                 "as out sharding could not be resolved unambiguously (or would require collectives on inputs). Got "

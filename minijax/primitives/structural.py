@@ -102,7 +102,7 @@ class SliceAt(Primitive):
         return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
-        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
     def lower(self, e, ins, outs, x, *starts, slice_sizes):
         if not starts:
@@ -136,7 +136,7 @@ class Slice(Linear1):
         return [ShapedArray(shape, x.dtype, x.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
-        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
     def impl(self, x, *, start_indices, limit_indices, strides):
         params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
@@ -237,7 +237,7 @@ class Pad(JointlyLinear):
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
-        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
     def lower(self, e, ins, outs, x, value, *, padding_config):
         low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
@@ -298,7 +298,7 @@ class Concatenate(Joined):
 
     def shard(self, mesh, avals, outs, *, dimension):
         check_same_entries(avals)
-        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
@@ -361,7 +361,9 @@ class Split(JointlyLinear):
         return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
 
     def shard(self, mesh, avals, outs, *, sizes, axis):
-        return [check_divides(self.name, mesh, avals[0], out.shape) for out in outs]
+        return [
+            check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], out.shape) for out in outs
+        ]
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins
@@ -515,6 +517,8 @@ class EmptyScalar(Empty):
     """A scalar whose value nobody reads."""
 
     name = "empty2"
+    asks = None
+    pins = False
 
     def infer(self, *, dtype, memory_space):
         return [ShapedArray((), dtype, memory_space=memory_space)]
