@@ -146,6 +146,8 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
         if mesh is None:
             return f(*args, **kwargs)
         inner = _with_axes(mesh, axes, AxisType.Auto)
+        if inner == mesh:
+            return f(*args, **kwargs)
         with meshes.use_abstract_mesh(inner):
             args, kwargs = tree.tree_map(lambda x: on_auto_axes(x, inner) if is_value(x) else x, (args, kwargs))
             results = f(*args, **kwargs)

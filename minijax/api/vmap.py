@@ -12,6 +12,7 @@ from minijax.ir.body import Flat, argument_names, check_aliases, function_name, 
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import ShapedArray, typeof
+from minijax.partition.explicit import joined_entry
 from minijax.primitives.structural import iota
 from minijax.transforms.batch import BatchTracer, batch_flat, place
 
@@ -128,7 +129,13 @@ def vmap(
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         known = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
         size = _mapped_size(fun, leaves, axes, axis_size, treedef, known)
-        axis = Axis(axis_name, size, spmd, *_split(leaves, axes))
+        split = _split(leaves, axes)
+        if split and spmd is not None and joined_entry(*spmd) != split[0]:
+            raise ValueError(
+                "Only one of spmd_axis_name or arrays sharded on the mapped axis over Explicit mesh axes can be used. "
+                f"Got spmd_axis_name={spmd_axis_name} and arrays sharded on {split[0]}"
+            )
+        axis = Axis(axis_name, size, None if split else spmd, *split)
         flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
 

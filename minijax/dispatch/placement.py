@@ -140,7 +140,12 @@ def _sharded(
 
 def _sharding_of_type(mesh: Mesh, aval: Any) -> Sharding | None:
     """How a result lies over a mesh of Explicit axes alone."""
-    return NamedSharding(mesh, aval.sharding.spec) if type(aval) is ShapedArray else None
+    if type(aval) is not ShapedArray:
+        return None
+    if aval._sharding is not None and aval._sharding.mesh.shape_tuple != mesh.shape_tuple:
+        named = aval._sharding.mesh
+        mesh = Mesh(mesh.devices.reshape(named.axis_sizes), named.axis_names, named.axis_types)
+    return NamedSharding(mesh, aval._sharding.spec if aval._sharding is not None else P(*[None] * aval.ndim))
 
 
 def _claims(ins: Sequence, outs: Sequence, inside: Sequence[tuple[str, Any]]) -> list[tuple[Any, Any]]:

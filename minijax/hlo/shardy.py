@@ -48,6 +48,7 @@ class Meshes:
 
     def text_in_type(self, mesh: Any, aval: Any) -> str:
         """As `sharding_text`, of what a type says; over Auto axes the value may lie in any way."""
+        mesh = mesh if aval._sharding is None else aval._sharding.mesh
         spec, free = aval.sharding.spec, bool(mesh.auto_axes)
         entries = [", ".join([*(string(str(a)) for a in axes_of(e)), *["?"] * free]) for e in spec]
         entries += [""] * len(suffix_of(aval))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes
-from minijax.partition.explicit import Entries, typed_sharding
+from minijax.partition.explicit import Entries, check_even, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.meshes import abstract_context, axes_of
 from minijax.partition.shardings import NamedSharding, unsharded
@@ -231,6 +231,8 @@ def _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space) -
         interned = _interned.get(key)
         if interned is not None:
             return interned
+        if sharding is not None:
+            check_even(shape, sharding)
         new = object.__new__(ShapedArray)
         put = object.__setattr__
         for name, value in zip(ShapedArray.__slots__, key, strict=False):

@@ -6,7 +6,7 @@ An *entry* says over which mesh axes one axis of an array is split: None, a name
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from minijax.base import cache
+from minijax.base import cache, config
 from minijax.base.errors import ShardingTypeError
 from minijax.partition.meshes import AbstractMesh, AxisType, PartitionSpec, axes_of
 from minijax.partition.shardings import NamedSharding, Sharding
@@ -14,12 +14,13 @@ from minijax.partition.shardings import NamedSharding, Sharding
 Entries = tuple[Any, ...]
 
 
-@cache.cache(maxsize=4096)
 def sharding_in_type(sharding: Sharding, ndim: int) -> NamedSharding | None:
     """What the type of a value that lies so says: the part over Explicit axes, None if there is none."""
     if not isinstance(sharding, NamedSharding) or AxisType.Explicit not in sharding.mesh.axis_types:
         return None
     names, spec = set(sharding.mesh.explicit_axes), sharding.spec.padded(ndim)
+    if config.remove_size_one_mesh_axis_from_type.value:
+        names = {n for n in names if sharding.mesh.shape[n] != 1}
     entries = tuple([_entry([a for a in axes_of(e) if a in names]) for e in spec])
     return typed_sharding(sharding.mesh.abstract_mesh, entries, spec.unreduced & names, spec.reduced & names)
 
@@ -73,6 +74,17 @@ def repeats_an_axis(entries: Iterable) -> bool:
     """Whether a mesh axis splits two axes of one value."""
     axes = [axis for e in entries for axis in axes_of(e)]
     return len(set(axes)) < len(axes)
+
+
+def check_even(shape: Sequence[int], sharding: NamedSharding) -> None:
+    """Raises ValueError unless a sharding divides the axes of a shape evenly."""
+    for axis, (size, entry) in enumerate(zip(shape, sharding.spec, strict=False)):
+        count = count_of(sharding.mesh.abstract_mesh, entry)
+        if size % count:
+            raise ValueError(
+                f"Sharding spec {axes_of(entry)} implies that array axis {axis} is partitioned {count} times, but does "
+                f"not evenly divide the dimension size {size}. Got shape: {tuple(shape)} and sharding {sharding}"
+            )
 
 
 def picked(entries: Entries, axes: Iterable[int]) -> Entries:
@@ -147,6 +159,9 @@ def _divided(mesh: AbstractMesh, entry: Any, sizes: Sequence[int]) -> list | Non
     return None if left else result
 
 
+_PHRASES = {"slice": "slicing", "pad": "padding"}
+
+
 def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]) -> Entries:
     """The entries of a type, where axes of other sizes are split in the same way.
 
@@ -156,7 +171,7 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
         count = count_of(mesh, entry)
         if size != new and new % count:
             raise ShardingTypeError(
-                f"{name} on sharded dims where out dim ({new}) is not divisible by mesh axes ({count}) with spec "
+                f"{_PHRASES.get(name, name)} on sharded dims where out dim ({new}) is not divisible by mesh axes ({count}) with spec "
                 f"({entry}) is not implemented. Got input type={aval.str_short(True)} and output shape={tuple(shape)}"
             )
     return aval.entries

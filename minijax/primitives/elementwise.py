@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import merged_entries
@@ -556,6 +557,10 @@ class SelectN(Primitive):
         return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
 
     def shard(self, mesh, avals, outs, **params):
+        which, *cases = avals
+        split = {c.entries for c in cases if any(e is not None for e in c.entries)}
+        if len(split) > 1:
+            raise ShardingTypeError(f"select cases must have the same shardings, got [{', '.join(map(str, split))}].")
         return [merged_entries(self.name, [a.entries for a in avals if a.shape] or [()])]
 
     def lower(self, e, ins, outs, which, *cases):

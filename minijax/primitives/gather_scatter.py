@@ -70,9 +70,13 @@ class Gather(JointlyLinear):
 
     def shard(self, mesh, avals, outs, *, dimension_numbers, slice_sizes, **how):
         x, indices = avals
-        dropped = {*dimension_numbers.collapsed_slice_dims, *dimension_numbers.operand_batching_dims}
-        cut = [e for i, e in enumerate(x.entries) if slice_sizes[i] != x.shape[i] or i in dropped]
-        if any(e is not None for e in cut) or indices.shape and indices.entries[-1] is not None:
+        pairs = dimension_numbers.operand_batching_dims, dimension_numbers.start_indices_batching_dims
+        dropped = {*dimension_numbers.collapsed_slice_dims, *pairs[0]}
+        cut = [
+            e for i, e in enumerate(x.entries) if i not in pairs[0] and (slice_sizes[i] != x.shape[i] or i in dropped)
+        ]
+        apart = picked(x.entries, pairs[0]) != picked(indices.entries, pairs[1])
+        if apart or any(e is not None for e in cut) or indices.entries[-1] is not None:
             raise ShardingTypeError(
                 "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather indexing as out "
                 "sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
@@ -218,17 +222,23 @@ class Scatter(JointlyLinear):
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
     def shard(self, mesh, avals, outs, *, dimension_numbers, **how):
-        x, indices, updates = avals
-        numbers = dimension_numbers
-        inserted = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-        windows = [i for i in range(x.ndim) if i not in inserted]
-        whole = [i for i, d in zip(windows, numbers.update_window_dims, strict=True) if x.shape[i] == updates.shape[d]]
-        plain = all(e is None for i, e in enumerate(x.entries) if i not in whole)
-        wanted = [None] * updates.ndim
-        for i, d in zip(windows, numbers.update_window_dims, strict=True):
+        (x, indices, updates), numbers = avals, dimension_numbers
+        batched, of_indices = numbers.operand_batching_dims, numbers.scatter_indices_batching_dims
+        windows = [i for i in range(x.ndim) if i not in (*numbers.inserted_window_dims, *batched)]
+        places = dict(zip(windows, numbers.update_window_dims, strict=True))
+        whole = [*batched, *(i for i, d in places.items() if x.shape[i] == updates.shape[d])]
+        rows = iter(indices.entries[:-1])
+        wanted = [None if d in numbers.update_window_dims else next(rows) for d in range(updates.ndim)]
+        for i, d in places.items():
             wanted[d] = x.entries[i]
-        open_or_equal = [e in (None, w) for e, w in zip(updates.entries, wanted, strict=True)]
-        if not plain or not all(open_or_equal) or any(e is not None for e in indices.entries):
+        follows = all(e in (None, w) for e, w in zip(updates.entries, wanted, strict=True))
+        alone = [e for i, e in enumerate(indices.entries) if i not in of_indices]
+        apart = picked(x.entries, batched) != picked(indices.entries, of_indices)
+        if (
+            apart
+            or not follows
+            or any(e is not None for e in (*alone, *picked(x.entries, set(range(x.ndim)) - {*whole})))
+        ):
             raise ShardingTypeError(
                 "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update "
                 "as out sharding could not be resolved unambiguously (or would require collectives on inputs). Got "

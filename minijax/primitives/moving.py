@@ -13,7 +13,8 @@ from minijax.ir.primitive import Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
 from minijax.partition.explicit import picked, reshaped_entries
-from minijax.primitives.sharding import asked_sharding, with_out_sharding
+from minijax.partition.meshes import axes_of
+from minijax.primitives.sharding import asked_sharding, widened, with_out_sharding
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -22,6 +23,10 @@ def check_nonnegative(name: str, values: Sequence[int]) -> None:
     """Raises TypeError if a value is negative."""
     if any(v < 0 for v in values):
         raise TypeError(f"{name} must have every element be nonnegative, got {tuple(values)}.")
+
+
+def _batched_sharding(sharding: Any, axis: Any) -> Any:
+    return None if sharding is None else widened(sharding, 0, axes_of(axis.explicit_mesh_axis), None)
 
 
 class BroadcastInDim(Linear1):
@@ -56,7 +61,8 @@ class BroadcastInDim(Linear1):
 
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
         x = axis_to_front(operands[0], dims_in[0], axis.size)
-        return [broadcast_in_dim(x, (axis.size, *shape), (0, *axes_beside(broadcast_dimensions, 0)))], [0]
+        params = dict(shape=(axis.size, *shape), broadcast_dimensions=(0, *axes_beside(broadcast_dimensions, 0)))
+        return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
 
     def show_params(self, eqn):
         axes = eqn.params["broadcast_dimensions"]
@@ -109,7 +115,8 @@ class Reshape(Linear1):
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
         x = move_axis(operands[0], dims_in[0], 0)
         wider = None if dimensions is None else (0, *axes_beside(dimensions, 0))
-        return [reshape(x, (axis.size, *new_sizes), wider)], [0]
+        params = dict(new_sizes=(axis.size, *new_sizes), dimensions=wider)
+        return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
 
 
 class Transpose(Linear1):

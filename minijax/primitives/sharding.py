@@ -175,7 +175,7 @@ def left_to_xla(function: str, compute: Callable, operands: Sequence, out_shardi
         return compute(*operands)
     auto = asked.mesh.abstract_mesh.update_axis_types(dict.fromkeys(asked.mesh.axis_names, AxisType.Auto))
     with meshes.use_abstract_mesh(auto):
-        result = compute(*[on_auto_axes(x, auto) for x in operands])
+        result = compute(*[tree.tree_map(lambda leaf: on_auto_axes(leaf, auto), x) for x in operands])
     return over_explicit_axes(result, asked)
 
 
