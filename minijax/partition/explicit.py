@@ -171,8 +171,8 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
         count = count_of(mesh, entry)
         if size != new and new % count:
             raise ShardingTypeError(
-                f"{_PHRASES.get(name, name)} on sharded dims where out dim ({new}) is not divisible by mesh axes ({count}) with spec "
-                f"({entry}) is not implemented. Got input type={aval.str_short(True)} and output shape={tuple(shape)}"
+                f"{_PHRASES.get(name, name)} on sharded dims where out dim ({new}) is not divisible by mesh axes "
+                f"({count}) with spec ({entry}) is not implemented. Got input type={aval.str_short(True)} and output shape={tuple(shape)}"
             )
     return aval.entries
 

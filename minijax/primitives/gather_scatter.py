@@ -14,6 +14,7 @@ from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import picked
 from minijax.primitives import elementwise, moving
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
 from minijax.primitives.families import check_same_dtypes, full_of, scalar_like
@@ -71,12 +72,13 @@ class Gather(JointlyLinear):
     def shard(self, mesh, avals, outs, *, dimension_numbers, slice_sizes, **how):
         x, indices = avals
         pairs = dimension_numbers.operand_batching_dims, dimension_numbers.start_indices_batching_dims
-        dropped = {*dimension_numbers.collapsed_slice_dims, *pairs[0]}
-        cut = [
-            e for i, e in enumerate(x.entries) if i not in pairs[0] and (slice_sizes[i] != x.shape[i] or i in dropped)
-        ]
-        apart = picked(x.entries, pairs[0]) != picked(indices.entries, pairs[1])
-        if apart or any(e is not None for e in cut) or indices.entries[-1] is not None:
+        collapsed, dropped = (
+            dimension_numbers.collapsed_slice_dims,
+            {*dimension_numbers.collapsed_slice_dims, *pairs[0]},
+        )
+        whole = [i for i, n in enumerate(slice_sizes) if n == x.shape[i] and i not in collapsed]
+        alone = [*picked(x.entries, {*range(x.ndim)} - {*whole, *pairs[0]}), indices.entries[-1]]
+        if picked(x.entries, pairs[0]) != picked(indices.entries, pairs[1]) or any(e is not None for e in alone):
             raise ShardingTypeError(
                 "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather indexing as out "
                 "sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
@@ -233,12 +235,9 @@ class Scatter(JointlyLinear):
             wanted[d] = x.entries[i]
         follows = all(e in (None, w) for e, w in zip(updates.entries, wanted, strict=True))
         alone = [e for i, e in enumerate(indices.entries) if i not in of_indices]
+        alone += picked(x.entries, {*range(x.ndim)} - {*whole})
         apart = picked(x.entries, batched) != picked(indices.entries, of_indices)
-        if (
-            apart
-            or not follows
-            or any(e is not None for e in (*alone, *picked(x.entries, set(range(x.ndim)) - {*whole})))
-        ):
+        if apart or not follows or any(e is not None for e in alone):
             raise ShardingTypeError(
                 "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update "
                 "as out sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
