@@ -33,11 +33,12 @@ from minijax.partition.meshes import P, abstract_context
 from minijax.partition.shardings import UNSPECIFIED, NamedSharding
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, convert_element_type_p
+from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import held
 from minijax.primitives.sharding import reshard_p
-from minijax.primitives.structural import broadcasted_iota, split
+from minijax.primitives.structural import split
 from minijax.primitives.zeros import instantiate, made_varying, zeros_like_aval
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat

@@ -13,7 +13,7 @@ from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.explicit import joined_entry
-from minijax.primitives.structural import iota
+from minijax.primitives.counting import iota
 from minijax.transforms.batch import BatchTracer, batch_flat, place
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from minijax.base import cache, dtypes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from minijax.ir.types import AbstractValue, ShapedArray, space_of
@@ -138,13 +140,14 @@ def _sharded(
     return Placement(devices, True, tuple(ins), tuple(outs), mesh, names_memory)
 
 
-def _sharding_of_type(mesh: Mesh, aval: Any) -> Sharding | None:
+def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
     """How a result lies over a mesh of Explicit axes alone."""
     if type(aval) is not ShapedArray:
         return None
     if aval._sharding is not None and aval._sharding.mesh.shape_tuple != mesh.shape_tuple:
         named = aval._sharding.mesh
-        mesh = Mesh(mesh.devices.reshape(named.axis_sizes), named.axis_names, named.axis_types)
+        devices = np.reshape(mesh._flat_devices_tuple, named.axis_sizes)
+        mesh = Mesh(devices, named.axis_names, named.axis_types)
     return NamedSharding(mesh, aval._sharding.spec if aval._sharding is not None else P(*[None] * aval.ndim))
 
 

@@ -10,10 +10,11 @@ from minijax.higher.while_loop import Loop, while_p
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, typeof
+from minijax.primitives.counting import empty_of
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from minijax.primitives.elementwise import add, lt, sub
 from minijax.primitives.moving import expand_dims, reshape
-from minijax.primitives.structural import concatenate, empty_of, index_in_dim, slice_in_dim
+from minijax.primitives.structural import concatenate, index_in_dim, slice_in_dim
 
 
 class Slots(NamedTuple):

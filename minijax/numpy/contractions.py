@@ -21,7 +21,7 @@ from minijax.numpy.products import PRODUCT_STATIC, typed_product
 from minijax.numpy.shaping import moveaxis
 from minijax.numpy.ufuncs import multiply, promoting
 from minijax.numpy.vectorizing import vectorize
-from minijax.primitives import elementwise as lax, moving, structural
+from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type
 from minijax.primitives.dot import dot_general
 from minijax.primitives.families import is_complex, scalar_like
@@ -279,7 +279,7 @@ def _sum_repeated(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
 
 def _diagonal(shape: tuple[int, ...]) -> Any:
     """The mask of the places whose indices are all the same."""
-    places = [structural.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
+    places = [counting.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
     first, *others = [lax.eq(a, b) for a, b in zip(places[:-1], places[1:], strict=True)]
     for other in others:
         first = lax.bitwise_and(first, other)
@@ -440,7 +440,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
         raise ValueError(f"trace: offset must be a scalar integer; got {kind}")
     a = moveaxis(a, places, (-2, -1))
     int_type = dtypes.default_int_dtype()
-    rows, columns = (structural.broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
+    rows, columns = (counting.broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
     offset = int_type.type(offset) if isinstance(offset, int) else as_type(offset, int_type)
     mask = lax.eq(lax.add(rows, offset), columns)
     return reductions.sum(where(mask, a, zeros_like(a)), axis=(-2, -1), dtype=dtype)

@@ -170,9 +170,10 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
     for size, new, entry in zip(aval.shape, shape, aval.entries, strict=True):
         count = count_of(mesh, entry)
         if size != new and new % count:
+            text = f"input type={aval.str_short(True)} and output shape={tuple(shape)}"
             raise ShardingTypeError(
                 f"{_PHRASES.get(name, name)} on sharded dims where out dim ({new}) is not divisible by mesh axes "
-                f"({count}) with spec ({entry}) is not implemented. Got input type={aval.str_short(True)} and output shape={tuple(shape)}"
+                f"({count}) with spec ({entry}) is not implemented. Got {text}"
             )
     return aval.entries
 
@@ -183,3 +184,10 @@ def check_whole(name: str, aval: Any, axes: Iterable[int]) -> None:
         raise ShardingTypeError(
             f"{name}: the operand must be unsharded over axes {tuple(axes)}. Got {aval.str_short()}"
         )
+
+
+def check_same_entries(avals: Sequence[Any]) -> None:
+    """Raises ShardingTypeError unless values of these types lie alike."""
+    if any(a.entries != avals[0].entries for a in avals):
+        texts = ", ".join([str(a.sharding) for a in avals])
+        raise ShardingTypeError(f"All operands should have the same sharding. Got shardings {texts}")

@@ -557,9 +557,7 @@ class SelectN(Primitive):
         return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
 
     def shard(self, mesh, avals, outs, **params):
-        which, *cases = avals
-        split = {c.entries for c in cases if any(e is not None for e in c.entries)}
-        if len(split) > 1:
+        if len(split := {c.entries for c in avals[1:] if any(c.entries)}) > 1:
             raise ShardingTypeError(f"select cases must have the same shardings, got [{', '.join(map(str, split))}].")
         return [merged_entries(self.name, [a.entries for a in avals if a.shape] or [()])]
 

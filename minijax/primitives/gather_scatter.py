@@ -16,6 +16,7 @@ from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import picked
 from minijax.primitives import elementwise, moving
+from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
 from minijax.primitives.families import check_same_dtypes, full_of, scalar_like
 from minijax.primitives.gather_dims import (
@@ -38,7 +39,7 @@ from minijax.primitives.gather_dims import (
     scatter_numbers,
     window_sizes,
 )
-from minijax.primitives.structural import JointlyLinear, full, iota, operand_type, shifted
+from minijax.primitives.structural import JointlyLinear, full, operand_type, shifted
 from minijax.primitives.zeros import add_tangents, instantiate, zeros_like_aval
 
 _INT32, _BOOL = np.dtype(np.int32), np.dtype(bool)

@@ -275,12 +275,15 @@ def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
         raise TypeError(f"broadcast_in_dim broadcast_dimensions must not contain duplicates; got {axes}.")
 
 
-def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x`, of rank 0 or of the rank of `shape`, broadcast to it."""
+def broadcast_to_shape(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
+    """`x`, of rank 0 or of the rank of `shape`, broadcast to it; `sharding`: how that lies over Explicit axes."""
     have = typeof(x).shape
     if have == shape:
         return x
-    return broadcast_in_dim(x, shape, tuple(range(len(shape) - len(have), len(shape))))
+    axes = tuple(range(len(shape) - len(have), len(shape)))
+    if sharding is None:
+        return broadcast_in_dim(x, shape, axes)
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes, sharding=sharding)
 
 
 def broadcast_squeezed(x: Any, shape: tuple[int, ...]) -> Any:
@@ -311,15 +314,15 @@ def held(x: Any) -> Any:
     return DynamicJaxprTracer(trace, trace.atom(x), source.here())
 
 
-def full(shape: Sequence[int], value: Any, weak_type: bool = False) -> Any:
-    """An array of one scalar value."""
+def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: Any = None) -> Any:
+    """An array of one scalar value, which may lie over Explicit axes as `sharding` says."""
     if weak_type:
         value = scalar_of(value, typeof(value).dtype, True) if isinstance(value, np.generic | Typed) else value
     elif not isinstance(value, np.generic) and type(value) in dtypes.python_scalar_dtypes:
         value = np.asarray(value, dtypes.scalar_dtype(type(value)))[()]
     if not len(shape):
         return held(value)
-    return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=None)
+    return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=sharding)
 
 
 def reshape(

@@ -10,10 +10,10 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
+from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.primitives.elementwise import ORDERED, Compare
 from minijax.primitives.families import check_kinds
-from minijax.primitives.structural import broadcasted_iota
 
 
 class TotalCompare(Compare):

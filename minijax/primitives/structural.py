@@ -12,15 +12,13 @@ from minijax.base import dims, dtypes
 from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
-from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, check_whole, picked
+from minijax.partition.explicit import check_divides, check_same_entries, check_whole, picked
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
-from minijax.primitives.elementwise import add, eq, select, sub
-from minijax.primitives.families import NUMBER, check_kinds, check_same_dtypes, scalar_like
-from minijax.primitives.sharding import asked_sharding, lying_as
+from minijax.primitives.elementwise import select, sub
+from minijax.primitives.families import check_same_dtypes, scalar_like
 from minijax.primitives.zeros import instantiate
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -52,13 +50,6 @@ def beside(axis: int, d: int) -> int:
 def operand_type(x: Any) -> ShapedArray:
     """The type of an operand of a transpose rule, `Linear` or known."""
     return x.aval if is_linear(x) else typeof(x)
-
-
-def check_same_entries(avals: Sequence[ShapedArray]) -> None:
-    """Raises ShardingTypeError unless all operands lie alike over Explicit axes."""
-    if any(a.entries != avals[0].entries for a in avals):
-        texts = ", ".join(str(a.sharding) for a in avals)
-        raise ShardingTypeError(f"All operands should have the same sharding. Got shardings {texts}")
 
 
 class Squeeze(Linear1):
@@ -481,58 +472,11 @@ class Tile(Linear1):
         return [self.bind(operands[0], reps=inserted(reps, d, 1))], [d]
 
 
-class Iota(Primitive):
-    """0, 1, 2, ... along an axis."""
-
-    moves_data = True
-    name = "iota"
-    asks = "sharding"
-
-    def infer(self, *, dtype, shape, dimension, sharding):
-        moving.check_nonnegative("iota shape", shape)
-        if not 0 <= dimension < len(shape):
-            raise ValueError(f"iota: dimension {dimension} out of bounds for shape {shape}")
-        out = ShapedArray(shape, dtype)
-        check_kinds(self.name, NUMBER, out)
-        return [out]
-
-    def lower(self, e, ins, outs, *, dtype, shape, dimension, sharding):
-        return [e.iota(dimension, outs[0])]
-
-
-class Empty(Primitive):
-    """An array of which nothing is promised but its type."""
-
-    name = "empty"
-    asks = "out_sharding"
-
-    def infer(self, *, shape, dtype, out_sharding):
-        return [ShapedArray(shape, dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True))]
-
-    def lower(self, e, ins, outs, **params):
-        return [e.zeros(outs[0])]
-
-
-class EmptyScalar(Empty):
-    """A scalar whose value nobody reads."""
-
-    name = "empty2"
-    asks = None
-    pins = False
-
-    def infer(self, *, dtype, memory_space):
-        return [ShapedArray((), dtype, memory_space=memory_space)]
-
-    def lower(self, e, ins, outs, **params):
-        return [e.constant(0, outs[0])]
-
-
 squeeze_p, slice_p, strided_slice_p, pad_p = Squeeze(), Slice(), StridedSlice(), Pad()
 concatenate_p, stack_p, split_p, unstack_p = Concatenate(), Stack(), Split(), Unstack()
-rev_p, tile_p, iota_p, empty_p, empty2_p = Rev(), Tile(), Iota(), Empty(), EmptyScalar()
+rev_p, tile_p = Rev(), Tile()
 fold_as(Folding.MOVE, squeeze_p, rev_p, slice_p, strided_slice_p)
 fold_as(Folding.EXACT, concatenate_p, slice_at_p)
-fold_as(Folding.PLAIN, iota_p)
 
 
 # ---- slices and padding -----------------------------------------------------------------------------
@@ -750,7 +694,8 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
         return filled_keys(shape, value, dtype)
     value = convert(value, dtype, weak and not is_placed)
     if shape:
-        value = moving.broadcast_in_dim(value, shape, ())
+        alike = shape == like.shape and not state.is_eager()
+        value = moving.broadcast_to_shape(value, shape, like._sharding if alike else None)
     if is_placed:
         return transfer.to_device(value, sharding)
     # A program being recorded writes a scalar as a literal; users get an array.
@@ -775,47 +720,3 @@ def typeof_like(x: Any) -> ShapedArray:
     if is_value(x):
         return typeof(x)
     raise TypeError(f"full_like: Cannot determine dtype of {x!r}")
-
-
-def iota(dtype: Any, size: int) -> Any:
-    """The numbers from 0 up to `size`."""
-    return broadcasted_iota(dtype, (size,), 0)
-
-
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
-    """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
-    shape = dims.canonical_shape(shape)
-    asked = asked_sharding("broadcasted_iota", out_sharding, len(shape))
-    return iota_p.bind(dtype=dtype, shape=shape, dimension=int(dimension), sharding=asked)
-
-
-def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose elements may be anything."""
-    shape = dims.canonical_shape(shape)
-    return empty_p.bind(shape=shape, dtype=dtype, out_sharding=asked_sharding("lax.empty", out_sharding, len(shape)))
-
-
-def empty_of(aval: ShapedArray) -> Any:
-    """An array of the type `aval` that nobody will read."""
-    value = empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space)
-    return lying_as(moving.broadcast_to_shape(value, aval.shape), aval)
-
-
-def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any = _INT32) -> Any:
-    """A matrix of flags: whether row + offset and column, of an integer dtype, compare.
-
-    Raises TypeError for an offset that is no integer.
-    """
-    traced = isinstance(offset, Tracer)
-    if traced and not np.issubdtype(offset.dtype, np.integer):
-        raise TypeError(f"the offset of a diagonal must be an integer, got {offset}")
-    row = broadcasted_iota(dtype, (rows, columns), 0)
-    shifted = add(row, convert(offset, dtype) if traced else np.asarray(index(offset), dtype)[()])
-    return compare(shifted, broadcasted_iota(dtype, (rows, columns), 1))
-
-
-def eye(rows: int, columns: int, dtype: Any, ndim: int = 2) -> Any:
-    """A unit matrix, behind batch axes of size 1."""
-    unit = convert(diagonal_mask(rows, columns, 0, eq), dtype)
-    return moving.expand_dims(unit, tuple(range(ndim - 2)))
