@@ -60,6 +60,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     e = Emitter(platform)
     e.around = e.around_function = Surroundings(scope, (), source.here())
     e.num_partitions, e.devices, e.mesh = num_partitions, devices, mesh
+    e.explicit = mesh if num_partitions > 1 and mesh is not None and mesh.explicit_axes else None
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)
