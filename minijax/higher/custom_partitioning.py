@@ -12,6 +12,7 @@ from minijax.ir.body import Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn
 from minijax.ir.types import ShapedArray
 from minijax.partition.factors import SdyShardingRule, parse_rule
+from minijax.partition.meshes import AbstractMesh, Mesh
 from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run import bindings, client
 from minijax.run.compiled_shardings import named_sharding
@@ -85,11 +86,21 @@ def _partitioned(
     shardings, parts = [], []
     for (treedef, avals), given in zip(sides, (arg_shardings, result_shardings), strict=True):
         leaves = treedef.flatten_up_to(given)
-        if not all(isinstance(s, Sharding) for s in leaves):
-            raise ValueError(f"Custom Partitioning rules must return Sharding. Got {leaves}")
+        _check_spread(mesh, leaves, e.num_partitions)
         shardings.append([client.hlo_sharding(s, a.ndim) for s, a in zip(leaves, avals, strict=True)])
         parts.append([ShapedArray(s.shard_shape(a.shape), a.dtype) for s, a in zip(leaves, avals, strict=True)])
     return (_lowered(e, lower_fn, mesh, in_tree, *parts), *shardings)
+
+
+def _check_spread(mesh: Any, shardings: Sequence, count: int) -> None:
+    """Raises where XLA would end the process: for another number of devices than the program runs on."""
+    if not isinstance(mesh, Mesh | AbstractMesh):
+        raise TypeError(f"custom_partitioning: a rule returns a mesh first, got {mesh!r}")
+    if not all(isinstance(s, Sharding) for s in shardings):
+        raise ValueError(f"Custom Partitioning rules must return Sharding. Got {shardings}")
+    for spread, size in ((mesh, mesh.size), *((s, s.num_devices) for s in shardings if s.num_devices > 1)):
+        if size != count:
+            raise ValueError(f"custom_partitioning: a rule returned {spread}, of a program on {count} devices")
 
 
 def _sharding(mesh: Any, hlo: Any, aval: ShapedArray, decodes: bool) -> Sharding:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from jaxlib import _hlo, xla_client as xc
 
-from minijax.base import cache, thread
+from minijax.base import cache, config, thread
 from minijax.run import compile, plugins
 
 # jaxlib keeps the first function of a name, and that may be jax's.
@@ -19,13 +19,16 @@ Function = Callable[[Sequence, Sequence], tuple[str, list, list]]
 
 
 class Partitioner:
-    """A function that partitions a call; a program names it by its `number`, and holds it until it is compiled."""
+    """A function that partitions a call, under the options that are set now, whatever thread of XLA's calls it.
 
-    __slots__ = ("function", "number", "__weakref__")
+    A program names it by its `number`, and holds it until it is compiled.
+    """
+
+    __slots__ = ("function", "number", "state", "__weakref__")
 
     def __init__(self, function: Function):
         _register()
-        self.function, self.number = function, next(_numbers)
+        self.function, self.number, self.state = function, next(_numbers), config.state()
         _partitioners[self.number] = self
 
     def raise_error(self) -> None:
@@ -39,11 +42,12 @@ def _register() -> None:
         xc.register_custom_call_partitioner(TARGET, _refuse, _partition, _refuse, True, **how)
 
 
-def _partition(shapes, in_shardings, result_shape, result_sharding, config):
+def _partition(shapes, in_shardings, result_shape, result_sharding, number):
     is_tuple = result_shape.is_tuple()
     out_shardings = result_sharding.tuple_elements() if is_tuple else [result_sharding]
+    partitioner = _partitioners[int(number)]
     with thread.outside_traces():
-        text, ins, outs = _partitioners[int(config)].function(in_shardings, out_shardings)
+        text, ins, outs = config.run_as_of(partitioner.state, partitioner.function, in_shardings, out_shardings)
     compile.ensure_custom_calls(text)
     return text.encode(), ins, _hlo.HloSharding.tuple_sharding(result_shape, outs) if is_tuple else outs[0]
 

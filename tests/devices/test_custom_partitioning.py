@@ -62,7 +62,14 @@ def returning(s):
     return lambda make: lambda mesh, args, result: make(mesh, args, result)
 
 
-GIVEN = {"call": call, "dotted": lambda s: lambda x, y: x @ y, "noted": noted, "text": text, "cp": module, "returning": returning}
+GIVEN = {
+    "call": call,
+    "dotted": lambda s: lambda x, y: x @ y,
+    "noted": noted,
+    "text": text,
+    "cp": module,
+    "returning": returning,
+}
 
 
 def test_values_shardings_and_what_the_rule_is_given():
@@ -160,6 +167,27 @@ def test_what_one_device_computes_calls_no_host():
     f = call(s)(s.jnp.sin, lambda x: s.jax.pure_callback(lambda x: x, x, x))
     with pytest.raises(s.jax.errors.JaxRuntimeError, match="cannot call functions of the host"):
         s.jax.jit(f)(s.a)
+
+
+@pytest.mark.parametrize("wrong", ["mesh", "shardings", "nothing"])
+def test_a_rule_for_other_devices_is_refused(wrong):
+    s = side("minijax")
+
+    def partition(mesh, args, result):
+        few = s.NS(s.m4, s.P("x"))
+        mesh = {"mesh": s.m4, "nothing": None}.get(wrong, mesh)
+        return mesh, s.jnp.sin, *((few, (few,)) if wrong == "shardings" else (result.sharding, (args[0].sharding,)))
+
+    with pytest.raises(s.jax.errors.JaxRuntimeError, match="custom_partitioning: a rule return"):
+        s.jax.jit(call(s)(s.jnp.sin, partition=partition))(s.a)
+
+
+def test_the_rule_runs_under_the_options_of_its_program():
+    s, seen = side("minijax"), []
+    f = call(s)(lambda x: x * 2, lambda x: seen.append(s.jnp.ones(1).dtype) or x * 2)
+    with s.jax.enable_x64(True):
+        s.jax.jit(f)(s.a)
+    assert seen == ["float64"]
 
 
 def test_it_is_partitioned_anew_for_each_program_and_once():
