@@ -6,8 +6,8 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.api.meshes: auto_axes get_abstract_mesh get_mesh make_single_device_sharding reshard
-minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh PartitionSpec set_mesh
+minijax.api.meshes: auto_axes explicit_axes get_abstract_mesh get_mesh make_single_device_sharding reshard
+minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh PartitionSpec set_mesh use_abstract_mesh
 minijax.partition.shardings: NamedSharding Sharding SingleDeviceSharding
 """,
 )

@@ -101,11 +101,11 @@ def same(expressions: str, setting: str = "", **given: Callable[[SimpleNamespace
         raise Mismatch(f"{len(failures)} differ\n" + "\n".join(failures))
 
 
-def same_errors(cases: Sequence[tuple[str, str]], **given: Callable[[SimpleNamespace], Any]) -> None:
+def same_errors(cases: Sequence[tuple[str, str]], setting: str = "", **given: Callable[[SimpleNamespace], Any]) -> None:
     """Require that each expression raises the same class on both sides, with a phrase that is given."""
     failures = []
     for line, phrase in cases:
-        our, their = [outcome(lambda s=s, line=line: _worth(s, line, given)) for s in _sides()]
+        our, their = [outcome(lambda s=s, line=line: _worth(s, line, given, setting)) for s in _sides()]
         kinds = [type(r.error).__name__ for r in (our, their)]
         if our.error is None or kinds[0] != kinds[1] or any(phrase not in str(r.error) for r in (our, their)):
             failures.append(f"{line}: ours {our.error or our.value!r}, theirs {their.error or their.value!r}")

@@ -80,7 +80,7 @@ def check_jvp(
 
     Raises AssertionError that begins with `err_msg`.
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.RandomState(0)
     tangents = tree_map(partial(_direction, rng), args)
     out, tangents_out = f_jvp(args, tangents)
     _require_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the jvp")
@@ -101,7 +101,7 @@ def check_vjp(
 
     Raises AssertionError that begins with `err_msg`.
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.RandomState(0)
     out, pullback = f_vjp(*args)
     _require_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the vjp")
     tangents = tree_map(partial(_direction, rng), args)
@@ -116,14 +116,14 @@ def _is_float0(x: Any) -> bool:
     return getattr(x, "dtype", None) == dtypes.float0
 
 
-def _direction(rng: np.random.Generator, x: Any) -> Any:
+def _direction(rng: np.random.RandomState, x: Any) -> Any:
     """Normal numbers of the tangent type of `x`."""
     shape, dtype = np.shape(x), _dtype(x)
     if not dtypes.issubdtype(dtype, np.inexact):
         return np.zeros(shape, dtypes.float0)
-    drawn = rng.normal(size=shape)
+    drawn = rng.randn(*shape)
     if dtypes.issubdtype(dtype, np.complexfloating):
-        drawn = drawn + 1j * rng.normal(size=shape)
+        drawn = drawn + 1j * rng.randn(*shape)
     return np.asarray(drawn, dtype)
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from minijax.base import tree
 from minijax.ir import state
+from minijax.ir.types import is_value, typeof
 from minijax.partition import meshes
-from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P
+from minijax.partition.meshes import AbstractMesh, AxisType, Mesh
 from minijax.partition.shardings import NamedSharding, SingleDeviceSharding, empty_abstract_mesh
-from minijax.primitives.sharding import check_explicit, named_sharding, over_explicit_axes
+from minijax.primitives.sharding import check_explicit, named_sharding, on_auto_axes, over_explicit_axes
 from minijax.run import client
 
 
@@ -25,7 +26,7 @@ def make_mesh(
 ) -> Mesh:
     """A mesh of the first devices, by default of the default backend.
 
-    Its axes are Explicit by default, as jax's; types do not name shardings yet, so they behave as Auto ones.
+    Its axes are Explicit by default: types say over which of them values are split.
     Raises ValueError if there are too few devices.
     """
     shape = tuple(axis_shapes)
@@ -99,8 +100,7 @@ def get_mesh() -> Mesh:
 
 def get_abstract_mesh() -> AbstractMesh:
     """The mesh that is set, without its devices."""
-    mesh = meshes.context_mesh()
-    return empty_abstract_mesh if mesh is None else mesh.abstract_mesh
+    return meshes.abstract_context() or empty_abstract_mesh
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
@@ -131,7 +131,7 @@ def _explicit(sharding: Any) -> NamedSharding:
 
 
 def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
-    """`f`, in which the compiler lays values out; its results lie over explicit axes as `out_sharding` says.
+    """`f`, in which XLA lays values out over the mesh axes `axes` (None: all); its results lie as `out_sharding` says.
 
     Raises TypeError if that is given neither here nor in the call.
     """
@@ -142,11 +142,70 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
     def wrapped(*args, out_sharding=out_sharding, **kwargs):
         if out_sharding is None:
             raise TypeError("Missing required keyword argument: 'out_sharding'")
-        leaves, treedef = tree.flatten(f(*args, **kwargs))
-        if meshes.context_mesh() is None and isinstance(out_sharding, P):
-            return treedef.unflatten(leaves)
-        shardings = tree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
-        shardings = [named_sharding("auto_axes", s) for s in shardings]
-        return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, shardings, strict=True)])
+        mesh = _mesh_of(args, kwargs, out_sharding)
+        if mesh is None:
+            return f(*args, **kwargs)
+        inner = _with_axes(mesh, axes, AxisType.Auto)
+        if inner == mesh:
+            return f(*args, **kwargs)
+        with meshes.use_abstract_mesh(inner):
+            args, kwargs = tree.tree_map(lambda x: on_auto_axes(x, inner) if is_value(x) else x, (args, kwargs))
+            results = f(*args, **kwargs)
+        leaves, treedef = tree.flatten(results)
+        with meshes.use_abstract_mesh(mesh):
+            shardings = tree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
+            shardings = [_on(mesh, named_sharding("auto_axes", s)) for s in shardings]
+            return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, shardings, strict=True)])
 
     return wrapped
+
+
+def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
+    """`f`, whose types say how values lie over the mesh axes `axes` (None: all); arguments lie as `in_sharding` says.
+
+    Raises TypeError if that is given neither here nor in the call.
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+
+    @functools.wraps(f)
+    def wrapped(*args, in_sharding=in_sharding, **kwargs):
+        if in_sharding is None:
+            raise TypeError("Missing required keyword argument: 'in_sharding'")
+        mesh = _mesh_of(args, kwargs, in_sharding)
+        if mesh is None:
+            return f(*args, **kwargs)
+        inner = _with_axes(mesh, axes, AxisType.Explicit)
+        leaves, treedef = tree.flatten(args)
+        with meshes.use_abstract_mesh(inner):
+            shardings = tree.flatten_axes("explicit_axes in_sharding", treedef, in_sharding)
+            shardings = [_on(inner, named_sharding("explicit_axes", s)) for s in shardings]
+            leaves = [over_explicit_axes(x, s) for x, s in zip(leaves, shardings, strict=True)]
+            results = f(*treedef.unflatten(leaves), **kwargs)
+        with meshes.use_abstract_mesh(mesh):
+            return tree.tree_map(lambda x: on_auto_axes(x, mesh) if is_value(x) else x, results)
+
+    return wrapped
+
+
+def _mesh_of(args: tuple, kwargs: dict, shardings: Any) -> AbstractMesh | None:
+    """The mesh that is set, or else that of the shardings or of the arguments' types."""
+    mesh = meshes.abstract_context()
+    if mesh is not None:
+        return mesh
+    for s in tree.tree_leaves(shardings):
+        if isinstance(s, NamedSharding):
+            return s.mesh.abstract_mesh
+    for x in tree.tree_leaves((args, kwargs)):
+        if is_value(x) and (have := getattr(typeof(x), "_sharding", None)) is not None:
+            return have.mesh
+    return None
+
+
+def _with_axes(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
+    names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
+    return mesh.update_axis_types(dict.fromkeys(names, kind))
+
+
+def _on(mesh: AbstractMesh, sharding: NamedSharding) -> NamedSharding:
+    return NamedSharding(mesh, sharding.spec)

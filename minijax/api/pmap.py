@@ -8,6 +8,7 @@ from minijax.api.shard_map import mapped_over
 from minijax.api.stages import PjitFunction
 from minijax.base import tree
 from minijax.base.dims import canonical_axis
+from minijax.base.source import api_boundary
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Resolved, Traced
 from minijax.higher.shard_map import shard_map_p
@@ -67,9 +68,6 @@ class Pmapped(PjitFunction):
             raise ValueError("pmap requires at least one argument with a mapped axis.")
         return leaves, treedef, static_values
 
-    def eval_shape(self, *args, **kwargs):
-        return tree.tree_map(lambda x: x.update(sharding=None), super().eval_shape(*args, **kwargs))
-
     def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
         """As the one `shard_map` that the function is cuts its operands and joins its results."""
         (eqn,) = (eqn for eqn in traced.closed.eqns if eqn.primitive is shard_map_p)
@@ -105,7 +103,15 @@ def pmap(
     static, donated = ((n,) if isinstance(n, int) else tuple(n) for n in (static_broadcasted_argnums, donate_argnums))
     name = _UNNAMED if axis_name is None else axis_name
     chosen = None if devices is None else tuple(devices)
-    return Pmapped(_Mapping(fun, name, in_axes, out_axes, static, chosen, backend, axis_size), donated)
+    mapped = Pmapped(_Mapping(fun, name, in_axes, out_axes, static, chosen, backend, axis_size), donated)
+
+    @api_boundary
+    @functools.wraps(fun)
+    def call(*args, **kwargs):
+        return mapped(*args, **kwargs)
+
+    call.lower = mapped.lower
+    return call
 
 
 def _check_axes(name: str, axes: Any) -> None:

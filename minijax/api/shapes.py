@@ -9,6 +9,7 @@ from minijax.base.dtypes import canonicalize_dtype
 from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type
 from minijax.partition import meshes
+from minijax.partition.explicit import sharding_in_type
 from minijax.partition.memory import Device
 from minijax.partition.shardings import NamedSharding, PartitionSpec, Sharding
 from minijax.run.array import ArrayImpl, Format
@@ -116,7 +117,9 @@ def abstract(x: Any) -> Any:
     """The type of a value, or of a `ShapeDtypeStruct` in place of one."""
     if isinstance(x, ShapeDtypeStruct):
         space = x.sharding._memory_space if isinstance(x.sharding, Sharding) else Device
-        aval = ShapedArray(x.shape, canonicalize_dtype(x.dtype, True), x.weak_type, memory_space=space)
+        split = None if x.sharding is None else sharding_in_type(x.sharding, len(x.shape))
+        dtype = canonicalize_dtype(x.dtype, True)
+        aval = ShapedArray(x.shape, dtype, x.weak_type, sharding=split, memory_space=space)
         return AbstractRef(aval) if x.is_ref else aval
     if isinstance(x, Ref):
         return x.aval
@@ -129,4 +132,5 @@ def abstract(x: Any) -> Any:
 
 def described(aval: ShapedArray) -> ShapeDtypeStruct:
     """A type as the user sees it."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    sharding = aval._sharding if type(aval) is ShapedArray else None
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)

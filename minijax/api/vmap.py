@@ -11,8 +11,9 @@ from minijax.ir import context, state
 from minijax.ir.body import Flat, argument_names, check_aliases, function_name, named_after, result_paths, signature_of
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
-from minijax.ir.types import typeof
-from minijax.primitives.structural import iota
+from minijax.ir.types import ShapedArray, typeof
+from minijax.partition.explicit import joined_entry
+from minijax.primitives.counting import iota
 from minijax.transforms.batch import BatchTracer, batch_flat, place
 
 
@@ -128,7 +129,13 @@ def vmap(
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         known = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
         size = _mapped_size(fun, leaves, axes, axis_size, treedef, known)
-        axis = Axis(axis_name, size, spmd)
+        split = _split(leaves, axes)
+        if split and spmd is not None and joined_entry(*spmd) != split[0]:
+            raise ValueError(
+                "Only one of spmd_axis_name or arrays sharded on the mapped axis over Explicit mesh axes can be used. "
+                f"Got spmd_axis_name={spmd_axis_name} and arrays sharded on {split[0]}"
+            )
+        axis = Axis(axis_name, size, None if split else spmd, *split)
         flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
 
@@ -198,7 +205,8 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
     if out_axis is None:
         if d is not None:
             named = f"vmap has mapped output (axis_name={axis.name}) but out_axes is None"
-            unnamed = f"at vmap out_axes, got axis spec None but output was batched on axis {d}"
+            where = path.removeprefix("result")
+            unnamed = f"at vmap out_axes{where}, got axis spec None but output was batched on axis {d}"
             raise ValueError(
                 f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped"
             )
@@ -210,6 +218,22 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
             f"{path} of {function_name(fun)}"
         )
     return place(x, d, out_axis % ndim, axis)
+
+
+def _split(leaves: Sequence, axes: Sequence) -> tuple:
+    """The Explicit mesh axes that the mapped axis is split over, and their mesh; nothing if there are none.
+
+    Raises ValueError where arguments say different things.
+    """
+    avals = [(typeof(x), a) for x, a in zip(leaves, axes, strict=True) if a is not None]
+    split = [(t, t.entries[a]) for t, a in avals if type(t) is ShapedArray and t._sharding is not None]
+    names = {entry: t for t, entry in split if entry is not None}
+    if len(names) > 1:
+        raise ValueError(
+            "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent axis specs: "
+            f"{' vs '.join(map(str, names))}"
+        )
+    return tuple([(entry, t.sharding.mesh) for entry, t in names.items()][0]) if names else ()
 
 
 def _mapped_size(

@@ -100,6 +100,10 @@ class KeyReuseError(JAXTypeError):
     """Raised under jax_debug_key_reuse where a random key is consumed twice."""
 
 
+class ShardingTypeError(Exception):
+    """Raised where the types of operands do not say how the result of an operation lies over Explicit axes."""
+
+
 class JaxprTypeError(TypeError):
     """Raised for a jaxpr that breaks its own typing rules."""
 

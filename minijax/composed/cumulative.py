@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -87,6 +88,14 @@ class Cumulative(Primitive):
     def infer(self, x, *, axis, reverse):
         check_kinds(self.name, NUMBER, x)
         return [x]
+
+    def shard(self, mesh, avals, outs, *, axis, reverse):
+        if avals[0].entries[axis] is not None:
+            raise ShardingTypeError(
+                "Input should be unsharded over the axis being reduced. Got input type="
+                f"{avals[0].str_short()} and axis={axis}"
+            )
+        return None
 
     def start(self, e: Any, unit: ShapedArray) -> str:
         """The name of the value that changes nothing."""

@@ -12,8 +12,8 @@ from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.collective import Named, _varied, all_to_all, axis_size
+from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, mul, select_n
-from minijax.primitives.structural import iota
 from minijax.primitives.varying import device_groups, names_of
 from minijax.primitives.zeros import instantiate, zeros_like_aval
 

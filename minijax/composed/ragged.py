@@ -14,11 +14,12 @@ from minijax.ir.primitive import Primitive, cotangents, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import cast
+from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dot import PrecisionLike, canonical_precision, dot_general_p, precision_pair
 from minijax.primitives.elementwise import add, bitwise_and, le, lt, select
 from minijax.primitives.families import emit, scalar_like
 from minijax.primitives.sharding import with_out_sharding
-from minijax.primitives.structural import broadcasted_iota, concatenate, slice_in_dim
+from minijax.primitives.structural import concatenate, slice_in_dim
 
 _Axes = tuple[int, ...]
 _AS_INSTRUCTION = config.option("ragged_dot_use_ragged_dot_instruction")

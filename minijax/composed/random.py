@@ -17,7 +17,7 @@ from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, typeof
-from minijax.primitives import elementwise as ops, moving, structural
+from minijax.primitives import counting, elementwise as ops, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import SameShape, broadcast_shapes_of_op, scalar_like
 from minijax.primitives.random_bits import (
@@ -321,7 +321,7 @@ def _count(size: int) -> Any:
 
 
 def _iota(dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> Any:
-    return structural.iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None)
+    return counting.iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None)
 
 
 def _bits_in_order(words: Any, bit_width: int, size: int) -> Any:

@@ -32,7 +32,8 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     shape = broadcast_shapes(*(typeof(v).shape for v in (condition, x, y)))
     if typeof(condition).shape:
         condition = broadcast_to_shape(condition, shape)
-    x, y = broadcast_to_shape(x, shape), broadcast_to_shape(y, shape)
+    split = next((t._sharding for t in map(typeof, (condition, x, y)) if t.shape == shape and t._sharding), None)
+    x, y = broadcast_to_shape(x, shape, split), broadcast_to_shape(y, shape, split)
     return lax.select(condition, x, y) if prod(shape) else x
 
 

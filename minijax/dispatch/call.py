@@ -25,6 +25,7 @@ class Inlined(Primitive):
 
     multiple_results = True
     unites = False
+    pins = False
     body_name = "jaxpr"
 
     def body(self, params: dict) -> ClosedJaxpr:

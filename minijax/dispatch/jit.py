@@ -16,7 +16,7 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, cotangents, is_linear
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
-from minijax.partition.meshes import axes_of
+from minijax.partition.meshes import axes_of, context_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.primitives.sharding import widened
 from minijax.primitives.zeros import nonzero_mask
@@ -60,7 +60,7 @@ def call_params(
         in_layouts=(None,) * n,
         out_layouts=(None,) * m,
         donated_invars=tuple(donated) or (False,) * n,
-        ctx_mesh=None,
+        ctx_mesh=context_mesh(),
         name=name,
         keep_unused=keep_unused,
         inline=inline,
@@ -168,6 +168,8 @@ class Jit(Call, TakesRefs):
             shown.append(("donated_invars", eqn.params["donated_invars"]))
         if eqn.params["keep_unused"]:
             shown.append(("keep_unused", True))
+        if eqn.params["ctx_mesh"] is not None:
+            shown.append(("ctx_mesh", eqn.params["ctx_mesh"]))
         for name in ("in_shardings", "out_shardings"):
             if specified(eqn.params[name]):
                 shown.append((name, eqn.params[name]))

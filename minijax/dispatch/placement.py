@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from minijax.base import cache, dtypes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from minijax.ir.types import AbstractValue, ShapedArray, space_of
@@ -129,10 +131,24 @@ def _sharded(
         if other[1]._device_assignment != concrete[0][1]._device_assignment:
             _incompatible(concrete[0], other, operands, names, options)
     mesh = next((s.mesh for _, s in concrete if isinstance(s, NamedSharding)), None)
+    if mesh is not None and mesh.are_all_axes_explicit:
+        rows = zip(outs, closed.out_avals, strict=True)
+        outs = [_sharding_of_type(mesh, aval) if s is None else s for s, aval in rows]
     devices = concrete[0][1]._device_assignment
     if len(devices) > 1:
         ins = [_replicated_if_whole(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
     return Placement(devices, True, tuple(ins), tuple(outs), mesh, names_memory)
+
+
+def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
+    """How a result lies over a mesh of Explicit axes alone."""
+    if type(aval) is not ShapedArray:
+        return None
+    if aval._sharding is not None and aval._sharding.mesh.shape_tuple != mesh.shape_tuple:
+        named = aval._sharding.mesh
+        devices = np.reshape(mesh._flat_devices_tuple, named.axis_sizes)
+        mesh = Mesh(devices, named.axis_names, named.axis_types)
+    return NamedSharding(mesh, aval._sharding.spec if aval._sharding is not None else P(*[None] * aval.ndim))
 
 
 def _claims(ins: Sequence, outs: Sequence, inside: Sequence[tuple[str, Any]]) -> list[tuple[Any, Any]]:

@@ -167,8 +167,8 @@ def _at(path: tuple) -> str:
 def _differences(a: Any, b: Any) -> list[str]:
     """How two types differ, weak types apart."""
     return [
-        f"the {field.replace('_', ' ')}s do not match"
-        for field in ("dtype", "shape", "memory_space")
+        f"the {field.strip('_').replace('_', ' ')}s do not match"
+        for field in ("dtype", "shape", "memory_space", "_sharding")
         if getattr(a, field, None) != getattr(b, field, None)
     ]
 

@@ -20,10 +20,10 @@ from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
 from minijax.ir.types import token_type, typeof, varying_axes
 from minijax.primitives.convert import convert, stop_gradient_p
+from minijax.primitives.counting import empty_of
 from minijax.primitives.elementwise import clamp, eq, ne, select_n
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import axis_to_front, broadcast_in_dim, held, move_axis
-from minijax.primitives.structural import empty_of
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of

@@ -197,6 +197,7 @@ class CustomLin(Primitive):
     name = "custom_lin"
     multiple_results = True
     unites = False
+    has_backward_rule = True
 
     def infer(self, *avals, out_avals, **params):
         return list(out_avals)

@@ -14,8 +14,8 @@ from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
+from minijax.primitives.counting import iota
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim
-from minijax.primitives.structural import iota
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.batch import batch_flat
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr

@@ -61,7 +61,7 @@ def _check_groups(taken: Sequence[Sequence], given: Sequence[Sequence], length: 
     *rest, sequences = given
     if any(a.shape[:1] != (length,) for a in sequences if type(a) is ShapedArray):
         raise JaxprTypeError(f"scan of length {length} called with sequences of types {types_text(sequences)}")
-    slices = [a.update(shape=a.shape[1:]) if type(a) is ShapedArray else a for a in sequences]
+    slices = [a.without_axis(0) if type(a) is ShapedArray else a for a in sequences]
     for what, ours, theirs in zip(("consts", "initial carry", "sequence"), taken, (*rest, slices), strict=True):
         # A reference is sliced as it is read.
         pairs = [(a, b) for a, b in zip(ours, theirs, strict=False) if type(b) is ShapedArray]
@@ -79,6 +79,7 @@ class Scan(TakesRefs):
     multiple_results = True
     dce_inside = True
     unites = False
+    pins = False
 
     def check_equation(self, avals, params):
         check_params("scan", params, _PARAMS)
@@ -441,6 +442,9 @@ def scan(
     if _disable_jit.value:
         return _python_loop(f, init, xs_tree, slices, length, reverse)
     check_positional_aliases(f, "scan", (init, xs), leaves)
+    for a in avals[len(carry) :]:
+        if a.entries[0] is not None:
+            raise ValueError(f"scan: 0th dimension of all xs should be replicated. Got {a.sharding.spec}")
     rows = list(map(resized, avals[len(carry) :]))
     body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
     return _bind(body, carry, slices, length=length, reverse=bool(reverse), unroll=int(unroll))

@@ -10,10 +10,11 @@ from minijax.higher.while_loop import Loop, while_p
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, typeof
+from minijax.primitives.counting import empty_of
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from minijax.primitives.elementwise import add, lt, sub
 from minijax.primitives.moving import expand_dims, reshape
-from minijax.primitives.structural import concatenate, empty_of, index_in_dim, slice_in_dim
+from minijax.primitives.structural import concatenate, index_in_dim, slice_in_dim
 
 
 class Slots(NamedTuple):
@@ -36,12 +37,18 @@ class Slots(NamedTuple):
 
 
 def stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    return aval.update(shape=(length, *aval.shape))
+    return aval.with_axis(0, length)
+
+
+def _wider(aval: ShapedArray, lead: tuple[int, ...]) -> ShapedArray:
+    for n in reversed(lead):
+        aval = stacked(aval, n)
+    return aval
 
 
 def resized(aval: ShapedArray, *sizes: int) -> ShapedArray:
     """The type with other sizes in place of its leading one."""
-    return aval.update(shape=(*sizes, *aval.shape[1:]))
+    return _wider(aval.without_axis(0), sizes)
 
 
 def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int) -> ClosedJaxpr:
@@ -87,7 +94,7 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
     lead = (trips,) if unroll == 1 else (trips, unroll)
     if unroll > 1:
         xs = [reshape(x, (*lead, *typeof(x).shape[1:])) for x in xs]
-    ys = [empty_of(a.update(shape=(*lead, *a.shape))) for a in slots.results(body.out_avals)[1]]
+    ys = [empty_of(_wider(a, lead)) for a in slots.results(body.out_avals)[1]]
     fixed, n = [*xs, *consts], len(xs)
     start = [dtypes.default_int_dtype().type(0), *carry, *ys]
 

@@ -33,6 +33,7 @@ class Emitter(Index, Linalg, Collective):
         self.callbacks: list[Any] = []  # host functions that the executable needs
         self.watchers: list[Any] = []  # functions that XLA calls while it compiles
         self.mesh: Any = None  # that of the program's shardings
+        self.explicit: Any = None  # the same, where types say how values lie over its Explicit axes
         self.tokens: dict[Any, str] = {}  # ordered effect -> its current token
         self.meshes = Meshes(self.preamble, self.unique_symbol)
         self.manual: Any = None  # inside `manual_computation`: its mesh, and the axes that are manual so far
@@ -70,6 +71,15 @@ class Emitter(Index, Linalg, Collective):
         results = self.call(callee, operands, [*tokens, *closed.in_avals], [*tokens, *closed.out_avals])
         self.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
+
+    def pinned(self, names: Names, avals: Sequence[Any]) -> list[Name]:
+        """Values, constrained to lie over Explicit axes as their types say."""
+        if self.manual is not None:
+            return list(names)
+        return [
+            self.constrained(x, a, self.meshes.text_in_type(self.explicit, a)) if type(a) is ShapedArray else x
+            for x, a in zip(names, avals, strict=True)
+        ]
 
     def private(self, closed: ClosedJaxpr, name: str) -> str:
         """The symbol of a private function that holds `closed`, which is not called here."""
@@ -190,6 +200,8 @@ def jaxpr_body(
             e.annotate(start, compute_attributes(context.compute_type))
             e.tag(results, metadata_attributes(context.xla_metadata))
         mark((lines, start, len(lines), around, eqn))
+        if e.explicit is not None and eqn.primitive.pins and _has_explicit_axes(context.cur_abstract_mesh):
+            results = e.pinned(results, outs)
         if len(outvars) == 1:
             (env[outvars[0]],) = results
         else:
@@ -197,6 +209,10 @@ def jaxpr_body(
     e.eqn = outer
     results: list[Any] = list(map(find, jaxpr.outvars))
     return _with_literals(e, jaxpr.outvars, results, names_literals) if None in results else results
+
+
+def _has_explicit_axes(mesh: Any) -> bool:
+    return mesh is None or bool(mesh.explicit_axes)
 
 
 def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None], is_marked: bool) -> list[Name]:

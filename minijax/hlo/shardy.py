@@ -46,6 +46,18 @@ class Meshes:
             return f"{symbol}, {_dims([*entries, *closed])}"
         return f"{self.symbol(())}, {_dims([()] * (ndim + len(closed)))}"
 
+    def text_in_type(self, mesh: Any, aval: Any) -> str:
+        """As `sharding_text`, of what a type says; over Auto axes the value may lie in any way."""
+        mesh = mesh if aval._sharding is None else aval._sharding.mesh
+        spec, free = aval.sharding.spec, bool(mesh.auto_axes)
+        entries = [", ".join([*(string(str(a)) for a in axes_of(e)), *["?"] * free]) for e in spec]
+        entries += [""] * len(suffix_of(aval))
+        named = {*spec.mesh_axes, *spec.unreduced}
+        whole = [a for a in mesh.explicit_axes if a not in named] if free else []
+        unreduced = sorted(spec.unreduced, key=mesh.axis_names.index)
+        sets = _axis_set("replicated", whole) + _axis_set("unreduced", unreduced)
+        return f"{self.symbol(mesh.shape_tuple)}, [{', '.join([f'{{{e}}}' for e in entries])}]{sets}"
+
     def on_one_device(self, device: int, count: int) -> str:
         """The attribute of an operation that one device has whole, with so many results."""
         symbol = self._symbols.get(device)

@@ -10,7 +10,7 @@ from minijax.base import dtypes, errors
 from minijax.indexing.language import Index, Options, Slot, Span, Window, index_dtype, keeps_axis
 from minijax.indexing.plan import Plan, plan
 from minijax.ir.types import ShapedArray, typeof
-from minijax.primitives import gather_scatter, moving, structural
+from minijax.primitives import counting, gather_scatter, moving, structural
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
@@ -140,7 +140,7 @@ def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
     start = dtype.type(e.start) if type(e) is Span else as_type(operands[e.place], dtype)
     if e.step == 1:
         return start
-    indices = add(start, mul(dtype.type(e.step), structural.iota(dtype, e.size)))
+    indices = add(start, mul(dtype.type(e.step), counting.iota(dtype, e.size)))
     return structural.rev(indices, (0,)) if e.step < 0 else indices
 
 

@@ -40,9 +40,10 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "state": "",
     "state.types": "minijax.ir.refs: AbstractRef",
     "traceback_util": """
-minijax.base.source: _exclude_paths=excluded_paths api_boundary=boundary include_frame register_exclusion
+minijax.base.source: UnfilteredStackTrace _exclude_paths=excluded_paths
+    api_boundary include_frame register_exclusion
 """,
-    "tree_util": "minijax.base.tree: _registry=registered_types flatten_one_level",
+    "tree_util": "minijax.base.tree: _registry=registered_types flatten_one_level prefix_errors",
     "xla_bridge": "minijax.run.client: _backends=_clients get_backend=get_client",
 }
 

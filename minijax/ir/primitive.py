@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
+from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.context import path
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, typeof, varying_axes
+from minijax.partition.explicit import repeats_an_axis, sharding_in_type
 from minijax.partition.memory import Device
 
 _MAX_MEMO = 4096
@@ -36,6 +38,7 @@ class Axis(NamedTuple):
     size: int
     spmd_name: Any = None
     explicit_mesh_axis: Any = None
+    mesh: Any = None  # that of `explicit_mesh_axis`
 
 
 class Linear:
@@ -95,6 +98,8 @@ class Primitive:
     skip_canonicalization = False
     dce_inside = False
     unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
+    pins = True  # results are told to lie over Explicit axes as their types say; parts of it that are jaxprs say so
+    asks: str | None = None  # the parameter by which users say how the result lies over Explicit axes
     in_one_memory = True  # operands of rank > 0 must lie in one memory, where results lie too
     has_backward_rule = False  # which the user gives
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
@@ -230,6 +235,11 @@ class Primitive:
 
     def _typed(self, avals, params):
         outs = self.infer(*avals, **params)
+        asked = params.get(self.asks)
+        if asked is not None:
+            outs = [o.update(sharding=sharding_in_type(asked, o.ndim)) for o in outs]
+        elif any([type(a) is ShapedArray and a._sharding is not None for a in avals]):
+            outs = self._split(avals, outs, params)
         if self.unites:
             varying = self.varying([varying_axes(a) for a in avals], params)
             if varying or any(map(varying_axes, outs)):
@@ -238,6 +248,32 @@ class Primitive:
                 space = self._memory_space(avals)
                 outs = [o.in_space(space) if type(o) is ShapedArray else o for o in outs]
         return outs, self.effects(*avals, **params)
+
+    def _split(self, avals, outs, params):
+        """The types of the results with how they lie over Explicit axes."""
+        mesh, *others = {a._sharding.mesh: None for a in avals if type(a) is ShapedArray and a._sharding is not None}
+        if others:
+            raise ValueError(
+                f"Mesh for all inputs should be equal. Got one mesh: {mesh} and another mesh: {others[0]} "
+                f"in {self.name}"
+            )
+        specs = self.shard(mesh, avals, outs, **params)
+        if specs is None:
+            return outs
+        if any(map(repeats_an_axis, specs)):
+            results = ", ".join([o.split_text(s) for o, s in zip(outs, specs, strict=True)])
+            raise ShardingTypeError(
+                f"{self.name} operation with inputs: {', '.join([a.text for a in avals])} produces an illegally "
+                f"sharded result: {results}"
+            )
+        return [o.split_over(mesh, s) for o, s in zip(outs, specs, strict=True)]
+
+    def shard(self, mesh: Any, avals: Sequence[Aval], outs: Sequence[Aval], **params: Any) -> Sequence | None:
+        """For each result the entries of its axes (`partition/explicit.py`), where a type of an operand has some.
+
+        Raises ShardingTypeError where that is ambiguous. None: the types that `infer` gave say it.
+        """
+        return None
 
     def _memory_space(self, avals):
         arrays = [a for a in avals if type(a) is ShapedArray and a.shape]

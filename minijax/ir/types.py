@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.partition.explicit import Entries, check_even, sharding_in_type, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
-from minijax.partition.shardings import unsharded
+from minijax.partition.meshes import abstract_context, axes_of
+from minijax.partition.shardings import NamedSharding, unsharded
 
 
 class AbstractValue:
@@ -89,8 +91,42 @@ class ShapedArray(AbstractValue):
         return self
 
     @property
-    def sharding(self):
-        return self._sharding if self._sharding is not None else unsharded(self.ndim)
+    def sharding(self) -> NamedSharding:
+        return self._sharding if self._sharding is not None else unsharded(self.ndim, abstract_context())
+
+    @property
+    def entries(self) -> Entries:
+        """For each axis the mesh axes that it is split over, as its type says."""
+        return self._sharding.spec.partitions if self._sharding is not None else (None,) * self.ndim
+
+    def split_text(self, entries: Entries) -> str:
+        """The type as jaxprs print it, if its axes were split so."""
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(_split_size, self.shape, entries))}]"
+
+    def split_over(self, mesh: Any, entries: Entries) -> "ShapedArray":
+        """This type of a value that lies so over the Explicit axes of a mesh."""
+        sharding = typed_sharding(mesh, tuple(entries))
+        return self if sharding is self._sharding else self.update(sharding=sharding)
+
+    def without_axis(self, axis: int) -> "ShapedArray":
+        """The type of what lies along one axis."""
+        shape = self.shape[:axis] + self.shape[axis + 1 :]
+        if self._sharding is None:
+            return self.update(shape=shape)
+        spec = self._sharding.spec
+        entries = spec.partitions[:axis] + spec.partitions[axis + 1 :]
+        sharding = typed_sharding(self._sharding.mesh, entries, spec.unreduced, spec.reduced)
+        return self.update(shape=shape, sharding=sharding)
+
+    def with_axis(self, axis: int, size: int, entry: Any = None, mesh: Any = None) -> "ShapedArray":
+        """The type of such values along a new axis, which may be split."""
+        shape = (*self.shape[:axis], size, *self.shape[axis:])
+        if self._sharding is None and entry is None:
+            return self.update(shape=shape)
+        spec = self.sharding.spec
+        entries = (*spec.partitions[:axis], entry, *spec.partitions[axis:])
+        mesh = mesh if self._sharding is None else self._sharding.mesh
+        return self.update(shape=shape, sharding=typed_sharding(mesh, entries, spec.unreduced, spec.reduced))
 
     mat = property(lambda self: self.manual_axis_type)
     itemsize = property(lambda self: self.dtype.itemsize)
@@ -130,13 +166,24 @@ class ShapedArray(AbstractValue):
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
         space = "" if self.memory_space is Device else f"<{self.memory_space.name.lower()}>"
-        return f"{name}{space}[{','.join(map(str, self.shape))}]{self._varying_text()}"
+        sizes = self.shape if self._sharding is None else map(_split_size, self.shape, self._sharding.spec)
+        types = self._axis_types_text() if mesh_axis_types and self._sharding is not None else ""
+        return f"{name}{space}[{','.join(map(str, sizes))}]{self._varying_text()}{types}"
+
+    def _axis_types_text(self) -> str:
+        kinds: dict[str, list] = {}
+        for axis, kind in zip(self.sharding.mesh.axis_names, self.sharding.mesh.axis_types, strict=True):
+            kinds.setdefault(kind.name, []).append(axis)
+        texts = [f"{kind}: {axes[0] if len(axes) == 1 else tuple(axes)!r}" for kind, axes in kinds.items()]
+        return f"({{{', '.join(texts)}}})"
 
     def _varying_text(self) -> str:
-        axes = sorted(map(str, self.manual_axis_type.varying))
-        if not axes:
-            return ""
-        return f"{{V:{axes[0]}}}" if len(axes) == 1 else f"{{V:({','.join(axes)})}}"
+        spec = None if self._sharding is None else self._sharding.spec
+        letters = [("V", self.manual_axis_type.varying)]
+        if spec is not None:
+            letters += [("U", spec.unreduced), ("R", spec.reduced)]
+        texts = [f"{letter}:{_axes_text(sorted(map(str, axes)))}" for letter, axes in letters if axes]
+        return f"{{{', '.join(texts)}}}" if texts else ""
 
     def varying_over(self, axes: frozenset) -> "ShapedArray":
         """This type of a value that varies over these mesh axes and no others."""
@@ -162,6 +209,14 @@ class ShapedArray(AbstractValue):
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
 
 
+def _axes_text(axes: Any) -> str:
+    return str(axes[0]) if len(axes) == 1 else f"({','.join(map(str, axes))})"
+
+
+def _split_size(size: int, entry: Any) -> str:
+    return str(size) if entry is None else f"{size}@{_axes_text(axes_of(entry))}"
+
+
 def _remake(shape, dtype, weak_type, sharding, manual_axis_type, memory_space):
     return ShapedArray(
         shape, dtype, weak_type, sharding=sharding, manual_axis_type=manual_axis_type, memory_space=memory_space
@@ -171,11 +226,14 @@ def _remake(shape, dtype, weak_type, sharding, manual_axis_type, memory_space):
 def _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space) -> ShapedArray:
     shape = dims.canonical_shape(shape)
     dtype = dtypes.canonical(dtype)
+    sharding = None if sharding is None else sharding_in_type(sharding, len(shape))
     key = (shape, dtype, bool(weak_type), sharding, manual_axis_type, memory_space)
     with _lock:
         interned = _interned.get(key)
         if interned is not None:
             return interned
+        if sharding is not None:
+            check_even(shape, sharding)
         new = object.__new__(ShapedArray)
         put = object.__setattr__
         for name, value in zip(ShapedArray.__slots__, key, strict=False):

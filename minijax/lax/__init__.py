@@ -62,9 +62,10 @@ minijax.primitives.scaled_dot: scaled_dot
 minijax.primitives.gather_scatter: gather gather_p scatter scatter_add scatter_add_p scatter_apply scatter_max
     scatter_max_p scatter_min scatter_min_p scatter_mul scatter_mul_p scatter_p scatter_sub scatter_sub_p
 minijax.primitives.sharding: sharding_constraint_p with_sharding_constraint
-minijax.primitives.structural: broadcast broadcast_like broadcast_shapes broadcast_to_rank broadcasted_iota collapse
-    concatenate concatenate_p empty full full_like index_in_dim iota iota_p pad pad_p rev rev_p shape_as_value slice
-    slice_in_dim slice_p split split_p squeeze squeeze_p stack stack_p tile tile_p unstack unstack_p
+minijax.primitives.counting: broadcasted_iota empty iota iota_p
+minijax.primitives.structural: broadcast broadcast_like broadcast_shapes broadcast_to_rank collapse concatenate
+    concatenate_p full full_like index_in_dim pad pad_p rev rev_p shape_as_value slice slice_in_dim
+    slice_p split split_p squeeze squeeze_p stack stack_p tile tile_p unstack unstack_p
 minijax.primitives.bessel: bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p zeta zeta_p
 minijax.primitives.varying: pcast
 minijax.primitives.sort: eq_to_p le_to_p lt_to_p sort sort_key_val sort_p top_k top_k_p

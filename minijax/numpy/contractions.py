@@ -21,13 +21,13 @@ from minijax.numpy.products import PRODUCT_STATIC, typed_product
 from minijax.numpy.shaping import moveaxis
 from minijax.numpy.ufuncs import multiply, promoting
 from minijax.numpy.vectorizing import vectorize
-from minijax.primitives import elementwise as lax, moving, structural
+from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type
 from minijax.primitives.dot import dot_general
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
-from minijax.primitives.sharding import with_out_sharding
+from minijax.primitives.sharding import left_to_xla
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -176,8 +176,11 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
     check_out("einsum", out)
     dot = () if _dot_general is dot_general else (_dot_general,)
-    product = _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
-    return product if out_sharding is None else with_out_sharding("einsum", product, out_sharding)
+    if out_sharding is None:
+        return _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
+    how = (optimize, precision, preferred_element_type, *dot)
+    subscripts, operands = _equation(subscripts, operands)
+    return left_to_xla("einsum", lambda *xs: _contracted(xs, subscripts, *how), operands, out_sharding)
 
 
 @fused(whole=True)
@@ -276,7 +279,7 @@ def _sum_repeated(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
 
 def _diagonal(shape: tuple[int, ...]) -> Any:
     """The mask of the places whose indices are all the same."""
-    places = [structural.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
+    places = [counting.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
     first, *others = [lax.eq(a, b) for a, b in zip(places[:-1], places[1:], strict=True)]
     for other in others:
         first = lax.bitwise_and(first, other)
@@ -437,7 +440,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
         raise ValueError(f"trace: offset must be a scalar integer; got {kind}")
     a = moveaxis(a, places, (-2, -1))
     int_type = dtypes.default_int_dtype()
-    rows, columns = (structural.broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
+    rows, columns = (counting.broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
     offset = int_type.type(offset) if isinstance(offset, int) else as_type(offset, int_type)
     mask = lax.eq(lax.add(rows, offset), columns)
     return reductions.sum(where(mask, a, zeros_like(a)), axis=(-2, -1), dtype=dtype)

@@ -14,7 +14,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import ufuncs
-from minijax.primitives import convert as lax_convert, elementwise as lax, moving, sharding, structural
+from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import cast, convert
 from minijax.primitives.device import REUSE_INPUT, device_put, placed_like
 from minijax.primitives.promote import arrays, promote_shapes
@@ -177,14 +177,14 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
     return _place(_constant(_shape_of(shape), fill, dtype), device, f"jnp.{name}", out_sharding)
 
 
-def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False) -> Any:
+def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, split: Any = None) -> Any:
     if dtypes.is_extended(dtype):
         return structural.filled_keys(shape, fill, dtype)
     if dtype == dtypes.float0:
         return np.zeros(shape, dtype)
     fill = convert(fill, dtype, weak)
     if shape:
-        return moving.broadcast_in_dim(fill, shape, ())
+        return moving.broadcast_to_shape(fill, shape, split)
     return fill if isinstance(fill, Array) else moving.held(fill)
 
 
@@ -234,7 +234,8 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     if typeof(fill).ndim:
         out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), _fits(name, typeof(fill).shape, shape))
     else:
-        out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type)
+        split = like._sharding if shape == like.shape and isinstance(a, Tracer) else None
+        out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, split)
     if device is None and out_sharding is None:
         return placed_like(out, a)
     return _place(out, device, name, out_sharding)
@@ -296,7 +297,7 @@ def arange(
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
     computed = dtypes.float32 if is_narrow else dtype
-    numbers = structural.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
+    numbers = counting.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
     if step is not None:
         numbers = lax.mul(_literal(step, computed), numbers)
     if step is not None or start != 0:
@@ -353,7 +354,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     if num > 1:
         step = lax.div(lax.sub(*promote_shapes("subtract", *ends)), _literal(div, computed))
         wide = tuple(div if i == axis else 1 for i in range(len(bounds)))
-        part = moving.reshape_to(structural.iota(real, div), wide)
+        part = moving.reshape_to(counting.iota(real, div), wide)
         part = convert(lax.div(part, _literal(div, real)), computed)
         left = lax.mul(moving.reshape(start, bounds), lax.sub(_literal(1, computed), part))
         out = lax.add(left, lax.mul(moving.reshape(stop, bounds), part))
@@ -417,7 +418,7 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
 
 def _below(n: int, m: int, k: Any) -> Any:
     """The mask of the lower triangle of an n by m matrix."""
-    return structural.diagonal_mask(n, m, k, lax.ge, dtypes.default_int_dtype())
+    return counting.diagonal_mask(n, m, k, lax.ge, dtypes.default_int_dtype())
 
 
 def _on_diagonal(n: int, m: int, k: Any) -> Any:
@@ -429,7 +430,7 @@ def _on_diagonal(n: int, m: int, k: Any) -> Any:
     aval = typeof(k)
     if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
         raise ValueError(f"eye: k must be a scalar integer; got {k}")
-    rows, columns = (structural.broadcasted_iota(aval.dtype, (n, m), i) for i in (0, 1))
+    rows, columns = (counting.broadcasted_iota(aval.dtype, (n, m), i) for i in (0, 1))
     return lax.eq(lax.add(rows, convert(k, aval.dtype)), columns)
 
 
@@ -505,7 +506,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     """As `numpy.indices`."""
     dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)
-    grids = [grid_along(structural.iota(dtype, n), i, shape, sparse) for i, n in enumerate(shape)]
+    grids = [grid_along(counting.iota(dtype, n), i, shape, sparse) for i, n in enumerate(shape)]
     if sparse:
         return tuple(grids)
     return structural.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))

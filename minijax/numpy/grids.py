@@ -12,7 +12,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import creation, padding, reductions, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import arraylike, concrete, value
-from minijax.primitives import elementwise as lax, moving, structural
+from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import is_unsigned, promote_dtypes
@@ -214,7 +214,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
         raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
     bits = convert(lax.ne(a, const_like(a, 0)), np.dtype(np.uint8))
-    shifts = _in_order("packbits", structural.iota(np.dtype(np.uint8), 8), bitorder)
+    shifts = _in_order("packbits", counting.iota(np.dtype(np.uint8), 8), bitorder)
     bits, axis = _to_back(bits, axis)
     missing = -bits.shape[-1] % 8
     if missing:
@@ -231,7 +231,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     a = value("unpackbits", a)
     if a.dtype != np.uint8:
         raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {a.dtype}")
-    masks = lax.shift_left(np.uint8(1), structural.iota(np.dtype(np.uint8), 8))
+    masks = lax.shift_left(np.uint8(1), counting.iota(np.dtype(np.uint8), 8))
     masks = _in_order("unpackbits", masks, bitorder)
     a, axis = _to_back(a, axis)
     wide = moving.expand_dims(a, (a.ndim,)), moving.expand_dims(masks, tuple(range(a.ndim)))

@@ -23,7 +23,7 @@ from minijax.numpy import contractions, creation, products, reductions, shaping,
 from minijax.numpy.cumulative import cumprod
 from minijax.numpy.products import matmul_highest
 from minijax.numpy.vectorizing import mapped
-from minijax.primitives import elementwise as lax, moving, structural
+from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
@@ -134,7 +134,7 @@ def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | 
     if not compute_uv:
         return structural.rev(sort(sizes, axis), (axis,))
     signs = lax.sign(values)
-    at = structural.broadcasted_iota(np.uint32, typeof(values).shape, axis)
+    at = counting.broadcasted_iota(np.uint32, typeof(values).shape, axis)
     sizes, at, signs = (structural.rev(x, (axis,)) for x in sort((sizes, at, signs), axis))
     u = taking.take_along_axis(vectors, moving.expand_dims(at, (axis,)), axis=-1)
     return SVDResult(u, sizes, adjoint(ufuncs.multiply(u, typed(moving.expand_dims(signs, (axis,)), u))))

@@ -17,7 +17,7 @@ from minijax.lax import linalg as lax_linalg
 from minijax.numpy import creation, ufuncs
 from minijax.numpy.linalg import norm
 from minijax.numpy.products import matmul_highest
-from minijax.primitives import elementwise as lax, structural
+from minijax.primitives import counting, elementwise as lax, structural
 from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
 from minijax.primitives.families import is_complex
 
@@ -47,8 +47,8 @@ def _weights(eps: float, max_iterations: int) -> tuple[list, list]:
 
 def _within(shape: tuple, m: Any, n: Any, x: Any, other: Any) -> Any:
     """`x` in the first m rows and n columns, `other` elsewhere."""
-    row = ufuncs.less(structural.broadcasted_iota(np.int32, shape, 0), m)
-    column = ufuncs.less(structural.broadcasted_iota(np.int32, shape, 1), n)
+    row = ufuncs.less(counting.broadcasted_iota(np.int32, shape, 0), m)
+    column = ufuncs.less(counting.broadcasted_iota(np.int32, shape, 1), n)
     return where(ufuncs.logical_and(row, column), x, other)
 
 

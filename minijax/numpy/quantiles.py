@@ -13,7 +13,15 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import cumulative, subscripts, taking, ufuncs
 from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
-from minijax.primitives import elementwise as lax, gather_scatter, moving, sharding, sort as lax_sort, structural
+from minijax.primitives import (
+    counting,
+    elementwise as lax,
+    gather_scatter,
+    moving,
+    sharding,
+    sort as lax_sort,
+    structural,
+)
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers
@@ -136,7 +144,7 @@ def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     last = lambda: lax.sub(counts, scalar_like(counts, 1))  # noqa: E731
     low, high, *weights = _split(q, last, lambda x: ufuncs.maximum(scalar_like(x, 0), ufuncs.minimum(x, last())))
     shape = typeof(low).shape
-    at = [structural.broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
+    at = [counting.broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
     at = [at[:axis], at[axis + keepdims :]]
     return (*(subscripts.getitem(a, (*at[0], x, *at[1])) for x in (low, high)), *weights)
 

@@ -12,7 +12,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
 from minijax.ir.types import typeof
 from minijax.numpy import creation, shaping, subscripts, ufuncs
-from minijax.primitives import dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
+from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
@@ -56,7 +56,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
     """As `numpy.argsort`, stable unless told otherwise, also if `descending`; `dtype` is the places'."""
     a, axis = _along("argsort", a, axis, kind, order)
     shape = typeof(a).shape
-    places = structural.broadcasted_iota(dtypes.default_int_dtype() if dtype is None else dtype, shape, axis)
+    places = counting.broadcasted_iota(dtypes.default_int_dtype() if dtype is None else dtype, shape, axis)
     if descending and stable:
         a, places = structural.rev(a, (axis,)), structural.rev(places, (axis,))
     _, permutation = lax_sort.sort_key_val(a, places, axis, is_stable=stable)
@@ -88,7 +88,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     if not shape:
         return dtypes.default_int_dtype().type(0)
     axis = dims.canonical_axis(axis, len(shape))
-    places = structural.broadcasted_iota(dtypes.default_int_dtype(), shape, axis)
+    places = counting.broadcasted_iota(dtypes.default_int_dtype(), shape, axis)
     return lax_sort.sort((*rows[::-1], places), axis, num_keys=len(rows))[-1]
 
 
@@ -185,7 +185,7 @@ def _by_sorting(a: Any, query: Any, side: str) -> Any:
     shape, flat = typeof(query).shape, lambda: moving.reshape_to(query, (typeof(query).size,))
 
     def rank(x: Any) -> Any:
-        places = structural.iota(dtype, typeof(x).shape[0])
+        places = counting.iota(dtype, typeof(x).shape[0])
         none = creation.zeros_like(places)
         return subscripts.update(none, lax_sort.sort_key_val(x, places)[1], places, "set")
 

@@ -13,7 +13,7 @@ from minijax.indexing.language import PLAIN
 from minijax.numpy import cumulative, reductions, searching, shaping, subscripts, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.taking import known, nonzero
-from minijax.primitives import dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
+from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import is_inexact, promote_dtypes
 
@@ -22,7 +22,7 @@ _take, _put = subscripts.getitem, subscripts.update
 
 
 def _places(size: int) -> Any:
-    return structural.iota(dtypes.default_int_dtype(), size)
+    return counting.iota(dtypes.default_int_dtype(), size)
 
 
 def _zeros(shape: tuple) -> Any:

@@ -15,7 +15,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import subscripts, ufuncs
 from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
-from minijax.primitives import dynamic_slice, elementwise as lax, moving, sharding, structural
+from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.promote import check_arraylike, check_out, promote_dtypes
 from minijax.run.array import Array
@@ -52,7 +52,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         transposed = moving.reshape(a, sizes[::-1], tuple(range(a.ndim))[::-1])
         a = moving.transpose(transposed, tuple(range(len(sizes)))[::-1])
     elif sizes != a.shape:
-        a = moving.reshape(a, sizes)
+        return moving.reshape(a, sizes, out_sharding=out_sharding)
     return a if out_sharding is None else sharding.with_out_sharding("reshape", a, out_sharding)
 
 
@@ -567,6 +567,6 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     n = x.shape[0] if N is None else operator.index(concrete(N, "vander", "N"))
     if n < 0:
         raise ValueError(f"vander: N must be nonnegative, got {n}")
-    powers = structural.iota(x.dtype, n)
+    powers = counting.iota(x.dtype, n)
     powers = powers if increasing else lax.sub(x.dtype.type(n - 1), powers)
     return ufuncs.power(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))

@@ -235,8 +235,10 @@ def _updating(name: str, doc: str) -> Callable:
         wrap_negative_indices: bool = True,
     ) -> Any:
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
-        updated = update(self.array, self.index, values, name, options)
-        return updated if out_sharding is None else sharding.with_out_sharding(f".{name}", updated, out_sharding)
+        if out_sharding is None:
+            return update(self.array, self.index, values, name, options)
+        compute = lambda x, values: update(x, self.index, values, name, options)  # noqa: E731
+        return sharding.left_to_xla(f".{name}", compute, (self.array, values), out_sharding)
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -265,8 +267,9 @@ class _IndexUpdateRef:
     ) -> Any:
         """`x[index]`, with a choice of what becomes of indices out of bounds."""
         options = Options(mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
-        items = getitem(self.array, self.index, options)
-        return items if out_sharding is None else sharding.with_out_sharding(".get", items, out_sharding)
+        if out_sharding is None:
+            return getitem(self.array, self.index, options)
+        return sharding.left_to_xla(".get", lambda x: getitem(x, self.index, options), (self.array,), out_sharding)
 
     set = _updating("set", "A copy of `x` with `x[index]` set to `values`.")
     add = _updating("add", "A copy of `x` with `values` added at `index`, repeatedly where indices repeat.")

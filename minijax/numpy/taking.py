@@ -20,7 +20,7 @@ from minijax.numpy import creation, cumulative, searching, shaping, subscripts
 from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
-from minijax.primitives import elementwise as lax, gather_scatter, moving, sharding, structural
+from minijax.primitives import counting, elementwise as lax, gather_scatter, moving, sharding, structural
 from minijax.primitives.convert import convert, copy_p
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
@@ -136,7 +136,7 @@ def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
     x = value("one_hot", x)
     at = dims.canonical_axis(axis, x.ndim + 1)
     shape = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1))
-    return convert(equal(moving.expand_dims(x, (at,)), structural.broadcasted_iota(x.dtype, shape, at)), dtype)
+    return convert(equal(moving.expand_dims(x, (at,)), counting.broadcasted_iota(x.dtype, shape, at)), dtype)
 
 
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))
@@ -156,7 +156,7 @@ def put_along_axis(
     wide = (*a.shape[:axis], index_shape[axis], *a.shape[axis + 1 :])
     put = shaping.broadcast_to(values, wide)
     int_type = dtypes.default_int_dtype()
-    places = [creation.grid_along(structural.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
+    places = [creation.grid_along(counting.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
     places[axis] = indices
     updated = subscripts.update(a, tuple(places), put, "set", Options(mode))
     return shaping.reshape(updated, shape)
@@ -196,7 +196,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def _gathered_diagonal(a: Any, offset: int, i: int, j: int) -> Any:
     a = shaping.moveaxis(a, (i, j), (-2, -1))
     size = max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))
-    first, second = (structural.iota(dtypes.default_int_dtype(), size) for _ in range(2))
+    first, second = (counting.iota(dtypes.default_int_dtype(), size) for _ in range(2))
     rows = first if offset >= 0 else lax.add(first.dtype.type(-offset), second)
     columns = second if offset >= 0 else first
     columns = lax.add(columns.dtype.type(offset), columns) if offset > 0 else columns
@@ -225,7 +225,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     size, n = v.size, v.size + abs(k)
     int_type = dtypes.default_int_dtype()
     square = structural.blank((n * n,), v.dtype)
-    steps = structural.iota(int_type, size)
+    steps = counting.iota(int_type, size)
     columns = lax.add(steps, int_type.type(k)) if k >= 0 else steps
     rows = lax.mul(steps if k >= 0 else lax.sub(steps, int_type.type(k)), int_type.type(n))
     square = subscripts.update(square, lax.add(columns, rows), v, "set")
@@ -237,7 +237,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
     n = operator.index(concrete(n, "diag_indices", "n"))
     if n < 0 or ndim < 0:
         raise ValueError(f"Arguments to jax.numpy.diag_indices must be nonnegative, got n={n}, ndim={ndim}")
-    return (structural.iota(int, n),) * ndim
+    return (counting.iota(int, n),) * ndim
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
@@ -294,7 +294,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     ]
     if fill_value is None:
         return tuple(places_by_axis)
-    places = structural.iota(int_type, size)
+    places = counting.iota(int_type, size)
     count = moving.sum_axes(convert(convert(mask, np.dtype(np.int32)), int_type), tuple(range(a.ndim)))
     beyond = lax.ge(places, count)
     return tuple(choose(beyond, fill, x) for fill, x in zip(fills, places_by_axis, strict=True))
@@ -345,8 +345,8 @@ def _without(a: Any, places: Any, axis: int) -> Any:
     """`a` without the elements at distinct places, which may be traced."""
     size, gone = a.shape[axis], places.shape[0]
     places = choose(places < 0, places + size, places)
-    places = searching.sort(clip(places, 0, size)) - structural.iota(places.dtype, gone)
-    rest = structural.iota(places.dtype, size - gone)
+    places = searching.sort(clip(places, 0, size)) - counting.iota(places.dtype, gone)
+    rest = counting.iota(places.dtype, size - gone)
     rest = rest + (rest[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
     return subscripts.getitem(a, (*[slice(None)] * axis, rest))
 

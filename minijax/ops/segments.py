@@ -14,7 +14,7 @@ from minijax.primitives.convert import as_type
 from minijax.primitives.moving import full
 from minijax.primitives.promote import check_arraylike
 from minijax.primitives.reduce import lowest
-from minijax.primitives.sharding import with_out_sharding
+from minijax.primitives.sharding import left_to_xla
 
 
 def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str) -> Callable:
@@ -40,9 +40,12 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
         if bucket_size is not None:
             buckets = ufuncs.floor_divide(creation.arange(typeof(ids).shape[0]), bucket_size)
             index = (buckets, subscripts.getitem(ids, (None,)))
-        out = subscripts.update(initial, index, data, method, options)
-        out = out if bucket_size is None else as_type(reduce(out, axis=0), aval.dtype)
-        return with_out_sharding(name, out, out_sharding)
+
+        def combined(data, index):
+            out = subscripts.update(initial, index, data, method, options)
+            return out if bucket_size is None else as_type(reduce(out, axis=0), aval.dtype)
+
+        return left_to_xla(name, combined, (data, index), out_sharding)
 
     explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import config
+from minijax.base.thread import thread
 from minijax.base.util import ByKey, Immutable
 
 
@@ -199,6 +200,7 @@ def _axis_types(axis_types: Any, axis_names: tuple, what: str) -> tuple[AxisType
 
 
 _context_mesh = config.make_user_context(None)
+_abstract_context = config.make_user_context(None)
 _entered_meshes = config.make_user_context(())
 
 
@@ -256,6 +258,41 @@ class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
 def context_mesh() -> "Mesh | None":
     """The mesh that `set_mesh` made this thread's, or None."""
     return _context_mesh.value
+
+
+def abstract_context() -> "AbstractMesh | None":
+    """The mesh without devices that `use_abstract_mesh` or `set_mesh` made this thread's, or None."""
+    abstract, mesh = _abstract_context.value, _context_mesh.value
+    return abstract if abstract is not None else None if mesh is None else mesh.abstract_mesh
+
+
+def mesh_of_specs() -> "Mesh | AbstractMesh | None":
+    """The mesh that specs without one are on: the one that is set, its axes of the types that they have now."""
+    abstract, mesh = _abstract_context.value, _context_mesh.value
+    if abstract is None or mesh is not None and mesh.abstract_mesh == abstract:
+        return mesh
+    if mesh is not None and mesh.shape_tuple == abstract.shape_tuple:
+        return Mesh(mesh.devices, mesh.axis_names, abstract.axis_types)
+    return abstract
+
+
+class use_abstract_mesh:  # noqa: N801
+    """Makes `mesh`, without devices, this thread's for a while: so types of axes change in a part of a program."""
+
+    def __init__(self, mesh: "AbstractMesh"):
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError(f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}")
+        self._mesh = mesh
+
+    def __enter__(self) -> "AbstractMesh":
+        self._saved = _abstract_context.value, thread.context
+        _abstract_context.override(self._mesh)
+        thread.context = thread.context._replace(cur_abstract_mesh=self._mesh)
+        return self._mesh
+
+    def __exit__(self, *exception: object) -> None:
+        mesh, thread.context = self._saved
+        _abstract_context.override(config.UNSET if mesh is None else mesh)
 
 
 def empty_mesh() -> "Mesh":

@@ -351,6 +351,6 @@ empty_abstract_mesh = AbstractMesh((), ())
 
 
 @cache.cache(maxsize=1024)
-def unsharded(ndim: int) -> NamedSharding:
-    """The sharding that the type of an array reports if no mesh is known for it."""
-    return NamedSharding(empty_abstract_mesh, PartitionSpec(*[None] * ndim))
+def unsharded(ndim: int, mesh: AbstractMesh | None = None) -> NamedSharding:
+    """The sharding that the type of an array reports if it is split over no axis of the mesh, if any, that is set."""
+    return NamedSharding(mesh or empty_abstract_mesh, PartitionSpec(*[None] * ndim))

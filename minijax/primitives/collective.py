@@ -18,12 +18,13 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
+from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.primitives.elementwise import add, div, eq, mul, select
 from minijax.primitives.families import ANY, check_kinds, const_like, scalar_like
 from minijax.primitives.moving import move_axis, reduced_aval
 from minijax.primitives.reduce import lowest
-from minijax.primitives.structural import broadcasted_iota, collapse, index_in_dim, inserted, resized, squeeze
+from minijax.primitives.structural import collapse, index_in_dim, inserted, resized, squeeze
 from minijax.primitives.varying import Groups, cast_to_vary, device_groups, names_of, psum_invariant_p
 from minijax.primitives.zeros import ZeroJvp, zeros_like_aval
 from minijax.run.array import Array

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import PrecisionLike, Product, canonical_precision, precision_pair
 from minijax.primitives.families import ANY, COMPLEX, FLOAT, REAL, check_kinds, check_same_dtypes
 from minijax.primitives.moving import divide_axis
-from minijax.primitives.sharding import with_out_sharding
+from minijax.primitives.sharding import asked_sharding
 from minijax.primitives.structural import rev
 from minijax.primitives.window import dilated, padtype_to_pads
 
@@ -36,6 +37,7 @@ class ConvGeneralDilated(Product):
     """Slides the kernel `rhs` over `lhs`: each result is the sum of the products in a window."""
 
     name = "conv_general_dilated"
+    asks = "out_sharding"
 
     def infer(self, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
               feature_group_count, batch_group_count, preferred_element_type, **params):  # fmt: skip
@@ -54,6 +56,15 @@ class ConvGeneralDilated(Product):
         shape = permuted(shape, moving.inverse(dimension_numbers.out_spec))
         dtype = _result_dtype(lhs.dtype, preferred_element_type)
         return [ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)]
+
+    def shard(self, mesh, avals, outs, *, dimension_numbers, batch_group_count, feature_group_count, **params):
+        lhs, rhs = (permuted(a.entries, s) for a, s in zip(avals, dimension_numbers[:2], strict=True))
+        if any(e is not None for e in (*lhs[1:], *rhs)) or batch_group_count != 1:
+            raise ShardingTypeError(
+                "Please specify the output sharding via `out_sharding` parameter of `conv_general_dilated`"
+            )
+        entries = (lhs[0], *[None] * (len(lhs) - 1))
+        return [permuted(entries, moving.inverse(dimension_numbers.out_spec))]
 
     def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, window_strides, lhs_dilation,
               rhs_dilation, preferred_element_type, out_sharding, **params):  # fmt: skip
@@ -349,10 +360,10 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
     strides, lhs_dilation, rhs_dilation = (
         tuple(map(operator.index, sizes)) for sizes in (window_strides, lhs_dilation, rhs_dilation)
     )
-    out = conv_general_dilated_p.bind(
+    return conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides, padding=_pairs(padding), lhs_dilation=lhs_dilation,
         rhs_dilation=rhs_dilation, dimension_numbers=numbers, feature_group_count=feature_group_count,
         batch_group_count=batch_group_count, precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type, out_sharding=None,
+        preferred_element_type=preferred_element_type,
+        out_sharding=asked_sharding("dot_general", out_sharding, len(left)),
     )  # fmt: skip
-    return with_out_sharding("dot_general", out, out_sharding)

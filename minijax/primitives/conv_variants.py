@@ -19,8 +19,9 @@ from minijax.primitives.conv import (
     permuted,
     sliding_shape,
 )
+from minijax.primitives.counting import eye
 from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general, permute_axes
-from minijax.primitives.structural import eye, rev
+from minijax.primitives.structural import rev
 from minijax.primitives.window import padtype_to_pads
 
 

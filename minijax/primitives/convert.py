@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors, tree
+from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
 from minijax.ir.trace import Tracer, as_literal
 from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
@@ -35,6 +36,9 @@ class ConvertElementType(Linear1):
         if isinstance(operands[0], Tracer) and (aval.dtype, aval.weak_type, params["sharding"]) == wanted:
             return list(operands)
         return super().rebind(trace, operands, params)
+
+    def shard(self, mesh, avals, outs, **params):
+        return [avals[0].entries]
 
     def lower(self, e, ins, outs, x, *, new_dtype, weak_type, sharding):
         (have,), (out,) = ins, outs
@@ -92,6 +96,12 @@ class BitcastConvertType(Primitive):
                 f"destination types match. Got operand dtype={x.dtype}, new_dtype={new_dtype}."
             )
         return [ShapedArray(shape, new_dtype)]
+
+    def shard(self, mesh, avals, outs, **params):
+        entries = avals[0].entries
+        if len(entries) > outs[0].ndim and entries[-1] is not None:
+            raise ShardingTypeError(f"{self.name}: the last axis of {avals[0]}, which goes, must be unsharded.")
+        return [(*entries, None)[: outs[0].ndim]]
 
     def lower(self, e, ins, outs, x, *, new_dtype):
         return [e.bitcast_convert(x, ins[0], outs[0])]

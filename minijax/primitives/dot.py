@@ -9,13 +9,17 @@ import ml_dtypes
 import numpy as np
 
 from minijax.base import config, dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import picked
+from minijax.partition.meshes import P, axes_of
+from minijax.partition.shardings import NamedSharding
 from minijax.primitives import moving
 from minijax.primitives.convert import cast, convert_element_type_p
 from minijax.primitives.families import ANY, check_kinds
 from minijax.primitives.moving import axes_beside, other_axes
-from minijax.primitives.sharding import with_out_sharding
+from minijax.primitives.sharding import asked_sharding, widened
 from minijax.primitives.zeros import add_tangents
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -206,6 +210,7 @@ class DotGeneral(Product):
     """Contracts axes of `lhs` with axes of `rhs`; result axes: batch, rest of lhs, rest of rhs."""
 
     name = "dot_general"
+    asks = "out_sharding"
 
     def infer(self, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
         check_kinds(self.name, ANY, lhs, rhs)
@@ -217,6 +222,29 @@ class DotGeneral(Product):
         has_algorithm = isinstance(precision, (DotAlgorithm, DotAlgorithmPreset))
         dtype = _result_dtype(lhs.dtype, rhs.dtype, preferred_element_type, may_narrow=has_algorithm)
         return [ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)]
+
+    def shard(self, mesh, avals, outs, *, dimension_numbers, out_sharding, **params):
+        contract, batch = dimension_numbers
+        sides = [[picked(a.entries, axes) for a, axes in zip(avals, pair, strict=True)] for pair in (contract, batch)]
+        (lhs, rhs), (lhs_batch, rhs_batch) = sides
+        if lhs_batch != rhs_batch:
+            raise ShardingTypeError(
+                "dot_general requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding, "
+                f"got {lhs_batch} and {rhs_batch}."
+            )
+        both = [(a, b) for a, b in zip(lhs, rhs, strict=True) if a is not None and b is not None]
+        if any(a != b for a, b in both):
+            raise ShardingTypeError(
+                f"dot_general requires contracting dimensions to have consistent sharding, got {lhs} and {rhs}."
+            )
+        if both:
+            raise ShardingTypeError(
+                "Contracting dimensions are sharded and it is ambiguous how the output should be sharded. Please "
+                f"specify the output sharding via the `out_sharding` parameter. Got lhs_contracting_spec={lhs} and "
+                f"rhs_contracting_spec={rhs}"
+            )
+        free = [picked(a.entries, other_axes(a.ndim, c, b)) for a, c, b in zip(avals, contract, batch, strict=True)]
+        return [(*lhs_batch, *free[0], *free[1])]
 
     def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
         contract, batch = dimension_numbers
@@ -233,20 +261,24 @@ class DotGeneral(Product):
         product = e.dot_general(*names, *avals, result, contract, batch, precision_pair(precision), algorithm)
         return [product if stored == out.dtype else e.convert(product, result, out)]
 
-    def transposed(self, ct, aval, other, side, *, dimension_numbers, **params):
+    def transposed(self, ct, aval, other, side, *, dimension_numbers, out_sharding, **params):
         (contract, other_contract), (batch, other_batch) = ((pair[side], pair[1 - side]) for pair in dimension_numbers)
         free = other_axes(aval.ndim, contract, batch)
         other_free = other_axes(typeof(other).ndim, other_contract, other_batch)
         start = len(batch) if side else len(batch) + len(free)
         ct_contract = tuple(range(start, start + len(other_free)))
         numbers = ((ct_contract, other_free), (tuple(range(len(batch))), other_batch))
-        grad = self.bind(ct, other, dimension_numbers=numbers, **params)
         # [batch, free, contracted in the other's order] -> the order of the operand
         order = sorted(range(len(contract)), key=lambda i: other_contract[i])
-        grad = permute_axes(grad, moving.inverse((*batch, *free, *(contract[i] for i in order))))
+        back = (*batch, *free, *(contract[i] for i in order))
+        asked, split = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
+        if split is not None:
+            asked = NamedSharding(split.mesh, P(*picked(aval.entries, back)))
+        grad = self.bind(ct, other, dimension_numbers=numbers, out_sharding=asked, **params)
+        grad = permute_axes(grad, moving.inverse(back))
         return cast(grad, aval.dtype) if typeof(grad).dtype != aval.dtype else grad
 
-    def batch(self, axis, operands, dims, *, dimension_numbers, **params):
+    def batch(self, axis, operands, dims, *, dimension_numbers, out_sharding, **params):
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
         (dl, dr), (lhs, rhs) = dims, operands
         if dl is not None:
@@ -262,12 +294,14 @@ class DotGeneral(Product):
             rhs_free = other_axes(typeof(rhs).ndim, rhs_contract, rhs_batch)
             where = len(lhs_batch) + len(lhs_free) + rhs_free.index(dr)
         numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
-        return [self.bind(lhs, rhs, dimension_numbers=numbers, **params)], [where]
+        if out_sharding is not None:
+            out_sharding = widened(out_sharding, where, axes_of(axis.explicit_mesh_axis), None)
+        return [self.bind(lhs, rhs, dimension_numbers=numbers, out_sharding=out_sharding, **params)], [where]
 
     def show_params(self, eqn):
         p = eqn.params
         numbers = tuple(tuple(list(side) for side in pair) for pair in p["dimension_numbers"])
-        names = ("out_sharding", "precision", "preferred_element_type")
+        names = ("precision", "preferred_element_type")
         return [("dimension_numbers", numbers), *((n, p[n]) for n in names if p[n] is not None)]
 
 
@@ -377,8 +411,9 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
     types = dict(precision=canonical_precision(precision), preferred_element_type=preferred)
-    product = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **types, out_sharding=None)
-    return product if out_sharding is None else with_out_sharding("dot_general", product, out_sharding)
+    rank = typeof(lhs).ndim + typeof(rhs).ndim - 2 * len(cl) - len(bl)
+    asked = asked_sharding("dot_general", out_sharding, rank)
+    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **types, out_sharding=asked)
 
 
 def dot(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
@@ -64,6 +65,15 @@ class DynamicUpdateSlice(JointlyLinear):
         check_same_dtypes(self.name, x, update)
         check_starts(self.name, starts)
         return [ShapedArray(x.shape, x.dtype, all(a.weak_type for a in (x, update, *starts)))]
+
+    def shard(self, mesh, avals, outs):
+        x, update, *_ = avals
+        if x.entries != update.entries:
+            raise ShardingTypeError(
+                f"dynamic_update_slice operand sharding must be equal to update sharding, got operand sharding "
+                f"{x.str_short(mesh_axis_types=True)} and update sharding {update.str_short(mesh_axis_types=True)}."
+            )
+        return [x.entries]
 
     def lower(self, e, ins, outs, x, update, *starts):
         if not starts:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import (
@@ -499,6 +501,8 @@ mulhi_p = Elementwise("mulhi", "chlo.mulhi", INT)
 class Predicate(Elementwise):
     """An elementwise test: booleans, weak where all operands are."""
 
+    pins = False
+
     def infer(self, *avals, **params):
         self.result_dtype(*avals, **params)
         shape = broadcast_shapes_of_op(self.name, *(a.shape for a in avals))
@@ -551,6 +555,11 @@ class SelectN(Primitive):
                 f"{which.shape} but case shape {cases[0].shape}."
             )
         return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
+
+    def shard(self, mesh, avals, outs, **params):
+        if len(split := {c.entries for c in avals[1:] if any(c.entries)}) > 1:
+            raise ShardingTypeError(f"select cases must have the same shardings, got [{', '.join(map(str, split))}].")
+        return [merged_entries(self.name, [a.entries for a in avals if a.shape] or [()])]
 
     def lower(self, e, ins, outs, which, *cases):
         if len(cases) == 1:
@@ -625,6 +634,9 @@ class Clamp(Primitive):
                     f"{end.shape}, operand.shape={x.shape}."
                 )
         return [x.update_weak_type(low.weak_type and x.weak_type and high.weak_type)]
+
+    def shard(self, mesh, avals, outs, **params):
+        return [merged_entries(self.name, [a.entries for a in avals if a.shape] or [()])]
 
     def lower(self, e, ins, outs, low, x, high):
         (out,) = outs

@@ -14,6 +14,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Linear, Primitive, is_linear
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, of_type, scalar_of, typeof
+from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.zeros import add_tangents, instantiate
@@ -144,10 +145,20 @@ class SameShape(Primitive):
         weak = all(a.weak_type for a in avals)
         return [ShapedArray(shape, dtype, weak)]
 
+    def shard(self, mesh, avals, outs, **params):
+        ranked = [a.entries for a in avals if a.shape]
+        return [merged_entries(self.name, ranked) if ranked else ()] * len(outs)
+
     def broadcast(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
         """Operand names, broadcast to the result's shape."""
-        return [
+        wide = [
             x if a.shape == out.shape else e.broadcast_to(x, a, out.shape) for x, a in zip(operands, ins, strict=True)
+        ]
+        if e.explicit is None:
+            return wide
+        return [
+            x if a.shape == out.shape and a.entries == out.entries else e.pinned([x], [out.update(dtype=a.dtype)])[0]
+            for x, a in zip(wide, ins, strict=True)
         ]
 
     def batch(self, axis, operands, dims, **params):

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import picked
 from minijax.primitives import elementwise, moving
+from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
 from minijax.primitives.families import check_same_dtypes, full_of, scalar_like
 from minijax.primitives.gather_dims import (
@@ -36,7 +39,7 @@ from minijax.primitives.gather_dims import (
     scatter_numbers,
     window_sizes,
 )
-from minijax.primitives.structural import JointlyLinear, full, iota, operand_type, shifted
+from minijax.primitives.structural import JointlyLinear, full, operand_type, shifted
 from minijax.primitives.zeros import add_tangents, instantiate, zeros_like_aval
 
 _INT32, _BOOL = np.dtype(np.int32), np.dtype(bool)
@@ -66,6 +69,26 @@ class Gather(JointlyLinear):
         batches = iter(indices.shape[:-1])
         shape = tuple(next(windows if i in numbers.offset_dims else batches) for i in range(out_rank))
         return [ShapedArray(shape, x.dtype, x.weak_type)]
+
+    def shard(self, mesh, avals, outs, *, dimension_numbers, slice_sizes, **how):
+        x, indices = avals
+        pairs = dimension_numbers.operand_batching_dims, dimension_numbers.start_indices_batching_dims
+        collapsed, dropped = (
+            dimension_numbers.collapsed_slice_dims,
+            {*dimension_numbers.collapsed_slice_dims, *pairs[0]},
+        )
+        whole = [i for i, n in enumerate(slice_sizes) if n == x.shape[i] and i not in collapsed]
+        alone = [*picked(x.entries, {*range(x.ndim)} - {*whole, *pairs[0]}), indices.entries[-1]]
+        if picked(x.entries, pairs[0]) != picked(indices.entries, pairs[1]) or any(e is not None for e in alone):
+            raise ShardingTypeError(
+                "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather indexing as out "
+                "sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
+                f"operand={x!r}, indices={indices!r}"
+            )
+        windows = iter([e for i, e in enumerate(x.entries) if i not in dropped])
+        batches = iter(indices.entries[:-1])
+        kinds = [i in dimension_numbers.offset_dims for i in range(outs[0].ndim)]
+        return [tuple([next(windows if is_window else batches) for is_window in kinds])]
 
     def lower(self, e, ins, outs, x, indices, *, mode, fill_value, unique_indices, **how):
         assert mode is not ONE_HOT, mode
@@ -200,6 +223,28 @@ class Scatter(JointlyLinear):
         check_same_dtypes("scatter", x, updates)
         check_scatter(x, indices, updates, dimension_numbers)
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
+
+    def shard(self, mesh, avals, outs, *, dimension_numbers, **how):
+        (x, indices, updates), numbers = avals, dimension_numbers
+        batched, of_indices = numbers.operand_batching_dims, numbers.scatter_indices_batching_dims
+        windows = [i for i in range(x.ndim) if i not in (*numbers.inserted_window_dims, *batched)]
+        places = dict(zip(windows, numbers.update_window_dims, strict=True))
+        whole = [*batched, *(i for i, d in places.items() if x.shape[i] == updates.shape[d])]
+        rows = iter(indices.entries[:-1])
+        wanted = [None if d in numbers.update_window_dims else next(rows) for d in range(updates.ndim)]
+        for i, d in places.items():
+            wanted[d] = x.entries[i]
+        follows = all(e in (None, w) for e, w in zip(updates.entries, wanted, strict=True))
+        alone = [e for i, e in enumerate(indices.entries) if i not in of_indices]
+        alone += picked(x.entries, {*range(x.ndim)} - {*whole})
+        apart = picked(x.entries, batched) != picked(indices.entries, of_indices)
+        if apart or not follows or any(e is not None for e in alone):
+            raise ShardingTypeError(
+                "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update "
+                "as out sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
+                f"operand={x!r}, indices={indices!r}, updates={updates!r}"
+            )
+        return [x.entries]
 
     def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
         reducer = None if update_jaxpr is None else lambda *names: jaxpr_body(e, update_jaxpr, (), names)

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dims, dtypes, source
+from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
-from minijax.primitives.sharding import with_out_sharding
+from minijax.partition.explicit import picked, reshaped_entries
+from minijax.partition.meshes import axes_of
+from minijax.primitives.sharding import asked_sharding, widened, with_out_sharding
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -22,16 +25,27 @@ def check_nonnegative(name: str, values: Sequence[int]) -> None:
         raise TypeError(f"{name} must have every element be nonnegative, got {tuple(values)}.")
 
 
+def _batched_sharding(sharding: Any, axis: Any) -> Any:
+    return None if sharding is None else widened(sharding, 0, axes_of(axis.explicit_mesh_axis), None)
+
+
 class BroadcastInDim(Linear1):
     """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
 
     moves_data = True
     name = "broadcast_in_dim"
+    asks = "sharding"
     in_one_memory = False
 
     def infer(self, x, *, shape, broadcast_dimensions, sharding):
         check_nonnegative("broadcast_in_dim shape", shape)
         return [ShapedArray(shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
+
+    def shard(self, mesh, avals, outs, *, shape, broadcast_dimensions, sharding):
+        entries = [None] * len(shape)
+        for size, entry, d in zip(avals[0].shape, avals[0].entries, broadcast_dimensions, strict=True):
+            entries[d] = entry if shape[d] == size else None
+        return [tuple(entries)]
 
     def lower(self, e, ins, outs, x, *, shape, broadcast_dimensions, sharding):
         return [e.broadcast_in_dim(x, ins[0], outs[0], broadcast_dimensions)]
@@ -47,7 +61,8 @@ class BroadcastInDim(Linear1):
 
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
         x = axis_to_front(operands[0], dims_in[0], axis.size)
-        return [broadcast_in_dim(x, (axis.size, *shape), (0, *axes_beside(broadcast_dimensions, 0)))], [0]
+        params = dict(shape=(axis.size, *shape), broadcast_dimensions=(0, *axes_beside(broadcast_dimensions, 0)))
+        return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
 
     def show_params(self, eqn):
         axes = eqn.params["broadcast_dimensions"]
@@ -59,6 +74,7 @@ class Reshape(Linear1):
 
     moves_data = True
     name = "reshape"
+    asks = "sharding"
 
     def infer(self, x, *, new_sizes, dimensions, sharding):
         if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
@@ -73,6 +89,17 @@ class Reshape(Linear1):
             )
         return [ShapedArray(new_sizes, x.dtype, x.weak_type)]
 
+    def shard(self, mesh, avals, outs, *, new_sizes, dimensions, sharding):
+        (x,) = avals
+        order = range(x.ndim) if dimensions is None else dimensions
+        entries = reshaped_entries(mesh, [x.shape[i] for i in order], [x.entries[i] for i in order], new_sizes)
+        if entries is None:
+            raise ShardingTypeError(
+                "This reshape is not supported. Please specify the sharding of the output via the `out_sharding` "
+                f"argument of jax.lax.reshape. Got operand type: {x.str_short()}, new sizes: {new_sizes}"
+            )
+        return [entries]
+
     def lower(self, e, ins, outs, x, *, new_sizes, dimensions, sharding):
         aval = ins[0]
         if dimensions is not None:
@@ -82,13 +109,14 @@ class Reshape(Linear1):
 
     def transposed(self, ct, aval, *, new_sizes, dimensions, sharding):
         if dimensions is None:
-            return reshape_to(ct, aval.shape)
+            return reshape_to(ct, aval.shape, aval._sharding)
         return transpose(reshape_to(ct, tuple(aval.shape[i] for i in dimensions)), inverse(dimensions))
 
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
         x = move_axis(operands[0], dims_in[0], 0)
         wider = None if dimensions is None else (0, *axes_beside(dimensions, 0))
-        return [reshape(x, (axis.size, *new_sizes), wider)], [0]
+        params = dict(new_sizes=(axis.size, *new_sizes), dimensions=wider)
+        return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
 
 
 class Transpose(Linear1):
@@ -104,6 +132,9 @@ class Transpose(Linear1):
                 f"{permutation} for operand shape {x.shape}."
             )
         return [ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)]
+
+    def shard(self, mesh, avals, outs, *, permutation):
+        return [tuple([avals[0].entries[i] for i in permutation])]
 
     def lower(self, e, ins, outs, x, *, permutation):
         return [e.transpose(x, ins[0], outs[0], permutation)]
@@ -123,6 +154,7 @@ class ReduceSum(Linear1):
     """The sum over `axes`."""
 
     name = "reduce_sum"
+    asks = "out_sharding"
 
     # Not in `infer`, whose results are remembered whatever the options are.
     def typed(self, avals, params):
@@ -138,6 +170,9 @@ class ReduceSum(Linear1):
     def infer(self, x, *, axes, out_sharding):
         return [reduced_aval(self.name, x, axes)]
 
+    def shard(self, mesh, avals, outs, *, axes, out_sharding):
+        return [picked(avals[0].entries, other_axes(avals[0].ndim, axes))]
+
     def lower(self, e, ins, outs, x, *, axes, out_sharding):
         zero = e.constant(0, ShapedArray((), ins[0].dtype))
         reducer = "or" if ins[0].dtype == np.bool_ else "add"
@@ -146,7 +181,7 @@ class ReduceSum(Linear1):
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
             return ct
-        return broadcast_in_dim(ct, aval.shape, other_axes(aval.ndim, axes))
+        return spread(ct, aval, other_axes(aval.ndim, axes))
 
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
@@ -208,7 +243,8 @@ def broadcast_in_dim(
     if shape or not isinstance(operand, Array):
         _check_broadcast(aval, shape, axes)
         if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
-            out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=None)
+            asked = asked_sharding("broadcast_in_dim", out_sharding, len(shape))
+            return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=asked)
     return out if out_sharding is None else with_out_sharding("broadcast_in_dim", out, out_sharding)
 
 
@@ -239,12 +275,15 @@ def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
         raise TypeError(f"broadcast_in_dim broadcast_dimensions must not contain duplicates; got {axes}.")
 
 
-def broadcast_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x`, of rank 0 or of the rank of `shape`, broadcast to it."""
+def broadcast_to_shape(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
+    """`x`, of rank 0 or of the rank of `shape`, broadcast to it; `sharding`: how that lies over Explicit axes."""
     have = typeof(x).shape
     if have == shape:
         return x
-    return broadcast_in_dim(x, shape, tuple(range(len(shape) - len(have), len(shape))))
+    axes = tuple(range(len(shape) - len(have), len(shape)))
+    if sharding is None:
+        return broadcast_in_dim(x, shape, axes)
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes, sharding=sharding)
 
 
 def broadcast_squeezed(x: Any, shape: tuple[int, ...]) -> Any:
@@ -275,15 +314,15 @@ def held(x: Any) -> Any:
     return DynamicJaxprTracer(trace, trace.atom(x), source.here())
 
 
-def full(shape: Sequence[int], value: Any, weak_type: bool = False) -> Any:
-    """An array of one scalar value."""
+def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: Any = None) -> Any:
+    """An array of one scalar value, which may lie over Explicit axes as `sharding` says."""
     if weak_type:
         value = scalar_of(value, typeof(value).dtype, True) if isinstance(value, np.generic | Typed) else value
     elif not isinstance(value, np.generic) and type(value) in dtypes.python_scalar_dtypes:
         value = np.asarray(value, dtypes.scalar_dtype(type(value)))[()]
     if not len(shape):
         return held(value)
-    return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=None)
+    return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=sharding)
 
 
 def reshape(
@@ -302,12 +341,20 @@ def reshape(
             permute = None
     out = operand
     if permute is not None or aval.shape != sizes or not sizes or not isinstance(operand, Array):
-        out = reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=None)
+        asked = asked_sharding("reshape", out_sharding, len(sizes))
+        return reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=asked)
     return out if out_sharding is None else with_out_sharding("reshape", out, out_sharding)
 
 
-def reshape_to(x: Any, shape: tuple[int, ...]) -> Any:
-    return x if typeof(x).shape == shape else reshape(x, shape)
+def reshape_to(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
+    return x if typeof(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=sharding)
+
+
+def spread(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
+    """`x`, whose axes become `axes`, broadcast to the shape and sharding of a type."""
+    if aval._sharding is None:
+        return broadcast_in_dim(x, aval.shape, axes)
+    return broadcast_in_dim_p.bind(x, shape=aval.shape, broadcast_dimensions=tuple(axes), sharding=aval._sharding)
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:

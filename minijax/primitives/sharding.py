@@ -1,15 +1,18 @@
 """Telling the compiler how values lie on a mesh."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import tree
 from minijax.ir import state
 from minijax.ir.primitive import Linear1
-from minijax.ir.types import typeof
+from minijax.ir.types import ShapedArray, typeof
 from minijax.partition import meshes
-from minijax.partition.meshes import UNCONSTRAINED, AxisType, P, axes_of
+from minijax.partition.explicit import joined_entry, sharding_in_type
+from minijax.partition.meshes import UNCONSTRAINED, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.run import transfer
+from minijax.run.array import ArrayImpl
 
 
 class ShardingConstraint(Linear1):
@@ -37,6 +40,47 @@ class ShardingConstraint(Linear1):
 
     def shardings(self, params):
         return (params["sharding"],)
+
+
+class Reshard(Linear1):
+    """The same value, whose type says that it lies as `dst_sharding` over the Explicit axes of its mesh."""
+
+    name = "reshard"
+    in_one_memory = False
+
+    def infer(self, x, *, dst_sharding, concrete_mesh):
+        dst_sharding.shard_shape(x.shape)
+        return [x.update(sharding=sharding_in_type(dst_sharding, x.ndim))]
+
+    def lower(self, e, ins, outs, x, **params):
+        return [x]  # the emitter says how results lie
+
+    def transposed(self, ct, aval, **params):
+        return lying_as(ct, aval)
+
+    def batch(self, axis, operands, dims, *, dst_sharding, concrete_mesh):
+        (x,), (d,) = operands, dims
+        names = axes_of(axis.explicit_mesh_axis)
+        wider = widened(dst_sharding, d, names, None)
+        return [self.bind(x, dst_sharding=wider, concrete_mesh=concrete_mesh)], [d]
+
+    def shardings(self, params):
+        return (params["dst_sharding"],)
+
+    def show_params(self, eqn):
+        return []
+
+
+reshard_p = Reshard()
+
+
+def lying_as(x: Any, aval: Any) -> Any:
+    """`x`, laid out over Explicit axes as the type `aval` says."""
+    have = typeof(x)
+    if type(aval) is not ShapedArray or have._sharding == aval._sharding:
+        return x
+    sharding = aval._sharding or have._sharding.update(spec=P(*[None] * have.ndim))
+    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None)
 
 
 def widened(sharding: Sharding, dim: int, names: tuple, free: Any, function: str = "") -> Sharding:
@@ -67,7 +111,7 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
         raise TypeError(
             f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got {spec}"
         )
-    mesh = meshes.context_mesh()
+    mesh = meshes.mesh_of_specs()
     if mesh is None and function == "with_sharding_constraint":
         mesh = meshes.entered_mesh()
     if mesh is None:
@@ -90,7 +134,14 @@ def over_explicit_axes(x: Any, sharding: NamedSharding) -> Any:
     if not sharding.mesh.explicit_axes:
         return x
     sharding = sharding.update(spec=sharding.spec.padded(typeof(x).ndim))
-    return transfer.to_device(x, sharding) if state.is_eager() else with_sharding_constraint(x, sharding)
+    if state.is_eager() and not isinstance(sharding.mesh, Mesh) and type(x) is ArrayImpl:
+        here = getattr(x.sharding, "mesh", None)
+        if here is not None and here.shape_tuple == sharding.mesh.shape_tuple:
+            sharding = NamedSharding(Mesh(here.devices, here.axis_names, sharding.mesh.axis_types), sharding.spec)
+    if state.is_eager() and isinstance(sharding.mesh, Mesh):
+        return transfer.to_device(x, sharding)
+    sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
+    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None)
 
 
 def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
@@ -101,16 +152,55 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
     """
     if out_sharding is None:
         return None
-    sharding, mesh = named_sharding(function, out_sharding), meshes.context_mesh()
+    sharding, mesh = named_sharding(function, out_sharding), meshes.abstract_context()
+    if sharding.mesh.empty:
+        return None
     if mesh is not None and sharding.mesh.abstract_mesh != mesh.abstract_mesh:
         raise ValueError(f"Context mesh {mesh} should match the mesh of sharding {sharding.mesh} passed to {function}.")
     return sharding if check_explicit(function, sharding) else None
 
 
+def asked_sharding(function: str, out_sharding: Any, ndim: int) -> NamedSharding | None:
+    """As `explicit_sharding`, on the mesh without devices and with an entry for each axis, as a parameter."""
+    sharding = explicit_sharding(function, out_sharding)
+    if sharding is None:
+        return None
+    sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
+    sharding.check_compatible_aval((0,) * ndim)
+    return sharding.update(spec=sharding.spec.padded(ndim))
+
+
+def left_to_xla(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
+    """What `compute` makes of the operands, laid out by XLA, with a result that lies as `out_sharding` says."""
+    asked = explicit_sharding(function, out_sharding)
+    if asked is None:
+        return compute(*operands)
+    auto = asked.mesh.abstract_mesh.update_axis_types(dict.fromkeys(asked.mesh.axis_names, AxisType.Auto))
+    with meshes.use_abstract_mesh(auto):
+        result = compute(*[tree.tree_map(lambda leaf: on_auto_axes(leaf, auto), x) for x in operands])
+    return over_explicit_axes(result, asked)
+
+
+def on_auto_axes(x: Any, mesh: Any) -> Any:
+    """`x`, with those of the axes that it is split over left to XLA which are Auto in `mesh`."""
+    have = typeof(x)
+    if type(have) is not ShapedArray or have._sharding is None:
+        return x
+    kept = set(mesh.explicit_axes)
+    spec = have._sharding.spec
+    entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec]
+    if state.is_eager() and type(x) is ArrayImpl:
+        types = mesh._name_to_type
+        concrete = x.sharding.mesh
+        kinds = tuple([types[n] for n in concrete.axis_names])
+        return transfer.to_device(x, NamedSharding(Mesh(concrete.devices, concrete.axis_names, kinds), x.sharding.spec))
+    return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec.update(partitions=entries)), concrete_mesh=None)
+
+
 def named_sharding(function: str, sharding: Any) -> NamedSharding:
     """A sharding, or a spec over the mesh that is set. Raises TypeError or ValueError for what is neither."""
     if isinstance(sharding, P):
-        mesh = meshes.context_mesh()
+        mesh = meshes.mesh_of_specs()
         if mesh is None:
             raise ValueError(
                 f"{function}: Using PartitionSpec when you are not under a mesh context is not allowed. Pass "
@@ -134,7 +224,7 @@ def check_explicit(function: str, sharding: NamedSharding) -> bool:
                 f"PartitionSpec passed to {function} cannot contain axis names that are of type Auto or "
                 f"Manual. Got PartitionSpec: {sharding.spec} with axis name: {axis} of type: {kinds[axis]!s}."
             )
-    return bool(sharding.spec.mesh_axes)
+    return AxisType.Explicit in sharding.mesh.axis_types
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -148,6 +238,17 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return treedef.unflatten([_constrained(leaf, s) for leaf, s in zip(leaves, specs, strict=True)])
 
 
+def _asserted(x: Any, sharding: NamedSharding) -> Any:
+    have = typeof(x)
+    if sharding_in_type(sharding, have.ndim) != have._sharding:
+        raise AssertionError(
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
+            f"sharding: {have.sharding.spec} did not match the sharding provided: {sharding.spec.padded(have.ndim)}. "
+            "Please use `jax.sharding.reshard` to shard your input to the sharding you want."
+        )
+    return x
+
+
 def _constrained(x: Any, spec: Any) -> Any:
     mesh = meshes.context_mesh()
     sharding = concrete_sharding("with_sharding_constraint", "shardings", spec)
@@ -155,6 +256,8 @@ def _constrained(x: Any, spec: Any) -> Any:
     if state.is_eager() and typeof(x).memory_space is not sharding._memory_space:
         return transfer.to_device(x, sharding)
     if isinstance(sharding, NamedSharding):
+        if sharding.mesh.are_all_axes_explicit:
+            return _asserted(x, sharding)
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
+from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.primitives.elementwise import ORDERED, Compare
 from minijax.primitives.families import check_kinds
-from minijax.primitives.structural import broadcasted_iota
 
 
 class TotalCompare(Compare):
@@ -58,6 +59,15 @@ class Sort(Primitive):
             if not dtypes.is_complex(a.dtype):
                 check_kinds("sort", ORDERED, a)
         return list(avals)
+
+    def shard(self, mesh, avals, outs, *, dimension, **params):
+        for a in avals:
+            if a.entries[dimension] is not None:
+                raise ShardingTypeError(
+                    "Arguments to sort must be unsharded over the sorting dimension. Got arg sharding="
+                    f"{a.sharding} and sorting dimension={dimension}"
+                )
+        return [a.entries for a in avals]
 
     def lower(self, e, ins, outs, *operands, dimension, is_stable, num_keys):
         _check_numbers("sort", *ins)
@@ -136,6 +146,14 @@ class TopK(Primitive):
             raise ValueError(f"top_k: complex numbers have no order, got dtype {x.dtype}.")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
         return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
+
+    def shard(self, mesh, avals, outs, *, axis, k):
+        if avals[0].entries[axis] is not None:
+            raise ShardingTypeError(
+                "The input should be unsharded over the axis along which to compute the top_k values. Got input type="
+                f"{avals[0].str_short()} and axis={axis}"
+            )
+        return [avals[0].entries] * 2
 
     def lower(self, e, ins, outs, x, *, k, axis):
         _check_numbers("top_k", *ins)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
-from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
+from minijax.partition.explicit import check_divides, check_same_entries, check_whole, picked
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
-from minijax.primitives.elementwise import add, eq, select, sub
-from minijax.primitives.families import NUMBER, check_kinds, check_same_dtypes, scalar_like
-from minijax.primitives.sharding import with_out_sharding
+from minijax.primitives.elementwise import select, sub
+from minijax.primitives.families import check_same_dtypes, scalar_like
 from minijax.primitives.zeros import instantiate
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -61,6 +61,9 @@ class Squeeze(Linear1):
     def infer(self, x, *, dimensions):
         return [ShapedArray(tuple(x.shape[i] for i in moving.other_axes(x.ndim, dimensions)), x.dtype, x.weak_type)]
 
+    def shard(self, mesh, avals, outs, *, dimensions):
+        return [picked(avals[0].entries, moving.other_axes(avals[0].ndim, dimensions))]
+
     def lower(self, e, ins, outs, x, *, dimensions):
         return [e.reshape(x, ins[0], outs[0])]
 
@@ -88,6 +91,9 @@ class SliceAt(Primitive):
             raise TypeError(f"{self.name}: slice_sizes {slice_sizes} exceed the operand's shape {x.shape}")
         check_starts(self.name, starts)
         return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
+
+    def shard(self, mesh, avals, outs, **params):
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
     def lower(self, e, ins, outs, x, *starts, slice_sizes):
         if not starts:
@@ -119,6 +125,9 @@ class Slice(Linear1):
         sizes = zip(start_indices, limit_indices, strides or (1,) * x.ndim, strict=True)
         shape = tuple(max(0, -(-(limit - start) // stride)) for start, limit, stride in sizes)
         return [ShapedArray(shape, x.dtype, x.weak_type)]
+
+    def shard(self, mesh, avals, outs, **params):
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
     def impl(self, x, *, start_indices, limit_indices, strides):
         params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
@@ -218,6 +227,9 @@ class Pad(JointlyLinear):
             )
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
+    def shard(self, mesh, avals, outs, **params):
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+
     def lower(self, e, ins, outs, x, value, *, padding_config):
         low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
         return [e.pad(x, value, ins[0], outs[0], low, high, between)]
@@ -275,6 +287,10 @@ class Concatenate(Joined):
         shape = resized(shapes[0], dimension, sum(s[dimension] for s in shapes))
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
+    def shard(self, mesh, avals, outs, *, dimension):
+        check_same_entries(avals)
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
 
@@ -300,6 +316,10 @@ class Stack(Joined):
             raise ValueError(f"stack: arrays must have the same shape, got {_listed(x.shape for x in xs)}")
         check_same_dtypes(self.name, *xs)
         return [ShapedArray(inserted(xs[0].shape, axis, len(xs)), xs[0].dtype, all(x.weak_type for x in xs))]
+
+    def shard(self, mesh, avals, outs, *, axis):
+        check_same_entries(avals)
+        return [inserted(avals[0].entries, axis, None)]
 
     def lower(self, e, ins, outs, *xs, axis):
         single = ShapedArray(inserted(ins[0].shape, axis, 1), ins[0].dtype)
@@ -330,6 +350,11 @@ class Split(JointlyLinear):
 
     def infer(self, x, *, sizes, axis):
         return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
+
+    def shard(self, mesh, avals, outs, *, sizes, axis):
+        return [
+            check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], out.shape) for out in outs
+        ]
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins
@@ -362,6 +387,10 @@ class Unstack(JointlyLinear):
     def infer(self, x, *, axis):
         out = ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], x.dtype, x.weak_type)
         return [out] * x.shape[axis]
+
+    def shard(self, mesh, avals, outs, *, axis):
+        check_whole(self.name, avals[0], (axis,))
+        return [picked(avals[0].entries, moving.other_axes(avals[0].ndim, (axis,)))] * len(outs)
 
     def lower(self, e, ins, outs, x, *, axis):
         (have,) = ins
@@ -417,6 +446,15 @@ class Tile(Linear1):
         moving.check_nonnegative("tile reps", reps)
         return [x.update(shape=tuple(r * s for r, s in zip(reps, x.shape, strict=True)))]
 
+    def shard(self, mesh, avals, outs, *, reps):
+        for i, (reps_of_axis, entry) in enumerate(zip(reps, avals[0].entries, strict=True)):
+            if entry is not None and reps_of_axis != 1:
+                raise ShardingTypeError(
+                    f"Operand cannot be sharded on dimension {i} when the tiling is non-trivial. Got input type: "
+                    f"{avals[0].str_short()} with reps: {reps}"
+                )
+        return None
+
     def lower(self, e, ins, outs, x, *, reps):
         (have,) = ins
         pairs = list(zip(reps, have.shape, strict=True))
@@ -434,54 +472,11 @@ class Tile(Linear1):
         return [self.bind(operands[0], reps=inserted(reps, d, 1))], [d]
 
 
-class Iota(Primitive):
-    """0, 1, 2, ... along an axis."""
-
-    moves_data = True
-    name = "iota"
-
-    def infer(self, *, dtype, shape, dimension, sharding):
-        moving.check_nonnegative("iota shape", shape)
-        if not 0 <= dimension < len(shape):
-            raise ValueError(f"iota: dimension {dimension} out of bounds for shape {shape}")
-        out = ShapedArray(shape, dtype)
-        check_kinds(self.name, NUMBER, out)
-        return [out]
-
-    def lower(self, e, ins, outs, *, dtype, shape, dimension, sharding):
-        return [e.iota(dimension, outs[0])]
-
-
-class Empty(Primitive):
-    """An array of which nothing is promised but its type."""
-
-    name = "empty"
-
-    def infer(self, *, shape, dtype, out_sharding):
-        return [ShapedArray(shape, dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True))]
-
-    def lower(self, e, ins, outs, **params):
-        return [e.zeros(outs[0])]
-
-
-class EmptyScalar(Empty):
-    """A scalar whose value nobody reads."""
-
-    name = "empty2"
-
-    def infer(self, *, dtype, memory_space):
-        return [ShapedArray((), dtype, memory_space=memory_space)]
-
-    def lower(self, e, ins, outs, **params):
-        return [e.constant(0, outs[0])]
-
-
 squeeze_p, slice_p, strided_slice_p, pad_p = Squeeze(), Slice(), StridedSlice(), Pad()
 concatenate_p, stack_p, split_p, unstack_p = Concatenate(), Stack(), Split(), Unstack()
-rev_p, tile_p, iota_p, empty_p, empty2_p = Rev(), Tile(), Iota(), Empty(), EmptyScalar()
+rev_p, tile_p = Rev(), Tile()
 fold_as(Folding.MOVE, squeeze_p, rev_p, slice_p, strided_slice_p)
 fold_as(Folding.EXACT, concatenate_p, slice_at_p)
-fold_as(Folding.PLAIN, iota_p)
 
 
 # ---- slices and padding -----------------------------------------------------------------------------
@@ -699,7 +694,8 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
         return filled_keys(shape, value, dtype)
     value = convert(value, dtype, weak and not is_placed)
     if shape:
-        value = moving.broadcast_in_dim(value, shape, ())
+        alike = shape == like.shape and not state.is_eager()
+        value = moving.broadcast_to_shape(value, shape, like._sharding if alike else None)
     if is_placed:
         return transfer.to_device(value, sharding)
     # A program being recorded writes a scalar as a literal; users get an array.
@@ -724,46 +720,3 @@ def typeof_like(x: Any) -> ShapedArray:
     if is_value(x):
         return typeof(x)
     raise TypeError(f"full_like: Cannot determine dtype of {x!r}")
-
-
-def iota(dtype: Any, size: int) -> Any:
-    """The numbers from 0 up to `size`."""
-    return broadcasted_iota(dtype, (size,), 0)
-
-
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
-    """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
-    numbers = iota_p.bind(dtype=dtype, shape=dims.canonical_shape(shape), dimension=int(dimension), sharding=None)
-    return with_out_sharding("broadcasted_iota", numbers, out_sharding)
-
-
-def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose elements may be anything."""
-    array = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
-    return with_out_sharding("lax.empty", array, out_sharding)
-
-
-def empty_of(aval: ShapedArray) -> Any:
-    """An array of the type `aval` that nobody will read."""
-    value = empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space)
-    return moving.broadcast_to_shape(value, aval.shape)
-
-
-def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any = _INT32) -> Any:
-    """A matrix of flags: whether row + offset and column, of an integer dtype, compare.
-
-    Raises TypeError for an offset that is no integer.
-    """
-    traced = isinstance(offset, Tracer)
-    if traced and not np.issubdtype(offset.dtype, np.integer):
-        raise TypeError(f"the offset of a diagonal must be an integer, got {offset}")
-    row = broadcasted_iota(dtype, (rows, columns), 0)
-    shifted = add(row, convert(offset, dtype) if traced else np.asarray(index(offset), dtype)[()])
-    return compare(shifted, broadcasted_iota(dtype, (rows, columns), 1))
-
-
-def eye(rows: int, columns: int, dtype: Any, ndim: int = 2) -> Any:
-    """A unit matrix, behind batch axes of size 1."""
-    unit = convert(diagonal_mask(rows, columns, 0, eq), dtype)
-    return moving.expand_dims(unit, tuple(range(ndim - 2)))

@@ -9,6 +9,7 @@ import numpy as np
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.primitive import Linear1, Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import check_whole
 from minijax.primitives.elementwise import ORDERED, Compare, ge_p, le_p
 from minijax.primitives.families import NUMBER, check_kinds, scalar_like
 from minijax.primitives.moving import axis_to_front
@@ -146,6 +147,10 @@ class ReduceWindow(Primitive):
 
     def infer(self, x, **window):
         return [ShapedArray(window_shape(x.shape, **window), x.dtype, x.weak_type)]
+
+    def shard(self, mesh, avals, outs, *, window_dimensions, **window):
+        check_whole(self.name, avals[0], [i for i, n in enumerate(window_dimensions) if n != 1])
+        return [avals[0].entries]
 
     def start(self, dtype: Any) -> Any:
         """The value that changes nothing."""

@@ -9,7 +9,9 @@ from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, scalar_of, varying_axes
+from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
+from minijax.primitives.sharding import lying_as
 from minijax.primitives.varying import cast_to_vary
 
 
@@ -17,7 +19,8 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
     """An array of zeros of the type `aval`."""
     if aval.dtype == dtypes.float0 and (not aval.shape or moving.recorder() is None):
         return np.zeros(aval.shape, dtypes.float0)
-    return made_varying(moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type), aval)
+    zeros = moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type)
+    return lying_as(made_varying(zeros, aval), aval)
 
 
 def made_varying(x: Any, aval: ShapedArray) -> Any:
@@ -53,6 +56,9 @@ class AddAny(Primitive):
 
     def infer(self, x, y):
         return [x]
+
+    def shard(self, mesh, avals, outs, **params):
+        return [merged_entries(self.name, [a.entries for a in avals])]
 
     def lower(self, e, ins, outs, x, y):
         return [e.binary("or" if outs[0].dtype == np.bool_ else "add", x, y, outs[0])]

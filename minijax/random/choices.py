@@ -10,7 +10,7 @@ from minijax.base import dims, dtypes
 from minijax.composed.random import random_bits_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof, unwrapped
-from minijax.primitives import elementwise as ops, moving, sort, structural
+from minijax.primitives import counting, elementwise as ops, moving, sort, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import scalar_like
 from minijax.primitives.reduce import argmax
@@ -34,7 +34,7 @@ def _check_array(name: str, x: Any) -> None:
 
 
 def _numbers_below(size: int) -> Array:
-    return structural.iota(dtypes.default_int_dtype(), max(size, 0))
+    return counting.iota(dtypes.default_int_dtype(), max(size, 0))
 
 
 @laid_out

@@ -13,6 +13,7 @@ from minijax.base import dtypes, errors
 from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
+from minijax.partition.explicit import sharding_in_type
 from minijax.run import client, host, host_calls
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
@@ -58,6 +59,9 @@ def _new_signature(key):
     if aval.memory_space is not sharding._memory_space:
         aval = aval.in_space(sharding._memory_space)
         return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
+    typed = sharding_in_type(sharding, aval.ndim)
+    if typed != aval._sharding:
+        return _signatures.setdefault(key, signature(aval.update(sharding=typed), sharding, committed, layout))
     sig = Signature()
     sig.aval, sig.sharding, sig.committed, sig.layout = key
     real = physical(aval)

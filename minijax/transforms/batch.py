@@ -11,7 +11,7 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, trace_to_jaxpr
-from minijax.ir.types import Aval, Zero, register_value_type, typeof
+from minijax.ir.types import Aval, ShapedArray, Zero, register_value_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.moving import broadcast_axis, move_axis
 from minijax.primitives.structural import inserted
@@ -19,7 +19,16 @@ from minijax.primitives.structural import inserted
 
 @cache.cache
 def _without_axis(aval: Aval, dim: int) -> Aval:
-    return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+    if type(aval) is not ShapedArray:
+        return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+    return aval.without_axis(dim)
+
+
+def with_axis(aval: Aval, dim: int, axis: Axis) -> Aval:
+    """The type of values with the axis that `vmap` adds."""
+    if type(aval) is not ShapedArray:
+        return aval.update(shape=inserted(aval.shape, dim, axis.size))
+    return aval.with_axis(dim, axis.size, axis.explicit_mesh_axis, axis.mesh)
 
 
 class BatchTracer(Tracer):
@@ -155,7 +164,7 @@ def place(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
     if dim == want or want is None:
         return x
     if type(x) is Zero:
-        return Zero(x.aval.update(shape=inserted(x.aval.shape, want, axis.size)))
+        return Zero(with_axis(x.aval, want, axis))
     return broadcast_axis(x, axis.size, want) if dim is None else move_axis(x, dim, want)
 
 
@@ -217,10 +226,7 @@ def _batched(closed: ClosedJaxpr, axis: Axis, dims: tuple, destinations: Callabl
         out_dims[:] = destinations(result_dims)
         return [place(x, d, to, axis) for x, d, to in zip(results, result_dims, out_dims, strict=True)]
 
-    avals = [
-        a if d is None else a.update(shape=(*a.shape[:d], axis.size, *a.shape[d:]))
-        for a, d in zip(closed.in_avals, dims, strict=True)
-    ]
+    avals = [a if d is None else with_axis(a, d, axis) for a, d in zip(closed.in_avals, dims, strict=True)]
     info = closed.debug_info._replace(result_paths=None)
     jaxpr, consts = trace_to_jaxpr(run, avals, info)
     return ClosedJaxpr(jaxpr, consts), tuple(out_dims)

@@ -9,7 +9,8 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import environment, trace_to_jaxpr, values_of
-from minijax.ir.types import AbstractValue, Zero
+from minijax.ir.types import AbstractValue, Zero, typeof
+from minijax.primitives.sharding import lying_as
 from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
 
 
@@ -59,13 +60,16 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
 
 
 def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
+    if typeof(ct) is not v.aval:
+        ct = lying_as(ct, v.aval)
     have = cts.get(v)
     cts[v] = ct if have is None else add_any(have, ct)
 
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:
     results = [cts.pop(v, None) for v in eqn.outvars]
-    if all(ct is None for ct in results) and not eqn.effects:
+    # Users' backward rules may give cotangents whatever they get.
+    if all(ct is None for ct in results) and not eqn.effects and not eqn.primitive.has_backward_rule:
         return
     results = [Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)]
     operands = values_of(eqn.invars, env)

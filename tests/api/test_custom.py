@@ -309,7 +309,41 @@ def _in_cond(jax, jnp):
     ]
 
 
+def _without_cotangents(jax, jnp):
+    """Rules run although nothing comes back through the function, for they may say something all the same."""
+    seen = []
+
+    def rule(symbolic_zeros):
+        f = jax.custom_vjp(lambda x, s: (x.astype("float16"), s * 2))
+        value = (lambda x: x.value) if symbolic_zeros else lambda x: x
+        f.defvjp(
+            lambda x, s: (f(value(x), value(s)), value(s)),
+            lambda s, cts: (seen.append(str(cts[0].dtype)), (None, s * 7))[1],
+            symbolic_zeros=symbolic_zeros,
+        )
+        return f
+
+    dead = jax.custom_vjp(lambda x, q, s: q.astype(x.dtype) * s + x)
+    dead.defvjp(lambda x, q, s: (dead(x, q, s), None), lambda _, ct: (ct, None, None))
+
+    def functions(f):
+        yield lambda x, s: dead(x, *f(x, s)).sum()
+        yield lambda x, s: dead(x, *(y * 2 for y in f(x, s))).sum()
+        yield lambda x, s: dead(x, *f(x, f(x, s)[1])).sum()
+        yield lambda x, s: dead(x, *jax.jit(f)(x, s)).sum()
+        yield lambda x, s: jax.checkpoint(lambda x, s: dead(x, *f(x, s)))(x, s).sum()
+        yield lambda x, s: jax.lax.scan(lambda c, _: (dead(c, *f(c, s)), None), x, None, 2)[0].sum()
+        yield lambda x, s: jax.vmap(lambda x: dead(x, *f(x, s)))(x).sum()
+        yield lambda x, s: (f(x, s), x.sum())[1]
+
+    losses = [loss for f in (rule(False), rule(True)) for loss in functions(f)]
+    grads = [jax.grad(f, (0, 1)) for loss in losses for f in (loss, jax.jit(loss))]
+    first = jax.make_jaxpr(grads[0])(X, 2.0)
+    return [grad(jnp.asarray(X), 2.0) for grad in grads], seen, str(first).count("mul")
+
+
 VALUES = {
+    "no cotangents": _without_cotangents,
     "custom_jvp transformed": transformed(sine_jvp),
     "custom_jvp forward": forward(sine_jvp),
     "custom_vjp transformed": transformed(sine_vjp),

@@ -85,3 +85,31 @@ def test_tolerances_steps_and_messages_are_the_caller_s():
         check_vjp(lambda x: x**3, lambda x: (x**3, lambda ct: (3.1 * x**2 * ct,)), (x,), err_msg="mine ")
     with pytest.raises(AssertionError, match="primal"):
         check_vjp(lambda x: x**3, lambda x: (x**2, lambda ct: (3 * x**2 * ct,)), (x,))
+
+
+@pytest.mark.oracle
+def test_directions_are_those_of_jax():
+    """What passes within a tolerance on one side passes on the other: the directions are drawn alike."""
+
+    import jax.test_util  # noqa: F401, PLC0415
+
+    def drawn(jax):
+        seen = []
+
+        def f(x, rest):
+            return {"product": x * rest["y"], "rest": rest}
+
+        def f_jvp(primals, tangents):
+            seen.append(tangents)
+            return jax.jvp(f, primals, tangents)
+
+        def f_vjp(*args):
+            out, pull = jax.vjp(f, *args)
+            return out, lambda cts: [seen.append(cts), pull(cts)][1]
+
+        args = (np.ones(3, np.float32), {"y": np.float32(2), "z": np.ones((2, 1), np.complex64)})
+        jax.test_util.check_jvp(f, f_jvp, args)
+        jax.test_util.check_vjp(f, f_vjp, args, atol=1.0)
+        return [np.asarray(x).tolist() for x in jax.tree.leaves(seen)]
+
+    assert repr(drawn(jax)) == repr(run_on(theirs(), drawn))

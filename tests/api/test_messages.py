@@ -49,6 +49,10 @@ PHRASES = {
         "vmap has mapped output (axis_name=foo) but out_axes is None",
     ),
     "vmap, an axis": ("jax.vmap(lambda x: x, out_axes=None)(X)", "at vmap out_axes, got axis spec None"),
+    "vmap, an axis of one result": (
+        "jax.vmap(lambda x: {'a': x, 'b': (1.0, x)}, out_axes={'a': 0, 'b': None})(X)",
+        "at vmap out_axes['b'][1], got axis spec None but output was batched on axis 0",
+    ),
     "device_put": (
         "jax.device_put({'a': 1.0}, {'a': (None, None)})",
         "device_put device specification must be a tree prefix",

@@ -59,6 +59,12 @@ def test_specs_that_name_no_axis_are_accepted():
     same("\n".join(lines(CALLS, AUTO)).format(s="P()"), "m", **GIVEN)
 
 
+def test_the_sharding_of_a_type_without_mesh_says_nothing():
+    nothing = "jax.sharding.NamedSharding(jax.sharding.AbstractMesh((), ()), P(None))"
+    for call in ("jnp.zeros(8, {o})", "jnp.matmul(x, x.T, {o})", "random.bernoulli(key, 0.5, (8,), {o})"):
+        same(call.format(o=f"out_sharding={nothing}"), "m", **GIVEN)
+
+
 def test_axes_of_automatic_meshes_may_not_be_named():
     calls = [line.removesuffix(".shape").removesuffix(".sharding") for line in lines(CALLS, AUTO)]
     same_errors([(c.format(s="on('x')"), "of type: AxisType.Auto") for c in calls], **GIVEN)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from compare import ours, theirs
 from sides import numbers, same, same_errors
 
 import minijax
@@ -141,3 +142,18 @@ def test_programs_are_traced_once():
     for _ in range(3):
         assert np.array_equal(mapped(numbers(8, 2)), numbers(8, 2) + 1)
     assert len(traces) == 1
+
+
+def test_a_mapped_function_is_a_function_that_libraries_know_as_transformed():
+    def fun(x):
+        """Doubles."""
+        return x * 2
+
+    for package in (ours(), theirs()):
+        mapped = package.pmap(fun)
+        assert type(mapped).__name__ == "function"
+        assert (mapped.__doc__, sorted(vars(mapped))) == ("Doubles.", ["__wrapped__", "lower"])
+        for transformed in (mapped, package.vmap(fun), package.grad(fun), package.checkpoint(fun)):
+            assert "api_boundary" in transformed.__globals__
+    with pytest.raises(AttributeError):
+        minijax.pmap(fun).trace  # noqa: B018 - jax has no such attribute either

@@ -680,3 +680,15 @@ def test_transposes_of_described_shapes_have_the_dtypes_of_arrays(dtype, narrow)
         return transpose(jax.numpy.ones(2, narrow))
 
     compare.same(transposed)
+
+
+def test_types_with_the_sharding_of_another_are_equal():
+    def program(jax, jnp):
+        plain, P = jax.core.ShapedArray((4, 2), jnp.float32), jax.sharding.PartitionSpec
+        mesh = jax.sharding.AbstractMesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+        shardings = [plain.sharding.update(spec=p) for p in (P(), P(None), P(None, None))]
+        shardings += [jax.sharding.NamedSharding(mesh, p) for p in (P("x"), P("x", None), P(None, "x"))]
+        types = [plain, *(jax.core.ShapedArray((4, 2), jnp.float32, sharding=s) for s in shardings)]
+        return [[one == other for one in types] for other in types], [str(t.sharding.spec) for t in types]
+
+    same(program)

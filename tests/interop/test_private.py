@@ -90,6 +90,7 @@ print(jax.jit(lambda x: x * 3 + 1)(2.0))
         ("jax._src.core.trace_state_clean(), jax.make_jaxpr(lambda: jax._src.core.trace_state_clean() * 1)()", "(True, { lambda ; . let  in (0:i32[],) })"),
         ("[t in jax._src.tree_util._registry for t in (dict, list, tuple, type(None), jax.tree_util.Partial, set)]", "[True, True, True, True, True, False]"),
         ("jax._src.tree_util._registry[list].from_iter(None, jax._src.tree_util._registry[list].to_iter([1, 2])[0])", "[1, 2]"),
+        ("str(jax._src.tree_util.prefix_errors((0, [1]), (0, (1,)))[0]('axes')).partition('\\n')[0]", "pytree structure error: different types at key path"),
         ("jax._src.api_util.infer_argnums_and_argnames(inspect.signature(lambda a, b: 0), None, 'b')", "((1,), ('b',))"),
         ("jax._src.traceback_util.include_frame(sys._getframe()), __file__ in jax._src.traceback_util._exclude_paths", "(True, False)"),
         ("jax._src.distributed.global_state.process_id, jax._src.distributed.global_state.client", "(0, None)"),
@@ -99,3 +100,16 @@ print(jax.jit(lambda x: x * 3 + 1)(2.0))
 def test_what_names_give(code, text):
     program = f"import inspect, sys, jax\n__file__ = 'here'\nfor m in {sorted(ROOMS)}: __import__('jax._src.' + m)\nprint(({code}))"
     assert printed(program) == text + "\n"
+
+
+def test_the_cause_of_a_shortened_traceback():
+    code = """
+import jax
+from jax._src import traceback_util
+jax.config.update("jax_traceback_filtering", "remove_frames")
+try:
+    jax.jit(lambda x: x.absent)(1.0)
+except AttributeError as error:
+    print(type(error.__cause__) is traceback_util.UnfilteredStackTrace)
+"""
+    assert printed(code) == "True\n"

@@ -24,6 +24,7 @@ from minijax.composed.linalg.routines import INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
+from minijax.primitives.counting import broadcasted_iota, eye
 from minijax.primitives.elementwise import (
     abs as abs_,
     add,
@@ -40,7 +41,6 @@ from minijax.primitives.elementwise import (
 )
 from minijax.primitives.moving import sum_axes, sum_axis
 from minijax.primitives.reduce import argmax
-from minijax.primitives.structural import broadcasted_iota, eye
 
 # ---- general eigenvalues ----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import stop_gradient
+from minijax.primitives.counting import eye, iota
 from minijax.primitives.dot import Precision, dot_general
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.elementwise import add
@@ -24,7 +25,7 @@ from minijax.primitives.families import Kinds, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.sort import sort_key_val
-from minijax.primitives.structural import eye, iota, pad, squeeze
+from minijax.primitives.structural import pad, squeeze
 from minijax.transforms.batch import batch_flat, place
 
 

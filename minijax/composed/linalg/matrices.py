@@ -11,12 +11,13 @@ from minijax.ir.primitive import Axis
 from minijax.ir.types import typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
+from minijax.primitives.counting import diagonal_mask, iota
 from minijax.primitives.dot import Precision, batch_matmul, dot_general
 from minijax.primitives.elementwise import add, bitwise_or, conj, div, ge, select
 from minijax.primitives.families import full_of, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.gather_scatter import gather
-from minijax.primitives.structural import concatenate, diagonal_mask, iota
+from minijax.primitives.structural import concatenate
 from minijax.transforms.batch import batch_flat, place
 
 

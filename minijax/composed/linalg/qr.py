@@ -11,13 +11,14 @@ from minijax.higher.fori_loop import fori_loop
 from minijax.indexing.reading import from_front
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
+from minijax.primitives.counting import eye
 from minijax.primitives.dot import Precision, dot_general
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.elementwise import add, conj, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.gather_scatter import gather
-from minijax.primitives.structural import concatenate, eye, pad
+from minijax.primitives.structural import concatenate, pad
 
 # ---- reflectors -------------------------------------------------------------------------------------
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.types import ShapedArray, typeof
+from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.families import INEXACT, Kinds, check_same_dtypes
 
@@ -33,6 +35,16 @@ class Linalg(Primitive):
     def results(self, *avals: ShapedArray, **params: Any) -> list[tuple[tuple, Any]]:
         """The shape, without batch axes, and the dtype of each result."""
         raise NotImplementedError
+
+    def shard(self, mesh, avals, outs, **params):
+        count = avals[0].ndim - self.ranks[0]
+        for i, a in enumerate(avals):
+            if any(e is not None for e in a.entries[count:]):
+                raise ShardingTypeError(
+                    f"Input {i} to {self.name} must be unsharded on non-batch dimensions, but got {a.sharding.spec}."
+                )
+        batch = merged_entries(self.name, [a.entries[:count] for a in avals])
+        return [(*batch, *[None] * (out.ndim - count)) for out in outs]
 
     def check(self, avals: Sequence[ShapedArray]) -> tuple:
         """The batch axes, if the operands' types are right."""

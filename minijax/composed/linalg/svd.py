@@ -11,12 +11,13 @@ from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
+from minijax.primitives.counting import eye, iota
 from minijax.primitives.dot import Precision
 from minijax.primitives.elementwise import add, div, eq, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
-from minijax.primitives.structural import eye, iota, slice_in_dim
+from minijax.primitives.structural import slice_in_dim
 from minijax.primitives.zeros import zeros_like_aval
 
 

@@ -7,9 +7,10 @@ from minijax.composed.linalg.routines import LAPACK, Linalg, solve_joined
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
+from minijax.primitives.counting import eye
 from minijax.primitives.elementwise import add, conj, div, neg
 from minijax.primitives.families import is_complex, scalar_like
-from minijax.primitives.structural import eye, squeeze
+from minijax.primitives.structural import squeeze
 from minijax.primitives.zeros import add_tangents
 
 # ---- Cholesky ---------------------------------------------------------------------------------------

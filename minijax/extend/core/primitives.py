@@ -25,7 +25,7 @@ _FACE = Face(
         "minijax.higher.custom_derivatives": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
         "minijax.primitives.random_bits": "threefry2x32_p",
         "minijax.composed.refs": "get_p swap_p",
-        "minijax.primitives.structural": "empty2_p",
+        "minijax.primitives.counting": "empty2_p",
         "minijax.primitives.zeros": "add_jaxvals_p=add_any_p",
     },
     partial=True,

@@ -66,9 +66,11 @@ class Collective(Reduction):
     # ---- shardings --------------------------------------------------------------------------------
 
     def sharding_constraint(self, x: Name, aval: ShapedArray, sharding: Any) -> Name:
-        return self.assign(
-            f"sdy.sharding_constraint {x} <{self.meshes.sharding_text(sharding, aval)}> : {type_of(aval)}"
-        )
+        return self.constrained(x, aval, self.meshes.sharding_text(sharding, aval))
+
+    def constrained(self, x: Name, aval: ShapedArray, sharding: str) -> Name:
+        """As `sharding_constraint`, with the sharding as Shardy spells it."""
+        return self.assign(f"sdy.sharding_constraint {x} <{sharding}> : {type_of(aval)}")
 
     def sharding_group(self, operands: Names, avals: Avals) -> None:
         """Values that are laid out alike; each group of a module has its number."""

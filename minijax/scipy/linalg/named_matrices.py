@@ -7,8 +7,8 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
+from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import lgamma
-from minijax.primitives.structural import broadcasted_iota
 
 
 @jitted("dft", static=("n", "scale", "dtype"))

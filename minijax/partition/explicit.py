@@ -1,0 +1,193 @@
+"""Shardings in types: how a value lies over the Explicit axes of a mesh, as its type says.
+
+An *entry* says over which mesh axes one axis of an array is split: None, a name, or a tuple of names.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minijax.base import cache, config
+from minijax.base.errors import ShardingTypeError
+from minijax.partition.meshes import AbstractMesh, AxisType, PartitionSpec, axes_of
+from minijax.partition.shardings import NamedSharding, Sharding
+
+Entries = tuple[Any, ...]
+
+
+def sharding_in_type(sharding: Sharding, ndim: int) -> NamedSharding | None:
+    """What the type of a value that lies so says: the part over Explicit axes, None if there is none."""
+    if not isinstance(sharding, NamedSharding) or AxisType.Explicit not in sharding.mesh.axis_types:
+        return None
+    names, spec = set(sharding.mesh.explicit_axes), sharding.spec.padded(ndim)
+    if config.remove_size_one_mesh_axis_from_type.value:
+        names = {n for n in names if sharding.mesh.shape[n] != 1}
+    entries = tuple([_entry([a for a in axes_of(e) if a in names]) for e in spec])
+    return typed_sharding(sharding.mesh.abstract_mesh, entries, spec.unreduced & names, spec.reduced & names)
+
+
+@cache.cache(maxsize=4096)
+def typed_sharding(
+    mesh: AbstractMesh, entries: Entries, unreduced: frozenset = frozenset(), reduced: frozenset = frozenset()
+) -> NamedSharding | None:
+    """The sharding of a type over a mesh, None where no axis is named: such types know no mesh."""
+    if not (unreduced or reduced or any(e is not None for e in entries)):
+        return None
+    return NamedSharding(mesh, PartitionSpec(*entries, unreduced=unreduced, reduced=reduced))
+
+
+def _entry(axes: Sequence) -> Any:
+    return None if not axes else axes[0] if len(axes) == 1 else tuple(axes)
+
+
+def joined_entry(*entries: Any) -> Any:
+    """The entry of an axis that is the product of others, the first of them outermost."""
+    return _entry([axis for e in entries for axis in axes_of(e)])
+
+
+def count_of(mesh: AbstractMesh, entry: Any) -> int:
+    """Into how many parts an entry splits."""
+    sizes, count = mesh.shape, 1
+    for axis in axes_of(entry):
+        count *= sizes[axis]
+    return count
+
+
+def merged_entries(name: str, specs: Sequence[Entries]) -> Entries:
+    """The entries of values that are combined element by element: what one leaves open another may say.
+
+    Raises ShardingTypeError where two say different things.
+    """
+    first = specs[0]
+    if all(s == first for s in specs[1:]):
+        return first
+    merged = []
+    for column in zip(*specs, strict=True):
+        said = {e for e in column if e is not None}
+        if len(said) > 1:
+            texts = ", ".join(map(str, specs))
+            raise ShardingTypeError(f"{name} got incompatible shardings for broadcasting: {texts}.")
+        merged.append(said.pop() if said else None)
+    return tuple(merged)
+
+
+def repeats_an_axis(entries: Iterable) -> bool:
+    """Whether a mesh axis splits two axes of one value."""
+    axes = [axis for e in entries for axis in axes_of(e)]
+    return len(set(axes)) < len(axes)
+
+
+def check_even(shape: Sequence[int], sharding: NamedSharding) -> None:
+    """Raises ValueError unless a sharding divides the axes of a shape evenly."""
+    for axis, (size, entry) in enumerate(zip(shape, sharding.spec, strict=False)):
+        count = count_of(sharding.mesh.abstract_mesh, entry)
+        if size % count:
+            raise ValueError(
+                f"Sharding spec {axes_of(entry)} implies that array axis {axis} is partitioned {count} times, but does "
+                f"not evenly divide the dimension size {size}. Got shape: {tuple(shape)} and sharding {sharding}"
+            )
+
+
+def picked(entries: Entries, axes: Iterable[int]) -> Entries:
+    """The entries of some axes."""
+    return tuple([entries[i] for i in axes])
+
+
+def reshaped_entries(
+    mesh: AbstractMesh, shape: Sequence[int], entries: Sequence, sizes: Sequence[int]
+) -> Entries | None:
+    """The entries of the axes of sizes `sizes` that others become: one merged or one divided, the rest as they were.
+
+    None if such axes cannot say how the value lies.
+    """
+    if all(e is None for e in entries):
+        return (None,) * len(sizes)
+    olds, news = ([i for i, n in enumerate(side) if n != 1] for side in (shape, sizes))
+    result: list[Any] = [None] * len(sizes)
+    changed = 0
+    while olds or news:
+        group, parts = _matching(shape, olds, sizes, news)
+        if group is None or parts is None:
+            return None
+        olds, news = olds[len(group) :], news[len(parts) :]
+        changed += len(group) != 1 or len(parts) != 1
+        said = [entries[i] for i in group]
+        if len(parts) == 1:
+            named = [e for e in said if e is not None]
+            if said[: len(named)] != named:
+                return None
+            result[parts[0]] = joined_entry(*named)
+        elif len(group) == 1:
+            divided = _divided(mesh, said[0], [sizes[i] for i in parts])
+            if divided is None:
+                return None
+            for i, e in zip(parts, divided, strict=True):
+                result[i] = e
+        else:
+            return None
+    return None if changed > 1 else tuple(result)
+
+
+def _matching(shape, olds, sizes, news):
+    """The fewest axes in front of both sides that have as many elements."""
+    if not olds or not news:
+        return None, None
+    i = j = 1
+    have, want = shape[olds[0]], sizes[news[0]]
+    while have != want:
+        if have < want:
+            if i == len(olds):
+                return None, None
+            have, i = have * shape[olds[i]], i + 1
+        else:
+            if j == len(news):
+                return None, None
+            want, j = want * sizes[news[j]], j + 1
+    return olds[:i], news[:j]
+
+
+def _divided(mesh: AbstractMesh, entry: Any, sizes: Sequence[int]) -> list | None:
+    """The entries of the axes that an axis is divided into, the outer ones split first."""
+    left, result = list(axes_of(entry)), []
+    for size in sizes:
+        taken: list[Any] = []
+        while left and size % count_of(mesh, left[0]) == 0:
+            taken.append(left.pop(0))
+            size //= count_of(mesh, taken[-1])
+        result.append(_entry(taken))
+        if left and size != 1:
+            return None
+    return None if left else result
+
+
+_PHRASES = {"slice": "slicing", "pad": "padding"}
+
+
+def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]) -> Entries:
+    """The entries of a type, where axes of other sizes are split in the same way.
+
+    Raises ShardingTypeError for sizes that do not divide.
+    """
+    for size, new, entry in zip(aval.shape, shape, aval.entries, strict=True):
+        count = count_of(mesh, entry)
+        if size != new and new % count:
+            text = f"input type={aval.str_short(True)} and output shape={tuple(shape)}"
+            raise ShardingTypeError(
+                f"{_PHRASES.get(name, name)} on sharded dims where out dim ({new}) is not divisible by mesh axes "
+                f"({count}) with spec ({entry}) is not implemented. Got {text}"
+            )
+    return aval.entries
+
+
+def check_whole(name: str, aval: Any, axes: Iterable[int]) -> None:
+    """Raises ShardingTypeError if one of the axes is split."""
+    if any(aval.entries[i] is not None for i in axes):
+        raise ShardingTypeError(
+            f"{name}: the operand must be unsharded over axes {tuple(axes)}. Got {aval.str_short()}"
+        )
+
+
+def check_same_entries(avals: Sequence[Any]) -> None:
+    """Raises ShardingTypeError unless values of these types lie alike."""
+    if any(a.entries != avals[0].entries for a in avals):
+        texts = ", ".join([str(a.sharding) for a in avals])
+        raise ShardingTypeError(f"All operands should have the same sharding. Got shardings {texts}")

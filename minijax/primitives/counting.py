@@ -1,0 +1,113 @@
+"""Arrays made of a shape alone: numbers along an axis, unit matrices, arrays whose elements nobody reads."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dims, dtypes
+from minijax.ir.primitive import Folding, Primitive, fold_as
+from minijax.ir.trace import Tracer
+from minijax.ir.types import ShapedArray
+from minijax.primitives import moving
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import add, eq
+from minijax.primitives.families import NUMBER, check_kinds
+from minijax.primitives.sharding import asked_sharding, lying_as
+
+_INT32 = np.dtype(np.int32)
+
+
+class Iota(Primitive):
+    """0, 1, 2, ... along an axis."""
+
+    moves_data = True
+    name = "iota"
+    asks = "sharding"
+
+    def infer(self, *, dtype, shape, dimension, sharding):
+        moving.check_nonnegative("iota shape", shape)
+        if not 0 <= dimension < len(shape):
+            raise ValueError(f"iota: dimension {dimension} out of bounds for shape {shape}")
+        out = ShapedArray(shape, dtype)
+        check_kinds(self.name, NUMBER, out)
+        return [out]
+
+    def lower(self, e, ins, outs, *, dtype, shape, dimension, sharding):
+        return [e.iota(dimension, outs[0])]
+
+
+class Empty(Primitive):
+    """An array of which nothing is promised but its type."""
+
+    name = "empty"
+    asks = "out_sharding"
+
+    def infer(self, *, shape, dtype, out_sharding):
+        return [ShapedArray(shape, dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True))]
+
+    def lower(self, e, ins, outs, **params):
+        return [e.zeros(outs[0])]
+
+
+class EmptyScalar(Empty):
+    """A scalar whose value nobody reads."""
+
+    name = "empty2"
+    asks = None
+    pins = False
+
+    def infer(self, *, dtype, memory_space):
+        return [ShapedArray((), dtype, memory_space=memory_space)]
+
+    def lower(self, e, ins, outs, **params):
+        return [e.constant(0, outs[0])]
+
+
+iota_p, empty_p, empty2_p = Iota(), Empty(), EmptyScalar()
+fold_as(Folding.PLAIN, iota_p)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """The numbers from 0 up to `size`."""
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
+    """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
+    shape = dims.canonical_shape(shape)
+    asked = asked_sharding("broadcasted_iota", out_sharding, len(shape))
+    return iota_p.bind(dtype=dtype, shape=shape, dimension=int(dimension), sharding=asked)
+
+
+def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array whose elements may be anything."""
+    shape = dims.canonical_shape(shape)
+    return empty_p.bind(shape=shape, dtype=dtype, out_sharding=asked_sharding("lax.empty", out_sharding, len(shape)))
+
+
+def empty_of(aval: ShapedArray) -> Any:
+    """An array of the type `aval` that nobody will read."""
+    value = empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space)
+    return lying_as(moving.broadcast_to_shape(value, aval.shape), aval)
+
+
+def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any = _INT32) -> Any:
+    """A matrix of flags: whether row + offset and column, of an integer dtype, compare.
+
+    Raises TypeError for an offset that is no integer.
+    """
+    traced = isinstance(offset, Tracer)
+    if traced and not np.issubdtype(offset.dtype, np.integer):
+        raise TypeError(f"the offset of a diagonal must be an integer, got {offset}")
+    row = broadcasted_iota(dtype, (rows, columns), 0)
+    shifted = add(row, convert(offset, dtype) if traced else np.asarray(index(offset), dtype)[()])
+    return compare(shifted, broadcasted_iota(dtype, (rows, columns), 1))
+
+
+def eye(rows: int, columns: int, dtype: Any, ndim: int = 2) -> Any:
+    """A unit matrix, behind batch axes of size 1."""
+    unit = convert(diagonal_mask(rows, columns, 0, eq), dtype)
+    return moving.expand_dims(unit, tuple(range(ndim - 2)))
