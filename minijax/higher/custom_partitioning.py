@@ -12,7 +12,7 @@ from minijax.ir.body import Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn
 from minijax.ir.types import ShapedArray
 from minijax.partition.factors import SdyShardingRule, parse_rule
-from minijax.partition.meshes import AbstractMesh, Mesh
+from minijax.partition.meshes import AbstractMesh, AxisType, Mesh
 from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run import bindings, client
 from minijax.run.compiled_shardings import named_sharding
@@ -40,8 +40,9 @@ class CustomPartitioning(Inlined):
             )
         if e.mesh is None:
             raise NotImplementedError("custom_partitioning: the shardings of the program name no mesh")
-        rule = _written_rule(sharding_rule, static_args, e.mesh, ins, outs)
-        function = lambda *found: _partitioned(e, call, static_args, found, **params)  # noqa: E731
+        mesh = e.mesh.update(axis_types=(AxisType.Auto,) * len(e.mesh.axis_names))
+        rule = _written_rule(sharding_rule, static_args, mesh, ins, outs)
+        function = lambda *chosen: _partitioned(e, mesh, call, static_args, chosen, **params)  # noqa: E731
         partitioner = Partitioner(function)
         e.watchers.append(partitioner)
         return e.custom_call(
@@ -72,17 +73,17 @@ def _written_rule(rule: Any, static_args: tuple, mesh: Any, ins: Sequence, outs:
 
 
 def _partitioned(
-    e: Any, call: Any, static_args: tuple, chosen: tuple[Sequence, Sequence], *,
+    e: Any, mesh: Any, call: Any, static_args: tuple, chosen: tuple[Sequence, Sequence], *,
     partition: tuple[Callable, Callable], decode_shardings: bool, in_tree: Any, out_tree: Any, **params: Any,
 ) -> tuple[str, list, list]:  # fmt: skip
     """What the user makes of the shardings that the compiler has chosen, in HLO's terms."""
     rule, description = partition
     sides = (in_tree, call.in_avals), (out_tree, call.out_avals)
     described = [
-        treedef.unflatten([description(a, _sharding(e.mesh, h, a, decode_shardings)) for a, h in zip(avals, hlo)])  # noqa: B905
+        treedef.unflatten([description(a, _sharding(mesh, h, a, decode_shardings)) for a, h in zip(avals, hlo)])  # noqa: B905
         for (treedef, avals), hlo in zip(sides, chosen, strict=True)
     ]
-    mesh, lower_fn, result_shardings, arg_shardings = rule(*static_args, e.mesh, *described)
+    mesh, lower_fn, result_shardings, arg_shardings = rule(*static_args, mesh, *described)
     shardings, parts = [], []
     for (treedef, avals), given in zip(sides, (arg_shardings, result_shardings), strict=True):
         leaves = treedef.flatten_up_to(given)

@@ -82,6 +82,7 @@ def test_values_shardings_and_what_the_rule_is_given():
         noted(call(lambda x: x * 2), put(numbers(8, 8), 'i', mesh=m8))
         noted(call(lambda x: x * 2), put(numbers(8, 8), 'x', mesh=back))
         noted(call(lambda x: x * 2), a.astype('bfloat16'))
+        noted(call(lambda x: x * 2), put(numbers(8, 8), 'x', 'y', mesh=explicit))
         noted(call(lambda x: (x, x[:, 0] * 2), sharding_rule='i j -> i j, i'), put(numbers(8, 8), 'x'))
         noted(call(lambda x: (x,)), a)
         noted(call(lambda t: {'o': t['p'] + t['q'][0]}, sharding_rule='i j, i j -> i j'), {'p': a, 'q': [a]})
