@@ -49,18 +49,21 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
                 memory_kinds: Sequence[str] | None = None,
                 devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
-                mesh: Any = None, preamble: Sequence[str] = (), scope: str = "") -> Module:  # fmt: skip
+                mesh: Any = None, preamble: Sequence[str] = (), scope: str = "",
+                manual: Any = None) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
     Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses.
     `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
-    too. `scope` goes before the names of operations in locations.
+    too. `scope` goes before the names of operations in locations. `manual` are the mesh and its axes if the
+    program is that of one device.
     """
     e = Emitter(platform)
     e.around = e.around_function = Surroundings(scope, (), source.here())
-    e.num_partitions, e.devices, e.mesh = num_partitions, devices, mesh
-    e.explicit = mesh if num_partitions > 1 and mesh is not None and mesh.explicit_axes else None
+    e.num_partitions, e.devices, e.mesh, e.manual = num_partitions, devices, mesh, manual
+    is_split = num_partitions > 1 and mesh is not None and manual is None
+    e.explicit = mesh if is_split and mesh.explicit_axes else None
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)

@@ -1,6 +1,6 @@
 """How Shardy spells meshes and shardings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minijax.hlo.spell import string, suffix_of
@@ -72,21 +72,40 @@ class Meshes:
         return f"#sdy.sharding<{self.sharding_text(sharding, aval)}>"
 
 
-def batched_rule(ins: Sequence[Aval], outs: Sequence[Aval], batch: int) -> str:
-    """How an operation may be split: along its first `batch` axes alone. Each axis has a factor of its own."""
-    sizes = list(ins[0].shape[:batch])
+def rule_text(
+    ins: Sequence[Sequence], outs: Sequence[Sequence], sizes: Mapping[Any, int], special: Mapping[str, Sequence] = {}
+) -> str:
+    """How an operation may be split: the factors of each dimension of its operands and results, and their sizes.
 
-    def factor(i: int) -> str:
+    `special` names factors by what is done to values that are split along them.
+    """
+    numbers = {factor: i for i, factor in enumerate(sizes)}
+
+    def letter(factor: Any) -> str:
+        i = numbers[factor]
         return chr(ord("i") + i) if i < 18 else f"z_{i - 17}"
 
-    def axes(aval: Aval) -> str:
-        first = len(sizes)
-        sizes.extend(aval.shape[batch:])
-        return f"[{', '.join(map(factor, [*range(min(batch, aval.ndim)), *range(first, len(sizes))]))}]"
+    def dims(value: Sequence) -> str:
+        return f"[{', '.join([''.join(map(letter, factors)) for factors in value])}]"
 
-    sides = [f"({', '.join([axes(a) for a in side])})" for side in (ins, outs)]
-    listed = ", ".join([f"{factor(i)}={size}" for i, size in enumerate(sizes)])
-    return f"#sdy.op_sharding_rule<{'->'.join(sides)} {{{listed}}}, custom>"
+    sides = [f"({', '.join(map(dims, side))})" for side in (ins, outs)]
+    text = "->".join(sides) + f" {{{', '.join([f'{letter(f)}={size}' for f, size in sizes.items()])}}}" * bool(sizes)
+    for kind, factors in special.items():
+        if factors:
+            text += f" {kind}={{{', '.join(map(letter, sorted(factors, key=numbers.__getitem__)))}}}"
+    return f"#sdy.op_sharding_rule<{text}, custom>"
+
+
+def batched_rule(ins: Sequence[Aval], outs: Sequence[Aval], batch: int) -> str:
+    """How an operation may be split: along its first `batch` axes alone. Each axis has a factor of its own."""
+    sizes = dict(enumerate(ins[0].shape[:batch]))
+
+    def dims(aval: Aval) -> list[tuple[int]]:
+        own = range(len(sizes), len(sizes) + len(aval.shape[batch:]))
+        sizes.update(zip(own, aval.shape[batch:], strict=True))
+        return [(i,) for i in (*range(min(batch, aval.ndim)), *own)]
+
+    return rule_text([dims(a) for a in ins], [dims(a) for a in outs], sizes)
 
 
 def _dims(entries: Sequence) -> str:

@@ -219,7 +219,7 @@ def function_name(fun: Callable) -> str:
     """The name that a function's programs and equations bear."""
     if isinstance(fun, functools.partial):
         return function_name(fun.func)
-    return getattr(fun, "__name__", None) or "unnamed function"
+    return getattr(fun, "__name__", None) or "<unnamed function>"
 
 
 def standing_for(inner: Callable, fun: Callable) -> Callable:

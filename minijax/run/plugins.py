@@ -33,6 +33,7 @@ _CUDA_LIBRARIES = (
     "cudart.so.{v}", "nvrtc.so.{v}", "cublas.so.{v}", "cublasLt.so.{v}", "nccl.so.2", "cupti.so.{v}",
     "cusparse.so.12", "cusolver.so.{s}", "cufft.so.{s}", "nvshmem_host.so.3", "cudnn.so.9",
 )  # fmt: skip
+loaded: list[Any] = []  # the plugins' interfaces in C
 _GPU_PRIORITY, _TPU_PRIORITY = 200, 300
 _GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
 
@@ -86,6 +87,7 @@ def _make_cuda_client(version: int, library: str) -> Any:
     _load_cuda_libraries(version)
     if not _jax.pjrt_plugin_loaded("cuda"):
         plugin = xc.load_pjrt_plugin_dynamically("cuda", library)
+        loaded.append(plugin)
         _profiler.register_plugin_profiler(plugin)
         _register_cuda_calls(version, plugin)
     if not xc.pjrt_plugin_initialized("cuda"):
@@ -143,7 +145,8 @@ def _make_tpu_client(library: str) -> Any:
     if barrier not in arguments:
         os.environ["LIBTPU_INIT_ARGS"] = f"{arguments} {barrier}=true".strip()
     if not _jax.pjrt_plugin_loaded("tpu"):
-        _profiler.register_plugin_profiler(xc.load_pjrt_plugin_dynamically("tpu", library))
+        loaded.append(xc.load_pjrt_plugin_dynamically("tpu", library))
+        _profiler.register_plugin_profiler(loaded[-1])
     if not _jax.pjrt_plugin_initialized("tpu"):
         _jax.initialize_pjrt_plugin("tpu")
     return _jax.get_c_api_client("tpu", {"ml_framework_name": "JAX"}, None)

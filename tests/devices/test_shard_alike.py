@@ -99,3 +99,11 @@ def test_pairs_that_have_nothing_to_do_with_each_other_lie_as_they_do():
     on_y = s.put(np.ones((8, 8), np.float32), None, "y")
     pairs = s.jax.jit(lambda x, y, z: (alike(s)(x, z * 2), alike(s)(y, z * 3)))(s.a, on_y, ones(s))
     assert [[x.sharding.spec for x in pair] for pair in pairs] == [[s.P("x", "y")] * 2, [s.P(None, "y")] * 2]
+
+
+def test_types_with_explicit_axes_stay_those_of_the_operands():
+    same("""
+        jaxpr(alike, split, put(numbers(8, 8), None, 'y', mesh=explicit)), jaxpr(alike, split, ones)
+        jax.jit(alike)(split, split * 2), grouped(alike, split, split)
+        jaxpr(lambda x, y, ct: jax.vjp(alike, x, y)[1](ct), split, split, (split, split))
+    """, split=lambda s: s.put(s.numbers(8, 8), "x", "y", mesh=s.explicit), **GIVEN)  # fmt: skip

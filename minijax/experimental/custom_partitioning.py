@@ -1,0 +1,14 @@
+"""jax.experimental.custom_partitioning: functions that users partition."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.api.custom_partitioning: custom_partitioning
+minijax.higher.custom_partitioning: custom_partitioning_p
+minijax.partition.factors: ArrayMapping BATCHING CompoundFactor SdyShardingRule
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
