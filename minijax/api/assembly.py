@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from minijax.api.transfer import device_put
+from minijax.api.transfer import device_put, on_mesh_that_is_set
 from minijax.base import dtypes, tree
+from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray
+from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import Sharding, SingleDeviceSharding
 from minijax.run import transfer
-from minijax.run.array import ArrayImpl, Format, assembled, signature
+from minijax.run.array import ArrayImpl, Format, joined
 
 
 def make_array_from_single_device_arrays(
@@ -23,6 +25,9 @@ def make_array_from_single_device_arrays(
     name = "jax.make_array_from_single_device_arrays"
     if not isinstance(arrays, (list, tuple)):
         raise TypeError(f"{name} `arrays` argument must be a list or tuple, but got {type(arrays)}.")
+    if any(isinstance(x, Tracer) for x in arrays):
+        kinds = {type(x) for x in arrays}
+        raise ValueError(f"{name} requires a list of concrete arrays as input, but got types {kinds}")
     for x in arrays:
         if not isinstance(x, ArrayImpl):
             raise TypeError(f"Unsupported type for elements in `arrays`: {type(x)}")
@@ -42,33 +47,8 @@ def make_array_from_single_device_arrays(
             f"If `dtype` is provided to `{name}`, it must match the dtype of the addressable shards. Got "
             f"dtype={np.dtype(dtype)} and shard dtypes {sorted(map(str, kinds))}."
         )
-    if len(kinds) > 1:
-        raise ValueError(f"{name}: the parts have several dtypes: {sorted(map(str, kinds))}")
-    aval = ShapedArray(tuple(shape), *kinds)
-    return _assembled(aval, sharding, list(arrays))
-
-
-def _assembled(aval: ShapedArray, sharding: Sharding, parts: list) -> ArrayImpl:
-    part_shape = sharding.shard_shape(aval.shape)
-    devices = sharding._addressable_device_assignment
-    if len(parts) != len(devices):
-        raise ValueError(
-            f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the "
-            f"sharding), but got {len(parts)}"
-        )
-    for x in parts:
-        if x.shape != part_shape:
-            raise ValueError(
-                f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape}. "
-                f"Shape of Array is {aval.str_short()} with sharding {sharding}"
-            )
-    by_device = {x._sig.device: x for x in parts}
-    if set(by_device) != set(devices):
-        raise ValueError(
-            "Addressable devices and per-device arrays devices do not match. Sharding contains devices "
-            f"{set(devices)}, the arrays lie on {set(by_device)}"
-        )
-    return assembled(signature(aval, sharding, True), [by_device[d]._raw for d in devices])
+    aval = ShapedArray(tuple(shape), arrays[0].dtype if arrays else kinds.pop())
+    return joined(aval, sharding, list(arrays), True)
 
 
 def make_array_from_callback(
@@ -92,7 +72,7 @@ def make_array_from_callback(
             "If `dtype` is provided to `jax.make_array_from_callback`, it must match the dtype of the "
             f"addressable shards. Got dtype={np.dtype(dtype)} and shard dtype={parts[0].dtype}`."
         )
-    return _assembled(ShapedArray(tuple(shape), parts[0].dtype), sharding, parts)
+    return joined(ShapedArray(tuple(shape), parts[0].dtype), sharding, parts, True)
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
@@ -102,6 +82,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     """
     leaves, treedef = tree.flatten(local_data)
     shardings = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
+    shardings = [on_mesh_that_is_set(s) if isinstance(s, PartitionSpec) else s for s in shardings]
     shardings = [s if isinstance(s, Sharding) else SingleDeviceSharding(s) for s in shardings]
     is_shape = isinstance(global_shape, tuple) and all(isinstance(n, int) for n in global_shape)
     shapes = [global_shape] * len(leaves) if global_shape is None or is_shape else treedef.flatten_up_to(global_shape)

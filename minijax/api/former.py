@@ -12,12 +12,14 @@ def pjit(fun: Callable, in_shardings: Any = None, out_shardings: Any = None, sta
          static_argnames: Any = None, donate_argnums: Any = None, donate_argnames: Any = None,
          keep_unused: bool = False, device: Any = None, backend: Any = None, inline: bool = False,
          compiler_options: Any = None) -> Jitted:  # fmt: skip
-    """`jax.jit`, by its former name."""
-    return jit(
+    """`jax.jit`, whose specs are also on a mesh that was entered with `with mesh:`."""
+    engine = jit(
         fun, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
         static_argnames=static_argnames, donate_argnums=donate_argnums, donate_argnames=donate_argnames,
         keep_unused=keep_unused, device=device, backend=backend, inline=inline, compiler_options=compiler_options,
     )  # fmt: skip
+    options = engine.options._replace(caller="pjit")
+    return type(engine)(engine.fun, options, engine.resolved, None, engine.signature)
 
 
 def shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True) -> Callable:

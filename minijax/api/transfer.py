@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, tree
-from minijax.dispatch.placement import check_fits
 from minijax.ir import context, state
 from minijax.ir.trace import CompileTimeTrace, Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.partition import meshes
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import PartitionSpec
-from minijax.partition.shardings import NamedSharding, Sharding
+from minijax.partition.shardings import NamedSharding, Sharding, check_fits
 from minijax.primitives.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
 from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl, Format
@@ -33,7 +32,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         if not is_value(leaf) and not hasattr(leaf, "__array__"):
             raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
     of_leaves = lambda name, prefix: tree.flatten_axes(f"device_put {name}", treedef, prefix)  # noqa: E731
-    devices = [_on_mesh(d) if isinstance(d, PartitionSpec) else d for d in of_leaves("device", device)]
+    devices = [on_mesh_that_is_set(d) if isinstance(d, PartitionSpec) else d for d in of_leaves("device", device)]
     for leaf, target in zip(leaves, devices, strict=True):
         if not isinstance(target, Sharding | Format | client.Device | MemorySpace | None):
             raise ValueError(
@@ -43,7 +42,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         if isinstance(target, Sharding) and is_value(leaf):
             check_fits(target, typeof(leaf), "device_put args")
     sources = [
-        x.sharding if s is None and isinstance(x, ArrayImpl) else s
+        known.sharding if s is None and isinstance(known := _known(x), ArrayImpl) else s
         for x, s in zip(leaves, of_leaves("src", src), strict=True)
     ]
     ways = list(zip(of_leaves("donate", donate), of_leaves("may_alias", may_alias), strict=True))
@@ -53,7 +52,12 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     return treedef.unflatten(put_values(leaves, devices, sources, copies))
 
 
-def _on_mesh(spec: PartitionSpec) -> NamedSharding:
+def _known(x: Any) -> Any:
+    return x.to_concrete_value() if isinstance(x, Tracer) else x
+
+
+def on_mesh_that_is_set(spec: PartitionSpec) -> NamedSharding:
+    """A spec over the mesh that is set. Raises ValueError where none is."""
     mesh = meshes.context_mesh()
     if mesh is None:
         raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put")

@@ -43,7 +43,9 @@ class Executable:
             self.in_shardings, self.out_shardings = _settled_shardings(lowered, loaded)
         else:
             self.in_shardings = placement.argument_shardings(self.used)
-            self.out_shardings = placement.result_shardings(len(avals))
+            asked = [placement.in_shardings[i] for i in self.used] if placement.in_shardings else ()
+            laid = placement.result_shardings(len(avals))
+            self.out_shardings = _named_as_argument(laid, avals, placement, asked, lowered.closed.in_avals)
         # The user may donate or delete an array that a function captured: the program has its own.
         self.hidden = [hidden(_copied_constant(c, self.device))._raw for c in lowered.hidden]
         is_committed = placement.committed or placement.is_sharded
@@ -164,6 +166,7 @@ def _settled_shardings(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, 
     chosen_ins, chosen_outs = chosen_shardings(loaded, len(ins), len(outs), tokens)
     in_shardings = [placement.in_shardings[i] for i in lowered.used]
     out_shardings = _settled(placement.out_shardings, chosen_outs, outs, placement)
+    out_shardings = _named_as_argument(out_shardings, outs, placement, in_shardings, ins)
     if kinds := placement.memory_kinds(outs):
         out_shardings = [s.with_memory_kind(kind) for s, kind in zip(out_shardings, kinds, strict=True)]
     return _settled(in_shardings, chosen_ins, ins, placement), out_shardings
@@ -175,6 +178,21 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
     return [
         s if isinstance(s, NamedSharding | GSPMDSharding) else named_sharding(placement.mesh, hlo, aval.ndim)
         for s, hlo, aval in zip(shardings, chosen, avals, strict=False)
+    ]
+
+
+def _named_as_argument(
+    shardings: Sequence, avals: Sequence, placement: Placement, ins: Sequence, taken: Sequence
+) -> list:
+    """What was left open, under the name that the first argument over a mesh has where both lie alike."""
+    named = ((s, aval.ndim) for s, aval in zip(ins, taken, strict=False) if isinstance(s, NamedSharding))
+    model, ndim = next(named, (None, 0))
+    if model is None:
+        return list(shardings)
+    asked = placement.out_shardings or (None,) * len(avals)
+    return [
+        model if a is None and aval.ndim == ndim and s.is_equivalent_to(model, ndim) else s
+        for s, a, aval in zip(shardings, asked, avals, strict=True)
     ]
 
 

@@ -13,7 +13,7 @@ from minijax.dispatch.operations import programs
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.run import watch
+from minijax.run import guards, watch
 from minijax.run.array import ArrayImpl, array_types
 
 _disable_jit = config.option("disable_jit")
@@ -84,7 +84,8 @@ def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
 
 def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool) -> Callable:
     """The function as a program of its arrays; `_DIRECT` where it must be called itself."""
-    if watch.is_on() or key_reuse.is_on() or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
+    is_watched = guards.is_guarded() or watch.is_on() or key_reuse.is_on()
+    if is_watched or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
         return _DIRECT
     out_trees: list[Any] = []
 

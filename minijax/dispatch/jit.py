@@ -39,6 +39,7 @@ class JitOptions(NamedTuple):
     compiler_options: tuple[tuple[str, Any], ...] = ()
     in_shardings: Any = None
     out_shardings: Any = None
+    caller: str = "jit"
 
 
 def call_params(

@@ -7,7 +7,7 @@ from minijax.base import cache, tree
 from minijax.partition import meshes
 from minijax.partition.meshes import P
 from minijax.partition.shardings import UNSPECIFIED, Sharding
-from minijax.primitives.sharding import concrete_sharding
+from minijax.primitives.sharding import check_distinct_axes, concrete_sharding
 
 
 class Shardings(NamedTuple):
@@ -28,24 +28,27 @@ def shardings_of(argument: str, value: Any) -> Shardings | None:
             raise TypeError(
                 f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got {leaf}"
             )
+        if isinstance(leaf, P):
+            check_distinct_axes(argument, leaf)
     if all(leaf is None or leaf is UNSPECIFIED for leaf in leaves):
         return None
     return Shardings(tuple(leaves), treedef)
 
 
-def leaf_shardings(argument: str, shardings: Shardings | None, treedef: Any) -> tuple:
+def leaf_shardings(caller: str, argument: str, shardings: Shardings | None, treedef: Any) -> tuple:
     """One sharding for each leaf of a tree; () where nothing is laid down.
 
     Raises ValueError if the shardings are no prefix of the tree, RuntimeError for a partition spec where no
     mesh is set.
     """
-    return () if shardings is None else _leaf_shardings(argument, shardings, treedef, meshes.context_mesh())
+    mesh = meshes.context_mesh() or (meshes.entered_mesh() if caller == "pjit" else None)
+    return () if shardings is None else _leaf_shardings(caller, argument, shardings, treedef, mesh)
 
 
 @cache.cache(maxsize=1024)
-def _leaf_shardings(argument, shardings, treedef, mesh):
+def _leaf_shardings(caller, argument, shardings, treedef, mesh):
     concrete = [
-        UNSPECIFIED if s is None or s is UNSPECIFIED else concrete_sharding("jit", argument, s)
+        UNSPECIFIED if s is None or s is UNSPECIFIED else concrete_sharding(caller, argument, s)
         for s in _leaves(argument, shardings, treedef)
     ]
     return tuple(concrete)

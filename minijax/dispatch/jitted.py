@@ -310,8 +310,8 @@ class Jitted:
         if options.in_shardings is not None and kwargs.num_leaves:
             raise ValueError("pjit does not support kwargs when in_shardings is specified.")
         return (
-            leaf_shardings("in_shardings", options.in_shardings, args),
-            leaf_shardings("out_shardings", options.out_shardings, traced.out_tree),
+            leaf_shardings(options.caller, "in_shardings", options.in_shardings, args),
+            leaf_shardings(options.caller, "out_shardings", options.out_shardings, traced.out_tree),
         )
 
     def program_options(self, traced: Traced, treedef: Any, static: tuple) -> ProgramOptions:

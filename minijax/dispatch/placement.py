@@ -11,7 +11,7 @@ from minijax.ir.types import AbstractValue, ShapedArray, space_of
 from minijax.partition import meshes
 from minijax.partition.memory import Device, Host, MemorySpace
 from minijax.partition.meshes import Mesh, P
-from minijax.partition.shardings import MEMORY_KINDS, IndivisibleError, NamedSharding, Sharding
+from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding, check_fits
 from minijax.run import client
 from minijax.run.array import Signature
 
@@ -189,16 +189,6 @@ def _result_shardings(outs: Sequence, avals: Sequence, paths: Sequence[str] | No
         if s is not None:
             check_fits(s, aval, f"pjit outputs with pytree key path {path}")
     return list(outs)
-
-
-def check_fits(sharding: Sharding, aval: ShapedArray, what: str) -> None:
-    """Raises ValueError if a value of this type cannot lie so; `what` says which values are looked at."""
-    try:
-        sharding.shard_shape(aval.shape)
-    except IndivisibleError:
-        raise
-    except ValueError as error:
-        raise ValueError(f"One of {what} is incompatible with its sharding annotation {sharding}: {error}") from None
 
 
 def _incompatible(first, second, operands, names, options) -> NoReturn:

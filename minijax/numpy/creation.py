@@ -14,6 +14,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import ufuncs
+from minijax.partition.shardings import sharding_of_rank
 from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import cast, convert
 from minijax.primitives.device import REUSE_INPUT, device_put, placed_like
@@ -97,7 +98,9 @@ def asarray(
 def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
-    return x if device is None or isinstance(x, Tracer) else transfer.to_device(x, device)
+    if device is None or isinstance(x, Tracer):
+        return x
+    return transfer.to_device(x, sharding_of_rank(device, typeof(x).ndim))
 
 
 def _put(x: Any, device: Any, *named: Any) -> Any:

@@ -7,6 +7,7 @@ import functools
 import math
 import threading
 import warnings
+import weakref
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -65,16 +66,27 @@ def _axis_set(axes: Any, name: str) -> frozenset:
     return frozenset(axes)
 
 
+# Equal specs are one object.
+_specs: weakref.WeakValueDictionary[tuple, "PartitionSpec"] = weakref.WeakValueDictionary()
+
+
 class PartitionSpec(ByKey, Immutable):
     """For each array axis the mesh axis, or axes, that it is split over."""
 
     __slots__ = ("_partitions", "unreduced", "reduced", "__weakref__")
     UNCONSTRAINED = UNCONSTRAINED
 
-    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
-        self._partitions = tuple([_canonical_partition(p) for p in partitions])
-        self.unreduced, self.reduced = _axis_set(unreduced, "unreduced"), _axis_set(reduced, "reduced")
-        self.identify(self._partitions, self.unreduced, self.reduced)
+    def __new__(cls, *partitions, unreduced=frozenset(), reduced=frozenset()):
+        axes = _axis_set(unreduced, "unreduced"), _axis_set(reduced, "reduced")
+        key = (tuple([_canonical_partition(p) for p in partitions]), *axes)
+        known = _specs.get(key)
+        return known if known is not None else _specs.setdefault(key, cls._interned(key))
+
+    @classmethod
+    def _interned(cls, key):
+        self = object.__new__(cls)
+        self._partitions, self.unreduced, self.reduced = key
+        self.identify(*key)
         if self.unreduced & self.reduced:
             raise ValueError(
                 "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. "
@@ -86,6 +98,7 @@ class PartitionSpec(ByKey, Immutable):
                     f"partitions cannot overlap with {name} axes passed to PartitionSpec. "
                     f"Got partitions: {self._partitions} and {name} axes: {axes}"
                 )
+        return self
 
     partitions = property(lambda self: self._partitions)
 

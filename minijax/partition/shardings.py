@@ -292,6 +292,11 @@ def _check_spec(mesh: Any, spec: PartitionSpec) -> None:
             )
         used.add(axis)
     for name, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+        if axes & names - {*mesh.explicit_axes}:
+            raise ValueError(
+                f"{name} axes can only refer to mesh axes that is of type `Explicit`. Got {name.lower()} axes: "
+                f"{axes} and mesh: {mesh}"
+            )
         if missing := axes - names:
             raise ValueError(
                 f"{name} axes {', '.join(map(str, missing))} is not found in mesh.axis_names="
@@ -345,6 +350,24 @@ class GSPMDSharding(ByKey, Sharding):
 
 def _with_tiles_of(devices: tuple, proto: Any, memory_kind: str | None) -> GSPMDSharding:
     return GSPMDSharding(devices, tiles_of(proto), memory_kind)
+
+
+def check_fits(sharding: Sharding, aval: Any, what: str) -> None:
+    """Raises ValueError if a value of this type cannot lie so; `what` says which values are looked at."""
+    try:
+        sharding.shard_shape(aval.shape)
+    except IndivisibleError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"One of {what} is incompatible with its sharding annotation {sharding}: {error}") from None
+
+
+def sharding_of_rank(sharding: Any, ndim: int) -> Any:
+    """A sharding without what its spec says, as None, of more axes than there are."""
+    spec = getattr(sharding, "spec", ())
+    if len(spec) <= ndim or any(entry is not None for entry in spec[ndim:]):
+        return sharding
+    return sharding.update(spec=spec.update(partitions=spec[:ndim]))
 
 
 empty_abstract_mesh = AbstractMesh((), ())

@@ -373,11 +373,12 @@ def _check_groups(groups: Any) -> Groups:
     return groups
 
 
-def _group_size(axis_name: Any, groups: Groups) -> int:
+def _group_size(axis_name: Any, groups: Groups, alike: bool = True) -> int:
+    """The size of each group, which must be `alike`; else of the first."""
     size = axis_size(axis_name)
     if groups is None:
         return size
-    if len({len(group) for group in groups}) > 1:
+    if alike and len({len(group) for group in groups}) > 1:
         raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
     return len(groups[0])
 
@@ -415,12 +416,12 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     leaves = tree.tree_leaves(x)
     has_positions = any(isinstance(a, int) for a in names_of(axis_name))
     if not has_positions and not any(isinstance(leaf, Tracer) for leaf in leaves):
-        size = _group_size(axis_name, _check_groups(axis_index_groups))
+        size = _group_size(axis_name, _check_groups(axis_index_groups), alike=False)
         return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
 
     def one(leaf):
         if isinstance(leaf, dtypes.PYTHON_SCALARS):
-            return _multiple(leaf, _group_size(axis_name, axis_index_groups))
+            return _multiple(leaf, _group_size(axis_name, axis_index_groups, alike=False))
         return _reduce_all(psum_p, leaf, axis_name, axis_index_groups)
 
     return tree.tree_map(one, x)
@@ -435,8 +436,8 @@ def _multiple(leaf: Any, size: int) -> Any:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over a named axis, leaf by leaf."""
-    size = _group_size(axis_name, _check_groups(axis_index_groups))
+    """The mean over a named axis, leaf by leaf; over groups of several sizes jax divides by the first one's."""
+    size = _group_size(axis_name, _check_groups(axis_index_groups), alike=False)
 
     def mean(total):
         if isinstance(total, dtypes.PYTHON_SCALARS):

@@ -10,7 +10,7 @@ from minijax.ir.types import ShapedArray, typeof
 from minijax.partition import meshes
 from minijax.partition.explicit import joined_entry, sharding_in_type
 from minijax.partition.meshes import UNCONSTRAINED, AxisType, Mesh, P, axes_of
-from minijax.partition.shardings import NamedSharding, Sharding
+from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_fits
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl
 
@@ -100,8 +100,18 @@ def widened(sharding: Sharding, dim: int, names: tuple, free: Any, function: str
 sharding_constraint_p = ShardingConstraint()
 
 
+def check_distinct_axes(argument: str, spec: P) -> None:
+    """Raises DuplicateSpecError for a partition spec that uses a mesh axis twice."""
+    for i, axis in enumerate(spec.mesh_axes):
+        if axis in spec.mesh_axes[:i]:
+            raise DuplicateSpecError(
+                f"A single {argument} specification can map every mesh axis to at most one positional dimension, "
+                f"but {spec} has duplicate entries for `{axis}`"
+            )
+
+
 def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
-    """A sharding, or a partition spec on the mesh that is set (a constraint also: entered), as a sharding.
+    """A sharding, or a partition spec on the mesh that is set (in a constraint and `pjit`: entered), as a sharding.
 
     Raises TypeError for anything else, RuntimeError for a spec where no mesh is set.
     """
@@ -111,8 +121,9 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
         raise TypeError(
             f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got {spec}"
         )
+    check_distinct_axes(argument, spec)
     mesh = meshes.mesh_of_specs()
-    if mesh is None and function == "with_sharding_constraint":
+    if mesh is None and function in ("with_sharding_constraint", "pjit"):
         mesh = meshes.entered_mesh()
     if mesh is None:
         raise RuntimeError(
@@ -261,6 +272,7 @@ def _constrained(x: Any, spec: Any) -> Any:
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
-    context = meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
+    context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
+    check_fits(sharding, typeof(x), "with_sharding_constraint arguments")
     params = dict(sharding=sharding, layout=None, unconstrained_dims=free, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)

@@ -14,6 +14,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
 from minijax.partition.explicit import check_divides, check_same_entries, check_whole, picked
+from minijax.partition.shardings import sharding_of_rank
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
@@ -697,7 +698,7 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
         alike = shape == like.shape and not state.is_eager()
         value = moving.broadcast_to_shape(value, shape, like._sharding if alike else None)
     if is_placed:
-        return transfer.to_device(value, sharding)
+        return transfer.to_device(value, sharding_of_rank(sharding, len(shape)))
     # A program being recorded writes a scalar as a literal; users get an array.
     return value if isinstance(value, Array) or not state.is_eager() else transfer.to_device(value)
 

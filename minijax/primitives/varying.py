@@ -74,7 +74,13 @@ def device_groups(e: Any, primitive: Primitive, axis_name: Any, groups: Groups =
     ids = np.arange(mesh.size).reshape(mesh.axis_sizes)
     at = [mesh.axis_names.index(name) for name in names_of(axis_name)]
     rows = np.moveaxis(ids, at, range(-len(at), 0)).reshape(-1, prod(ids.shape[i] for i in at))
-    return rows if groups is None else np.array([row[list(group)] for row in rows for group in groups])
+    return rows if groups is None else _rows_of_one_length([row[list(group)] for row in rows for group in groups])
+
+
+def _rows_of_one_length(groups):
+    """The groups as a matrix, in which -1 stands behind the members of shorter ones."""
+    longest = max(map(len, groups))
+    return np.array([np.pad(group, (0, longest - len(group)), constant_values=-1) for group in groups])
 
 
 def in_mesh_order(axes: frozenset) -> tuple:

@@ -227,7 +227,11 @@ class ArrayImpl(Array):
     def __init_subclass__(cls):
         array_types.add(cls)
 
-    def __init__(self, raw, sig):
+    # Of a raw array and its signature; or, as in jax, of a type, a sharding and the parts on its devices.
+    def __init__(self, raw, sig, arrays=None, committed=True, _skip_checks=False):
+        if arrays is not None:
+            whole = joined(raw, sig, arrays, committed)
+            raw, sig = whole._raw, whole._sig
         self._raw = raw
         self._sig = sig
 
@@ -529,6 +533,47 @@ def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
     devices = list(sig.sharding._addressable_device_assignment)
     raw = _jax.batched_device_put(sig, sig.native, list(raws), devices, sig.committed, enable_x64=True)
     return sig.wrap(raw, sig)
+
+
+def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committed: bool) -> ArrayImpl:
+    """The array whose parts are these, one on each device of this process, in any order.
+
+    Raises TypeError or ValueError if they are not the parts of such an array.
+    """
+    if wrong := [x for x in parts if not isinstance(x, ArrayImpl)]:
+        raise TypeError(f"Unsupported type for elements in `arrays`: {type(wrong[0])}")
+    devices = sharding._addressable_device_assignment
+    part_shape = sharding.shard_shape(aval.shape)
+    if len(parts) != len(devices):
+        raise ValueError(
+            f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the "
+            f"sharding), but got {len(parts)}"
+        )
+    for x in parts:
+        if x.dtype != aval.dtype:
+            raise ValueError(
+                f"Input buffers to `Array` must have matching dtypes. Got {x.dtype}, expected {aval.dtype} for "
+                f"buffer: {x}"
+            )
+        if x.shape != part_shape:
+            raise ValueError(
+                f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape}. "
+                f"Shape of Array is {aval.str_short()} with sharding {sharding}"
+            )
+    by_device = {x._sig.device: x for x in parts}
+    if len(by_device) != len(parts):
+        ids = [x._sig.device.id for x in parts]
+        raise ValueError(
+            "When making an array from single-device arrays, the input arrays must be from distinct devices, "
+            f"but got device IDs {ids}"
+        )
+    if missing := set(devices) - set(by_device):
+        raise ValueError(
+            "Addressable devices and per-device arrays devices do not match. Sharding contains devices "
+            f"{ {d.id for d in missing} } that are not present in per-device arrays. Per-device arrays contain devices "
+            f"{ {d.id for d in set(by_device) - set(devices)} } that are not present in the sharding."
+        )
+    return assembled(signature(aval, sharding, committed), [by_device[d]._raw for d in devices])
 
 
 DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL  # then NumPy may write into its memory again

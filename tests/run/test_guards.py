@@ -18,7 +18,7 @@ IMPLICIT = [
     "f(n)", "f(1.0)", "f(np.float32(1))", "jax.jit(lambda t: t[0] + t[1])([n, 2.0])", "jnp.array(n)",
     "jnp.asarray(n)", "jnp.asarray([1.0, 2.0])", "jnp.asarray(1.0)", "x + 1.0", "x + n", "lax.sin(n)",
     "jnp.sin(n)", "x[0]", "x[np.array([0])]", "x.at[0].set(1.0)", "jnp.where(x > 0, x, 0.0)",
-    "jax.grad(lambda y: y * y)(1.0)", "lax.scan(lambda c, y: (c + y, c), 0.0, n)", "jnp.full(3, 2.0)",
+    "jax.grad(lambda y: y * y)(1.0)", "lax.scan(lambda c, y: (c + y, c), 0.0, n)", "jnp.full(3, 2.0)", "jnp.ones(3)", "jnp.zeros(3)", "jnp.eye(3)", "jnp.ones_like(x)",
     "jax.random.key(0)", "jnp.linspace(0, 1, 3)",
 ]  # fmt: skip
 EXPLICIT = ["jax.device_put(n)", "jax.device_put(1.0)", "jax.device_put(n, d1)", "jax.device_put(n[:2], spread)"]
