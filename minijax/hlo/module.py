@@ -62,8 +62,8 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     e = Emitter(platform)
     e.around = e.around_function = Surroundings(scope, (), source.here())
     e.num_partitions, e.devices, e.mesh, e.manual = num_partitions, devices, mesh, manual
-    is_split = num_partitions > 1 and mesh is not None and manual is None
-    e.explicit = mesh if is_split and mesh.explicit_axes else None
+    is_split = num_partitions > 1 and manual is None
+    e.explicit = mesh if is_split and mesh is not None and mesh.explicit_axes else None
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)
