@@ -341,12 +341,6 @@ VALUES = {
 }
 
 
-def _after_donation(jax, jnp):
-    x = jnp.arange(4.0)
-    jax.jit(lambda x: x + 1, donate_argnums=0)(x)
-    return x + 1
-
-
 def _donate_twice(jax, jnp):
     x = jnp.arange(4.0)
     return jax.jit(lambda x, y: (x + 1, y + 2), donate_argnums=(0, 1))(x, x)
@@ -442,7 +436,6 @@ ERRORS = {
         "traced array with shape int32[]",
     ),
     "escaped tracer": (_leak, "unexpected tracer"),
-    "deleted by donation": (_after_donation, "Array has been deleted"),
     "donated twice": (_donate_twice, "onate"),
     "two devices": (_two_devices, "Received incompatible devices for jitted computation"),
     "error inside": (lambda jax: jax.jit(lambda x: {}["key"])(1), "key"),
