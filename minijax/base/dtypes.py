@@ -40,6 +40,18 @@ class ExtendedDType(abc.ABC):
     """A dtype unknown to numpy: `type` is its kind, `_rules` says how it is laid out and lowered."""
 
     __slots__ = ()
+    names = None  # as numpy's dtypes of numbers have it
+    _rules: Any
+
+    @property
+    def physical_dtype(self) -> Any:
+        """The dtype of the numbers that represent an element."""
+        return self._rules.physical_element_aval(self).dtype
+
+    @property
+    def physical_suffix(self) -> tuple[int, ...]:
+        """The shape of the numbers that represent an element."""
+        return tuple(self._rules.physical_element_aval(self).shape)
 
     @property
     @abc.abstractmethod
@@ -145,6 +157,14 @@ def canonical(dtype: Any) -> Any:
         return dtype
     dtype = np.dtype(dtype)
     return _singletons.get(dtype, dtype)
+
+
+def tangent_dtype(dtype: Any) -> Any:
+    """The dtype of tangents of values of this dtype; float0 where there are none."""
+    if is_inexact(dtype):
+        return dtype
+    rules = getattr(dtype, "_rules", None)
+    return float0 if rules is None else rules.tangent_dtype(dtype)
 
 
 # ---- kinds -------------------------------------------------------------------------------------------

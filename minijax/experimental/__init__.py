@@ -11,10 +11,11 @@ _FACE = Face(
     """.split(),
     """
 minijax.composed.callback: io_callback
+minijax.run.array: EArray
 """,
     missing={
         "jax.experimental.{0} is not there yet: types of values that users define are.": """
-        EArray cur_qdd primal_tangent_dtype
+        cur_qdd primal_tangent_dtype
     """
     },
     removed={

@@ -33,7 +33,10 @@ minijax.ir.primitive: Primitive
     "dtypes": """
 minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo supports_inf to_complex_dtype
 """,
+    "earray": "minijax.run.array: EArray",
     "flatten_util": "minijax.flatten_util: ravel_pytree",
+    "interpreters": "",
+    "interpreters.pxla": "",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
     "numpy": "",
     "numpy.ufuncs": "minijax.numpy.ufunc_class: ufunc",

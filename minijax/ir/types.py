@@ -158,8 +158,8 @@ class ShapedArray(AbstractValue):
 
     def to_tangent_aval(self) -> "ShapedArray":
         if self._tangent is None:
-            is_moving = dtypes.is_inexact(self.dtype)
-            tangent = self if is_moving else self.update(dtype=dtypes.float0, weak_type=False)
+            dtype = dtypes.tangent_dtype(self.dtype)
+            tangent = self if dtype == self.dtype else self.update(dtype=dtype, weak_type=False)
             object.__setattr__(self, "_tangent", tangent)
         return self._tangent
 

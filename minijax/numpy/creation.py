@@ -182,7 +182,7 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
 
 def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, split: Any = None) -> Any:
     if dtypes.is_extended(dtype):
-        return structural.filled_keys(shape, fill, dtype)
+        return structural.filled_extended(shape, fill, dtype)
     if dtype == dtypes.float0:
         return np.zeros(shape, dtype)
     fill = convert(fill, dtype, weak)

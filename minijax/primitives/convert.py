@@ -17,7 +17,14 @@ _COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
 
 
 def _check_convertible(have: Any, dtype: Any) -> None:
-    if dtypes.is_extended(have) != dtypes.is_extended(dtype):
+    to, back = dtypes.is_extended(dtype), dtypes.is_extended(have)
+    if to and back and have != dtype:
+        raise ValueError(
+            f"convert_element_type: cannot directly convert between extended dtypes, from {have} to {dtype}; convert "
+            "to and from the dtypes that represent their elements."
+        )
+    rules = getattr(dtype if to else have, "_rules", None)
+    if to != back and not (rules and (rules.convert_to(have, dtype) if to else rules.convert_from(have, dtype))):
         raise ValueError(f"Cannot convert_element_type from {have} to {dtype}")
 
 
@@ -71,6 +78,35 @@ class ConvertElementType(Linear1):
 
     def show_params(self, eqn):
         return [(n, eqn.params[n]) for n in ("new_dtype", "weak_type")]
+
+
+class CastExtended(Linear1):
+    """The numbers that represent elements of an extended dtype as such elements, or back: the same bytes."""
+
+    def __init__(self, name: str, parameter: str):
+        self.name, self.parameter = name, parameter
+
+    def infer(self, x, **params):
+        return [x.update(dtype=params[self.parameter])]
+
+    def shard(self, mesh, avals, outs, **params):
+        return [avals[0].entries]
+
+    def lower(self, e, ins, outs, x, **params):
+        return [x]
+
+    def jvp(self, primals, tangents, **params):
+        (out,) = self.bind_all(primals, params)
+        (t,), tangent_aval = tangents, typeof(out).to_tangent_aval()
+        if type(t) is Zero or tangent_aval.dtype == dtypes.float0:
+            return [out], [Zero(tangent_aval)]
+        return [out], [cast(t, tangent_aval.dtype, tangent_aval.weak_type)]
+
+    def transposed(self, ct, aval, **params):
+        return cast(ct, aval.dtype, aval.weak_type)
+
+    def batch(self, axis, operands, dims, **params):
+        return self.bind_all(operands, params), dims
 
 
 class BitcastConvertType(Primitive):
@@ -152,6 +188,8 @@ class StopGradient(Copy):
 
 
 convert_element_type_p = ConvertElementType()
+to_edtype_p = CastExtended("to_edtype", "edtype")
+from_edtype_p = CastExtended("from_edtype", "dtype")
 bitcast_convert_type_p = BitcastConvertType()
 copy_p = Copy("copy")
 stop_gradient_p = StopGradient("stop_gradient")
@@ -177,9 +215,21 @@ def cast(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
     aval = typeof(operand)
     if aval.dtype == dtype and aval.weak_type == weak_type and isinstance(operand, Array):
         return operand
+    if dtypes.is_extended(dtype) or dtypes.is_extended(aval.dtype):
+        return _cast_extended(operand, dtype)
     if type(operand) in dtypes.PYTHON_SCALARS or isinstance(operand, np.generic):
         return _convert_scalar(operand, dtype, weak_type)
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def _cast_extended(operand: Any, dtype: Any) -> Any:
+    have = typeof(operand).dtype
+    if have == dtype:
+        return operand
+    _check_convertible(have, dtype)
+    if dtypes.is_extended(dtype):
+        return to_edtype_p.bind(operand, edtype=dtype)
+    return from_edtype_p.bind(operand, dtype=dtype)
 
 
 def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:

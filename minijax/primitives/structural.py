@@ -676,10 +676,21 @@ def filled_keys(shape: Sequence[int], value: Any, dtype: Any) -> Any:
     return impl.wrapped(moving.broadcast_to_shape(words, wide))
 
 
+def filled_extended(shape: Sequence[int], value: Any, dtype: Any) -> Any:
+    """An array of one element of an extended dtype."""
+    if isinstance(dtype, dtypes.KeyType):
+        return filled_keys(shape, value, dtype)
+    return (
+        moving.broadcast_to_shape(value, shape)
+        if typeof(value).dtype == dtype
+        else dtype._rules.full(shape, value, dtype)
+    )
+
+
 def blank(shape: Sequence[int], dtype: Any, weak_type: bool = False) -> Any:
     """An array of zeros, or of random keys whose words are zeros."""
     if dtypes.is_extended(dtype):
-        return filled_keys(shape, 0, dtype)
+        return filled_extended(shape, 0, dtype)
     return moving.full(shape, np.zeros((), dtype)[()], weak_type)
 
 
@@ -692,7 +703,7 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
     is_placed = sharding is not None and state.is_eager()
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     if dtypes.is_extended(dtype) and not as_given:
-        return filled_keys(shape, value, dtype)
+        return filled_extended(shape, value, dtype)
     value = convert(value, dtype, weak and not is_placed)
     if shape:
         alike = shape == like.shape and not state.is_eager()

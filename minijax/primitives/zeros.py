@@ -8,7 +8,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_linear
-from minijax.ir.types import ShapedArray, Zero, scalar_of, varying_axes
+from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof, varying_axes
 from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.sharding import lying_as
@@ -19,6 +19,9 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
     """An array of zeros of the type `aval`."""
     if aval.dtype == dtypes.float0 and (not aval.shape or moving.recorder() is None):
         return np.zeros(aval.shape, dtypes.float0)
+    if dtypes.is_extended(aval.dtype):
+        zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
+        return lying_as(made_varying(zeros, aval), aval)
     zeros = moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type)
     return lying_as(made_varying(zeros, aval), aval)
 
@@ -93,7 +96,9 @@ fold_as(Folding.PLAIN, add_any_p)
 
 
 def add_any(x: Any, y: Any) -> Any:
-    return add_any_p.bind(x, y)
+    """The sum of two tangents or cotangents; users' dtypes say what it is."""
+    dtype = typeof(x).dtype
+    return dtype._rules.add(dtype, x, y) if dtypes.is_extended(dtype) else add_any_p.bind(x, y)
 
 
 def add_zeros(x: Any, y: Any) -> Any:

@@ -4,7 +4,7 @@ import dataclasses
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from jaxlib import _jax
@@ -66,7 +66,7 @@ def _new_signature(key):
     sig.aval, sig.sharding, sig.committed, sig.layout = key
     real = physical(aval)
     sig.shape, sig.dtype, sig.weak_type = sig.hidden = Hidden(real.shape, real.dtype, aval.weak_type)
-    sig.wrap = _wrapper(aval) if real is aval else extended_arrays[aval.dtype.type]
+    sig.wrap = _wrapper(aval) if real is aval else extended_arrays.get(aval.dtype.type, _earray)
     sig.native = client.native_sharding(sharding, real.ndim)
     devices = sharding._device_assignment
     sig.device = devices[0] if len(devices) == 1 else None
@@ -590,5 +590,100 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     return [raw.aval.wrap(raw, raw.aval) for raw in raws if not raw.is_deleted()]
 
 
+# ---- arrays of extended dtypes ----------------------------------------------------------------------
+
+
+class _Refused:
+    """A method or, with the error at once, a property of arrays that those of extended dtypes do not have."""
+
+    def __init__(self, name: str, text: str, error: type[Exception] | None = None):
+        self.name, self.text, self.error = name, text, error
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        if self.error:
+            raise self.error(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        return self._call
+
+    def _call(self, *args: Any, **options: Any) -> NoReturn:
+        raise NotImplementedError(self.text.format(self.name))
+
+
+_METHODS = """
+    __array_namespace__ all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate
+    cumprod cumsum diagonal dot item max mean min nonzero prod ptp repeat round searchsorted sort std sum to_device
+    trace var view
+"""
+_PROPERTIES = {
+    **dict.fromkeys("imag mT real".split(), NotImplementedError),
+    **dict.fromkeys(
+        "__dlpack__ __dlpack_device__ clone format is_ready platform tobytes tolist traceback".split(), AttributeError
+    ),
+}
+
+
+def refuse_numbers(cls: type[ArrayImpl], text: str) -> None:
+    """Takes from a class what arrays of numbers have; `text` says so, with the name in `{0}`."""
+    for name in (*_METHODS.split(), *_PROPERTIES):
+        setattr(cls, name, _Refused(name, text, _PROPERTIES.get(name)))
+
+
+class ExtendedArray(ArrayImpl):
+    """An array of an extended dtype, stored as the numbers that represent its elements."""
+
+    __slots__ = ()
+    shape = property(lambda self: self._sig.aval.shape)
+    dtype = property(lambda self: self._sig.aval.dtype)
+
+    @property
+    def _base_array(self) -> ArrayImpl:
+        """The numbers, in the same memory."""
+        sig = self._sig
+        return ArrayImpl(self._raw, signature(physical(sig.aval), sig.sharding, sig.committed))
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object: the array has rank 0")
+        return self.shape[0]
+
+
+class EArray(ExtendedArray):
+    """An array of type `aval`, of an extended dtype that users define, in the memory of `data`."""
+
+    __slots__ = ()
+
+    def __init__(self, aval: ShapedArray, data: ArrayImpl):
+        super().__init__(data._raw, signature(aval, data.sharding, data.committed))
+
+    _data = ExtendedArray._base_array
+
+    @property
+    def _value(self) -> NoReturn:
+        raise NotImplementedError(f"arrays of {self.dtype} have no values; lax.convert_element_type gives numbers")
+
+    def __repr__(self):
+        return f"E{self._data!r}"
+
+    def __reduce__(self):
+        raise TypeError(f"cannot pickle an array of {self.dtype}")
+
+    __str__ = __repr__
+
+    __format__ = object.__format__
+
+
+refuse_numbers(EArray, "arrays of users' dtypes have no {0}; lax.convert_element_type gives numbers")
+for _name in ("at", "T", "nbytes", "__getitem__", "__iter__", "__deepcopy__"):
+    setattr(EArray, _name, _Refused(_name, "arrays of users' dtypes have no {0}", NotImplementedError))
+
+
+def _earray(raw: Any, sig: Signature) -> EArray:
+    array = EArray.__new__(EArray)
+    ArrayImpl.__init__(array, raw, sig)
+    return array
+
+
 array_types.add(ArrayImpl)
 types.register_value_type(ArrayImpl, lambda x: x._sig.aval)
+types.register_value_type(EArray, lambda x: x._sig.aval)

@@ -3,36 +3,16 @@
 from typing import Any, NoReturn
 
 from minijax.base import dtypes
-from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
-from minijax.run.array import ArrayImpl, extended_arrays, signature
+from minijax.run.array import ArrayImpl, ExtendedArray, extended_arrays, refuse_numbers, signature
 
 
-class _Refused:
-    """A method or, with the error at once, a property of arrays that those of keys do not have."""
-
-    def __init__(self, name: str, error: type[Exception] | None = None):
-        self.name, self.error = name, error
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self
-        if self.error:
-            raise self.error(f"{owner.__name__!r} object has no attribute {self.name!r}")
-        return self._call
-
-    def _call(self, *args: Any, **options: Any) -> NoReturn:
-        raise NotImplementedError(f"random keys have no {self.name}; jax.random.key_data gives their words")
-
-
-class PRNGKeyArray(ArrayImpl):
+class PRNGKeyArray(ExtendedArray):
     """An array of random keys; its words are `jax.random.key_data` of it."""
 
     __slots__ = ("_used",)
 
-    shape = property(lambda self: self._sig.aval.shape)
-    dtype = property(lambda self: self._sig.aval.dtype)
     itemsize = property(lambda self: self._sig.aval.dtype.itemsize)
     nbytes = property(lambda self: self._sig.aval.size * self._sig.aval.dtype.itemsize)
     _impl = property(lambda self: self._sig.aval.dtype._impl)
@@ -49,17 +29,6 @@ class PRNGKeyArray(ArrayImpl):
     @property
     def weak_type(self) -> NoReturn:
         raise AttributeError("random keys have no weak_type")
-
-    @property
-    def _base_array(self) -> ArrayImpl:
-        """The words of the keys, in the same memory."""
-        sig = self._sig
-        return ArrayImpl(self._raw, signature(physical(sig.aval), sig.sharding, sig.committed))
-
-    def __len__(self):
-        if not self.shape:
-            raise TypeError("len() of unsized object: the key array has rank 0")
-        return self.shape[0]
 
     @property
     def _value(self) -> NoReturn:
@@ -88,19 +57,7 @@ class PRNGKeyArray(ArrayImpl):
         return key_array, (self._impl, self._base_array)
 
 
-_METHODS = """
-    __array_namespace__ all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate
-    cumprod cumsum diagonal dot item max mean min nonzero prod ptp repeat round searchsorted sort std sum to_device
-    trace var view
-"""
-_PROPERTIES = {
-    **dict.fromkeys("imag mT real".split(), NotImplementedError),
-    **dict.fromkeys(
-        "__dlpack__ __dlpack_device__ clone format is_ready platform tobytes tolist traceback".split(), AttributeError
-    ),
-}
-for _name in (*_METHODS.split(), *_PROPERTIES):
-    setattr(PRNGKeyArray, _name, _Refused(_name, _PROPERTIES.get(_name)))
+refuse_numbers(PRNGKeyArray, "random keys have no {0}; jax.random.key_data gives their words")
 
 
 def key_array(impl: Any, words: ArrayImpl) -> PRNGKeyArray:
