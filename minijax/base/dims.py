@@ -1,8 +1,10 @@
 """Arithmetic of dimension sizes: ints today, symbolic sizes for export later."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 
 def canonical_dim(size: Any) -> int:
@@ -28,9 +30,14 @@ def canonical_shape(shape: Sequence) -> tuple[int, ...]:
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:
-    """The shape that a sequence of sizes, or a single size, means."""
-    has_many = isinstance(shape, Sequence) or getattr(shape, "ndim", 0)
+    """The shape that a sequence of sizes, or a single size, means; NumPy says what a sequence is."""
+    has_many = type(shape) in (tuple, list) or np.ndim(shape) > 0
     return canonical_shape(shape if has_many else (shape,))
+
+
+def shape_of_iterable(shape: Any) -> tuple[int, ...]:
+    """As `shape_of`, of anything that can be iterated over."""
+    return shape_of(tuple(shape) if isinstance(shape, Iterable) and getattr(shape, "ndim", 1) else shape)
 
 
 def canonical_axis(axis: Any, ndim: int) -> int:

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
 
 def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
     """The sizes asked for, with a -1 replaced by what is left."""
-    sizes = dims.shape_of(tuple(shape) if isinstance(shape, Set | Iterator) else shape)
+    sizes = dims.shape_of_iterable(shape)
     total = math.prod(have)
     if sizes.count(-1) > 1:
         raise TypeError(f"reshape: can only specify one unknown axis size with a `-1` value, got {sizes}")
@@ -400,7 +400,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple:
 def tile(A: Any, reps: Any) -> Any:
     """As `numpy.tile`."""
     a = value("tile", A)
-    reps = dims.shape_of(reps)
+    reps = dims.shape_of_iterable(reps)
     rank = max(a.ndim, len(reps))
     a = structural.broadcast_to_rank(a, rank)
     return structural.tile(a, (1,) * (rank - len(reps)) + reps)

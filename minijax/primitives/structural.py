@@ -659,7 +659,7 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got shape {aval.shape}")
-    return _filled(shape, fill_value, dtype, aval, sharding)
+    return _filled(dims.shape_of_iterable(shape), fill_value, dtype, aval, sharding)
 
 
 def filled_keys(shape: Sequence[int], value: Any, dtype: Any) -> Any:
