@@ -25,12 +25,12 @@ ABSENT_PRIVATE = """
     dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
     dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
     dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
-    eval_jaxpr from_edtype fused_call global_array_to_host_local_array
+    eval_jaxpr fused_call global_array_to_host_local_array
     host_local_array_to_global_array iota_2x32_shape layout_constraint pbroadcast_done
     pbroadcast_start pin ppermute_done ppermute_start preduced psum_done
     psum_invariant_start psum_start reduce_scatter_done reduce_scatter_start reduced_vary_cast_p
     run_state scaled_matmul shape_assertion
-    tie to_edtype unpin unreachable unreduced_psum unreduced_psum_start
+    tie unpin unreachable unreduced_psum unreduced_psum_start
     unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p
     zeros_like
 """.split()
