@@ -9,10 +9,11 @@ from minijax.api.transfer import device_put, on_mesh_that_is_set
 from minijax.base import dtypes, tree
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray
+from minijax.partition.layouts import Format, check_not_auto
 from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import Sharding, SingleDeviceSharding
 from minijax.run import transfer
-from minijax.run.array import ArrayImpl, Format, joined
+from minijax.run.array import ArrayImpl, joined
 
 
 def make_array_from_single_device_arrays(
@@ -58,8 +59,11 @@ def make_array_from_callback(
 
     Raises ValueError if a part has another shape, or not the `dtype` that is given.
     """
-    if isinstance(sharding, Format):
-        sharding = sharding.sharding
+    form = sharding
+    check_not_auto(form, "`jax.make_array_from_callback`")
+    sharding = form.sharding if isinstance(form, Format) else form
+    if not isinstance(sharding, Sharding):
+        raise TypeError(f"sharding should be an instance of `jax.sharding`. Got {sharding} of type {type(sharding)}")
     places = sharding.addressable_devices_indices_map(tuple(shape))
     once = data_callback(next(iter(places.values()))) if sharding.is_fully_replicated else None
     values = [data_callback(index) if once is None else once for index in places.values()]
@@ -72,7 +76,8 @@ def make_array_from_callback(
             "If `dtype` is provided to `jax.make_array_from_callback`, it must match the dtype of the "
             f"addressable shards. Got dtype={np.dtype(dtype)} and shard dtype={parts[0].dtype}`."
         )
-    return joined(ShapedArray(tuple(shape), parts[0].dtype), sharding, parts, True)
+    whole = joined(ShapedArray(tuple(shape), parts[0].dtype), sharding, parts, True)
+    return transfer.to_device(whole, form) if isinstance(form, Format) else whole
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:

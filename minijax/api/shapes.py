@@ -10,9 +10,10 @@ from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
+from minijax.partition.layouts import Format, check_not_auto
 from minijax.partition.memory import Device
 from minijax.partition.shardings import NamedSharding, PartitionSpec, Sharding
-from minijax.run.array import ArrayImpl, Format
+from minijax.run.array import ArrayImpl
 
 
 class ShapeDtypeStruct:
@@ -31,6 +32,7 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         aval = ShapedArray(tuple(shape), dtype, weak_type)
         layout = sharding.layout if isinstance(sharding, Format) else None
+        check_not_auto(sharding, "a `ShapeDtypeStruct`")
         values = aval.shape, aval.dtype, _placed(sharding, aval), layout, bool(weak_type), manual_axis_type, is_ref
         for name, value in zip(self.__slots__, values, strict=False):
             object.__setattr__(self, name, value)

@@ -21,6 +21,7 @@ from minijax.ir.body import argument_names, leaf_types
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
+from minijax.partition.layouts import Format, Layout, shown, stored
 from minijax.partition.meshes import PartitionSpec
 from minijax.primitives.sharding import concrete_sharding
 from minijax.run import bindings, client, profiler
@@ -92,6 +93,9 @@ class Traced(Stage):
         self._flat_avals = call.closed.in_avals[len(call.captured) :]
         self._out_avals = call.closed.out_avals
         self._out_shardings = specified(wrapped.shardings(call, treedef)[1])
+        if layouts := wrapped.layouts(call, treedef)[1]:
+            pairs = zip(self._out_shardings or (None,) * len(layouts), layouts, strict=True)
+            self._out_shardings = [Format(layout, s) if isinstance(layout, Layout) else s for s, layout in pairs]
 
     fun_name = property(lambda self: self._name)
     out_avals = property(lambda self: self.out_tree.unflatten(self._out_avals))
@@ -206,6 +210,20 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         return self.out_tree.unflatten(self._executable.out_shardings)
 
+    @property
+    def input_formats(self) -> Any:
+        """The layouts and shardings of the arguments, as `input_shardings`."""
+        e = self._executable
+        rows = zip(e.used, e.in_layouts, e.in_shardings, strict=True)
+        formats = {i: Format(shown(layout, self._flat_avals[i].ndim), s) for i, layout, s in rows}
+        return self.in_tree.unflatten([formats.get(i) for i in range(self.in_tree.num_leaves)])
+
+    @property
+    def output_formats(self) -> Any:
+        """The layouts and shardings of the results."""
+        rows = zip(self._out_avals, self._executable.out_layouts, self._executable.out_shardings, strict=True)
+        return self.out_tree.unflatten([Format(shown(layout, a.ndim), s) for a, layout, s in rows])
+
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the executable. Raises TypeError for arguments of another tree or of other types."""
         return self(*args, **kwargs)
@@ -263,6 +281,17 @@ class Compiled(Stage):
                 "Computation was compiled for input shardings that disagree with the shardings of arguments "
                 f"passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong)
             )
+        wrong = [
+            f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
+            f"  Passed layout: {arrays[i].format.layout}\n  Required layout: {shown(required, arrays[i].ndim)}"
+            for i, required in zip(self._executable.used, self._executable.in_layouts, strict=True)
+            if arrays[i].committed and arrays[i]._sig.layout != required
+        ]
+        if wrong:
+            raise ValueError(
+                "Computation was compiled for input layouts that disagree with the layouts of arguments "
+                f"passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong)
+            )
 
 
 def _signature(x: Any, aval: ShapedArray) -> Signature:
@@ -270,7 +299,7 @@ def _signature(x: Any, aval: ShapedArray) -> Signature:
     if isinstance(sharding, PartitionSpec):
         sharding = concrete_sharding("lower", "ShapeDtypeStruct", sharding)
     if sharding is not None:
-        return signature(aval, sharding, True)
+        return signature(aval, sharding, True, stored(x._layout, aval.ndim))
     return x._sig if isinstance(x, ArrayImpl) else single_signature(aval, client.default_device(), False)
 
 

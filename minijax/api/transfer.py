@@ -12,12 +12,13 @@ from minijax.ir import context, state
 from minijax.ir.trace import CompileTimeTrace, Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.partition import meshes
+from minijax.partition.layouts import Format
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import NamedSharding, Sharding, check_fits
 from minijax.primitives.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
 from minijax.run import client, guards, transfer
-from minijax.run.array import ArrayImpl, Format
+from minijax.run.array import ArrayImpl
 from minijax.run.keys import PRNGKeyArray
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from minijax.base import cache, errors, monitoring, tree
 from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
-from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
+from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement
 from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray
+from minijax.partition.layouts import Format, Layout, settled
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
 from minijax.run import client, compile, guards, launch, profiler, transfer, watch
 from minijax.run.array import ArrayImpl, copied, hidden, signature
@@ -30,7 +31,7 @@ class Executable:
     """A loaded program with its placement: call it with arrays, in the order of the jaxpr's inputs."""
 
     __slots__ = (
-        *"loaded device used hidden in_shardings out_shardings aliased donated".split(),
+        *"loaded device used hidden in_shardings out_shardings in_layouts out_layouts aliased donated".split(),
         *"_signatures _run _placed has_effects".split(),
     )
 
@@ -49,8 +50,9 @@ class Executable:
         # The user may donate or delete an array that a function captured: the program has its own.
         self.hidden = [hidden(_copied_constant(c, self.device))._raw for c in lowered.hidden]
         is_committed = placement.committed or placement.is_sharded
-        laid = zip(avals, self.out_shardings, strict=True)
-        self._signatures = [signature(aval, s, is_committed) for aval, s in laid]
+        self.in_layouts, self.out_layouts = _settled_layouts(lowered, loaded)
+        laid = zip(avals, self.out_shardings, self.out_layouts, strict=True)
+        self._signatures = [signature(aval, s, is_committed, layout) for aval, s, layout in laid]
         ordered, calls = lowered.module.ordered, lowered.module.callbacks
         self.has_effects = bool(ordered or calls and lowered.closed.effects)
         effects = _effects(ordered, placement) if self.has_effects else None
@@ -79,12 +81,16 @@ class Executable:
 
     def _as_placed(self, x: ArrayImpl, n: int) -> ArrayImpl:
         if not self._lies(x, n):
+            if (layout := self.in_layouts[n]) is not None:
+                return transfer.to_device(x, Format(layout, self.in_shardings[n]))
             return transfer.to_device(x, self.device or self.in_shardings[n])
         self._placed[n].add(x._sig)
         return x
 
     def _lies(self, x: ArrayImpl, n: int) -> bool:
         """Whether an array lies as the program expects its input `n`."""
+        if x._sig.layout != self.in_layouts[n]:
+            return False
         if self.device is not None:
             return x._sig.device is self.device
         return has_sharding(x._sig, self.in_shardings[n])
@@ -172,6 +178,19 @@ def _settled_shardings(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, 
     return _settled(in_shardings, chosen_ins, ins, placement), out_shardings
 
 
+def _settled_layouts(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, list]:
+    """Those of the arguments that are read and of the results."""
+    placement, outs = lowered.placement, len(lowered.closed.out_avals)
+    ins = [placement.in_layouts[i] for i in lowered.used] if placement.in_layouts else [None] * len(lowered.used)
+    results = placement.out_layouts or (None,) * outs
+    if Layout.AUTO not in (*ins, *results):
+        return ins, list(results)
+    first = len(lowered.module.ordered)
+    executable = loaded.executable
+    chosen_ins, chosen = executable.get_parameter_layouts()[first:], executable.get_output_layouts()[first:]
+    return settled(ins, chosen_ins), settled(results, chosen)
+
+
 def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: Placement) -> list:
     if len(placement.devices) == 1:
         return [placement.replicated() if s is None else s for s in shardings]
@@ -229,7 +248,9 @@ def executable_for(
     """A jaxpr, lowered and compiled for operands that lie as these do; `lift`: see `lower_to_share`."""
     if options.donated and watch.is_checking():
         options = options._replace(donated=())  # what gave a NaN is run again
-    placement = choose_placement([x._sig for x in operands], options, closed)
+    signatures = [x._sig for x in operands]
+    placement = choose_placement(signatures, options, closed)
+    check_argument_layouts(signatures, options)
     lift = lift and not (placement.is_sharded or closed.effects)
     with lowering_logged(closed, options, placement):
         lowered = lower_to_share(closed, options, placement, lift)

@@ -51,6 +51,8 @@ def call_params(
     compiler_options: tuple = (),
     in_shardings: Sequence = (),
     out_shardings: Sequence = (),
+    in_layouts: Sequence = (),
+    out_layouts: Sequence = (),
 ) -> dict[str, Any]:
     """The parameters of a `jit` equation, under jax's names; shardings that are missing are unspecified."""
     n, m = len(closed.jaxpr.invars), len(closed.jaxpr.outvars)
@@ -58,8 +60,8 @@ def call_params(
         jaxpr=closed,
         in_shardings=(*in_shardings, *(UNSPECIFIED,) * (n - len(in_shardings))),
         out_shardings=(*out_shardings, *(UNSPECIFIED,) * (m - len(out_shardings))),
-        in_layouts=(None,) * n,
-        out_layouts=(None,) * m,
+        in_layouts=(*in_layouts, *(None,) * (n - len(in_layouts))),
+        out_layouts=(*out_layouts, *(None,) * (m - len(out_layouts))),
         donated_invars=tuple(donated) or (False,) * n,
         ctx_mesh=context_mesh(),
         name=name,
@@ -94,10 +96,11 @@ class Jit(Call, TakesRefs):
         return [v.aval for v in jaxpr.outvars], jaxpr.effects
 
     def impl(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, in_shardings,
-             out_shardings, **params):  # fmt: skip
+             out_shardings, in_layouts, out_layouts, **params):  # fmt: skip
         if _disable_jit.value:
             return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *operands)
-        how = (name, donated_invars, keep_unused, compiler_options_kvs, in_shardings, out_shardings)
+        how = (name, donated_invars, keep_unused, compiler_options_kvs, in_shardings, out_shardings, in_layouts,
+               out_layouts)  # fmt: skip
         return run_closed(jaxpr, operands, how, program_options)
 
     def lower(self, e, ins, outs, *operands, jaxpr, name, in_shardings, out_shardings, **params):
@@ -174,6 +177,7 @@ class Jit(Call, TakesRefs):
         for name in ("in_shardings", "out_shardings"):
             if specified(eqn.params[name]):
                 shown.append((name, eqn.params[name]))
+        shown += [(name, eqn.params[name]) for name in ("in_layouts", "out_layouts") if any(eqn.params[name])]
         return [("name", eqn.params["name"]), *sorted(shown, key=lambda item: item[0])]
 
 
@@ -188,11 +192,19 @@ def specified(shardings: Sequence) -> tuple:
 
 
 def program_options(
-    name: str, donated: Sequence[bool], keep_unused: bool, compiler_options: tuple, ins: Sequence, outs: Sequence
+    name: str,
+    donated: Sequence[bool],
+    keep_unused: bool,
+    compiler_options: tuple,
+    ins: Sequence,
+    outs: Sequence,
+    in_layouts: Sequence = (),
+    out_layouts: Sequence = (),
 ) -> ProgramOptions:
     """The options of a program, from the parameters of a `jit` equation."""
     donated = tuple(donated) if any(donated) else ()
-    return ProgramOptions(name, donated, keep_unused, None, compiler_options, specified(ins), specified(outs))
+    layouts = (tuple(kinds) if any(kinds) else () for kinds in (in_layouts, out_layouts))
+    return ProgramOptions(name, donated, keep_unused, None, compiler_options, specified(ins), specified(outs), *layouts)
 
 
 def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:

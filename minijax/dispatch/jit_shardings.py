@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import cache, tree
 from minijax.partition import meshes
+from minijax.partition.layouts import AutoLayout, Format, Layout
 from minijax.partition.meshes import P
 from minijax.partition.shardings import UNSPECIFIED, Sharding
 from minijax.primitives.sharding import check_distinct_axes, concrete_sharding
@@ -24,7 +25,12 @@ def shardings_of(argument: str, value: Any) -> Shardings | None:
     """
     leaves, treedef = tree.flatten(value, lambda x: x is None)
     for leaf in leaves:
-        if leaf is not None and not isinstance(leaf, Sharding | P) and leaf is not UNSPECIFIED:
+        if isinstance(leaf, Layout | AutoLayout):
+            raise ValueError(
+                "`jax.jit` does not accept device-local layouts directly. Create a `Format` instance wrapping this "
+                f"device-local layout and pass that to `jit` instead. Got {leaf}"
+            )
+        if leaf is not None and not isinstance(leaf, Sharding | P | Format) and leaf is not UNSPECIFIED:
             raise TypeError(
                 f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got {leaf}"
             )
@@ -48,10 +54,22 @@ def leaf_shardings(caller: str, argument: str, shardings: Shardings | None, tree
 @cache.cache(maxsize=1024)
 def _leaf_shardings(caller, argument, shardings, treedef, mesh):
     concrete = [
-        UNSPECIFIED if s is None or s is UNSPECIFIED else concrete_sharding(caller, argument, s)
-        for s in _leaves(argument, shardings, treedef)
+        UNSPECIFIED if (s := _sharding(leaf)) is None or s is UNSPECIFIED else concrete_sharding(caller, argument, s)
+        for leaf in _leaves(argument, shardings, treedef)
     ]
     return tuple(concrete)
+
+
+def _sharding(leaf):
+    return leaf.sharding if isinstance(leaf, Format) else leaf
+
+
+def leaf_layouts(argument: str, shardings: Shardings | None, treedef: Any) -> tuple:
+    """One layout, or None, for each leaf of a tree; () where no `Format` names one."""
+    if shardings is None or not any(isinstance(leaf, Format) and leaf.layout for leaf in shardings.leaves):
+        return ()
+    leaves = _leaves(argument, shardings, treedef)
+    return tuple([leaf.layout if isinstance(leaf, Format) else None for leaf in leaves])
 
 
 def _leaves(argument: str, shardings: Shardings, treedef: Any) -> Sequence:

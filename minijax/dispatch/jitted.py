@@ -11,7 +11,7 @@ from minijax.base.thread import thread
 from minijax.dispatch import explain, key_reuse
 from minijax.dispatch.executable import Programs, executable_for
 from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
-from minijax.dispatch.jit_shardings import leaf_shardings
+from minijax.dispatch.jit_shardings import leaf_layouts, leaf_shardings
 from minijax.dispatch.operands import operands_of, parse, parse_static
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
@@ -301,7 +301,10 @@ class Jitted:
             return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options)
         ins, outs = self.shardings(traced, treedef)
         ins = (*(UNSPECIFIED,) * (len(traced.captured) if ins else 0), *ins)
-        return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options, ins, outs)
+        in_layouts, out_layouts = self.layouts(traced, treedef)
+        laid = (ins, outs, (*(None,) * (len(traced.captured) if in_layouts else 0), *in_layouts), out_layouts)
+        kept = o.keep_unused, o.inline, o.compiler_options
+        return call_params(traced.closed, self.name, donated, *kept, *laid)
 
     def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
         """How the leaves of the dynamic arguments and of the results are to lie; () where all is open."""
@@ -314,13 +317,23 @@ class Jitted:
             leaf_shardings(options.caller, "out_shardings", options.out_shardings, traced.out_tree),
         )
 
+    def layouts(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
+        """The layouts of the leaves of the dynamic arguments and of the results; () where all are open."""
+        o = self.options
+        return (
+            leaf_layouts("in_shardings", o.in_shardings, treedef.children()[0]),
+            leaf_layouts("out_shardings", o.out_shardings, traced.out_tree),
+        )
+
     def program_options(self, traced: Traced, treedef: Any, static: tuple) -> ProgramOptions:
         o = self.options
         device = o.device
         if device is None and o.backend is not None:
             device = client.local_devices(backend=o.backend)[0]
         donated, shardings = self.donated(treedef, static), self.shardings(traced, treedef)
-        options = program_options(self.name, donated, o.keep_unused, o.compiler_options, *shardings)
+        options = program_options(
+            self.name, donated, o.keep_unused, o.compiler_options, *shardings, *self.layouts(traced, treedef)
+        )
         return options._replace(device=device)
 
     # ---- tracing ------------------------------------------------------------------------------------

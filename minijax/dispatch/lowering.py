@@ -61,6 +61,9 @@ def lower_program(
         laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=len(placement.devices))
         laid["mesh"] = placement.mesh
         laid["memory_kinds"] = placement.memory_kinds(pruned.out_avals)
+    if placement.in_layouts or placement.out_layouts:
+        laid["arg_attrs"] = module.layout_attributes([placement.in_layouts[i] for i in used])
+        laid["result_attrs"] = module.layout_attributes(placement.out_layouts)
     platform = platform or client.lowering_platform(placement.devices[0])
     names: dict[str, Any] = dict(
         name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
@@ -87,7 +90,9 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
     with guards.asked_for(free=True):
         arrays = [operand(c) for c in constants]
         return [
-            x if x._sig.sharding._device_assignment == placement.devices else transfer.to_device(x, everywhere)
+            x
+            if x._sig.sharding._device_assignment == placement.devices and x._sig.layout is None
+            else transfer.to_device(x, everywhere)
             for x in arrays
         ]
 

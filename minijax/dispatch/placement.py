@@ -9,6 +9,7 @@ from minijax.base import cache, dtypes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from minijax.ir.types import AbstractValue, ShapedArray, space_of
 from minijax.partition import meshes
+from minijax.partition.layouts import Layout, check_layout, shown, stored
 from minijax.partition.memory import Device, Host, MemorySpace
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding, check_fits
@@ -26,6 +27,8 @@ class ProgramOptions(NamedTuple):
     compiler_options: tuple[tuple[str, Any], ...] = ()
     in_shardings: tuple[Sharding | None, ...] = ()  # None: as the argument lies
     out_shardings: tuple[Sharding | None, ...] = ()  # None: as XLA likes
+    in_layouts: tuple = ()  # None: as the argument's
+    out_layouts: tuple = ()  # None: the default one
 
 
 class Placement(NamedTuple):
@@ -37,6 +40,8 @@ class Placement(NamedTuple):
     out_shardings: tuple[Sharding | None, ...] = ()
     mesh: Mesh | None = None  # names the axes of what XLA chooses
     names_memory: bool = False  # it uses other memories than that of the devices
+    in_layouts: tuple = ()  # None: the default one; () where all are
+    out_layouts: tuple = ()
 
     @property
     def is_sharded(self) -> bool:
@@ -91,6 +96,51 @@ def choose_placement(operands: Sequence[Signature], options: ProgramOptions, clo
     Raises ValueError if operands, the options and the program do not agree on the devices, or if an operand
     does not lie, or cannot be laid, as the options say.
     """
+    placement = _choose_devices(operands, options, closed)
+    layouts = _layouts_of(operands, options, closed)
+    return placement if layouts is None else placement._replace(in_layouts=layouts[0], out_layouts=layouts[1])
+
+
+def _layouts_of(operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr) -> tuple | None:
+    """The layouts of arguments and results; None where all are the default one."""
+    fixed = {
+        v for eqn in closed.eqns if eqn.primitive.name in _CONSTRAINTS and eqn.params["layout"] for v in eqn.outvars
+    }
+    laid = any(sig.layout is not None for sig in operands)
+    if not (laid or fixed or options.in_layouts or options.out_layouts):
+        return None
+    names = closed.debug_info.arg_names or [f"args[{i}]" for i in range(len(operands))]
+    asked = (*(None,) * (len(operands) - len(options.in_layouts)), *options.in_layouts)
+    ins = []
+    for sig, layout, name in zip(operands, asked, names, strict=False):
+        check_layout(layout, sig.aval, f"jit arguments with pytree key path {name}")
+        ins.append(sig.layout if layout is None else _stored(layout, sig.aval.ndim))
+    outs = []
+    wanted = options.out_layouts or (None,) * len(closed.outvars)
+    for v, aval, layout in zip(closed.outvars, closed.out_avals, wanted, strict=True):
+        check_layout(layout, aval, "jit outputs with pytree key path result")
+        outs.append(Layout.AUTO if layout is None and v in fixed else _stored(layout, aval.ndim))
+    return tuple(ins), tuple(outs)
+
+
+_CONSTRAINTS = ("layout_constraint", "sharding_constraint")
+
+
+def _stored(layout, ndim):
+    return layout if layout is Layout.AUTO else stored(layout, ndim)
+
+
+def check_argument_layouts(operands: Sequence[Signature], options: ProgramOptions) -> None:
+    """Raises ValueError for a committed operand that has another layout than was asked for."""
+    for sig, layout in zip(operands, options.in_layouts, strict=False):
+        if isinstance(layout, Layout) and sig.committed and stored(layout, sig.aval.ndim) != sig.layout:
+            raise ValueError(
+                f"Layout passed to jit does not match the layout on the respective arg. Got jit layout: {layout},\n"
+                f"arg layout: {shown(sig.layout, sig.aval.ndim)} for arg type: {sig.aval.str_short()}."
+            )
+
+
+def _choose_devices(operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr) -> Placement:
     if options.device is not None:
         return Placement((options.device,), True)
     device, alike = None, not options.in_shardings and not options.out_shardings

@@ -12,6 +12,7 @@ from minijax.hlo.locations import Located, Surroundings
 from minijax.hlo.spell import type_of
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import Aval, token_type
+from minijax.partition.layouts import Layout
 
 
 class Module(NamedTuple):
@@ -66,7 +67,8 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     e.explicit = mesh if is_split and mesh is not None and mesh.explicit_axes else None
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
-    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1)
+    layouts = [[a.get(_LAYOUT) for a in attrs or ()] for attrs in (arg_attrs, result_attrs)]
+    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1, *layouts)
     names_memory = memory_kinds is not None
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
@@ -111,7 +113,13 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
 
 
 def donations(
-    donated: Sequence[bool], jaxpr: Jaxpr, in_shardings: Sequence, out_shardings: Sequence, whole: bool
+    donated: Sequence[bool],
+    jaxpr: Jaxpr,
+    in_shardings: Sequence,
+    out_shardings: Sequence,
+    whole: bool,
+    in_layouts: Sequence = (),
+    out_layouts: Sequence = (),
 ) -> tuple[dict[int, int], tuple[int, ...]]:
     """The donated arguments that alias a result, with the result, and those whose buffer XLA may give to any.
 
@@ -129,6 +137,7 @@ def donations(
     outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in fixed]
     ins = [on_one_device(a, s) for a, s in zip(jaxpr.in_avals, in_shardings, strict=False)]
     aliases = match_donated(donated, ins, outs)
+    aliases = {i: n for i, n in aliases.items() if _same_layout(i, fixed[n], in_layouts, out_layouts)}
     taken = set(aliases.values())
     sizes = Counter((out.size, out.memory_space) for n, out in enumerate(outs) if n not in taken)
     donors = []
@@ -140,6 +149,32 @@ def donations(
             if fits or len(fixed) < len(jaxpr.outvars):
                 donors.append(i)
     return {i: fixed[n] for i, n in aliases.items()}, tuple(donors)
+
+
+_LAYOUT = "mhlo.layout_mode"
+
+
+def layout_attributes(layouts: Sequence) -> list[dict[str, str]]:
+    """What a program's text says of the layouts of its arguments or results, of which None is the default one."""
+    return [{} if layout is None else {_LAYOUT: f'"{_mode(layout)}"'} for layout in layouts]
+
+
+def _mode(layout):
+    return "auto" if layout is Layout.AUTO else "{" + ",".join(map(str, reversed(layout.major_to_minor))) + "}"
+
+
+def _same_layout(i, out, in_layouts, out_layouts):
+    """Whether a donated argument may be a result's memory. Raises ValueError if XLA chooses the layout of one alone."""
+    have = in_layouts[i] if in_layouts else None
+    want = out_layouts[out] if out_layouts else None
+    if have != want and '"auto"' in (have, want):
+        told = [("AUTO" if mode == '"auto"' else "None") for mode in (have, want)]
+        side = "output" if have == '"auto"' else "input"
+        raise ValueError(
+            f"Input layout being donated was {told[0]} while output layout was {told[1]}. Did you mean to set the "
+            f"**{side} layout** to **Layout.AUTO**? Then XLA chooses both."
+        )
+    return have == want
 
 
 def on_one_device(aval: Aval, sharding: Any) -> Aval:

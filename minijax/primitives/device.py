@@ -5,10 +5,11 @@ from typing import Any
 
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import AbstractValue, Zero, space_of, typeof
+from minijax.partition.layouts import Format
 from minijax.partition.memory import MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS, Sharding
 from minijax.run import client, guards, transfer
-from minijax.run.array import ArrayImpl, Format
+from minijax.run.array import ArrayImpl
 
 
 class CopySemantics:

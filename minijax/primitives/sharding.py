@@ -9,6 +9,7 @@ from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition import meshes
 from minijax.partition.explicit import joined_entry, sharding_in_type
+from minijax.partition.layouts import Format, Layout, check_layout
 from minijax.partition.meshes import UNCONSTRAINED, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_fits
 from minijax.run import transfer
@@ -25,18 +26,20 @@ class ShardingConstraint(Linear1):
         sharding.shard_shape(x.shape)
         return [x]
 
-    def lower(self, e, ins, outs, x, *, sharding, **params):
-        return [e.sharding_constraint(x, ins[0], sharding)]
+    def lower(self, e, ins, outs, x, *, sharding, layout, **params):
+        x = e.sharding_constraint(x, ins[0], sharding)
+        return [x] if layout is None else laid_out(e, x, ins[0], layout)
 
     def transposed(self, ct, aval, **params):
         return self.bind(ct, **params)
 
-    def batch(self, axis, operands, dims, *, sharding, unconstrained_dims, **params):
+    def batch(self, axis, operands, dims, *, sharding, layout, unconstrained_dims, **params):
         (x,), (d,) = operands, dims
         names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
         wider = widened(sharding, d, names, UNCONSTRAINED, "with_sharding_constraint")
         free = {i + (i >= d) for i in unconstrained_dims} | (set() if names else {d})
-        return [self.bind(x, sharding=wider, unconstrained_dims=frozenset(free), **params)], [d]
+        layout = layout and with_batch_axis(layout, d)
+        return [self.bind(x, sharding=wider, layout=layout, unconstrained_dims=frozenset(free), **params)], [d]
 
     def shardings(self, params):
         return (params["sharding"],)
@@ -81,6 +84,59 @@ def lying_as(x: Any, aval: Any) -> Any:
         return x
     sharding = aval._sharding or have._sharding.update(spec=P(*[None] * have.ndim))
     return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None)
+
+
+class LayoutConstraint(Linear1):
+    """The same value with its axes in that order in memory."""
+
+    name = "layout_constraint"
+
+    def infer(self, x, *, layout):
+        return [x]
+
+    def impl(self, x, *, layout):
+        x = transfer.to_device(x)
+        return [transfer.to_device(x, Format(layout, x.sharding))]
+
+    def lower(self, e, ins, outs, x, *, layout):
+        return laid_out(e, x, ins[0], layout)
+
+    def transposed(self, ct, aval, *, layout):
+        return self.bind(ct, layout=layout)
+
+    def batch(self, axis, operands, dims, *, layout):
+        return [self.bind(operands[0], layout=with_batch_axis(layout, dims[0]))], list(dims)
+
+
+def with_batch_axis(layout: Layout, dim: int) -> Layout:
+    """The layout that jax gives values with one more axis."""
+    order = [i + 1 for i in layout.major_to_minor]
+    return Layout((*order[:dim], 0, *order[dim:]))
+
+
+def laid_out(e: Any, x: Any, aval: Any, layout: Layout) -> list:
+    """The lines that have the compiler lay a value out so."""
+    order = [list(reversed(layout.major_to_minor))]
+    how = dict(api_version=1, operand_layouts=order, result_layouts=order)
+    return e.custom_call("LayoutConstraint", [x], [aval], [aval], **how)
+
+
+layout_constraint_p = LayoutConstraint()
+
+
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
+    """The values of `x`, which the compiler lays out as `layouts`, a prefix of its tree, say.
+
+    Raises ValueError for what is no concrete layout, or is one of values of another rank.
+    """
+    leaves, treedef = tree.flatten(x)
+    orders = tree.flatten_axes("with_layout_constraint layouts", treedef, layouts)
+    if wrong := [type(order) for order in orders if not isinstance(order, Layout)]:
+        raise ValueError(f"layouts passed to `with_layout_constraint` must be of type `Layout`. Got {wrong}")
+    for leaf, order in zip(leaves, orders, strict=True):
+        check_layout(order, typeof(leaf), "with_layout_constraint arguments")
+    pairs = zip(leaves, orders, strict=True)
+    return treedef.unflatten([layout_constraint_p.bind(leaf, layout=order) for leaf, order in pairs])
 
 
 def widened(sharding: Sharding, dim: int, names: tuple, free: Any, function: str = "") -> Sharding:
@@ -261,8 +317,13 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
 
 
 def _constrained(x: Any, spec: Any) -> Any:
-    mesh = meshes.context_mesh()
+    mesh, layout = meshes.context_mesh(), None
+    if isinstance(spec, Format):
+        spec, layout = spec.sharding, spec.layout
+        check_layout(layout, typeof(x), "with_sharding_constraint arguments")
     sharding = concrete_sharding("with_sharding_constraint", "shardings", spec)
+    if layout is not None and state.is_eager():
+        return transfer.to_device(x, Format(layout, sharding))
     free = frozenset()
     if state.is_eager() and typeof(x).memory_space is not sharding._memory_space:
         return transfer.to_device(x, sharding)
@@ -274,5 +335,5 @@ def _constrained(x: Any, spec: Any) -> Any:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
     context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
     check_fits(sharding, typeof(x), "with_sharding_constraint arguments")
-    params = dict(sharding=sharding, layout=None, unconstrained_dims=free, context_mesh=context)
+    params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)

@@ -1,6 +1,5 @@
 """`Array`: our own class around a raw jaxlib array, which never leaves this room."""
 
-import dataclasses
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.explicit import sharding_in_type
+from minijax.partition.layouts import Format, shown
 from minijax.run import client, host, host_calls
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
@@ -187,27 +187,6 @@ def place_of(index: tuple[slice, ...]) -> tuple:
     return tuple([(part.start, part.stop) for part in index])
 
 
-@dataclasses.dataclass(unsafe_hash=True, slots=True)
-class Layout:
-    """The order of axes in memory, and how they are tiled."""
-
-    major_to_minor: tuple[int, ...]
-    tiling: tuple[tuple[int, ...], ...] | None = None
-    sub_byte_element_size_in_bits: int = 0
-
-    def __post_init__(self):
-        self.major_to_minor = tuple(self.major_to_minor)
-        self.tiling = None if self.tiling is None else tuple(map(tuple, self.tiling))
-
-
-@dataclasses.dataclass(unsafe_hash=True, slots=True)
-class Format:
-    """A layout and a sharding."""
-
-    layout: Any = None
-    sharding: Any = None
-
-
 _DLPACK_CPU = 1
 
 
@@ -268,7 +247,7 @@ class ArrayImpl(Array):
 
     @property
     def format(self) -> Format:
-        layout = None if self.is_deleted() else self._sig.layout or Layout(range(self.ndim), ())
+        layout = None if self.is_deleted() else shown(self._sig.layout, self.ndim)
         return Format(layout, self._sig.sharding)
 
     def __len__(self):
@@ -344,7 +323,7 @@ class ArrayImpl(Array):
         device = sig.sharding._addressable_device_assignment[k]
         kind = sig.sharding.memory_kind
         part = signature(aval, client.single_device_sharding(device, kind), True)
-        value = host.read_shard(self._raw, k, sig.sharding, sig.shape, sig.dtype)
+        value = host.read_shard(self._row_major, k, sig.sharding, sig.shape, sig.dtype)
         raw = _jax.batched_device_put(part, part.native, [value], [part.device], enable_x64=True)
         return ArrayImpl(raw, part)
 
@@ -364,13 +343,18 @@ class ArrayImpl(Array):
     # -- its value
 
     @property
+    def _row_major(self):
+        sig = self._sig
+        return self._raw if sig.layout is None else copied_raw(self._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY)
+
+    @property
     def _value(self) -> np.ndarray:
         self._check_alive()
         sig = self._sig
         try:
             if sig.device is None:
-                return host.read_sharded(self._raw, sig.sharding, sig.shape, sig.dtype)
-            return host.read_single(self._raw, sig.shape, sig.dtype, sig.device)
+                return host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
+            return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
         except _jax.JaxRuntimeError as failure:
             host_calls.raise_host_error(failure)
             raise
@@ -496,11 +480,20 @@ class ArrayImpl(Array):
 
 def copied(x: ArrayImpl) -> ArrayImpl:
     """The same values in memory of their own."""
-    return x._sig.wrap(copied_raw(x._raw, x._sig, _jax.ArrayCopySemantics.ALWAYS_COPY), x._sig)
+    sig = row_major(x._sig)
+    return sig.wrap(copied_raw(x._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY), sig)
+
+
+def row_major(sig: Signature) -> Signature:
+    """The signature of arrays that lie so but for their layout, which is the default one."""
+    return sig if sig.layout is None else signature(sig.aval, sig.sharding, sig.committed)
 
 
 def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:
-    """The same shards on the devices, and in the memory, of `sig`; `semantics` say when memory is shared."""
+    """The same shards on the devices, and in the memory, of `sig`; `semantics` say when memory is shared.
+
+    What is copied has the default layout.
+    """
     devices = client.device_list(sig.sharding._device_assignment)
     return _jax.batched_copy_array_to_devices_with_sharding([raw], [devices], [sig.native], [semantics])[0]
 

@@ -7,7 +7,7 @@ from jaxlib import _jax
 
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
-from minijax.hlo.module import lower_jaxpr
+from minijax.hlo.module import layout_attributes, lower_jaxpr
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
 from minijax.run import client
@@ -79,10 +79,17 @@ def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list]
     return launcher(loaded, [signature(out, alone, True) for out in outs])
 
 
+def laid_out(raw: Any, old: Signature, new: Signature) -> Any:
+    """A raw array of the same value with the layout of `new`, on the same devices."""
+    return _resharder(old, new)(raw)
+
+
 @cache(maxsize=1024)
 def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
     v, devices = Var(old.aval), new.sharding._device_assignment
-    laid = dict(in_shardings=[old.sharding], out_shardings=[new.sharding], num_partitions=len(devices))
+    laid: dict[str, Any] = dict(arg_attrs=layout_attributes([old.layout]), result_attrs=layout_attributes([new.layout]))
+    if len(devices) > 1:
+        laid |= dict(in_shardings=[old.sharding], out_shardings=[new.sharding], num_partitions=len(devices))
     module = lower_jaxpr(ClosedJaxpr(Jaxpr([], [v], [v], [])), name="jit__identity", **laid)
     launch = launcher(compile_text(module.text, name=module.name, devices=devices), [new])
     return lambda raw: launch([raw])[0]

@@ -12,16 +12,18 @@ from minijax.base import config, dtypes
 from minijax.base.cache import Keyed
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
+from minijax.partition.layouts import Format, Layout, check_layout, stored
 from minijax.partition.shardings import Sharding
 from minijax.run import client, guards, host, reshard
 from minijax.run.array import (
     DURING_CALL,
     ArrayImpl,
-    Format,
     Signature,
     copied,
+    copied_raw,
     hidden,
     put_host,
+    row_major,
     signature,
     single_signature,
 )
@@ -57,7 +59,13 @@ def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy
             return _from_scalar(x, aval, device, committed)
     sig = _target(aval, device, committed)
     guards.check("host-to-device", aval, sig.sharding)
-    return ArrayImpl(put_host(_as_dtype(x, aval), sig), sig)
+    return ArrayImpl(_put_laid_out(_as_dtype(x, aval), sig), sig)
+
+
+def _put_laid_out(value, sig):
+    plain = row_major(sig)
+    raw = put_host(value, plain)
+    return raw if plain is sig else reshard.laid_out(raw, plain, sig)
 
 
 _of_numpy = Keyed(4096)
@@ -100,13 +108,20 @@ def _from_scalar(x, aval, device, committed, hides=False):
 
 def _target(aval, device, committed):
     """The signature of a value of this type on a device, or where a sharding or format says."""
+    layout = None
     if isinstance(device, Format):
-        device = device.sharding
+        if device.layout is not None and not isinstance(device.layout, Layout):
+            raise ValueError(
+                f"sharding and layout in `Layout` instance should be concrete. Got layout: {device} for input "
+                f"{aval.str_short()}"
+            )
+        check_layout(device.layout, aval, "device_put arguments")
+        layout, device = stored(device.layout, aval.ndim), device.sharding
     if committed is None:
         committed = device is not None
     if isinstance(device, Sharding):
         device.shard_shape(aval.shape)
-        return signature(aval, device, committed)
+        return signature(aval, device, committed, layout)
     return single_signature(aval, client.default_device() if device is None else device, committed)
 
 
@@ -147,12 +162,15 @@ def _from_array(x, device, committed):
     old = x._sig
     if device is None and committed is None:
         return old.wrap(x._raw, old)
-    new = _target(old.aval, old.sharding if device is None else device, committed)
+    where = old.sharding if old.layout is None else Format(old.layout, old.sharding)
+    new = _target(old.aval, where if device is None else device, committed)
     return new.wrap(copy_raw(x._raw, old, new), new)
 
 
 def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
     """A raw array of the same value where `new` wants it; shares memory if it is there already."""
+    if old.layout != new.layout or old.layout is not None and old.native is not new.native:
+        return _relaid(raw, old, new)
     if old.native is new.native:
         # One raw array for what lies on several devices: so a program sees that it is given one buffer twice.
         same = old is new or old.device is None
@@ -160,6 +178,17 @@ def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
     guards.check("device-to-device", new.aval, new.sharding)
     moved = reshard.moved(raw, old, new)
     return put_host(ArrayImpl(raw, old)._value, new) if moved is None else moved
+
+
+def _relaid(raw, old, new):
+    """As `copy_raw` between layouts, by way of the default one."""
+    plain = row_major(old)
+    if old.layout is not None:
+        raw = copied_raw(raw, plain, _jax.ArrayCopySemantics.ALWAYS_COPY)
+        raw = raw._rewrap_with_aval_and_sharding(plain, plain.native)
+    to = row_major(new)
+    raw = copy_raw(raw, plain, to)
+    return raw if new.layout is None else reshard.laid_out(raw, to, new)
 
 
 # ---- scalars as operands ----------------------------------------------------------------------------

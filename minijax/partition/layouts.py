@@ -1,0 +1,106 @@
+"""Layouts: the order of the axes of an array in the memory of its devices."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from minijax.partition.shardings import NamedSharding, Sharding
+
+
+class AutoLayout:
+    """Stands for the layout that XLA likes."""
+
+    def __repr__(self):
+        return "AUTO"
+
+
+@dataclasses.dataclass(unsafe_hash=True, slots=True)
+class Layout:
+    """The order of axes in memory, and how they are tiled."""
+
+    AUTO: ClassVar[AutoLayout] = AutoLayout()
+
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None = None
+    sub_byte_element_size_in_bits: int = 0
+
+    def __post_init__(self):
+        self.major_to_minor = tuple(self.major_to_minor)
+        self.tiling = None if self.tiling is None else tuple(map(tuple, self.tiling))
+
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
+        """Raises ValueError if an array of this shape cannot have this layout."""
+        if len(self.major_to_minor) != len(aval_shape):
+            raise ValueError(
+                "Length of major_to_minor and the rank of the value should match. Got major_to_minor="
+                f"{self.major_to_minor} and shape={tuple(aval_shape)}"
+            )
+
+
+@dataclasses.dataclass(unsafe_hash=True, slots=True)
+class Format:
+    """A layout and a sharding. Raises TypeError for what is neither, ValueError for a layout without a sharding."""
+
+    layout: Any = None
+    sharding: Any = None
+
+    def __post_init__(self):
+        if not isinstance(self.layout, Layout | AutoLayout | None):
+            raise TypeError(
+                "Invalid value received for the layout argument. Expected values are `None`, `Layout.AUTO` or an "
+                f"instance of `Layout`. Got {self.layout} of type {type(self.layout)}"
+            )
+        if not isinstance(self.sharding, Sharding | None):
+            raise TypeError(
+                "Invalid value received for the sharding argument. Expected values are `None` or an instance of "
+                f"`jax.Sharding`. Got {self.sharding} of type {type(self.sharding)}"
+            )
+        is_concrete = isinstance(self.sharding, Sharding) and (
+            not isinstance(self.sharding, NamedSharding) or self.sharding._is_concrete
+        )
+        if isinstance(self.layout, Layout) and not is_concrete:
+            raise ValueError(
+                f"Sharding has to be concrete when layout is of type {type(self.layout)}. Please pass a "
+                "`jax.sharding.NamedSharding` or `jax.sharding.SingleDeviceSharding` to the sharding argument. "
+                f"Got sharding {self.sharding}"
+            )
+
+
+def check_layout(layout: Any, aval: Any, what: str) -> None:
+    """Raises ValueError if a value of this type cannot be laid out so; `what` says which values are looked at."""
+    if not isinstance(layout, Layout):
+        return
+    try:
+        layout.check_compatible_aval(aval.shape)
+    except ValueError as error:
+        raise ValueError(f"One of {what} is incompatible with its layout annotation {layout}: {error}") from None
+
+
+def check_not_auto(form: Any, what: str) -> None:
+    """Raises TypeError for a format whose layout XLA is to choose, where no program runs."""
+    if isinstance(form, Format) and form.layout is Layout.AUTO:
+        raise TypeError(f"`Layout.AUTO` cannot be used in place of a device-local layout in {what}. Got {form}")
+
+
+def stored(layout: Any, ndim: int) -> Layout | None:
+    """A layout as arrays know it: None for the order of the axes themselves."""
+    if layout is None or layout.major_to_minor == tuple(range(ndim)):
+        return None
+    return Layout(layout.major_to_minor, ())
+
+
+def shown(layout: Layout | None, ndim: int) -> Layout:
+    """The layout that users see of an array, of what is `stored`."""
+    return layout or Layout(tuple(range(ndim)), ())
+
+
+def settled(layouts: Sequence, chosen: Sequence) -> list[Layout | None]:
+    """Layouts as stored, with those that XLA has chosen (jaxlib's objects) for AUTO."""
+    return [
+        _of_native(native) if layout is Layout.AUTO else layout for layout, native in zip(layouts, chosen, strict=False)
+    ]
+
+
+def _of_native(native):
+    order = tuple(reversed(native._xla_layout().minor_to_major()))
+    return stored(Layout(order), len(order))
