@@ -4,7 +4,7 @@ import weakref
 from typing import Any
 
 from minijax.ir import effects, state
-from minijax.ir.types import AbstractValue, register_value_type, typeof
+from minijax.ir.types import AbstractValue, register_value_type, typeof, value_kinds
 
 
 class AbstractRef(AbstractValue):
@@ -68,7 +68,10 @@ class _RefMeta(type):
     """Lets tracers of references be instances of `Ref`."""
 
     def __instancecheck__(cls, x):
-        return type(x) is cls or type(getattr(x, "aval", None)) is AbstractRef
+        if type(x) is cls:
+            return True
+        # Users' objects that pass their attributes on are none.
+        return type(getattr(x, "aval", None)) is AbstractRef and any(c in value_kinds for c in type(x).__mro__)
 
 
 class Ref(metaclass=_RefMeta):

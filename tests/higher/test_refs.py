@@ -726,3 +726,17 @@ def test_a_reference_that_is_an_argument_twice_is_named(how):
         ref = side.new_ref(side.numpy.ones(3))
         with pytest.raises(ValueError, match=PLACES[how]):
             TWICE[how](side, ref)
+
+
+@pytest.mark.oracle
+def test_who_passes_a_references_attributes_on_is_none():
+    def program(jax):
+        class Passing:
+            aval = property(lambda self: ref.aval)
+
+        ref = jax.new_ref(1.0)
+        seen = []
+        jax.make_jaxpr(lambda r: seen.append(isinstance(r, jax.Ref)))(ref)
+        return isinstance(ref, jax.Ref), isinstance(Passing(), jax.Ref), isinstance(1.0, jax.Ref), seen
+
+    compare.same(program)
