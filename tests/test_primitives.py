@@ -26,7 +26,7 @@ ABSENT_PRIVATE = """
     dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
     dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
     eval_jaxpr fused_call global_array_to_host_local_array
-    host_local_array_to_global_array iota_2x32_shape layout_constraint pbroadcast_done
+    host_local_array_to_global_array iota_2x32_shape pbroadcast_done
     pbroadcast_start pin ppermute_done ppermute_start preduced psum_done
     psum_invariant_start psum_start reduce_scatter_done reduce_scatter_start reduced_vary_cast_p
     run_state scaled_matmul shape_assertion

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import cache, errors, monitoring, tree
+from minijax.base import cache, dtypes, errors, monitoring, tree
 from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement
@@ -200,17 +200,22 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
     ]
 
 
+def _are_alike(a: Any, b: Any) -> bool:
+    """Whether values of both types have as many axes, those of the elements of keys too."""
+    return a.ndim == b.ndim and dtypes.is_extended(a.dtype) == dtypes.is_extended(b.dtype)
+
+
 def _named_as_argument(
     shardings: Sequence, avals: Sequence, placement: Placement, ins: Sequence, taken: Sequence
 ) -> list:
     """What was left open, under the name that the first argument over a mesh has where both lie alike."""
-    named = ((s, aval.ndim) for s, aval in zip(ins, taken, strict=False) if isinstance(s, NamedSharding))
-    model, ndim = next(named, (None, 0))
+    named = ((s, aval) for s, aval in zip(ins, taken, strict=False) if isinstance(s, NamedSharding))
+    model, first = next(named, (None, None))
     if model is None:
         return list(shardings)
     asked = placement.out_shardings or (None,) * len(avals)
     return [
-        model if a is None and aval.ndim == ndim and s.is_equivalent_to(model, ndim) else s
+        model if a is None and _are_alike(first, aval) and s.is_equivalent_to(model, aval.ndim) else s
         for s, a, aval in zip(shardings, asked, avals, strict=True)
     ]
 

@@ -443,7 +443,7 @@ def scan(
         return _python_loop(f, init, xs_tree, slices, length, reverse)
     check_positional_aliases(f, "scan", (init, xs), leaves)
     for a in avals[len(carry) :]:
-        if a.entries[0] is not None:
+        if type(a) is ShapedArray and a.entries[0] is not None:
             raise ValueError(f"scan: 0th dimension of all xs should be replicated. Got {a.sharding.spec}")
     rows = list(map(resized, avals[len(carry) :]))
     body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
