@@ -37,7 +37,7 @@ class Slots(NamedTuple):
 
 
 def stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    return aval.with_axis(0, length)
+    return aval.with_axis(0, length) if type(aval) is ShapedArray else aval.update(shape=(length, *aval.shape))
 
 
 def _wider(aval: ShapedArray, lead: tuple[int, ...]) -> ShapedArray:
@@ -48,6 +48,8 @@ def _wider(aval: ShapedArray, lead: tuple[int, ...]) -> ShapedArray:
 
 def resized(aval: ShapedArray, *sizes: int) -> ShapedArray:
     """The type with other sizes in place of its leading one."""
+    if type(aval) is not ShapedArray:  # of a reference
+        return aval.update(shape=(*sizes, *aval.shape[1:]))
     return _wider(aval.without_axis(0), sizes)
 
 
