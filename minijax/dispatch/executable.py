@@ -201,8 +201,8 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
 
 
 def _are_alike(a: Any, b: Any) -> bool:
-    """Whether values of both types have as many axes, those of the elements of keys too."""
-    return a.ndim == b.ndim and dtypes.is_extended(a.dtype) == dtypes.is_extended(b.dtype)
+    """Whether arrays of both types, none of keys, have as many axes."""
+    return a.ndim == b.ndim and not (dtypes.is_extended(a.dtype) or dtypes.is_extended(b.dtype))
 
 
 def _named_as_argument(
