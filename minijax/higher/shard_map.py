@@ -17,6 +17,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.primitive import Axis, cotangents, is_linear
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
+from minijax.partition.explicit import sharding_in_type
 from minijax.partition.meshes import P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.collective import psum_p
@@ -42,7 +43,7 @@ def local_aval(aval: ShapedArray, spec: P, mesh: Any, check_vma: bool) -> Shaped
     """The type of one device's part of a value."""
     sizes = mesh.shape
     parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
-    local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, parts, strict=True)]))
+    local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, parts, strict=True)]), sharding=None)
     if not check_vma:
         return local
     return local.varying_over(varying_names(spec, mesh))
@@ -52,7 +53,8 @@ def global_aval(aval: ShapedArray, spec: P, mesh: Any) -> ShapedArray:
     """The type of a value of which this is the type of one device's part."""
     sizes = mesh.shape
     parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
-    whole = aval.update(shape=tuple([n * k for n, k in zip(aval.shape, parts, strict=True)]))
+    split = sharding_in_type(NamedSharding(mesh, spec), aval.ndim)
+    whole = aval.update(shape=tuple([n * k for n, k in zip(aval.shape, parts, strict=True)]), sharding=split)
     return whole.varying_over(frozenset())
 
 

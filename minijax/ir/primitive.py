@@ -268,7 +268,7 @@ class Primitive:
             )
         return [o.split_over(mesh, s) for o, s in zip(outs, specs, strict=True)]
 
-    def shard(self, mesh: Any, avals: Sequence[Aval], outs: Sequence[Aval], **params: Any) -> Sequence | None:
+    def shard(self, mesh: Any, avals: Sequence[Aval], outs: Sequence[Aval], /, **params: Any) -> Sequence | None:
         """For each result the entries of its axes (`partition/explicit.py`), where a type of an operand has some.
 
         Raises ShardingTypeError where that is ambiguous. None: the types that `infer` gave say it.

@@ -243,6 +243,8 @@ def broadcast_in_dim(
     if shape or not isinstance(operand, Array):
         _check_broadcast(aval, shape, axes)
         if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
+            if aval.shape == shape and axes == tuple(range(len(shape))) and out_sharding is None and recorder():
+                return held(operand)
             asked = asked_sharding("broadcast_in_dim", out_sharding, len(shape))
             return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=asked)
     return out if out_sharding is None else with_out_sharding("broadcast_in_dim", out, out_sharding)

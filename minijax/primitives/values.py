@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import PYTHON_SCALARS
+from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, copy_p
@@ -24,7 +25,9 @@ def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
         return _of_list(x, dtype)
     x = unwrapped(x)
     if isinstance(x, Array):
-        x = copy_p.bind(x) if copy else x
+        # A value known to a derivative may be a number still.
+        known = x.concrete_value() if isinstance(x, Tracer) else x
+        x = copy_p.bind(x) if copy or not (known is None or isinstance(known, Array)) else x
         return x if dtype is None else convert(x, dtype)
     if isinstance(x, (*PYTHON_SCALARS, np.generic)) and not isinstance(x, np.character):
         return _of_scalar(x, dtype)

@@ -163,6 +163,21 @@ def test_transformations():
     )
 
 
+@pytest.mark.parametrize("setting", ["explicit", ""])
+def test_functions_of_parts(setting):
+    same(
+        """
+        types(jax.shard_map(lambda x: lax.psum(x, 'x'), mesh=explicit, in_specs=P('x'), out_specs=P()), v)
+        types(jax.shard_map(lambda x: jnp.sin(x) * 2, mesh=explicit, in_specs=P('x', 'y'), out_specs=P('x', 'y')), e)
+        types(jax.jit(jax.shard_map(lambda x: x.T, mesh=explicit, in_specs=P('x', 'y'), out_specs=P('y', 'x'))), e)
+        """,
+        setting=setting,
+        **GIVEN,
+    )
+    f = "lambda x: jax.shard_map(lambda y: lax.psum(jnp.sin(y).sum(), 'x'), mesh=explicit, in_specs=P('x'), out_specs=P())(x)"
+    same(f"types(jax.grad({f}), v)", setting="explicit", **GIVEN)
+
+
 def test_texts():
     same(
         """
