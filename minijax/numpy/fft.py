@@ -56,6 +56,8 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str |
             raise ValueError(f"{name}: Shape and axes have different lengths: {s} and {axes}.")
         if len(s) > a.ndim:
             raise ValueError(f"{name}: an input of shape {a.shape} must have at least {len(s)} axes")
+    if axes is not None and len(set(axes)) != len(axes):
+        raise ValueError(f"jax.numpy.fft.{name} does not support repeated axes. Got axes {list(axes)}.")
     last = None if axes is None else tuple(range(-len(axes), 0))
     x = a if axes is None else shaping.moveaxis(a, axes, last)
     count = len(s) if s is not None else a.ndim if axes is None else len(axes)

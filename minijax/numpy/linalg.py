@@ -25,7 +25,7 @@ from minijax.numpy.products import matmul_highest
 from minijax.numpy.vectorizing import mapped
 from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert, stop_gradient
-from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 
@@ -271,6 +271,8 @@ def _pinv_jvp(rtol, hermitian, primals, tangents):
     (a,), (da,) = primals, tangents
     m, n = typeof(a).shape[-2:]
     p = _pinv(a, rtol, hermitian)
+    if hermitian:  # the value is that of the Hermitian part
+        a, da = (lax.div(lax.add(x, adjoint(x)), const_like(x, 2)) for x in (a, da))
     if m >= n:
         s = matmul_highest(matmul_highest(p, adjoint(p)), adjoint(da))
         t = matmul_highest(matmul_highest(adjoint(da), adjoint(p)), p)

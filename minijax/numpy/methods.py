@@ -108,6 +108,11 @@ def _round(self, ndigits=None):
 def _contains(self, item):
     if self.ndim != 1:
         raise ValueError(f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}.")
+    if item is None or isinstance(item, str | bytes):
+        raise TypeError(f"Array.__contains__: unsupported operand type {type(item)}.")
+    (item,) = creation.arraylike("Array.__contains__", item)
+    if np.shape(item):
+        raise ValueError(f"Array.__contains__: query value must be a scalar, got query.shape={np.shape(item)}")
     return bool(reductions.any(ufuncs.equal(self, item)))
 
 

@@ -87,8 +87,11 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """As `numpy.trapezoid`."""
     if x is None:
-        (y,) = promote_dtypes_inexact(*arrays("trapezoid", y))
+        (y,) = map(asarray, promote_dtypes_inexact(*arrays("trapezoid", y)))
         dx = asarray(dx)
+        if dx.ndim:
+            dx = broadcast_to_rank(dx, y.ndim)
+            dx = shaping.moveaxis(dx, axis, -1)
     else:
         y, x = map(asarray, promote_dtypes_inexact(*arrays("trapezoid", y, x)))
         dx = shaping.diff(x) if x.ndim == 1 else shaping.moveaxis(shaping.diff(x, axis=axis), axis, -1)
@@ -127,7 +130,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     flags = []
     for name, end in (("left", left), ("right", right)):
         if isinstance(end, str) and end != "extrapolate":
-            raise ValueError(f"interp: the only valid string value of `{name}` is 'extrapolate', but got: {end!r}")
+            raise ValueError(f"the only valid string value of `{name}` is 'extrapolate', but got: {end!r}")
         flags.append(isinstance(end, str))
     left, right = (None if on else end for on, end in zip(flags, (left, right), strict=True))
     return _interp(x, xp, fp, left, right, period, *flags)
@@ -137,9 +140,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond_left: bool, beyond_right: bool) -> Any:
     x, xp, fp = values("interp", x, xp, fp)
     if xp.ndim != 1 or xp.shape != fp.shape:
-        raise ValueError(
-            f"interp: xp and fp must be one-dimensional arrays of equal size, got {xp.shape} and {fp.shape}"
-        )
+        raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     x, xp = map(asarray, promote_dtypes_inexact(x, xp))
     (fp,) = map(asarray, promote_dtypes_inexact(fp))
     if is_complex(x):

@@ -64,7 +64,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
 
 
 def _place_dtype(size: int) -> Any:
-    return np.int32 if size < np.iinfo(np.int32).max else np.int64
+    return np.int32 if size <= np.iinfo(np.int32).max else np.int64
 
 
 @jitted()

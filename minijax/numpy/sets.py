@@ -315,6 +315,8 @@ def setxor1d(
     ar1, ar2 = promote_dtypes(*(shaping.ravel(x) for x in values("setxor1d", ar1, ar2)))
     size = _size("setxor1d", ar1, ar2, size=size)
     if size is not None:
+        if not ar1.size + ar2.size:
+            return full((size,), 0 if fill_value is None else fill_value, ar1.dtype)
         return _setxor1d_size(ar1, ar2, fill_value, assume_unique=assume_unique, size=size)
     if not assume_unique:
         ar1, ar2 = unique(ar1), unique(ar2)

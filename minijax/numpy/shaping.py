@@ -352,7 +352,7 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
         cuts = [0, *host_ints(name, sections), size]
         sizes = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]
     else:
-        count = dims.canonical_dim(concrete(sections, name, "indices_or_sections"))
+        count = int(concrete(sections, name, "indices_or_sections"))
         part, rest = divmod(size, count)
         if rest and equal:
             raise ValueError(f"{name}: array split does not result in an equal division: rest is {rest}")

@@ -144,6 +144,11 @@ class TopK(Primitive):
             raise ValueError(f"top_k: k={k} is larger than the size along axis {axis} of shape {x.shape}")
         if dtypes.is_complex(x.dtype):
             raise ValueError(f"top_k: complex numbers have no order, got dtype {x.dtype}.")
+        if x.shape[axis] > 2**31:
+            raise ValueError(
+                "top_k returns int32 indices, which will overflow for array dimensions larger than the maximum "
+                f"int32, got shape {x.shape}"
+            )
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
         return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
 

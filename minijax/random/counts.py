@@ -256,7 +256,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
 
     def draw(remainder, ratio_and_key):
         ratio, key = ratio_and_key
-        count = binomial(key, remainder, ratio.clip(0, 1))
+        count = binomial(key, remainder, ratio.clip(0, 1), dtype=remainder.dtype)
         return remainder - count, count
 
     p = jnp.moveaxis(p, -1, 0)
@@ -264,4 +264,4 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     ratios = p / jnp.where(rest == 0, 1, rest)
     _, counts = scan(draw, n, (ratios, split(key, p.shape[0])), unroll=unroll)
     counts = jnp.moveaxis(counts, 0, -1)
-    return counts if dtype is None else counts.astype(dtype)
+    return counts.astype(float if dtype is None else dtype)

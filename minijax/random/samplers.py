@@ -13,7 +13,7 @@ from minijax.composed.random import random_bits_p, random_split_p
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.ufuncs import clip
+from minijax.numpy.ufuncs import bitwise_and, clip
 from minijax.primitives import elementwise as ops, moving, sharding, structural
 from minijax.primitives.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
 from minijax.primitives.families import scalar_like
@@ -173,7 +173,7 @@ def _randint(key, shape, minval, maxval, dtype):
     span = convert(ops.sub(high, low), unsigned)
     one = scalar_like(span, 1)
     span = ops.select(ops.le(high, low), moving.full(typeof(span).shape, one), span)
-    span = ops.select(ops.bitwise_and(beyond, ops.gt(high, low)), ops.add(span, one), span)
+    span = ops.select(bitwise_and(beyond, ops.gt(high, low)), ops.add(span, one), span)
     # The high word counts for 2**bits modulo the span, computed without overflow.
     root = ops.rem(scalar_like(span, 2 ** (info.bits // 2)), span)
     weight = ops.rem(ops.mul(root, root), span)
