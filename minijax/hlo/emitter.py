@@ -57,7 +57,7 @@ class Emitter(Index, Linalg, Collective):
         a program has raised Python's recursion limit.
         """
         shardings = in_shardings, out_shardings
-        key = closed, name, self.manual, shardings
+        key = closed, name, self.manual, self.explicit, shardings
         private = self._called.get(key)
         if private is None or self._depth + private[1] > MAX_CALL_DEPTH:
             if self._depth >= MAX_CALL_DEPTH:
@@ -94,7 +94,7 @@ class Emitter(Index, Linalg, Collective):
         return self.composite(name, callee, operands, closed.in_avals, closed.out_avals, attributes)
 
     def _private(self, closed, name):
-        key = closed, name, self.manual, ((), ())
+        key = closed, name, self.manual, self.explicit, ((), ())
         if key not in self._called:
             self._called[key] = self._write_private(closed, name, ((), ()))
         return self._called[key]
@@ -192,16 +192,21 @@ def jaxpr_body(
         if None in operands:
             operands = _with_literals(e, invars, operands, names_literals)
         ins, outs, start, e.eqn = list(map(_aval_of, invars)), list(map(_aval_of, outvars)), len(lines), eqn
+        explicit = e.explicit
         if context is EMPTY or context[1:] == EMPTY[1:]:
             results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
         else:
+            mesh = context.cur_abstract_mesh
+            if mesh is not None and e.num_partitions > 1:
+                e.explicit = mesh if mesh.explicit_axes else None
             with eqn.context():
                 results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
             e.annotate(start, compute_attributes(context.compute_type))
             e.tag(results, metadata_attributes(context.xla_metadata))
         mark((lines, start, len(lines), around, eqn))
-        if e.explicit is not None and eqn.primitive.pins and _has_explicit_axes(context.cur_abstract_mesh):
+        if e.explicit is not None and eqn.primitive.pins:
             results = e.pinned(results, outs)
+        e.explicit = explicit
         if len(outvars) == 1:
             (env[outvars[0]],) = results
         else:
@@ -209,10 +214,6 @@ def jaxpr_body(
     e.eqn = outer
     results: list[Any] = list(map(find, jaxpr.outvars))
     return _with_literals(e, jaxpr.outvars, results, names_literals) if None in results else results
-
-
-def _has_explicit_axes(mesh: Any) -> bool:
-    return mesh is None or bool(mesh.explicit_axes)
 
 
 def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None], is_marked: bool) -> list[Name]:

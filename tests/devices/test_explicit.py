@@ -189,6 +189,7 @@ def test_texts():
         text(lambda x: jax.jit(jnp.sin)(x), e)
         text(jax.grad(lambda x: (x.sum(0) ** 2).sum()), e)
         text(jax.sharding.auto_axes(lambda x: x @ x.T, out_sharding=P('x', None)), e)
+        text(jax.sharding.auto_axes(lambda x: jnp.where(x > 0, x, 0.0) * 2, out_sharding=P('x', 'y')), e)
         """,
         setting="explicit",
         **GIVEN,
