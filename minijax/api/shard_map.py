@@ -13,7 +13,9 @@ from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import close_over, constants_to_inputs
 from minijax.ir.types import ShapedArray, is_value, typeof, varying_axes
 from minijax.partition import meshes
+from minijax.partition.explicit import sharding_in_type
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
+from minijax.partition.shardings import NamedSharding
 from minijax.primitives.varying import pvary_p
 
 
@@ -149,24 +151,56 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
 
 
 def _call(call: _Call, args: tuple) -> Any:
-    if call.in_specs is INFER:
-        raise TypeError("shard_map: in_specs must be given, for explicit sharding is not there yet")
     leaves, treedef = tree.flatten(args)
     for leaf in leaves:
         if not is_value(leaf):
             raise TypeError(f"{call.title}: {leaf!r} of type {type(leaf)} is not a valid JAX type")
-    specs = _specs("in_specs", call, treedef, call.in_specs)
     avals = [typeof(x) for x in leaves]
+    if call.in_specs is INFER:
+        specs = _specs_of_types(call, avals)
+    else:
+        specs = _specs("in_specs", call, treedef, call.in_specs)
+        _check_types(call.mesh, avals, specs)
     _check_arguments(call, avals, specs)
     local = _Local(call, treedef)
     parts = [local_aval(a, s, call.mesh, call.check_vma) for a, s in zip(avals, specs, strict=True)]
     with inside(call.mesh, call.check_vma), entering_manual(call.mesh):
         body = trace_flat(local, parts, DebugInfo("shard_map", source_of(call.fun)), close_over)
     captured = [*body.closed.consts, *body.captured]
+    for x in captured:
+        if getattr(typeof(x), "_sharding", None) is not None:
+            raise NotImplementedError(
+                f"{call.title}: Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not "
+                f"implemented: pass it as an argument. It is of type {typeof(x).str_short()}"
+            )
     specs = dict(in_specs=(*(P(),) * len(captured), *specs), out_specs=local.out_specs)
     params = dict(specs, jaxpr=constants_to_inputs(body.jaxpr), mesh=call.mesh, check_vma=call.check_vma)
     params["newly_manual_axes"] = frozenset(call.mesh.axis_names)
     return body.out_tree.unflatten(shard_map_p.bind_all([*captured, *leaves], params))
+
+
+def _specs_of_types(call: _Call, avals: Sequence) -> tuple:
+    """How arguments are cut, as their types say. Raises TypeError if a mesh axis is not Explicit."""
+    if not call.mesh.are_all_axes_explicit:
+        raise TypeError(
+            "shard_map in_specs argument must be a pytree of `jax.sharding.PartitionSpec` instances, but it was "
+            f"`None` when axis_names={frozenset(call.mesh.axis_names)} are of type "
+            f"{', '.join(f'AxisType.{kind.name}' for kind in call.mesh.axis_types)}"
+        )
+    return tuple([P(*aval.entries) for aval in avals])
+
+
+def _check_types(mesh: Mesh, avals: Sequence, specs: Sequence) -> None:
+    """Raises ValueError where a spec names other Explicit axes than an argument's type."""
+    if not mesh.explicit_axes:
+        return
+    for aval, spec in zip(avals, specs, strict=True):
+        if len(spec) <= aval.ndim and sharding_in_type(NamedSharding(mesh, spec), aval.ndim) != aval._sharding:
+            raise ValueError(
+                f"in_specs passed to shard_map: {spec.padded(aval.ndim)} does not match the specs of the input: "
+                f"{P(*aval.entries)} for arg: {aval.str_short()}. Without `in_specs` shard_map takes those of its "
+                "arguments' types; `jax.reshard` lays an argument out in another way."
+            )
 
 
 class _Local(Flat):

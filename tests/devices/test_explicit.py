@@ -178,6 +178,35 @@ def test_functions_of_parts(setting):
     same(f"types(jax.grad({f}), v)", setting="explicit", **GIVEN)
 
 
+def test_functions_of_parts_take_the_specs_of_types():
+    same(
+        """
+        types(jax.shard_map(lambda x: x * 2, out_specs=P('x', 'y')), e)
+        types(jax.jit(jax.shard_map(lambda x, y: x + y['a'], out_specs=P('x', 'y'))), e, {'a': e})
+        types(jax.shard_map(lambda x, y: x * y, in_specs=(P('x', 'y'), P()), out_specs=P('x', 'y')), e, 2.0)
+        types(jax.shard_map(lambda x: lax.psum(x, 'x'), out_specs=P(None, 'y')), e)
+        types(jax.grad(lambda x: jax.shard_map(lambda y: lax.psum((y**2).sum(), ('x', 'y')), out_specs=P())(x)), e)
+        types(jax.shard_map(lambda x: x * 2, out_specs=P('x')), np.ones(8, np.float32))
+        """,
+        setting="explicit",
+        **GIVEN,
+    )
+    refused = "does not match the specs of the input"
+    same_errors(
+        [
+            ("jax.shard_map(lambda x: x, in_specs=P('y'), out_specs=P('y'))(e)", refused),
+            ("jax.shard_map(lambda x: x, in_specs=P('x'), out_specs=P('x'))(jnp.ones(8))", refused),
+            (
+                "jax.shard_map(lambda x: x * v.sum(), in_specs=P('x'), out_specs=P('x'))(v)",
+                "Closing over inputs to shard_map",
+            ),
+        ],
+        setting="explicit",
+        **GIVEN,
+    )
+    same_errors([("jax.shard_map(lambda x: x, out_specs=P('x'))(a)", "but it was `None` when axis_names")], setting="m")
+
+
 def test_texts():
     same(
         """
