@@ -365,7 +365,7 @@ class Check(Primitive):
         return [], []
 
     def batch(self, axis, operands, dims, **params):
-        moved = [axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
+        moved = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
         error = last_failing(Error.of_flat(params["kinds"], dict(params["metadata"]), moved))
         return self.bind_all(error.flat(), params), []
 

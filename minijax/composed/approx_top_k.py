@@ -51,7 +51,8 @@ class ApproxTopK(Primitive):
         sizes[reduction_dimension] = (
             k if aggregate_to_topk else approx_top_k_reduction_output_size(size, x.ndim, *how)[0]
         )
-        return [x.update(shape=tuple(sizes)), ShapedArray(tuple(sizes), _INDEX, x.weak_type)]
+        best = x.update(shape=tuple(sizes))
+        return [best, best.update(dtype=_INDEX)]
 
     def lower(self, e, ins, outs, x, *, k, reduction_dimension, recall_target, is_max_k, aggregate_to_topk,
               reduction_input_size_override):  # fmt: skip

@@ -132,7 +132,7 @@ class Callback(HostFunction):
 
     def by_rows(self, axis: Axis, operands: Sequence, dims: Sequence, params: dict, unroll: int = 1) -> tuple:
         """The calls for each row, one after the other."""
-        rows = [axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True) if d is not None]
+        rows = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True) if d is not None]
 
         def row(_, xs):
             xs = iter(xs)
@@ -156,7 +156,7 @@ class Callback(HostFunction):
         moved = []
         for x, d in zip(operands, dims, strict=True):
             if d is not None or method == "broadcast_all":
-                x = axis_to_front(x, d, axis.size)
+                x = axis_to_front(x, d, axis)
             elif method == "expand_dims":
                 x = expand_dims(x, (0,))
             moved.append(x)

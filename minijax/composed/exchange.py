@@ -69,7 +69,7 @@ class RaggedAllToAll(Named):
             raise NotImplementedError(f"{self.name} over the axis of vmap is not there")
         if None in dims[2:]:
             raise AssertionError(f"{self.name} under vmap takes only offsets and sizes that are all mapped")
-        operand, output = (moving.axis_to_front(x, d, axis.size) for x, d in zip(operands[:2], dims[:2], strict=True))
+        operand, output = (moving.axis_to_front(x, d, axis) for x, d in zip(operands[:2], dims[:2], strict=True))
         ragged = [moving.move_axis(x, d, 1) for x, d in zip(operands[2:], dims[2:], strict=True)]
         for i, x in ((0, operand), (2, output)):
             numbers = moving.expand_dims(iota(typeof(ragged[i]).dtype, axis.size), (0,))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.base.errors import ShardingTypeError
 from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, typeof
@@ -72,11 +71,6 @@ class FFT(Linear1):
             )
 
     def shard(self, mesh, avals, outs, *, fft_type, fft_lengths):
-        count = avals[0].ndim - len(fft_lengths)
-        if any(e is not None for e in avals[0].entries[count:]):
-            raise ShardingTypeError(
-                f"fft: input must be unsharded over the axes that are transformed. Got {avals[0].str_short()}"
-            )
         return [avals[0].entries]
 
     def lower(self, e, ins, outs, x, *, fft_type, fft_lengths):

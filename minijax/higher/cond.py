@@ -178,7 +178,7 @@ class Cond(TakesRefs):
         """Runs every branch on all rows of the operands, with derivatives for its own rows only."""
         if any(effects.io_effects.filter_in(b.effects) for b in branches):
             raise NotImplementedError("IO effect not supported in vmap-of-cond.")
-        index, *operands = (axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True))
+        index, *operands = (axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True))
         ins = (0,) * len(operands)
         results = []
         for i, branch in enumerate(branches):

@@ -120,8 +120,7 @@ class CustomLinearSolve(Primitive):
         batched_jaxprs, known = fixpoint(step, (*flags, *flags))
         instantiated = [d is not None for d in dims[: len(dims) - n]] + list(known[:n])
         moved = [
-            moving.axis_to_front(x, d, axis.size) if f else x
-            for x, d, f in zip(operands, dims, instantiated, strict=True)
+            moving.axis_to_front(x, d, axis) if f else x for x, d, f in zip(operands, dims, instantiated, strict=True)
         ]
         out_avals = zip(batched_jaxprs.solve.out_avals, jaxprs.solve.out_avals, strict=True)
         results = self.bind(*moved, const_lengths=const_lengths, jaxprs=batched_jaxprs)

@@ -55,7 +55,7 @@ class Reducing(Primitive):
         (xs, inits), (x_dims, init_dims) = _halves(operands), _halves(dims)
         if any(d is not None for d in init_dims):
             raise NotImplementedError(f"{self.name} batching is not implemented for initial values")
-        return [*(axis_to_front(x, d, axis.size) for x, d in zip(xs, x_dims, strict=True)), *inits]
+        return [*(axis_to_front(x, d, axis) for x, d in zip(xs, x_dims, strict=True)), *inits]
 
 
 # ---- along axes -------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _elementwise(closed: ClosedJaxpr, xs: Sequence) -> list:
 def _mapped(run: Callable, axis: Axis) -> Callable:
     def mapped(*xs):
         results, dims = batch_flat(run, axis, xs, [0] * len(xs))
-        return [axis_to_front(x, d, axis.size) for x, d in zip(results, dims, strict=True)]
+        return [axis_to_front(x, d, axis) for x, d in zip(results, dims, strict=True)]
 
     return mapped
 

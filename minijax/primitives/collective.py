@@ -256,7 +256,7 @@ class AllToAll(LinearNamed):
         """Exchanges along the batch axis here, and leaves the rest to the other names; its batch axis is the first."""
         at, s, c = names.index(axis.name), split_axis + 2, concat_axis + 2
         before = prod(axis_size(name) for name in names[:at])
-        x = moving.axis_to_front(x, d, axis.size)
+        x = moving.axis_to_front(x, d, axis)
         # [b, .., (before, n, after), ..] -> [n, b, .., (before, after), ..]
         x = moving.divide_axis(moving.divide_axis(x, s - 1, before), s, axis.size)
         x = moving.move_axis(x, s, 0)

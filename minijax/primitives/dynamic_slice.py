@@ -40,7 +40,7 @@ class DynamicSlice(SliceAt, JointlyLinear):
         return outs, moved or [Zero(typeof(outs[0]).to_tangent_aval())]
 
     def transposed(self, ct, x, *starts, slice_sizes):
-        zeros = moving.full(x.aval.shape, scalar_like(ct, 0))
+        zeros = moving.full(x.aval.shape, scalar_like(ct, 0), sharding=x.aval._sharding)
         return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
     def batch(self, axis, operands, dims_in, *, slice_sizes):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import merged_entries
@@ -557,9 +556,8 @@ class SelectN(Primitive):
         return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
 
     def shard(self, mesh, avals, outs, **params):
-        if len(split := {c.entries for c in avals[1:] if any(c.entries)}) > 1:
-            raise ShardingTypeError(f"select cases must have the same shardings, got [{', '.join(map(str, split))}].")
-        return [merged_entries(self.name, [a.entries for a in avals if a.shape] or [()])]
+        name = "select cases must have the same shardings: select_n"
+        return [merged_entries(name, [a.entries for a in avals if a.shape] or [()])]
 
     def lower(self, e, ins, outs, which, *cases):
         if len(cases) == 1:
@@ -609,8 +607,8 @@ class SelectN(Primitive):
         elif d is not None and all(c == d for c in case_dims) and typeof(which).ndim > 1:
             return self.bind_all(operands, {}), [d]
         single = d is None and typeof(which).ndim == 0
-        which = which if single else moving.axis_to_front(which, d, axis.size)
-        cases = [moving.axis_to_front(c, dim, axis.size) for c, dim in zip(cases, case_dims, strict=True)]
+        which = which if single else moving.axis_to_front(which, d, axis)
+        cases = [moving.axis_to_front(c, dim, axis) for c, dim in zip(cases, case_dims, strict=True)]
         if single:
             return self.bind_all([which, *cases], {}), [0]
         shape = typeof(cases[0]).shape
@@ -672,7 +670,7 @@ class Clamp(Primitive):
         fronted = list(operands)
         for i in (0, 2, 1):
             if i == 1 or dims[i] is not None or typeof(operands[i]).ndim:
-                fronted[i] = moving.axis_to_front(operands[i], dims[i], axis.size)
+                fronted[i] = moving.axis_to_front(operands[i], dims[i], axis)
         shape = typeof(fronted[1]).shape
         for i in (0, 2):
             have = typeof(fronted[i]).shape

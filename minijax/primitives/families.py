@@ -72,7 +72,7 @@ def _scalar(aval: ShapedArray, value: Any, weak: bool) -> Any:
 def full_of(x: Any, value: Any = 0) -> Any:
     """An array of the type of `x`, its weak type too, with one value everywhere."""
     aval = typeof(x)
-    return moving.full(aval.shape, scalar_like(x, value), aval.weak_type)
+    return moving.full(aval.shape, scalar_like(x, value), aval.weak_type, aval._sharding)
 
 
 def is_complex(x: Any) -> bool:

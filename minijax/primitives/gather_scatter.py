@@ -270,7 +270,7 @@ class Scatter(JointlyLinear):
 
     def batch(self, axis, operands, dims_in, *, dimension_numbers, **how):
         (x, indices, updates), (d, indices_dim, updates_dim) = operands, dims_in
-        x, updates = (moving.axis_to_front(x, d, axis.size), moving.axis_to_front(updates, updates_dim, axis.size))
+        x, updates = (moving.axis_to_front(x, d, axis), moving.axis_to_front(updates, updates_dim, axis))
         window, dropped, index_map, of_operand, of_indices = dimension_numbers
         window, dropped, index_map, of_operand = map(shifted, (window, dropped, index_map, of_operand))
         if indices_dim is None:

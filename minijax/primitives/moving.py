@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base import config, dims, dtypes, source
 from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
-from minijax.ir.primitive import Folding, Linear1, fold_as
+from minijax.ir.primitive import Axis, Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
 from minijax.partition.explicit import picked, reshaped_entries
@@ -60,7 +60,7 @@ class BroadcastInDim(Linear1):
         return expand_dims(summed, unit)
 
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
-        x = axis_to_front(operands[0], dims_in[0], axis.size)
+        x = axis_to_front(operands[0], dims_in[0], axis)
         params = dict(shape=(axis.size, *shape), broadcast_dimensions=(0, *axes_beside(broadcast_dimensions, 0)))
         return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
 
@@ -411,16 +411,23 @@ def swap_axes(x: Any, a: int, b: int) -> Any:
     return transpose(x, order)
 
 
-def broadcast_axis(x: Any, size: int, at: int) -> Any:
-    """`x` repeated along a new axis."""
-    shape = typeof(x).shape
+def broadcast_axis(x: Any, size: int | Axis, at: int) -> Any:
+    """`x` repeated along a new axis, of a size or that which `vmap` adds."""
+    aval = typeof(x)
+    if isinstance(size, Axis):
+        # A host value is split nowhere, in jax too.
+        if size.explicit_mesh_axis is not None and type(aval) is ShapedArray and isinstance(x, Array):
+            wide = aval.with_axis(at, size.size, size.explicit_mesh_axis, size.mesh)
+            return spread(x, wide, other_axes(wide.ndim, (at,)))
+        size = size.size
+    shape = aval.shape
     out_shape = (*shape[:at], size, *shape[at:])
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0 and recorder() is None:
         return np.zeros(out_shape, dtypes.float0)
     return broadcast_in_dim(x, out_shape, other_axes(len(out_shape), (at,)))
 
 
-def axis_to_front(x: Any, dim: int | None, size: int) -> Any:
+def axis_to_front(x: Any, dim: int | None, size: int | Axis) -> Any:
     """`x` with its batch axis in front; a new one of `size` if it has none."""
     return broadcast_axis(x, size, 0) if dim is None else move_axis(x, dim, 0)
 

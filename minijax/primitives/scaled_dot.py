@@ -58,7 +58,7 @@ class ScaledDot(Primitive):
         return e.composite_jaxpr(closed, "xla.scaled_dot", operands, attributes)
 
     def batch(self, axis, operands, dims, *, dimension_numbers, **params):
-        fronted = [moving.axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
+        fronted = [moving.axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
         contract, batch = (tuple(tuple(i + 1 for i in side) for side in pair) for pair in dimension_numbers)
         numbers = (contract, tuple((0, *side) for side in batch))
         return [self.bind(*fronted, dimension_numbers=numbers, **params)], [0]
@@ -89,7 +89,7 @@ class ScaledMatmul(Primitive):
 
     def batch(self, axis, operands, dims, *, preferred_element_type):
         # [batch, b, m, k] -> [batch b, m, k]
-        fronted = [moving.axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
+        fronted = [moving.axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
         merged = {}
         for i in (0, 2, 1, 3):
             size, own, *rest = typeof(fronted[i]).shape

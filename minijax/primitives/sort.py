@@ -9,6 +9,7 @@ from minijax.base import dims, dtypes
 from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
@@ -67,7 +68,7 @@ class Sort(Primitive):
                     "Arguments to sort must be unsharded over the sorting dimension. Got arg sharding="
                     f"{a.sharding} and sorting dimension={dimension}"
                 )
-        return [a.entries for a in avals]
+        return [merged_entries(self.name, [a.entries for a in avals])] * len(avals)
 
     def lower(self, e, ins, outs, *operands, dimension, is_stable, num_keys):
         _check_numbers("sort", *ins)
@@ -96,7 +97,7 @@ class Sort(Primitive):
     def batch(self, axis, operands, dims, *, dimension, **params):
         where = next(d for d in dims if d is not None)
         ready = [
-            moving.broadcast_axis(x, axis.size, where) if d is None else moving.move_axis(x, d, where)
+            moving.broadcast_axis(x, axis, where) if d is None else moving.move_axis(x, d, where)
             for x, d in zip(operands, dims, strict=True)
         ]
         dimension += where <= dimension

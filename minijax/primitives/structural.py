@@ -247,7 +247,7 @@ class Pad(JointlyLinear):
     def batch(self, axis, operands, dims_in, *, padding_config):
         (x, value), (d, value_dim) = operands, dims_in
         if d is None:
-            x, d = moving.broadcast_axis(x, axis.size, 0), 0
+            x, d = moving.broadcast_axis(x, axis, 0), 0
         config = inserted(padding_config, d, (0, 0, 0))
         if value_dim is None:
             return [pad(x, value, config)], [d]
@@ -299,7 +299,7 @@ class Concatenate(Joined):
         return split(ct, [s[dimension] for s in shapes], dimension)
 
     def batch(self, axis, operands, dims_in, *, dimension):
-        fronted = [moving.axis_to_front(x, d, axis.size) for x, d in zip(operands, dims_in, strict=True)]
+        fronted = [moving.axis_to_front(x, d, axis) for x, d in zip(operands, dims_in, strict=True)]
         return [concatenate(fronted, dimension + 1)], [0]
 
 

@@ -243,7 +243,7 @@ class ByWinners(Primitive):
         raise NotImplementedError
 
     def batch(self, axis, operands, dims, *, select_prim, **window):
-        ready = [axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
+        ready = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
         return [self.bind(*ready, select_prim=select_prim, **with_axis(window, 0))], [0]
 
 

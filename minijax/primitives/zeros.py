@@ -85,9 +85,9 @@ def aligned(axis: Axis, x: Any, y: Any, dx: int | None, dy: int | None) -> tuple
     if dx == dy:
         return x, y, dx
     if dx is None:
-        return moving.broadcast_axis(x, axis.size, dy), y, dy
+        return moving.broadcast_axis(x, axis, dy), y, dy
     if dy is None:
-        return x, moving.broadcast_axis(y, axis.size, dx), dx
+        return x, moving.broadcast_axis(y, axis, dx), dx
     return moving.move_axis(x, dx, dy), y, dy
 
 

@@ -112,7 +112,7 @@ class RandomGamma(KeyOperation):
 
     def batch(self, axis: Axis, operands, dims, *, log_space):
         front = [
-            moving.broadcast_axis(x, axis.size, 0) if d is None else moving.move_axis(x, d, 0)
+            moving.broadcast_axis(x, axis, 0) if d is None else moving.move_axis(x, d, 0)
             for x, d in zip(operands, dims, strict=True)
         ]
         return self.bind_all(front, dict(log_space=log_space)), [0]

@@ -165,7 +165,7 @@ def place(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
         return x
     if type(x) is Zero:
         return Zero(with_axis(x.aval, want, axis))
-    return broadcast_axis(x, axis.size, want) if dim is None else move_axis(x, dim, want)
+    return broadcast_axis(x, axis, want) if dim is None else move_axis(x, dim, want)
 
 
 def batch_flat(fun: Callable, axis: Axis, values: Sequence, dims: Sequence, tag: object = None) -> tuple[list, list]:

@@ -225,6 +225,24 @@ def test_texts():
     )
 
 
+def test_what_is_not_batched_is_split_as_what_is():
+    same(
+        """
+        types(jax.vmap(jax.grad(lambda x: lax.cumsum(x, 0).sum())), r)
+        types(jax.vmap(jax.grad(lambda x: jnp.sort(x).sum())), r)
+        types(jax.vmap(jax.grad(lambda x: (jnp.split(x, 2)[0] ** 2).sum())), r)
+        types(jax.vmap(jax.grad(lambda x: lax.cond(True, lambda y: (y**2).sum(), lambda y: y.sum(), x))), e)
+        types(jax.grad(lambda x: (lax.dynamic_slice(x, (0, 1), (8, 2)) ** 2).sum()), r)
+        types(lambda x: jnp.argsort(x, 1), r)
+        types(lambda x: jnp.broadcast_arrays(x, 1.0), e)
+        types(lambda x: jnp.select([x > 1, x > 0], [x, -x], 0.0), e)
+        types(lambda x: jnp.fft.fft(x), e)
+        """,
+        setting="explicit",
+        **GIVEN,
+    )
+
+
 def test_some_axes_are_explicit():
     mixed = lambda s: s.jax.make_mesh((4, 2), ("x", "y"), (s.AxisType.Explicit, s.AxisType.Auto), devices=s.d)  # noqa: E731
     given = {"e": lambda s: s.put(numbers(8, 4), "x", "y", mesh=mixed(s)), "mixed": mixed}

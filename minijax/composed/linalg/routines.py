@@ -107,7 +107,7 @@ def solve_joined(solve: Callable, b: Any, d: int, at: int, first: int) -> tuple[
 
 
 def batch_in_front(axis: Axis, operands: Sequence, dims: Sequence) -> list:
-    return [moving.axis_to_front(x, d, axis.size) for x, d in zip(operands, dims, strict=True)]
+    return [moving.axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
 
 
 def _lapack_name(routine: str, dtype: Any) -> str:
