@@ -28,10 +28,6 @@ def _restore(cls: type[BaseException], args: tuple) -> BaseException:
     return cls.__new__(cls, *args)
 
 
-class DeletedError(RuntimeError, ValueError):
-    """An argument of a program was deleted or donated: a RuntimeError in jax, in calls that it knows a ValueError."""
-
-
 class JAXTypeError(_Explained, TypeError):
     """A TypeError that comes from how values are traced."""
 

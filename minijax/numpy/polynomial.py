@@ -210,7 +210,7 @@ def polyfit(
     scale = ufuncs.sqrt(reductions.sum(lhs * lhs, 0))
     lhs = lhs / scale[None]
     c, residuals, rank, singular = linalg.lstsq(lhs, rhs, rcond)
-    c = c / (scale[:, None] if c.ndim == 2 else scale)
+    c = shaping.transpose(shaping.transpose(c) / (scale[None] if c.ndim == 2 else scale))
     if full:
         return c, residuals, rank, singular, rcond
     if not cov:

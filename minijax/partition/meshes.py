@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import config
-from minijax.base.thread import thread
+from minijax.base.thread import entered, thread
 from minijax.base.util import ByKey, Immutable
 
 
@@ -298,14 +298,15 @@ class use_abstract_mesh:  # noqa: N801
         self._mesh = mesh
 
     def __enter__(self) -> "AbstractMesh":
-        self._saved = _abstract_context.value, thread.context
+        self._saved = _abstract_context.value
+        self._context = entered(thread.context._replace(cur_abstract_mesh=self._mesh))
         _abstract_context.override(self._mesh)
-        thread.context = thread.context._replace(cur_abstract_mesh=self._mesh)
+        self._context.__enter__()
         return self._mesh
 
     def __exit__(self, *exception: object) -> None:
-        mesh, thread.context = self._saved
-        _abstract_context.override(config.UNSET if mesh is None else mesh)
+        self._context.__exit__(*exception)
+        _abstract_context.override(config.UNSET if self._saved is None else self._saved)
 
 
 def empty_mesh() -> "Mesh":

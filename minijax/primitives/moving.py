@@ -62,6 +62,8 @@ class BroadcastInDim(Linear1):
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
         x = axis_to_front(operands[0], dims_in[0], axis)
         params = dict(shape=(axis.size, *shape), broadcast_dimensions=(0, *axes_beside(broadcast_dimensions, 0)))
+        if sharding is None:
+            return [broadcast_in_dim(x, **params)], [0]
         return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
 
     def show_params(self, eqn):
@@ -116,6 +118,8 @@ class Reshape(Linear1):
         x = move_axis(operands[0], dims_in[0], 0)
         wider = None if dimensions is None else (0, *axes_beside(dimensions, 0))
         params = dict(new_sizes=(axis.size, *new_sizes), dimensions=wider)
+        if sharding is None:
+            return [reshape(x, **params)], [0]
         return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo, _jax, xla_client as xc
 
-from minijax.base import config, errors
+from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
@@ -263,11 +263,11 @@ class Loaded:
         return f"Loaded({self.name!r}, devices={list(self.devices)})"
 
     def check_alive(self, raws: Sequence[Any]) -> None:
-        """Raises errors.DeletedError if an input was deleted or donated."""
+        """Raises RuntimeError if an input was deleted or donated."""
         for raw in raws:
             if raw.is_deleted():
                 text = f"Array has been deleted with shape={_short_type(raw.aval)}. Its buffer was deleted or donated."
-                raise errors.DeletedError(text) from None
+                raise RuntimeError(text) from None
 
     def as_text(self) -> str:
         """The optimized HLO."""

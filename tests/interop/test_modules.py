@@ -154,7 +154,6 @@ def test_modules_that_are_gone(name):
 
 LATER = """
 experimental.serialize_executable.serialize(None)
-experimental.layout.with_layout_constraint(1, None)
 experimental.hijax.VJPHiPrimitive()
 experimental.pallas.pallas_call(None)
 experimental.pallas.ops.tpu.splash_attention.make_splash_mha()
