@@ -266,8 +266,7 @@ class Loaded:
         """Raises RuntimeError if an input was deleted or donated."""
         for raw in raws:
             if raw.is_deleted():
-                text = f"Array has been deleted with shape={_short_type(raw.aval)}. Its buffer was deleted or donated."
-                raise RuntimeError(text) from None
+                raise RuntimeError(f"Array has been deleted with shape={_short_type(raw.aval)}.") from None
 
     def as_text(self) -> str:
         """The optimized HLO."""

@@ -371,7 +371,7 @@ def test_donated_arguments_are_refused():
     x = minijax.numpy.ones(3) + 1
     minijax.jit(lambda x: x + 1, donate_argnums=0)(x)
     for call in (twice, minijax.numpy.sin, lambda x: x + 1, minijax.jit(lambda x: 3 * x)):
-        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\].*deleted or donated"):
+        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]"):
             call(x)
     with pytest.raises(minijax.errors.JaxRuntimeError, match="called on deleted or donated buffer"):
         x.unsafe_buffer_pointer()
