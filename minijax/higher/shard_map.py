@@ -31,6 +31,7 @@ from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
+from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import transpose_jaxpr
 
 
@@ -169,10 +170,14 @@ class ShardMap(OpenCall):
         )
         in_specs = (*parts.in_specs, *(known_ins[i] for i in pe.input_residuals), *unknown_ins)
         residuals = [*parts.residuals(known_in, new, known_out), *(known_in[i] for i in pe.input_residuals)]
-        staged = eqn.replace(
-            params={**params, "jaxpr": parts.unknown.jaxpr, "in_specs": in_specs}, invars=[*residuals, *rest]
-        )
-        return EqnParts([known], [staged], unknown_out, new, False)
+        # The staged part makes the results again, but for those that are residuals.
+        passed = {known_out[i] for kind, i in parts.sources if kind == "out" and i < len(known_out)}
+        remade = Mask([v not in passed for v in eqn.outvars])
+        again, _ = prune_closed(parts.unknown, remade, True)
+        specs = dict(in_specs=in_specs, out_specs=tuple(remade.marked(params["out_specs"])))
+        invars, outvars = [*residuals, *rest], remade.marked(eqn.outvars)
+        staged = eqn.replace(params={**params, **specs, "jaxpr": again.jaxpr}, invars=invars, outvars=outvars)
+        return EqnParts([known], [staged], unknown_out, new, False, [*passed])
 
     def transpose(self, cts, *operands, **params):
         mesh, check_vma, outs = params["mesh"], params["check_vma"], params["out_specs"]

@@ -249,3 +249,32 @@ def test_smap_maps_along_one_axis_of_the_mesh_that_is_set():
     compare.same(program)
     with pytest.raises(ValueError, match="The context mesh cannot be empty"):
         minijax.smap(minijax.numpy.sin, in_axes=0, out_axes=0, axis_name="i")(np.arange(4.0))
+
+
+def test_residuals_that_are_results_are_saved_as_in_jax():
+    one, two, summed = "sm(jnp.exp, P('x'), P('x'))", "both(P('x'))", "both(P())"
+    bodies = (
+        f"{one}(p).sum()",
+        f"{two}(p)[0].sum()",
+        f"{two}(p)[1].sum()",
+        f"sum(x.sum() for x in {two}(p))",
+        f"jax.jit({one})(p).sum()",
+        f"jnp.sin({one}({one}(p))).sum()",
+        f"sum({summed}(p)[0]) * {summed}(p)[1].sum()",
+    )
+    grads = [f"jax.grad(kept(lambda p: {body}))" for body in bodies]
+    nested = [f"jax.vmap({grads[3]})(numbers(3, 8))", f"jax.hessian(kept(lambda p: {bodies[3]}))(v)"]
+    exps = [f"str(jax.make_jaxpr({grad})(v)).count('= exp ')" for grad in grads[:2]]
+    same(
+        "\n".join([*(f"[{g}(v), jax.jit({g})(v)]" for g in grads), *nested, *exps]),
+        sm=lambda s: lambda f, ins, outs: whole(s.jax, f, ins, outs),
+        both=lambda s: (
+            lambda out: whole(
+                s.jax,
+                lambda q: (s.jnp.exp(s.lax.psum(q, "x")) if out == s.P() else s.jnp.exp(q), s.jnp.exp(q)),
+                s.P("x"),
+                (out, s.P("x")),
+            )
+        ),
+        kept=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable),
+    )
