@@ -124,7 +124,7 @@ def test_unordered_calls_of_two_devices_run_at_once():
         meeting.wait()
         return np.asarray(x)
 
-    mesh = minijax.make_mesh((2,), ("i",), devices=minijax.devices()[:2])
+    mesh = minijax.sharding.Mesh(np.array(minijax.devices()[:2]), ("i",))
     spec = minijax.sharding.PartitionSpec("i")
     f = minijax.shard_map(lambda x: io(minijax, meet)(x), mesh=mesh, in_specs=spec, out_specs=spec)
     np.testing.assert_array_equal(minijax.jit(f)(jnp.arange(4.0)), np.arange(4))
