@@ -25,7 +25,7 @@ class Inlined(Primitive):
 
     multiple_results = True
     unites = False
-    pins = False
+    constrains = False
     body_name = "jaxpr"
 
     def body(self, params: dict) -> ClosedJaxpr:

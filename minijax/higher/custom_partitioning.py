@@ -85,23 +85,23 @@ def _partitioned(
     ]
     mesh, lower_fn, result_shardings, arg_shardings = rule(*static_args, mesh, *described)
     shardings, parts = [], []
-    for (treedef, avals), given in zip(sides, (arg_shardings, result_shardings), strict=True):
-        leaves = treedef.flatten_up_to(given)
-        _check_spread(mesh, leaves, e.num_partitions)
+    for (treedef, avals), prefix in zip(sides, (arg_shardings, result_shardings), strict=True):
+        leaves = treedef.flatten_up_to(prefix)
+        _check_devices(mesh, leaves, e.num_partitions)
         shardings.append([client.hlo_sharding(s, a.ndim) for s, a in zip(leaves, avals, strict=True)])
         parts.append([ShapedArray(s.shard_shape(a.shape), a.dtype) for s, a in zip(leaves, avals, strict=True)])
     return (_lowered(e, lower_fn, mesh, in_tree, *parts), *shardings)
 
 
-def _check_spread(mesh: Any, shardings: Sequence, count: int) -> None:
+def _check_devices(mesh: Any, shardings: Sequence, count: int) -> None:
     """Raises where XLA would end the process: for another number of devices than the program runs on."""
     if not isinstance(mesh, Mesh | AbstractMesh):
         raise TypeError(f"custom_partitioning: a rule returns a mesh first, got {mesh!r}")
     if not all(isinstance(s, Sharding) for s in shardings):
         raise ValueError(f"Custom Partitioning rules must return Sharding. Got {shardings}")
-    for spread, size in ((mesh, mesh.size), *((s, s.num_devices) for s in shardings if s.num_devices > 1)):
+    for item, size in ((mesh, mesh.size), *((s, s.num_devices) for s in shardings if s.num_devices > 1)):
         if size != count:
-            raise ValueError(f"custom_partitioning: a rule returned {spread}, of a program on {count} devices")
+            raise ValueError(f"custom_partitioning: a rule returned {item}, of a program on {count} devices")
 
 
 def _sharding(mesh: Any, hlo: Any, aval: ShapedArray, decodes: bool) -> Sharding:
@@ -118,9 +118,9 @@ def _lowered(e: Any, fun: Callable, mesh: Any, in_tree: Any, ins: list[ShapedArr
     with state.manual_axes(mesh.shape_tuple, ()):
         info = DebugInfo("custom_partitioning", source_of(fun))
         closed = discharged(trace_flat(Flat(fun, in_tree), ins, info, as_consts).closed)
-        found = [ShapedArray(a.shape, a.dtype) for a in closed.out_avals]
-        if found != outs:
-            raise ValueError(f"custom_partitioning: Mismatch in result shapes. {found} vs {outs}")
+        results = [ShapedArray(a.shape, a.dtype) for a in closed.out_avals]
+        if results != outs:
+            raise ValueError(f"custom_partitioning: Mismatch in result shapes: a device computes {results}, not {outs}")
         module = lower_jaxpr(
             closed, name="custom_partitioning", platform=e.platform, num_partitions=e.num_partitions,
             devices=e.devices, mesh=mesh, manual=(mesh, frozenset(mesh.axis_names)),

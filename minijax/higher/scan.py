@@ -79,7 +79,7 @@ class Scan(TakesRefs):
     multiple_results = True
     dce_inside = True
     unites = False
-    pins = False
+    constrains = False
 
     def check_equation(self, avals, params):
         check_params("scan", params, _PARAMS)

@@ -72,7 +72,7 @@ class Emitter(Index, Linalg, Collective):
         self.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
 
-    def pinned(self, names: Names, avals: Sequence[Any]) -> list[Name]:
+    def constrained_by_type(self, names: Names, avals: Sequence[Any]) -> list[Name]:
         """Values, constrained to lie over Explicit axes as their types say."""
         if self.manual is not None:
             return list(names)
@@ -204,8 +204,8 @@ def jaxpr_body(
             e.annotate(start, compute_attributes(context.compute_type))
             e.tag(results, metadata_attributes(context.xla_metadata))
         mark((lines, start, len(lines), around, eqn))
-        if e.explicit is not None and eqn.primitive.pins:
-            results = e.pinned(results, outs)
+        if e.explicit is not None and eqn.primitive.constrains:
+            results = e.constrained_by_type(results, outs)
         e.explicit = explicit
         if len(outvars) == 1:
             (env[outvars[0]],) = results

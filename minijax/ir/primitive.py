@@ -98,8 +98,8 @@ class Primitive:
     skip_canonicalization = False
     dce_inside = False
     unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
-    pins = True  # results are told to lie over Explicit axes as their types say; parts of it that are jaxprs say so
-    asks: str | None = None  # the parameter by which users say how the result lies over Explicit axes
+    constrains = True  # programs constrain its results to their types' shardings; else its jaxprs do
+    sharding_param: str | None = None  # by which users say how the result lies over Explicit axes
     in_one_memory = True  # operands of rank > 0 must lie in one memory, where results lie too
     has_backward_rule = False  # which the user gives
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
@@ -235,11 +235,11 @@ class Primitive:
 
     def _typed(self, avals, params):
         outs = self.infer(*avals, **params)
-        asked = params.get(self.asks)
-        if asked is not None:
-            outs = [o.update(sharding=sharding_in_type(asked, o.ndim)) for o in outs]
+        requested = params.get(self.sharding_param)
+        if requested is not None:
+            outs = [o.update(sharding=sharding_in_type(requested, o.ndim)) for o in outs]
         elif any([type(a) is ShapedArray and a._sharding is not None for a in avals]):
-            outs = self._split(avals, outs, params)
+            outs = self._sharded(avals, outs, params)
         if self.unites:
             varying = self.varying([varying_axes(a) for a in avals], params)
             if varying or any(map(varying_axes, outs)):
@@ -249,7 +249,7 @@ class Primitive:
                 outs = [o.in_space(space) if type(o) is ShapedArray else o for o in outs]
         return outs, self.effects(*avals, **params)
 
-    def _split(self, avals, outs, params):
+    def _sharded(self, avals, outs, params):
         """The types of the results with how they lie over Explicit axes."""
         mesh, *others = {a._sharding.mesh: None for a in avals if type(a) is ShapedArray and a._sharding is not None}
         if others:
@@ -261,12 +261,12 @@ class Primitive:
         if specs is None:
             return outs
         if any(map(repeats_an_axis, specs)):
-            results = ", ".join([o.split_text(s) for o, s in zip(outs, specs, strict=True)])
+            results = ", ".join([o.sharded_text(s) for o, s in zip(outs, specs, strict=True)])
             raise ShardingTypeError(
                 f"{self.name} operation with inputs: {', '.join([a.text for a in avals])} produces an illegally "
                 f"sharded result: {results}"
             )
-        return [o.split_over(mesh, s) for o, s in zip(outs, specs, strict=True)]
+        return [o.sharded_over(mesh, s) for o, s in zip(outs, specs, strict=True)]
 
     def shard(self, mesh: Any, avals: Sequence[Aval], outs: Sequence[Aval], /, **params: Any) -> Sequence | None:
         """For each result the entries of its axes (`partition/explicit.py`), where a type of an operand has some.

@@ -99,11 +99,11 @@ class ShapedArray(AbstractValue):
         """For each axis the mesh axes that it is split over, as its type says."""
         return self._sharding.spec.partitions if self._sharding is not None else (None,) * self.ndim
 
-    def split_text(self, entries: Entries) -> str:
+    def sharded_text(self, entries: Entries) -> str:
         """The type as jaxprs print it, if its axes were split so."""
         return f"{dtypes.short_name(self.dtype)}[{','.join(map(_split_size, self.shape, entries))}]"
 
-    def split_over(self, mesh: Any, entries: Entries) -> "ShapedArray":
+    def sharded_over(self, mesh: Any, entries: Entries) -> "ShapedArray":
         """This type of a value that lies so over the Explicit axes of a mesh."""
         sharding = typed_sharding(mesh, tuple(entries))
         return self if sharding is self._sharding else self.update(sharding=sharding)

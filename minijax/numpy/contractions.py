@@ -27,7 +27,7 @@ from minijax.primitives.dot import dot_general
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
-from minijax.primitives.sharding import left_to_xla
+from minijax.primitives.sharding import with_auto_axes
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         return _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
     how = (optimize, precision, preferred_element_type, *dot)
     subscripts, operands = _equation(subscripts, operands)
-    return left_to_xla("einsum", lambda *xs: _contracted(xs, subscripts, *how), operands, out_sharding)
+    return with_auto_axes("einsum", lambda *xs: _contracted(xs, subscripts, *how), operands, out_sharding)
 
 
 @fused(whole=True)

@@ -238,7 +238,7 @@ def _updating(name: str, doc: str) -> Callable:
         if out_sharding is None:
             return update(self.array, self.index, values, name, options)
         compute = lambda x, values: update(x, self.index, values, name, options)  # noqa: E731
-        return sharding.left_to_xla(f".{name}", compute, (self.array, values), out_sharding)
+        return sharding.with_auto_axes(f".{name}", compute, (self.array, values), out_sharding)
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -269,7 +269,7 @@ class _IndexUpdateRef:
         options = Options(mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is None:
             return getitem(self.array, self.index, options)
-        return sharding.left_to_xla(".get", lambda x: getitem(x, self.index, options), (self.array,), out_sharding)
+        return sharding.with_auto_axes(".get", lambda x: getitem(x, self.index, options), (self.array,), out_sharding)
 
     set = _updating("set", "A copy of `x` with `x[index]` set to `values`.")
     add = _updating("add", "A copy of `x` with `values` added at `index`, repeatedly where indices repeat.")

@@ -14,7 +14,7 @@ from minijax.primitives.convert import as_type
 from minijax.primitives.moving import full
 from minijax.primitives.promote import check_arraylike
 from minijax.primitives.reduce import lowest
-from minijax.primitives.sharding import left_to_xla
+from minijax.primitives.sharding import with_auto_axes
 
 
 def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str) -> Callable:
@@ -45,7 +45,7 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
             out = subscripts.update(initial, index, data, method, options)
             return out if bucket_size is None else as_type(reduce(out, axis=0), aval.dtype)
 
-        return left_to_xla(name, combined, (data, index), out_sharding)
+        return with_auto_axes(name, combined, (data, index), out_sharding)
 
     explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
 

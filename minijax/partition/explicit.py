@@ -62,11 +62,11 @@ def merged_entries(name: str, specs: Sequence[Entries]) -> Entries:
         return first
     merged = []
     for column in zip(*specs, strict=True):
-        said = {e for e in column if e is not None}
-        if len(said) > 1:
+        entries = {e for e in column if e is not None}
+        if len(entries) > 1:
             texts = ", ".join(map(str, specs))
             raise ShardingTypeError(f"{name} got incompatible shardings for broadcasting: {texts}.")
-        merged.append(said.pop() if said else None)
+        merged.append(entries.pop() if entries else None)
     return tuple(merged)
 
 
@@ -87,7 +87,7 @@ def check_even(shape: Sequence[int], sharding: NamedSharding) -> None:
             )
 
 
-def picked(entries: Entries, axes: Iterable[int]) -> Entries:
+def entries_of(entries: Entries, axes: Iterable[int]) -> Entries:
     """The entries of some axes."""
     return tuple([entries[i] for i in axes])
 
@@ -110,14 +110,14 @@ def reshaped_entries(
             return None
         olds, news = olds[len(group) :], news[len(parts) :]
         changed += len(group) != 1 or len(parts) != 1
-        said = [entries[i] for i in group]
+        old = [entries[i] for i in group]
         if len(parts) == 1:
-            named = [e for e in said if e is not None]
-            if said[: len(named)] != named:
+            outer = [e for e in old if e is not None]
+            if old[: len(outer)] != outer:
                 return None
-            result[parts[0]] = joined_entry(*named)
+            result[parts[0]] = joined_entry(*outer)
         elif len(group) == 1:
-            divided = _divided(mesh, said[0], [sizes[i] for i in parts])
+            divided = _divided(mesh, old[0], [sizes[i] for i in parts])
             if divided is None:
                 return None
             for i, e in zip(parts, divided, strict=True):

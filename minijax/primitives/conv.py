@@ -14,7 +14,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.dot import PrecisionLike, Product, canonical_precision, precision_pair
 from minijax.primitives.families import ANY, COMPLEX, FLOAT, REAL, check_kinds, check_same_dtypes
 from minijax.primitives.moving import divide_axis
-from minijax.primitives.sharding import asked_sharding
+from minijax.primitives.sharding import requested_sharding
 from minijax.primitives.structural import rev
 from minijax.primitives.window import dilated, padtype_to_pads
 
@@ -37,7 +37,7 @@ class ConvGeneralDilated(Product):
     """Slides the kernel `rhs` over `lhs`: each result is the sum of the products in a window."""
 
     name = "conv_general_dilated"
-    asks = "out_sharding"
+    sharding_param = "out_sharding"
 
     def infer(self, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
               feature_group_count, batch_group_count, preferred_element_type, **params):  # fmt: skip
@@ -365,5 +365,5 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
         rhs_dilation=rhs_dilation, dimension_numbers=numbers, feature_group_count=feature_group_count,
         batch_group_count=batch_group_count, precision=canonical_precision(precision),
         preferred_element_type=preferred_element_type,
-        out_sharding=asked_sharding("dot_general", out_sharding, len(left)),
+        out_sharding=requested_sharding("dot_general", out_sharding, len(left)),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import NUMBER, check_kinds
-from minijax.primitives.sharding import asked_sharding, lying_as
+from minijax.primitives.sharding import requested_sharding, resharded_as
 
 _INT32 = np.dtype(np.int32)
 
@@ -24,7 +24,7 @@ class Iota(Primitive):
 
     moves_data = True
     name = "iota"
-    asks = "sharding"
+    sharding_param = "sharding"
 
     def infer(self, *, dtype, shape, dimension, sharding):
         moving.check_nonnegative("iota shape", shape)
@@ -42,7 +42,7 @@ class Empty(Primitive):
     """An array of which nothing is promised but its type."""
 
     name = "empty"
-    asks = "out_sharding"
+    sharding_param = "out_sharding"
 
     def infer(self, *, shape, dtype, out_sharding):
         return [ShapedArray(shape, dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True))]
@@ -55,8 +55,8 @@ class EmptyScalar(Empty):
     """A scalar whose value nobody reads."""
 
     name = "empty2"
-    asks = None
-    pins = False
+    sharding_param = None
+    constrains = False
 
     def infer(self, *, dtype, memory_space):
         return [ShapedArray((), dtype, memory_space=memory_space)]
@@ -78,20 +78,22 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
     """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
     shape = dims.canonical_shape(shape)
-    asked = asked_sharding("broadcasted_iota", out_sharding, len(shape))
-    return iota_p.bind(dtype=dtype, shape=shape, dimension=int(dimension), sharding=asked)
+    requested = requested_sharding("broadcasted_iota", out_sharding, len(shape))
+    return iota_p.bind(dtype=dtype, shape=shape, dimension=int(dimension), sharding=requested)
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
     """An array whose elements may be anything."""
     shape = dims.canonical_shape(shape)
-    return empty_p.bind(shape=shape, dtype=dtype, out_sharding=asked_sharding("lax.empty", out_sharding, len(shape)))
+    return empty_p.bind(
+        shape=shape, dtype=dtype, out_sharding=requested_sharding("lax.empty", out_sharding, len(shape))
+    )
 
 
 def empty_of(aval: ShapedArray) -> Any:
     """An array of the type `aval` that nobody will read."""
     value = empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space)
-    return lying_as(moving.broadcast_to_shape(value, aval.shape), aval)
+    return resharded_as(moving.broadcast_to_shape(value, aval.shape), aval)
 
 
 def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any = _INT32) -> Any:

@@ -12,14 +12,14 @@ from minijax.base import config, dtypes
 from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import picked
+from minijax.partition.explicit import entries_of
 from minijax.partition.meshes import P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives import moving
 from minijax.primitives.convert import cast, convert_element_type_p
 from minijax.primitives.families import ANY, check_kinds
 from minijax.primitives.moving import axes_beside, other_axes
-from minijax.primitives.sharding import asked_sharding, widened
+from minijax.primitives.sharding import requested_sharding, widened
 from minijax.primitives.zeros import add_tangents
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -210,7 +210,7 @@ class DotGeneral(Product):
     """Contracts axes of `lhs` with axes of `rhs`; result axes: batch, rest of lhs, rest of rhs."""
 
     name = "dot_general"
-    asks = "out_sharding"
+    sharding_param = "out_sharding"
 
     def infer(self, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
         check_kinds(self.name, ANY, lhs, rhs)
@@ -225,7 +225,9 @@ class DotGeneral(Product):
 
     def shard(self, mesh, avals, outs, *, dimension_numbers, out_sharding, **params):
         contract, batch = dimension_numbers
-        sides = [[picked(a.entries, axes) for a, axes in zip(avals, pair, strict=True)] for pair in (contract, batch)]
+        sides = [
+            [entries_of(a.entries, axes) for a, axes in zip(avals, pair, strict=True)] for pair in (contract, batch)
+        ]
         (lhs, rhs), (lhs_batch, rhs_batch) = sides
         if lhs_batch != rhs_batch:
             raise ShardingTypeError(
@@ -243,7 +245,7 @@ class DotGeneral(Product):
                 f"specify the output sharding via the `out_sharding` parameter. Got lhs_contracting_spec={lhs} and "
                 f"rhs_contracting_spec={rhs}"
             )
-        free = [picked(a.entries, other_axes(a.ndim, c, b)) for a, c, b in zip(avals, contract, batch, strict=True)]
+        free = [entries_of(a.entries, other_axes(a.ndim, c, b)) for a, c, b in zip(avals, contract, batch, strict=True)]
         return [(*lhs_batch, *free[0], *free[1])]
 
     def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
@@ -271,10 +273,10 @@ class DotGeneral(Product):
         # [batch, free, contracted in the other's order] -> the order of the operand
         order = sorted(range(len(contract)), key=lambda i: other_contract[i])
         back = (*batch, *free, *(contract[i] for i in order))
-        asked, split = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
+        requested, split = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
         if split is not None:
-            asked = NamedSharding(split.mesh, P(*picked(aval.entries, back)))
-        grad = self.bind(ct, other, dimension_numbers=numbers, out_sharding=asked, **params)
+            requested = NamedSharding(split.mesh, P(*entries_of(aval.entries, back)))
+        grad = self.bind(ct, other, dimension_numbers=numbers, out_sharding=requested, **params)
         grad = permute_axes(grad, moving.inverse(back))
         return cast(grad, aval.dtype) if typeof(grad).dtype != aval.dtype else grad
 
@@ -412,8 +414,8 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
     types = dict(precision=canonical_precision(precision), preferred_element_type=preferred)
     rank = typeof(lhs).ndim + typeof(rhs).ndim - 2 * len(cl) - len(bl)
-    asked = asked_sharding("dot_general", out_sharding, rank)
-    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **types, out_sharding=asked)
+    requested = requested_sharding("dot_general", out_sharding, rank)
+    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **types, out_sharding=requested)
 
 
 def dot(

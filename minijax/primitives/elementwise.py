@@ -500,7 +500,7 @@ mulhi_p = Elementwise("mulhi", "chlo.mulhi", INT)
 class Predicate(Elementwise):
     """An elementwise test: booleans, weak where all operands are."""
 
-    pins = False
+    constrains = False
 
     def infer(self, *avals, **params):
         self.result_dtype(*avals, **params)

@@ -157,7 +157,9 @@ class SameShape(Primitive):
         if e.explicit is None:
             return wide
         return [
-            x if a.shape == out.shape and a.entries == out.entries else e.pinned([x], [out.update(dtype=a.dtype)])[0]
+            x
+            if a.shape == out.shape and a.entries == out.entries
+            else e.constrained_by_type([x], [out.update(dtype=a.dtype)])[0]
             for x, a in zip(wide, ins, strict=True)
         ]
 

@@ -14,7 +14,7 @@ from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import picked
+from minijax.partition.explicit import entries_of
 from minijax.primitives import elementwise, moving
 from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
@@ -78,8 +78,10 @@ class Gather(JointlyLinear):
             {*dimension_numbers.collapsed_slice_dims, *pairs[0]},
         )
         whole = [i for i, n in enumerate(slice_sizes) if n == x.shape[i] and i not in collapsed]
-        alone = [*picked(x.entries, {*range(x.ndim)} - {*whole, *pairs[0]}), indices.entries[-1]]
-        if picked(x.entries, pairs[0]) != picked(indices.entries, pairs[1]) or any(e is not None for e in alone):
+        alone = [*entries_of(x.entries, {*range(x.ndim)} - {*whole, *pairs[0]}), indices.entries[-1]]
+        if entries_of(x.entries, pairs[0]) != entries_of(indices.entries, pairs[1]) or any(
+            e is not None for e in alone
+        ):
             raise ShardingTypeError(
                 "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather indexing as out "
                 "sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
@@ -236,8 +238,8 @@ class Scatter(JointlyLinear):
             wanted[d] = x.entries[i]
         follows = all(e in (None, w) for e, w in zip(updates.entries, wanted, strict=True))
         alone = [e for i, e in enumerate(indices.entries) if i not in of_indices]
-        alone += picked(x.entries, {*range(x.ndim)} - {*whole})
-        apart = picked(x.entries, batched) != picked(indices.entries, of_indices)
+        alone += entries_of(x.entries, {*range(x.ndim)} - {*whole})
+        apart = entries_of(x.entries, batched) != entries_of(indices.entries, of_indices)
         if apart or not follows or any(e is not None for e in alone):
             raise ShardingTypeError(
                 "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update "

@@ -12,9 +12,9 @@ from minijax.ir import state
 from minijax.ir.primitive import Axis, Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
-from minijax.partition.explicit import picked, reshaped_entries
+from minijax.partition.explicit import entries_of, reshaped_entries
 from minijax.partition.meshes import axes_of
-from minijax.primitives.sharding import asked_sharding, widened, with_out_sharding
+from minijax.primitives.sharding import requested_sharding, widened, with_out_sharding
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -34,7 +34,7 @@ class BroadcastInDim(Linear1):
 
     moves_data = True
     name = "broadcast_in_dim"
-    asks = "sharding"
+    sharding_param = "sharding"
     in_one_memory = False
 
     def infer(self, x, *, shape, broadcast_dimensions, sharding):
@@ -76,7 +76,7 @@ class Reshape(Linear1):
 
     moves_data = True
     name = "reshape"
-    asks = "sharding"
+    sharding_param = "sharding"
 
     def infer(self, x, *, new_sizes, dimensions, sharding):
         if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
@@ -158,7 +158,7 @@ class ReduceSum(Linear1):
     """The sum over `axes`."""
 
     name = "reduce_sum"
-    asks = "out_sharding"
+    sharding_param = "out_sharding"
 
     # Not in `infer`, whose results are remembered whatever the options are.
     def typed(self, avals, params):
@@ -175,7 +175,7 @@ class ReduceSum(Linear1):
         return [reduced_aval(self.name, x, axes)]
 
     def shard(self, mesh, avals, outs, *, axes, out_sharding):
-        return [picked(avals[0].entries, other_axes(avals[0].ndim, axes))]
+        return [entries_of(avals[0].entries, other_axes(avals[0].ndim, axes))]
 
     def lower(self, e, ins, outs, x, *, axes, out_sharding):
         zero = e.constant(0, ShapedArray((), ins[0].dtype))
@@ -185,7 +185,7 @@ class ReduceSum(Linear1):
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
             return ct
-        return spread(ct, aval, other_axes(aval.ndim, axes))
+        return broadcast_as(ct, aval, other_axes(aval.ndim, axes))
 
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
@@ -249,8 +249,8 @@ def broadcast_in_dim(
         if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
             if aval.shape == shape and axes == tuple(range(len(shape))) and out_sharding is None and recorder():
                 return held(operand)
-            asked = asked_sharding("broadcast_in_dim", out_sharding, len(shape))
-            return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=asked)
+            requested = requested_sharding("broadcast_in_dim", out_sharding, len(shape))
+            return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=requested)
     return out if out_sharding is None else with_out_sharding("broadcast_in_dim", out, out_sharding)
 
 
@@ -347,8 +347,8 @@ def reshape(
             permute = None
     out = operand
     if permute is not None or aval.shape != sizes or not sizes or not isinstance(operand, Array):
-        asked = asked_sharding("reshape", out_sharding, len(sizes))
-        return reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=asked)
+        requested = requested_sharding("reshape", out_sharding, len(sizes))
+        return reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=requested)
     return out if out_sharding is None else with_out_sharding("reshape", out, out_sharding)
 
 
@@ -356,7 +356,7 @@ def reshape_to(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
     return x if typeof(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=sharding)
 
 
-def spread(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
+def broadcast_as(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
     """`x`, whose axes become `axes`, broadcast to the shape and sharding of a type."""
     if aval._sharding is None:
         return broadcast_in_dim(x, aval.shape, axes)
@@ -422,7 +422,7 @@ def broadcast_axis(x: Any, size: int | Axis, at: int) -> Any:
         # A host value is split nowhere, in jax too.
         if size.explicit_mesh_axis is not None and type(aval) is ShapedArray and isinstance(x, Array):
             wide = aval.with_axis(at, size.size, size.explicit_mesh_axis, size.mesh)
-            return spread(x, wide, other_axes(wide.ndim, (at,)))
+            return broadcast_as(x, wide, other_axes(wide.ndim, (at,)))
         size = size.size
     shape = aval.shape
     out_shape = (*shape[:at], size, *shape[at:])

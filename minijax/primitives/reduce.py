@@ -11,7 +11,7 @@ from minijax.base import dtypes
 from minijax.base.util import named
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import picked
+from minijax.partition.explicit import entries_of
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import div, eq, mul
@@ -83,7 +83,7 @@ class Reduction(OverAxes):
         return [reduced_aval(self.name, x, axes)]
 
     def shard(self, mesh, avals, outs, *, axes):
-        return [picked(avals[0].entries, moving.other_axes(avals[0].ndim, axes))]
+        return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, axes))]
 
     def reducer(self, e: Any, dtype: Any) -> Any:
         return self.hlo
@@ -207,7 +207,7 @@ class ArgExtremum(ZeroJvp, OverAxes):
         return [ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)]
 
     def shard(self, mesh, avals, outs, *, axes, index_dtype):
-        return [picked(avals[0].entries, moving.other_axes(avals[0].ndim, axes))]
+        return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, axes))]
 
     def lower(self, e, ins, outs, x, *, axes, index_dtype):
         (aval,), (out,) = ins, outs

@@ -16,7 +16,7 @@ class ShardAlike(Primitive):
     name = "shard_alike"
     multiple_results = True
     unites = False
-    pins = False
+    constrains = False
 
     def infer(self, x, y):
         return [x, y]

@@ -59,7 +59,7 @@ class Reshard(Linear1):
         return [x]  # the emitter says how results lie
 
     def transposed(self, ct, aval, **params):
-        return lying_as(ct, aval)
+        return resharded_as(ct, aval)
 
     def batch(self, axis, operands, dims, *, dst_sharding, concrete_mesh):
         (x,), (d,) = operands, dims
@@ -77,7 +77,7 @@ class Reshard(Linear1):
 reshard_p = Reshard()
 
 
-def lying_as(x: Any, aval: Any) -> Any:
+def resharded_as(x: Any, aval: Any) -> Any:
     """`x`, laid out over Explicit axes as the type `aval` says."""
     have = typeof(x)
     if type(aval) is not ShapedArray or have._sharding == aval._sharding:
@@ -227,7 +227,7 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
     return sharding if check_explicit(function, sharding) else None
 
 
-def asked_sharding(function: str, out_sharding: Any, ndim: int) -> NamedSharding | None:
+def requested_sharding(function: str, out_sharding: Any, ndim: int) -> NamedSharding | None:
     """As `explicit_sharding`, on the mesh without devices and with an entry for each axis, as a parameter."""
     sharding = explicit_sharding(function, out_sharding)
     if sharding is None:
@@ -237,15 +237,15 @@ def asked_sharding(function: str, out_sharding: Any, ndim: int) -> NamedSharding
     return sharding.update(spec=sharding.spec.padded(ndim))
 
 
-def left_to_xla(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
+def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
     """What `compute` makes of the operands, laid out by XLA, with a result that lies as `out_sharding` says."""
-    asked = explicit_sharding(function, out_sharding)
-    if asked is None:
+    requested = explicit_sharding(function, out_sharding)
+    if requested is None:
         return compute(*operands)
-    auto = asked.mesh.abstract_mesh.update_axis_types(dict.fromkeys(asked.mesh.axis_names, AxisType.Auto))
+    auto = requested.mesh.abstract_mesh.update_axis_types(dict.fromkeys(requested.mesh.axis_names, AxisType.Auto))
     with meshes.use_abstract_mesh(auto):
         result = compute(*[tree.tree_map(lambda leaf: on_auto_axes(leaf, auto), x) for x in operands])
-    return over_explicit_axes(result, asked)
+    return over_explicit_axes(result, requested)
 
 
 def on_auto_axes(x: Any, mesh: Any) -> Any:

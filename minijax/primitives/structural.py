@@ -13,7 +13,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, check_same_entries, check_whole, picked
+from minijax.partition.explicit import check_divides, check_same_entries, check_whole, entries_of
 from minijax.partition.shardings import sharding_of_rank
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -63,7 +63,7 @@ class Squeeze(Linear1):
         return [ShapedArray(tuple(x.shape[i] for i in moving.other_axes(x.ndim, dimensions)), x.dtype, x.weak_type)]
 
     def shard(self, mesh, avals, outs, *, dimensions):
-        return [picked(avals[0].entries, moving.other_axes(avals[0].ndim, dimensions))]
+        return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, dimensions))]
 
     def lower(self, e, ins, outs, x, *, dimensions):
         return [e.reshape(x, ins[0], outs[0])]
@@ -391,7 +391,7 @@ class Unstack(JointlyLinear):
 
     def shard(self, mesh, avals, outs, *, axis):
         check_whole(self.name, avals[0], (axis,))
-        return [picked(avals[0].entries, moving.other_axes(avals[0].ndim, (axis,)))] * len(outs)
+        return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, (axis,)))] * len(outs)
 
     def lower(self, e, ins, outs, x, *, axis):
         (have,) = ins

@@ -11,7 +11,7 @@ from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof, varying_axes
 from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
-from minijax.primitives.sharding import lying_as
+from minijax.primitives.sharding import resharded_as
 from minijax.primitives.varying import cast_to_vary
 
 
@@ -21,9 +21,9 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
         return np.zeros(aval.shape, dtypes.float0)
     if dtypes.is_extended(aval.dtype):
         zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
-        return lying_as(made_varying(zeros, aval), aval)
+        return resharded_as(made_varying(zeros, aval), aval)
     zeros = moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type)
-    return lying_as(made_varying(zeros, aval), aval)
+    return resharded_as(made_varying(zeros, aval), aval)
 
 
 def made_varying(x: Any, aval: ShapedArray) -> Any:

@@ -20,9 +20,9 @@ from minijax.random.samplers import (
     checked_key,
     drawn_shape,
     gumbel,
-    laid_out,
     randint,
     split_in_two,
+    takes_out_sharding,
     uniform,
 )
 from minijax.run.array import Array
@@ -37,7 +37,7 @@ def _numbers_below(size: int) -> Array:
     return counting.iota(dtypes.default_int_dtype(), max(size, 0))
 
 
-@laid_out
+@takes_out_sharding
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
     """The slices of `x` along an axis (or the numbers below the integer `x`) in random order.
 
@@ -121,7 +121,7 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
     return convert(jnp.searchsorted(sums, ops.mul(last, ops.sub(scalar_like(drawn, 1), drawn))), index)
 
 
-@laid_out
+@takes_out_sharding
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
                 mode: str | None = None, *, out_sharding: Any = None) -> Array:  # fmt: skip
     """Categories whose logarithmic probabilities lie along an axis of `logits`, up to a constant."""

@@ -18,10 +18,10 @@ from minijax.random.samplers import (
     drawn_shape,
     exponential,
     float_dtype,
-    laid_out,
     normal,
     rademacher,
     split_in_two,
+    takes_out_sharding,
     uniform,
 )
 from minijax.run.array import Array
@@ -53,7 +53,7 @@ def shape_of(name: str, shape: tuple[int, ...] | None, *parameters: Any) -> tupl
 _ONE = np.float32(1.0)
 
 
-@laid_out
+@takes_out_sharding
 def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *,
               out_sharding: Any = None) -> Array:  # fmt: skip
     """exp(sigma * z) of normal numbers z; without `shape` one for each sigma."""
@@ -69,7 +69,7 @@ def _lognormal(key, sigma, shape, dtype):
     return ops.exp(normal(key, shape, dtype) * sigma)
 
 
-@laid_out
+@takes_out_sharding
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Rayleigh distribution; without `shape` one for each scale."""
     key = checked_key("rayleigh", key)
@@ -86,7 +86,7 @@ def _rayleigh(key, scale, shape, dtype):
     return scale * ops.sqrt(ops.log(drawn) * -2)
 
 
-@laid_out
+@takes_out_sharding
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Pareto distribution of exponent `b`; without `shape` one for each exponent."""
     key = checked_key("pareto", key)
@@ -112,7 +112,7 @@ def _weibull_min(key, scale, concentration, shape, dtype):
     return drawn ** (1.0 / concentration) * scale
 
 
-@laid_out
+@takes_out_sharding
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the one-sided Maxwell distribution: lengths of normal vectors in space."""
     key = checked_key("maxwell", key)
@@ -148,7 +148,7 @@ def _cast(x: Any, dtype: np.dtype) -> Any:
     return x if aval.dtype == dtype and not aval.weak_type else convert_element_type(x, dtype)
 
 
-@laid_out
+@takes_out_sharding
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
                out_sharding: Any = None) -> Array:  # fmt: skip
     """Numbers between `left` and `right`, most of them near `mode`; without `shape` one for each of these."""
@@ -167,7 +167,7 @@ def _triangular(key, left, mode, right, shape, dtype):
     return ops.select(drawn < turn, low, high)
 
 
-@laid_out
+@takes_out_sharding
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Wald distribution of scale 1, by Michael, Schucany & Haas; without `shape` one for each mean."""
     key = checked_key("wald", key)

@@ -25,9 +25,9 @@ from minijax.random.samplers import (
     checked_key,
     drawn_shape,
     float_dtype,
-    laid_out,
     split_in_two,
     split_keys,
+    takes_out_sharding,
     uniform,
 )
 from minijax.run.array import Array
@@ -45,7 +45,7 @@ def _goes_on(i: Any, most: Any) -> Any:
 # ---- Poisson numbers ---------------------------------------------------------------------------------
 
 
-@laid_out
+@takes_out_sharding
 def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Poisson numbers of mean `lam`, integers; -1 where that is NaN.
 

@@ -9,11 +9,11 @@ from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
-from minijax.random.samplers import check_shape, checked_key, drawn_shape, laid_out, uniform
+from minijax.random.samplers import check_shape, checked_key, drawn_shape, takes_out_sharding, uniform
 from minijax.run.array import Array
 
 
-@laid_out
+@takes_out_sharding
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """The number of trials until the first success of probability `p`; without `shape` one for each probability.
 

@@ -27,10 +27,10 @@ from minijax.random.samplers import (
     drawn_shape,
     exponential,
     float_dtype,
-    laid_out,
     normal,
     rademacher,
     split_in_two,
+    takes_out_sharding,
     uniform,
 )
 from minijax.run.array import Array
@@ -138,14 +138,14 @@ random_gamma_p = RandomGamma()
 # ---- draws -------------------------------------------------------------------------------------------
 
 
-@laid_out
+@takes_out_sharding
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Gamma numbers of shape parameter `a` and scale 1; differentiable by `a` (Figurnov et al. 2018)."""
     key = checked_key("gamma", key)
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), False)
 
 
-@laid_out
+@takes_out_sharding
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Logarithms of gamma numbers, which do not vanish where the numbers for a small `a` do."""
     key = checked_key("loggamma", key)
@@ -161,7 +161,7 @@ def _gamma(key, a, shape, dtype, log_space):
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 
-@laid_out
+@takes_out_sharding
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the beta distribution."""
     key = checked_key("beta", key)
@@ -182,7 +182,7 @@ def _beta(key, a, b, shape, dtype):
     return ops.div(a, ops.add(a, b))
 
 
-@laid_out
+@takes_out_sharding
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Vectors of the Dirichlet distribution: `shape` is that in front of alpha's last axis."""
     key = checked_key("dirichlet", key)
@@ -205,7 +205,7 @@ def _dirichlet(key, alpha, shape, dtype):
     return terms / terms.sum(-1, keepdims=True)
 
 
-@laid_out
+@takes_out_sharding
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Chi-square numbers of `df` degrees of freedom."""
     key = checked_key("chisquare", key)
@@ -223,7 +223,7 @@ def _chisquare(key, df, shape, dtype):
     return ops.mul(ops.exp(log_g), two)
 
 
-@laid_out
+@takes_out_sharding
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Student's t numbers of `df` degrees of freedom."""
     key = checked_key("t", key)
@@ -243,7 +243,7 @@ def _t(key, df, shape, dtype):
     return n * ops.sqrt(half / g)
 
 
-@laid_out
+@takes_out_sharding
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the F distribution: quotients of means of `dfnum` and `dfden` squares of normal numbers."""
     key = checked_key("f", key)
@@ -261,7 +261,7 @@ def _f(key, dfnum, dfden, shape, dtype):
     return (num / dfnum) / (den / dfden)
 
 
-@laid_out
+@takes_out_sharding
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of a density that falls as exp(-|x|**p)."""
     key = checked_key("generalized_normal", key)
@@ -276,7 +276,7 @@ def _generalized_normal(key, p, shape, dtype):
     return r * g ** (1 / p).astype(dtype)
 
 
-@laid_out
+@takes_out_sharding
 def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Points of the unit ball of the p-norm in `d` dimensions, which come last (Barthe et al. 2005)."""
     key = checked_key("ball", key)

@@ -10,13 +10,13 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
 from minijax.primitives.promote import promote_dtypes_inexact
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
-from minijax.random.samplers import check_shape, checked_key, drawn_shape, float_dtype, laid_out, normal
+from minijax.random.samplers import check_shape, checked_key, drawn_shape, float_dtype, normal, takes_out_sharding
 from minijax.run.array import Array
 
 _METHODS = ("cholesky", "eigh", "svd")
 
 
-@laid_out
+@takes_out_sharding
 def multivariate_normal(
     key: Any,
     mean: Any,
@@ -68,7 +68,7 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method):
     return broadcast_to_rank(mean, len(shape) + 1) + spread
 
 
-@laid_out
+@takes_out_sharding
 def orthogonal(
     key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
 ) -> Array:

@@ -44,7 +44,7 @@ def checked_key(name: str, key: Any) -> Array:
     return single_key(name, key)[0]
 
 
-def laid_out(draw: Callable) -> Callable:
+def takes_out_sharding(draw: Callable) -> Callable:
     """A function that draws, and lays what it drew out over the Explicit axes of its argument `out_sharding`."""
     name = draw.__name__
 
@@ -92,7 +92,7 @@ def _ranked(x: Any, ndim: int) -> Any:
 # ---- uniform numbers --------------------------------------------------------------------------------
 
 
-@laid_out
+@takes_out_sharding
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Uniform random bits, as unsigned integers. Raises ValueError for another dtype."""
     key = checked_key("bits", key)
@@ -103,7 +103,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     return random_bits_p.bind(key, bit_width=8 * dtype.itemsize, shape=drawn_shape(shape))
 
 
-@laid_out
+@takes_out_sharding
 def uniform(
     key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
 ) -> Array:
@@ -128,7 +128,7 @@ def _uniform(key, shape, dtype, minval, maxval):
     return ops.max(low, moving.reshape(scaled, shape))
 
 
-@laid_out
+@takes_out_sharding
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Integers spread evenly over [minval, maxval). Raises TypeError for a dtype that is no integer."""
     key = checked_key("randint", key)
@@ -181,7 +181,7 @@ def _randint(key, shape, minval, maxval, dtype):
     return ops.add(low, convert(ops.rem(offset, span), dtype))
 
 
-@laid_out
+@takes_out_sharding
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
     """True with probability `p`; mode "high" tells small probabilities apart.
 
@@ -211,7 +211,7 @@ def _bernoulli(key, p, shape, mode):
     return ops.lt(fine, ops.sub(_ranked(p, len(shape)), coarse))
 
 
-@laid_out
+@takes_out_sharding
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """1 or -1, each with probability one half."""
     key = checked_key("rademacher", key)
@@ -228,7 +228,7 @@ def _rademacher(key, shape, dtype):
 # ---- continuous distributions -----------------------------------------------------------------------
 
 
-@laid_out
+@takes_out_sharding
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the standard normal distribution; complex ones have unit variance in all."""
     key = checked_key("normal", key)
@@ -254,7 +254,7 @@ def _normal_real(key, shape, dtype):
     return ops.mul(scalar_like(drawn, sqrt(2)), ops.erf_inv(drawn))
 
 
-@laid_out
+@takes_out_sharding
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -288,7 +288,7 @@ def _parameterless(sample: Callable) -> Callable:
         key = checked_key(name, key)
         return jitted_sample(key, drawn_shape(shape), float_dtype(name, dtype))
 
-    return laid_out(named(draw, name, sample.__doc__))
+    return takes_out_sharding(named(draw, name, sample.__doc__))
 
 
 @_parameterless
@@ -297,7 +297,7 @@ def exponential(key, shape, dtype):
     return ops.neg(ops.log1p(ops.neg(uniform(key, shape, dtype))))
 
 
-@laid_out
+@takes_out_sharding
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Gumbel distribution; mode "high" reaches further into its tail.
 

@@ -10,7 +10,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import environment, trace_to_jaxpr, values_of
 from minijax.ir.types import AbstractValue, Zero, typeof
-from minijax.primitives.sharding import lying_as
+from minijax.primitives.sharding import resharded_as
 from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
 
 
@@ -61,7 +61,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
 
 def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
     if typeof(ct) is not v.aval:
-        ct = lying_as(ct, v.aval)
+        ct = resharded_as(ct, v.aval)
     have = cts.get(v)
     cts[v] = ct if have is None else add_any(have, ct)
 
