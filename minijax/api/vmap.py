@@ -132,7 +132,7 @@ def vmap(
         split = _split(leaves, axes)
         if split and spmd is not None and joined_entry(*spmd) != split[0]:
             raise ValueError(
-                "Only one of spmd_axis_name or arrays sharded on the mapped axis over Explicit mesh axes can be used. "
+                "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed for the mapped axis. "
                 f"Got spmd_axis_name={spmd_axis_name} and arrays sharded on {split[0]}"
             )
         axis = Axis(axis_name, size, None if split else spmd, *split)

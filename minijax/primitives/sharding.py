@@ -21,6 +21,7 @@ class ShardingConstraint(Linear1):
 
     name = "sharding_constraint"
     in_one_memory = False
+    constrains = False
 
     def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
         sharding.shard_shape(x.shape)
@@ -316,6 +317,18 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
     return x
 
 
+def _check_not_manual(sharding: Sharding) -> None:
+    """Raises ValueError if a constraint is over axes along which `shard_map` has cut values."""
+    mesh = meshes.abstract_context()
+    if mesh is None or not isinstance(sharding, NamedSharding):
+        return
+    if manual := [a for a in sharding.spec.mesh_axes if a in mesh.manual_axes]:
+        raise ValueError(
+            f"The spec of NamedSharding passed to with_sharding_constraint contains a manual axes, {manual}, of mesh "
+            f"{mesh}: it can only refer to Auto axes of the mesh. Got spec={sharding.spec}"
+        )
+
+
 def _constrained(x: Any, spec: Any) -> Any:
     mesh, layout = meshes.context_mesh(), None
     if isinstance(spec, Format):
@@ -333,6 +346,7 @@ def _constrained(x: Any, spec: Any) -> Any:
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
+    _check_not_manual(sharding)
     context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
     check_fits(sharding, typeof(x), "with_sharding_constraint arguments")
     params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)

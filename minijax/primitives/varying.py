@@ -10,6 +10,7 @@ from minijax.base import config, tree
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import typeof, varying_axes
+from minijax.partition.meshes import abstract_context
 
 Groups = tuple[tuple[int, ...], ...] | None
 
@@ -18,6 +19,7 @@ class OverAxes(Linear1):
     """An operation that changes over which mesh axes, by `axes`, a value of the same shape varies."""
 
     in_one_memory = False
+    constrains = False
 
     def infer(self, x, *, axes):
         return [x]
@@ -61,7 +63,7 @@ pvary_p, psum_invariant_p = PVary(), PSumInvariant()
 
 def names_of(axis_name: Any) -> tuple:
     """One axis name, or several, as a tuple."""
-    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list, set, frozenset)) else (axis_name,)
 
 
 def device_groups(e: Any, primitive: Primitive, axis_name: Any, groups: Groups = None) -> np.ndarray:
@@ -81,6 +83,11 @@ def _rows_of_one_length(groups):
     """The groups as a matrix, in which -1 stands behind the members of shorter ones."""
     longest = max(map(len, groups))
     return np.array([np.pad(group, (0, longest - len(group)), constant_values=-1) for group in groups])
+
+
+def _mesh_axes() -> tuple:
+    mesh = abstract_context()
+    return () if mesh is None else mesh.shape_tuple
 
 
 def in_mesh_order(axes: frozenset) -> tuple:
@@ -123,8 +130,15 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
             raise NotImplementedError(f"pcast: to={to!r} needs explicit sharding, which is not there yet")
         raise ValueError(f"pcast: `to` must be one of 'unreduced', 'reduced' or 'varying', got {to!r}")
     names = names_of(axis_name)
+    if state.is_eager():
+        raise ValueError(f"pvary should be called under jax.shard_map: pcast was given the axes {names}")
+    if isinstance(axis_name, set | frozenset):
+        names = in_mesh_order(frozenset(names))
+    if config.remove_size_one_mesh_axis_from_type.value:
+        sizes = {name: size for name, size, *_ in state.thread.axes} | dict(_mesh_axes())
+        names = tuple([name for name in names if sizes.get(name) != 1])
     for name in names:
-        state.axis_size(name)
+        state.axis_size(name, "pvary")
 
     def cast(leaf):
         have = varying_axes(typeof(leaf)).intersection(names)
