@@ -13,7 +13,7 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.dispatch.operands import operand
 from minijax.higher.agreement import fixpoint, trace_loop
-from minijax.higher.scan_lowering import Slots, resized, stacked, unrolled
+from minijax.higher.scan_lowering import Slots, resized, unrolled
 from minijax.ir import state
 from minijax.ir.body import Body, check_positional_aliases
 from minijax.ir.check import alike, check_params, is_closed, is_count, types_text
@@ -94,7 +94,7 @@ class Scan(TakesRefs):
 
     def infer(self, *avals, jaxpr, length, num_carry, **params):
         outs = jaxpr.out_avals
-        return [*outs[:num_carry], *(stacked(a, length) for a in outs[num_carry:])]
+        return [*outs[:num_carry], *(a.with_axis(0, length) for a in outs[num_carry:])]
 
     def effects(self, *avals, jaxpr, **params):
         return jaxpr.effects
@@ -364,7 +364,7 @@ def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, lis
     parts = partial_eval_jaxpr_custom(closed, (False,) * n, policy, (True,) * outs)
     if not parts.num_residuals:
         return eqn, eqn, []
-    residuals = [Var(stacked(a, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
+    residuals = [Var(a.with_axis(0, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
     known = eqn.replace(params=_with(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
     staged = parts.staged.jaxpr
     read = dict(zip(parts.input_residuals, staged.invars[parts.num_residuals :], strict=True))

@@ -254,8 +254,7 @@ class Primitive:
         mesh, *others = {a._sharding.mesh: None for a in avals if type(a) is ShapedArray and a._sharding is not None}
         if others:
             raise ValueError(
-                f"Mesh for all inputs should be equal. Got one mesh: {mesh} and another mesh: {others[0]} "
-                f"in {self.name}"
+                f"{self.name}: Mesh for all inputs should be equal, but operands lie on {mesh} and on {others[0]}"
             )
         specs = self.shard(mesh, avals, outs, **params)
         if specs is None:
@@ -263,8 +262,8 @@ class Primitive:
         if any(map(repeats_an_axis, specs)):
             results = ", ".join([o.sharded_text(s) for o, s in zip(outs, specs, strict=True)])
             raise ShardingTypeError(
-                f"{self.name} operation with inputs: {', '.join([a.text for a in avals])} produces an illegally "
-                f"sharded result: {results}"
+                f"{self.name} of {', '.join([a.text for a in avals])} produces an illegally sharded result, "
+                f"with a mesh axis twice: {results}"
             )
         return [o.sharded_over(mesh, s) for o, s in zip(outs, specs, strict=True)]
 

@@ -33,6 +33,14 @@ class AbstractValue:
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         return str(self)
 
+    def without_axis(self, axis: int) -> "AbstractValue":
+        """The type of what lies along one axis."""
+        raise TypeError(f"a value of type {self} has no axes")
+
+    def with_axis(self, axis: int, size: int, entry: Any = None, mesh: Any = None) -> "AbstractValue":
+        """The type of such values along a new axis, which may be sharded."""
+        raise TypeError(f"values of type {self} cannot be stacked")
+
 
 class ManualAxisType(NamedTuple):
     """The mesh axes over which a value inside `shard_map` varies, or is yet to be reduced."""
@@ -113,7 +121,6 @@ class ShapedArray(AbstractValue):
         return self if sharding is self._sharding else self.update(sharding=sharding)
 
     def without_axis(self, axis: int) -> "ShapedArray":
-        """The type of what lies along one axis."""
         shape = self.shape[:axis] + self.shape[axis + 1 :]
         if self._sharding is None:
             return self.update(shape=shape)
@@ -123,13 +130,12 @@ class ShapedArray(AbstractValue):
         return self.update(shape=shape, sharding=sharding)
 
     def with_axis(self, axis: int, size: int, entry: Any = None, mesh: Any = None) -> "ShapedArray":
-        """The type of such values along a new axis, which may be split."""
         shape = (*self.shape[:axis], size, *self.shape[axis:])
         if self._sharding is None and entry is None:
             return self.update(shape=shape)
         spec = self.sharding.spec
         entries = (*spec.partitions[:axis], entry, *spec.partitions[axis:])
-        mesh = mesh if self._sharding is None else self._sharding.mesh
+        mesh = self.sharding.mesh if mesh is None else mesh
         return self.update(shape=shape, sharding=typed_sharding(mesh, entries, spec.unreduced, spec.reduced))
 
     mat = property(lambda self: self.manual_axis_type)

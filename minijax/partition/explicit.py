@@ -64,8 +64,8 @@ def merged_entries(name: str, specs: Sequence[Entries]) -> Entries:
     for column in zip(*specs, strict=True):
         entries = {e for e in column if e is not None}
         if len(entries) > 1:
-            texts = ", ".join(map(str, specs))
-            raise ShardingTypeError(f"{name} got incompatible shardings for broadcasting: {texts}.")
+            texts = " and ".join(map(str, specs))
+            raise ShardingTypeError(f"{name} got incompatible shardings for broadcasting: operands lie as {texts}")
         merged.append(entries.pop() if entries else None)
     return tuple(merged)
 
@@ -82,8 +82,8 @@ def check_even(shape: Sequence[int], sharding: NamedSharding) -> None:
         count = count_of(sharding.mesh.abstract_mesh, entry)
         if size % count:
             raise ValueError(
-                f"Sharding spec {axes_of(entry)} implies that array axis {axis} is partitioned {count} times, but does "
-                f"not evenly divide the dimension size {size}. Got shape: {tuple(shape)} and sharding {sharding}"
+                f"{sharding.spec} divides array axis {axis} of shape {tuple(shape)} into {count}, which does not "
+                f"evenly divide the dimension size {size}"
             )
 
 
@@ -170,10 +170,9 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
     for size, new, entry in zip(aval.shape, shape, aval.entries, strict=True):
         count = count_of(mesh, entry)
         if size != new and new % count:
-            text = f"input type={aval.str_short(True)} and output shape={tuple(shape)}"
             raise ShardingTypeError(
-                f"{_PHRASES.get(name, name)} on sharded dims where out dim ({new}) is not divisible by mesh axes "
-                f"({count}) with spec ({entry}) is not implemented. Got {text}"
+                f"{_PHRASES.get(name, name)} on sharded dims of {aval.str_short(True)}, to shape {tuple(shape)}: "
+                f"out dim ({new}) is not divisible by mesh axes ({count}), those of {entry!r}"
             )
     return aval.entries
 
@@ -182,12 +181,12 @@ def check_whole(name: str, aval: Any, axes: Iterable[int]) -> None:
     """Raises ShardingTypeError if one of the axes is split."""
     if any(aval.entries[i] is not None for i in axes):
         raise ShardingTypeError(
-            f"{name}: the operand must be unsharded over axes {tuple(axes)}. Got {aval.str_short()}"
+            f"{name}: the operand must be unsharded over axes {tuple(axes)}, but it is {aval.str_short()}"
         )
 
 
 def check_same_entries(avals: Sequence[Any]) -> None:
     """Raises ShardingTypeError unless values of these types lie alike."""
     if any(a.entries != avals[0].entries for a in avals):
-        texts = ", ".join([str(a.sharding) for a in avals])
-        raise ShardingTypeError(f"All operands should have the same sharding. Got shardings {texts}")
+        texts = ", ".join([a.str_short() for a in avals])
+        raise ShardingTypeError(f"All operands should have the same sharding, but their types are {texts}")

@@ -231,19 +231,19 @@ class DotGeneral(Product):
         (lhs, rhs), (lhs_batch, rhs_batch) = sides
         if lhs_batch != rhs_batch:
             raise ShardingTypeError(
-                "dot_general requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding, "
-                f"got {lhs_batch} and {rhs_batch}."
+                "dot_general requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding: "
+                f"the one has {lhs_batch}, the other {rhs_batch}"
             )
         both = [(a, b) for a, b in zip(lhs, rhs, strict=True) if a is not None and b is not None]
         if any(a != b for a, b in both):
             raise ShardingTypeError(
-                f"dot_general requires contracting dimensions to have consistent sharding, got {lhs} and {rhs}."
+                "dot_general requires contracting dimensions to have consistent sharding: those of lhs have "
+                f"{lhs}, those of rhs {rhs}"
             )
         if both:
             raise ShardingTypeError(
-                "Contracting dimensions are sharded and it is ambiguous how the output should be sharded. Please "
-                f"specify the output sharding via the `out_sharding` parameter. Got lhs_contracting_spec={lhs} and "
-                f"rhs_contracting_spec={rhs}"
+                "dot_general: Contracting dimensions are sharded and it is ambiguous where their partial sums are "
+                f"added up, which `out_sharding` may say. The dimensions have {lhs} and {rhs}"
             )
         free = [entries_of(a.entries, other_axes(a.ndim, c, b)) for a, c, b in zip(avals, contract, batch, strict=True)]
         return [(*lhs_batch, *free[0], *free[1])]

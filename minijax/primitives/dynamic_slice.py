@@ -70,8 +70,8 @@ class DynamicUpdateSlice(JointlyLinear):
         x, update, *_ = avals
         if x.entries != update.entries:
             raise ShardingTypeError(
-                f"dynamic_update_slice operand sharding must be equal to update sharding, got operand sharding "
-                f"{x.str_short(mesh_axis_types=True)} and update sharding {update.str_short(mesh_axis_types=True)}."
+                "dynamic_update_slice operand sharding must be equal to update sharding: the operand is "
+                f"{x.str_short(mesh_axis_types=True)}, the update {update.str_short(mesh_axis_types=True)}"
             )
         return [x.entries]
 

@@ -83,9 +83,8 @@ class Gather(JointlyLinear):
             e is not None for e in alone
         ):
             raise ShardingTypeError(
-                "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather indexing as out "
-                "sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
-                f"operand={x!r}, indices={indices!r}"
+                f"gather: the types of the operand {x!r} and of the indices {indices!r} do not say how the result "
+                "lies. Use `.at[...].get(out_sharding=)` to say it"
             )
         windows = iter([e for i, e in enumerate(x.entries) if i not in dropped])
         batches = iter(indices.entries[:-1])
@@ -242,9 +241,8 @@ class Scatter(JointlyLinear):
         apart = entries_of(x.entries, batched) != entries_of(indices.entries, of_indices)
         if apart or not follows or any(e is not None for e in alone):
             raise ShardingTypeError(
-                "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update "
-                "as out sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
-                f"operand={x!r}, indices={indices!r}, updates={updates!r}"
+                f"scatter: the types of the operand {x!r}, of the indices {indices!r} and of the updates {updates!r} "
+                "do not say how the result lies. Use `.at[...].set/add/mul/...(out_sharding=)` to say it"
             )
         return [x.entries]
 

@@ -97,8 +97,8 @@ class Reshape(Linear1):
         entries = reshaped_entries(mesh, [x.shape[i] for i in order], [x.entries[i] for i in order], new_sizes)
         if entries is None:
             raise ShardingTypeError(
-                "This reshape is not supported. Please specify the sharding of the output via the `out_sharding` "
-                f"argument of jax.lax.reshape. Got operand type: {x.str_short()}, new sizes: {new_sizes}"
+                f"reshape: the axes of {x.str_short()} do not say how those of {new_sizes} lie. "
+                "This reshape is not supported without `out_sharding`"
             )
         return [entries]
 

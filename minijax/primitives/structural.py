@@ -451,8 +451,8 @@ class Tile(Linear1):
         for i, (reps_of_axis, entry) in enumerate(zip(reps, avals[0].entries, strict=True)):
             if entry is not None and reps_of_axis != 1:
                 raise ShardingTypeError(
-                    f"Operand cannot be sharded on dimension {i} when the tiling is non-trivial. Got input type: "
-                    f"{avals[0].str_short()} with reps: {reps}"
+                    f"tile: the operand {avals[0].str_short()} cannot be sharded on dimension {i}, where its "
+                    f"tiling is non-trivial: reps={reps}"
                 )
         return None
 

@@ -534,7 +534,7 @@ def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committ
     Raises TypeError or ValueError if they are not the parts of such an array.
     """
     if wrong := [x for x in parts if not isinstance(x, ArrayImpl)]:
-        raise TypeError(f"Unsupported type for elements in `arrays`: {type(wrong[0])}")
+        raise TypeError(f"the parts of an array are arrays of one device, got one of type {type(wrong[0])}")
     devices = sharding._addressable_device_assignment
     part_shape = sharding.shard_shape(aval.shape)
     if len(parts) != len(devices):
@@ -545,20 +545,19 @@ def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committ
     for x in parts:
         if x.dtype != aval.dtype:
             raise ValueError(
-                f"Input buffers to `Array` must have matching dtypes. Got {x.dtype}, expected {aval.dtype} for "
-                f"buffer: {x}"
+                f"Input buffers to `Array` must have matching dtypes. Got {x.dtype}, expected {aval.dtype}: that of {x}"
             )
         if x.shape != part_shape:
             raise ValueError(
-                f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape}. "
-                f"Shape of Array is {aval.str_short()} with sharding {sharding}"
+                f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape}: so "
+                f"{sharding} divides {aval.str_short()}"
             )
     by_device = {x._sig.device: x for x in parts}
     if len(by_device) != len(parts):
         ids = [x._sig.device.id for x in parts]
         raise ValueError(
-            "When making an array from single-device arrays, the input arrays must be from distinct devices, "
-            f"but got device IDs {ids}"
+            "When making an array from single-device arrays, the input arrays must be from distinct devices: "
+            f"their numbers are {ids}"
         )
     if missing := set(devices) - set(by_device):
         raise ValueError(
