@@ -118,9 +118,7 @@ def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Cal
     context = meshes.abstract_context()
     if context is not None and context.manual_axes:
         raise ValueError(f"The context mesh {context} should match the mesh that a function is mapped over, {mesh}")
-    return _call(
-        _Call(fun, ManualRegion(mesh, frozenset(mesh.axis_names), False), tuple(in_specs), out_specs), args
-    )
+    return _call(_Call(fun, ManualRegion(mesh, frozenset(mesh.axis_names), False), tuple(in_specs), out_specs), args)
 
 
 def _checked_mesh(mesh: Any, axis_names: Any) -> tuple[Any, frozenset]:
@@ -195,8 +193,8 @@ def _specs_of_types(call: _Call, avals: Sequence) -> tuple:
     if any(kind is not AxisType.Explicit for kind in kinds):
         raise TypeError(
             "shard_map in_specs argument must be a pytree of `jax.sharding.PartitionSpec` instances, but it was "
-            f"`None` when axis_names={region.axes} are of type {', '.join(f'AxisType.{k.name}' for k in kinds)}; by smap, "
-            "in_axes was not specified"
+            f"`None` when axis_names={region.axes} are of type {', '.join(f'AxisType.{k.name}' for k in kinds)}; "
+            "by smap, in_axes was not specified"
         )
     return tuple([P(*_over(region, aval)) for aval in avals])
 

@@ -13,7 +13,7 @@ from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
-from minijax.ir.primitive import Axis, cotangents, is_linear
+from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
 from minijax.partition.explicit import joined_entry, sharding_in_type, typed_sharding
@@ -26,6 +26,7 @@ from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import squeeze
 from minijax.primitives.varying import ManualAxes
 from minijax.primitives.zeros import nonzero_mask
+from minijax.run.array import ArrayImpl
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
@@ -307,14 +308,15 @@ def _with_devices(mesh: Any, operands: Sequence) -> Mesh:
         return mesh
     concrete = context_mesh()
     if concrete is None:
-        shardings = [getattr(x, "sharding", None) for x in operands]
-        if not all(isinstance(s, NamedSharding) for s in shardings):
+        shardings = [x.sharding for x in operands if isinstance(x, ArrayImpl)]
+        shardings = [s for s in shardings if isinstance(s, NamedSharding)]
+        if not shardings:
             raise ValueError(
                 "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` "
                 f"to the mesh argument. The mesh is {mesh}, and none is set"
             )
         others = [s.mesh for s in shardings if s.mesh.abstract_mesh != mesh]
-        if others or not shardings:
+        if others:
             raise ValueError(
                 f"Mesh shape of the input {others} does not match the mesh shape passed to shard_map: {mesh}"
             )

@@ -19,7 +19,7 @@ from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import broadcasted_iota
-from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_in_dim, gather
 from minijax.primitives.elementwise import add, div, eq, mul, select
 from minijax.primitives.families import ANY, check_kinds, const_like, scalar_like
 from minijax.primitives.moving import move_axis, reduced_aval
@@ -188,6 +188,27 @@ class AllGather(LinearNamed):
         return (collapse(x, all_gather_dimension, all_gather_dimension + 2) if tiled else x), None
 
 
+class AllGatherInvariant(AllGather):
+    """As `all_gather`, with a result whose type says that it does not vary over the named axes."""
+
+    name = "all_gather_invariant"
+
+    def varying(self, axes, params):
+        return axes[0].difference(names_of(params["axis_name"]))
+
+    def infer(self, x, **params):
+        return super().infer(x, axis_index_groups=None, **params)
+
+    def lower(self, e, ins, outs, x, **params):
+        return super().lower(e, ins, outs, x, axis_index_groups=None, **params)
+
+    def transposed(self, ct, aval, *, all_gather_dimension, axis_name, tiled, **params):
+        size = aval.shape[all_gather_dimension] if tiled else 1
+        start = mul(axis_index(axis_name), np.int32(size))
+        part = dynamic_slice_in_dim(ct, start, size, all_gather_dimension)
+        return part if tiled else squeeze(part, (all_gather_dimension,))
+
+
 class ReduceScatter(LinearNamed):
     """The sum over the members, of which each keeps its part of one dimension."""
 
@@ -234,7 +255,7 @@ class AllToAll(LinearNamed):
     name = "all_to_all"
 
     def infer(self, x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
-        size = _group_size(axis_name, axis_index_groups)
+        size = _group_size(axis_name, axis_index_groups, self.name)
         shape = list(x.shape)
         shape[split_axis] //= size
         shape[concat_axis] *= size
@@ -348,6 +369,7 @@ psum_p = PSum("psum", "add", lambda x, n: mul(scalar_like(x, n), x))
 pmax_p = PExtremum("pmax", "maximum", lambda x, n: x)
 pmin_p = PExtremum("pmin", "minimum", lambda x, n: x)
 all_gather_p = AllGather()
+all_gather_invariant_p = AllGatherInvariant()
 reduce_scatter_p = ReduceScatter()
 all_to_all_p = AllToAll()
 ppermute_p = PPermute()
@@ -464,14 +486,23 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
-    """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`."""
-    how = _in_groups("all_gather", axis_name, axis_index_groups, tiled)
-    if to != "varying":
-        raise ValueError(f"all_gather: to={to!r} only accepts inputs that are varying in a shard_map")
+    """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`.
+
+    Inside `shard_map` their type says that they vary over the axis; with `to="invarying"` it says that they do not.
+    """
+    how, gather_p = _in_groups("all_gather", axis_name, axis_index_groups, tiled), all_gather_p
+    if to == "invarying":
+        if how.pop("axis_index_groups") is not None:
+            raise NotImplementedError("all_gather: axis_index_groups with to='invarying'")
+        gather_p = all_gather_invariant_p
+    elif to == "reduced":
+        raise NotImplementedError("all_gather: to='reduced' needs types with reduced axes")
+    elif to != "varying":
+        raise ValueError(f"all_gather: `to` must be one of 'varying', 'invarying' or 'reduced', got {to!r}")
 
     def one(leaf):
         at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
-        return all_gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, **how)
+        return gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, **how)
 
     return tree.tree_map(one, x)
 

@@ -63,7 +63,7 @@ pvary_p, psum_invariant_p = PVary(), PSumInvariant()
 
 def names_of(axis_name: Any) -> tuple:
     """One axis name, or several, as a tuple."""
-    return tuple(axis_name) if isinstance(axis_name, (tuple, list, set, frozenset)) else (axis_name,)
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
 def device_groups(e: Any, primitive: Primitive, axis_name: Any, groups: Groups = None) -> np.ndarray:
@@ -101,6 +101,14 @@ def cast_to_vary(x: Any, axes: frozenset) -> Any:
     return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
 
 
+def vary_alike(values: Any, like: Any) -> Any:
+    """The leaves of a tree, cast to vary over all manual mesh axes that one of `like` varies over."""
+    if not state.thread.manual:
+        return values
+    axes = frozenset().union(*(varying_axes(typeof(x)) for x in tree.tree_leaves(like)))
+    return tree.tree_map(lambda x: cast_to_vary(x, axes), values)
+
+
 class ManualAxes(tuple[Any, ...]):
     """The names of the mesh axes that `shard_map` makes manual, in their order."""
 
@@ -123,8 +131,10 @@ class ManualAxes(tuple[Any, ...]):
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """The same values, whose types say that they vary over the named mesh axes; `to` must be "varying".
 
-    Raises ValueError if they do already.
+    Raises ValueError if they do already, TypeError for a set of names.
     """
+    if isinstance(axis_name, set | frozenset):
+        raise TypeError(f"pcast: axis_name={axis_name} must be a tuple or a str: the names have an order")
     if to != "varying":
         if to in ("unreduced", "reduced"):
             raise NotImplementedError(f"pcast: to={to!r} needs explicit sharding, which is not there yet")
@@ -132,8 +142,6 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     names = names_of(axis_name)
     if state.is_eager():
         raise ValueError(f"pvary should be called under jax.shard_map: pcast was given the axes {names}")
-    if isinstance(axis_name, set | frozenset):
-        names = in_mesh_order(frozenset(names))
     if config.remove_size_one_mesh_axis_from_type.value:
         sizes = {name: size for name, size, *_ in state.thread.axes} | dict(_mesh_axes())
         names = tuple([name for name in names if sizes.get(name) != 1])
