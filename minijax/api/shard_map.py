@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
 from minijax.base.mask import Mask
+from minijax.higher.eager_shard_map import EagerBody
 from minijax.higher.shard_map import ManualRegion, inside, shard_map_p, varying_names
 from minijax.ir import state
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
@@ -171,8 +172,12 @@ def _call(call: _Call, args: tuple) -> Any:
     _check_arguments(call, avals, specs, cut.marked(range(len(cut))))
     local = _Local(call, treedef, cut, whole)
     parts = [call.region.local_aval(a, s) for a, s in zip(avals, specs, strict=True)]
+    info = DebugInfo("shard_map", source_of(call.fun))
+    eager = EagerBody(info, call.region, leaves, specs) if state.is_eager() else None
     with inside(call.region):
-        body = trace_flat(local, parts, DebugInfo("shard_map", source_of(call.fun)), close_over)
+        body = trace_flat(local, parts, info, close_over, trace=eager)
+    if eager is not None:
+        leaves, specs = eager.operands, eager.specs
     captured = [*body.closed.consts, *body.captured]
     for x in captured:
         if getattr(typeof(x), "_sharding", None) is not None:

@@ -153,7 +153,7 @@ class ShardMap(OpenCall):
         rest = tuple([(k, v) for k, v in params.items() if k != "jaxpr"])
         region, rows = region_of(params), zip(params["jaxpr"].out_avals, params["out_specs"], strict=True)
         out_specs = tuple([region.global_spec(a, s) for a, s in rows])
-        how = (self.name, _with_devices(params["mesh"], operands), out_specs)
+        how = (self.name, devices_of(params["mesh"], operands), out_specs)
         return run_closed(_program(params["jaxpr"], avals, rest), operands, how, _options, self.name)
 
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
@@ -299,7 +299,7 @@ class ShardMap(OpenCall):
 shard_map_p = ShardMap()
 
 
-def _with_devices(mesh: Any, operands: Sequence) -> Mesh:
+def devices_of(mesh: Any, operands: Sequence) -> Mesh:
     """The mesh, or the one that an abstract one stands for: that which is set, or that operands lie on.
 
     Raises ValueError if there is none.

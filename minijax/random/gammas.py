@@ -19,7 +19,6 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import elementwise as ops, moving
 from minijax.primitives.convert import convert_element_type, stop_gradient
 from minijax.primitives.families import scalar_like
-from minijax.primitives.varying import vary_alike
 from minijax.random.continuous import check_cast, optional_shape, shape_of
 from minijax.random.keys import split
 from minijax.random.samplers import (
@@ -66,13 +65,11 @@ def _drawn(key: Any, a: Any, log_space: bool) -> Any:
 
     def attempt(state):
         key, x_key, u_key = split(state[0], 3)
-        start = vary_alike((x_key, number(0), number(-1)), (x_key, c))
-        _, x, v = while_loop(lambda s: ops.le(s[2], number(0)), positive, start)
+        _, x, v = while_loop(lambda s: ops.le(s[2], number(0)), positive, (x_key, number(0), number(-1)))
         return key, ops.mul(x, x), ops.mul(ops.mul(v, v), v), uniform(u_key, (), dtype)
 
     key, subkey = split_in_two(key)
-    key = vary_alike(key, (key, a))
-    _, _, cube, _ = while_loop(is_refused, attempt, vary_alike((key, number(0), one, number(2)), key))
+    _, _, cube, _ = while_loop(is_refused, attempt, (key, number(0), one, number(2)))
     if log_space:
         log_u = ops.neg(exponential(subkey, (), dtype))
         is_unscaled = ops.bitwise_or(is_large, ops.eq(log_u, number(0)))
