@@ -12,6 +12,7 @@ from minijax.higher.shard_map import ManualRegion, inside, shard_map_p, varying_
 from minijax.ir import state
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
+from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, constants_to_inputs
 from minijax.ir.types import ShapedArray, is_value, typeof, varying_axes
 from minijax.partition import meshes
@@ -19,6 +20,7 @@ from minijax.partition.explicit import joined_entry, sharding_in_type
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.varying import pvary_p
+from minijax.run.array import ArrayImpl
 
 
 class Infer:
@@ -166,21 +168,24 @@ def _call(call: _Call, args: tuple) -> Any:
         if not is_value(leaf):
             raise TypeError(f"{call.title}: {leaf!r} of type {type(leaf)} is not a valid JAX type")
     avals = [typeof(x) for x in leaves]
-    specs = _specs_of_types(call, avals) if infer else cut.marked(specs)
+    values = [aval.inner_aval if type(aval) is AbstractRef else aval for aval in avals]
+    specs = _specs_of_types(call, values) if infer else cut.marked(specs)
     if not infer:
-        _check_types(call.region, avals, specs)
+        _check_types(call.region, values, specs)
     _check_arguments(call, avals, specs, cut.marked(range(len(cut))))
     local = _Local(call, treedef, cut, whole)
     parts = [call.region.local_aval(a, s) for a, s in zip(avals, specs, strict=True)]
     info = DebugInfo("shard_map", source_of(call.fun))
-    eager = EagerBody(info, call.region, leaves, specs) if state.is_eager() else None
+    with_refs = any(type(aval) is AbstractRef for aval in avals)
+    eager = EagerBody(info, call.region, leaves, specs) if state.is_eager() and not with_refs else None
     with inside(call.region):
         body = trace_flat(local, parts, info, close_over, trace=eager)
     if eager is not None:
         leaves, specs = eager.operands, eager.specs
     captured = [*body.closed.consts, *body.captured]
     for x in captured:
-        if getattr(typeof(x), "_sharding", None) is not None:
+        lies = x.sharding if isinstance(x, ArrayImpl) else getattr(typeof(x), "_sharding", None)
+        if isinstance(lies, NamedSharding) and lies.mesh.explicit_axes:
             raise NotImplementedError(
                 f"{call.title}: Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not "
                 f"implemented: pass it as an argument. It is of type {typeof(x).str_short()}"

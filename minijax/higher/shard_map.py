@@ -14,6 +14,7 @@ from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.primitive import cotangents, is_linear
+from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
 from minijax.partition.explicit import joined_entry, sharding_in_type, typed_sharding
@@ -28,6 +29,7 @@ from minijax.primitives.varying import ManualAxes
 from minijax.primitives.zeros import nonzero_mask
 from minijax.run.array import ArrayImpl
 from minijax.transforms.batch import batch_jaxpr_axes
+from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
@@ -64,6 +66,8 @@ class ManualRegion(NamedTuple):
 
     def local_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
         """The type of one device's part of a value."""
+        if type(aval) is AbstractRef:
+            return AbstractRef(self.local_aval(aval.inner_aval, spec))
         sizes, split, varying = self.mesh.shape, None, varying_axes(aval)
         parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
         if aval._sharding is not None:
@@ -133,7 +137,7 @@ def region_of(params: dict) -> ManualRegion:
     return ManualRegion(params["mesh"], params["newly_manual_axes"], params["check_vma"])
 
 
-class ShardMap(OpenCall):
+class ShardMap(TakesRefs, OpenCall):
     """Calls a jaxpr on parts: operands are cut as `in_specs` say, results joined as `out_specs` say."""
 
     name = "shard_map"
@@ -183,6 +187,15 @@ class ShardMap(OpenCall):
     def calling(self, params, closed, operands, ins, outs):
         in_specs, out_specs = params["in_specs"], params["out_specs"]
         return self._called(params, closed, operands, [in_specs[i] for i in ins], [out_specs[i] for i in outs])
+
+    def discharge(self, operands, refs, **params):
+        outs, n = params["out_specs"], len(params["out_specs"])
+        rows = zip(params["jaxpr"].in_avals, params["in_specs"], strict=True)
+        last = [spec for aval, spec in rows if type(aval) is AbstractRef]
+        with self.surroundings(params):
+            closed = discharge_jaxpr(closed_of(params["jaxpr"]))
+        call = self._called(params, closed, values_of(operands), params["in_specs"], [*outs, *last])
+        return *call, lambda results: (results[:n], results[n:])
 
     def linearize(self, nonzeros, primals, **params):
         nonzeros, ins, outs = Mask(nonzeros), params["in_specs"], params["out_specs"]
@@ -438,5 +451,5 @@ def _wider(spec: P, dim: int | None, names: Sequence) -> P:
 
 def _check_unused(what: str, names: Sequence, specs: Sequence[P]) -> None:
     """Raises ValueError for mesh axes that mapped values are spread over and a spec names too."""
-    if any(n in spec.mesh_axes for spec in specs for n in names):
+    if not config.disable_vmap_shmap_error.value and any(n in spec.mesh_axes for spec in specs for n in names):
         raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map {what}: {tuple(names)}, {tuple(specs)}")

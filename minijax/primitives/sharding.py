@@ -24,7 +24,7 @@ class ShardingConstraint(Linear1):
     constrains = False
 
     def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
-        sharding.shard_shape(x.shape)
+        sharding.check_compatible_aval(x.shape)
         return [x]
 
     def lower(self, e, ins, outs, x, *, sharding, layout, **params):
@@ -353,6 +353,6 @@ def _constrained(x: Any, spec: Any) -> Any:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
     _check_not_manual(sharding)
     context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
-    check_fits(sharding, typeof(x), "with_sharding_constraint arguments")
+    check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
     params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)
