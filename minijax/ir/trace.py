@@ -159,8 +159,14 @@ class DynamicJaxprTracer(Tracer):
         self.val = val
         self.origin = origin
 
+    def is_concrete(self):
+        return self._trace.known(self) is not None
+
+    def concrete_value(self):
+        return self._trace.known(self)
+
     def __repr__(self):
-        return f"JitTracer({self.aval})"
+        return self._trace.shown(self)
 
     def _origin_msg(self) -> str:
         return origin_message(self)
@@ -201,6 +207,14 @@ class JaxprTrace(Trace):
         self.const_vars: dict[int, Var] = {}  # by the id of a value that `originals` keeps alive
         self.originals: list[Any] = []
         self.debug_info = debug_info
+
+    def shown(self, x: DynamicJaxprTracer) -> str:
+        """How a value of this trace prints."""
+        return f"JitTracer({x.aval})"
+
+    def known(self, x: DynamicJaxprTracer) -> Any:
+        """The value, where it is known; None otherwise."""
+        return None
 
     def new_arg(self, aval: Aval, name: str | None = None) -> DynamicJaxprTracer:
         var = Var(aval)
@@ -431,13 +445,15 @@ def forbid_tracing(function: str) -> None:
         raise RuntimeError(f"re-tracing function {function} for `jit`, but 'no_tracing' is set")
 
 
-def trace_to_jaxpr(fun: Callable[..., Iterable], avals: Sequence[Aval], debug_info: DebugInfo) -> tuple[Jaxpr, list]:
-    """Records a flat function; the jaxpr and the values of its constvars, tracers among them."""
-    return checked_for_leaks(*_record(fun, avals, debug_info))
+def trace_to_jaxpr(
+    fun: Callable[..., Iterable], avals: Sequence[Aval], debug_info: DebugInfo, trace: "JaxprTrace | None" = None
+) -> tuple[Jaxpr, list]:
+    """Records a flat function, by `trace` if given; the jaxpr and the values of its constvars, tracers among them."""
+    return checked_for_leaks(*_record(fun, avals, debug_info, trace))
 
 
-def _record(fun, avals, debug_info):
-    trace = JaxprTrace(state.thread.trace, debug_info)
+def _record(fun, avals, debug_info, trace):
+    trace = trace or JaxprTrace(state.thread.trace, debug_info)
     traced = _deeply_traced if state.is_eager() else _traced
     jaxpr, consts = context.run_under(trace, traced, trace, fun, avals)
     if config.enable_checks.value:

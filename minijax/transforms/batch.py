@@ -173,7 +173,7 @@ def _batch(fun, axis, values, dims, tag):
     trace = BatchTrace(state.current_trace(), axis, tag)
 
     def run():
-        with state.named_axis(axis.name, axis.size):
+        with state.named_axis(*axis[:4]):
             return trace.split(list(fun(*trace.join(values, dims))))
 
     results, out_dims = context.run_under(trace, run)
