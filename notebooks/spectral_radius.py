@@ -94,7 +94,7 @@ def step(i, state, key):
 # %% Training, on one device
 state, key = init_optimizer(first_params), jax.random.PRNGKey(1)
 losses, start, shown = [], time.perf_counter(), 0
-for i in range(options.steps if options.processes == 1 else 0):
+for i in range(options.steps if options.processes == 1 else 0):  # several processes leave this one out
     state, key, value = step(i, state, key)
     losses.append(value)
     if (i + 1) % max(1, options.steps // 10) == 0:
@@ -105,7 +105,8 @@ for i in range(options.steps if options.processes == 1 else 0):
 
 # %% What it learned
 params = params_of(state)
-print("model at [[1, -1], [1, 1]]:", float(jnp.real(predict(params, real + 0j))), " true:", 2**0.5)
+if losses:
+    print("model at [[1, -1], [1, 1]]:", float(jnp.real(predict(params, real + 0j))), " true:", 2**0.5)
 if options.losses:
     np.asarray(losses, np.float32).tofile(options.losses)
 
