@@ -248,6 +248,13 @@ def requested_sharding(function: str, out_sharding: Any, ndim: int) -> NamedShar
     return sharding
 
 
+def sharding_of_ct(aval: ShapedArray, *others: Any) -> NamedSharding | None:
+    """What is requested of an operation that gives a cotangent of type `aval` from the values `others`."""
+    split = aval._sharding or next((t._sharding for t in map(typeof, others) if t._sharding is not None), None)
+    mesh = meshes.abstract_context() if split is None else split.mesh
+    return mesh and NamedSharding(mesh, P(*[None] * aval.ndim) if aval._sharding is None else aval._sharding.spec)
+
+
 def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
     """What `compute` makes of the operands, laid out by XLA, with a result that lies as `out_sharding` says."""
     requested = explicit_sharding(function, out_sharding)
