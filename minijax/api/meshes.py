@@ -143,19 +143,14 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
         if out_sharding is None:
             raise TypeError("Missing required keyword argument: 'out_sharding'")
         mesh = _mesh_of(args, kwargs, out_sharding)
-        if mesh is None:
-            return f(*args, **kwargs)
-        inner = _with_axes(mesh, axes, AxisType.Auto)
-        if inner == mesh:
+        inner = mesh and _with_axes(mesh, axes, AxisType.Auto)
+        if mesh is None or inner == mesh:
             return f(*args, **kwargs)
         with meshes.use_abstract_mesh(inner):
-            args, kwargs = tree.tree_map(lambda x: on_auto_axes(x, inner) if is_value(x) else x, (args, kwargs))
+            args, kwargs = on_auto_axes((args, kwargs), inner)
             results = f(*args, **kwargs)
-        leaves, treedef = tree.flatten(results)
         with meshes.use_abstract_mesh(mesh):
-            shardings = tree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
-            shardings = [_on(mesh, named_sharding("auto_axes", s)) for s in shardings]
-            return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, shardings, strict=True)])
+            return _over(mesh, results, "auto_axes", "out_sharding", out_sharding, inner)
 
     return wrapped
 
@@ -176,14 +171,10 @@ def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding
         if mesh is None:
             return f(*args, **kwargs)
         inner = _with_axes(mesh, axes, AxisType.Explicit)
-        leaves, treedef = tree.flatten(args)
         with meshes.use_abstract_mesh(inner):
-            shardings = tree.flatten_axes("explicit_axes in_sharding", treedef, in_sharding)
-            shardings = [_on(inner, named_sharding("explicit_axes", s)) for s in shardings]
-            leaves = [over_explicit_axes(x, s) for x, s in zip(leaves, shardings, strict=True)]
-            results = f(*treedef.unflatten(leaves), **kwargs)
+            results = f(*_over(inner, args, "explicit_axes", "in_sharding", in_sharding), **kwargs)
         with meshes.use_abstract_mesh(mesh):
-            return tree.tree_map(lambda x: on_auto_axes(x, mesh) if is_value(x) else x, results)
+            return on_auto_axes(results, mesh)
 
     return wrapped
 
@@ -207,5 +198,11 @@ def _with_axes(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     return mesh.update_axis_types(dict.fromkeys(names, kind))
 
 
-def _on(mesh: AbstractMesh, sharding: NamedSharding) -> NamedSharding:
-    return NamedSharding(mesh, sharding.spec)
+def _over(
+    mesh: AbstractMesh, values: Any, function: str, argument: str, prefix: Any, src: AbstractMesh | None = None
+) -> Any:
+    """The leaves of `values`, which are of the mesh `src`, over axes of `mesh`, as a tree of shardings says."""
+    leaves, treedef = tree.flatten(values)
+    shardings = [named_sharding(function, s) for s in tree.flatten_axes(f"{function} {argument}", treedef, prefix)]
+    pairs = zip(leaves, shardings, strict=True)
+    return treedef.unflatten([over_explicit_axes(x, NamedSharding(mesh, s.spec), src) for x, s in pairs])

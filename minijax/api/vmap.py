@@ -11,7 +11,7 @@ from minijax.ir import context, state
 from minijax.ir.body import Flat, argument_names, check_aliases, function_name, named_after, result_paths, signature_of
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import Aval, ShapedArray, typeof
 from minijax.partition.explicit import joined_entry
 from minijax.primitives.counting import iota
 from minijax.transforms.batch import BatchTracer, batch_flat, place
@@ -127,34 +127,19 @@ def vmap(
         axes = tree.flatten_axes("vmap in_axes", treedef, (in_axes, 0))
         elements = _take(leaves, axes) if is_leaf else {}
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
-        known = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
-        size = _mapped_size(fun, leaves, axes, axis_size, treedef, known)
-        split = _split(leaves, axes)
-        if split and spmd is not None and joined_entry(*spmd) != split[0]:
-            raise ValueError(
-                "Only one of spmd_axis_name or arrays sharded on the mapped axis over Explicit mesh axes can be used. "
-                f"Got spmd_axis_name={spmd_axis_name} and arrays sharded on {split[0]}"
-            )
-        axis = Axis(axis_name, size, None if split else spmd, *split)
+        sizes = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
+        size = _mapped_size(fun, leaves, axes, axis_size, treedef, sizes)
+        axis = _axis(axis_name, size, spmd, [(typeof(x), a) for x, a in zip(leaves, axes, strict=True)])
         flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
+        run = functools.partial(context.under, context.VMAP, flat)
+        if is_leaf:
+            run = _with_elements(run, flat, axis, elements, out_axes, wholes)
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
-
-        def run(*xs):
-            boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)] if refs else list(xs)
-            for i, (x, spec) in elements.items():
-                boxes[i] = _element(axis, x, spec)
-            results = context.under(context.VMAP, flat, *boxes)
-            if is_leaf:
-                specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
-                wholes.update((i, _from_element(fun, axis, *x)) for i, x in _take(results, specs).items())
-            return [*results, *(freeze(boxes[i]) for i in refs)] if refs else results
-
         if refs:
             check_aliases(fun, "vmap", leaves, lambda: argument_names(signature_of(fun), treedef, ()))
-        values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)] if refs else leaves
-        results, dims = batch_flat(run, axis, values, axes)
-        for i in reversed(refs):
-            leaves[i][...] = place(results.pop(), dims.pop(), axes[i], axis)
+            results, dims = _through_values(run, refs, axis, leaves, axes)
+        else:
+            results, dims = batch_flat(run, axis, leaves, axes)
         specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         placed = [
             wholes[i] if i in wholes else _out(fun, x, d, spec, axis, result_paths(flat.out_tree)[i])
@@ -165,6 +150,33 @@ def vmap(
     name, original = function_name(fun), getattr(fun, "__doc__", None)
     doc = f"Vectorized version of {name}. It takes arguments with an axis more, over which {name} is mapped."
     return named_after(mapped, fun, f"{doc}\n\nOriginal documentation:\n\n{original}" if original else doc)
+
+
+def _with_elements(run: Callable, flat: Flat, axis: Axis, elements: dict, out_axes: Any, wholes: dict) -> Callable:
+    """`run` of the elements of vmappable arguments; `wholes` gets the vmappable results, by their numbers."""
+
+    def with_elements(*xs):
+        operands = [_element(axis, *elements[i]) if i in elements else x for i, x in enumerate(xs)]
+        results = run(*operands)
+        specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
+        wholes.update((i, _from_element(flat.fun, axis, *x)) for i, x in _take(results, specs).items())
+        return results
+
+    return with_elements
+
+
+def _through_values(run: Callable, refs: list[int], axis: Axis, leaves: Sequence, axes: Sequence) -> tuple[list, list]:
+    """As `batch_flat`, where mapped references go in and come out as the values that they hold."""
+
+    def of_values(*xs):
+        boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)]
+        return [*run(*boxes), *(freeze(boxes[i]) for i in refs)]
+
+    values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)]
+    results, dims = batch_flat(of_values, axis, values, axes)
+    for i in reversed(refs):
+        leaves[i][...] = place(results.pop(), dims.pop(), axes[i], axis)
+    return results, dims
 
 
 def _check_count(in_axes: Any, args: tuple) -> None:
@@ -220,20 +232,27 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
     return place(x, d, out_axis % ndim, axis)
 
 
-def _split(leaves: Sequence, axes: Sequence) -> tuple:
-    """The Explicit mesh axes that the mapped axis is split over, and their mesh; nothing if there are none.
+def _axis(name: Any, size: Any, spmd: tuple | None, avals: Sequence[tuple[Aval, int | None]]) -> Axis:
+    """The mapped axis, with the Explicit mesh axes over which the types of the arguments say that it is sharded.
 
-    Raises ValueError where arguments say different things.
+    Raises ValueError where they say different things, or others than `spmd_axis_name`.
     """
-    avals = [(typeof(x), a) for x, a in zip(leaves, axes, strict=True) if a is not None]
-    split = [(t, t.entries[a]) for t, a in avals if type(t) is ShapedArray and t._sharding is not None]
-    names = {entry: t for t, entry in split if entry is not None}
-    if len(names) > 1:
+    shardings = [(t, a) for t, a in avals if a is not None and type(t) is ShapedArray and t._sharding is not None]
+    meshes = {t.entries[a]: t.sharding.mesh for t, a in shardings if t.entries[a] is not None}
+    if not meshes:
+        return Axis(name, size, spmd)
+    (entry, mesh), *others = meshes.items()
+    if others:
         raise ValueError(
-            "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent axis specs: "
-            f"{' vs '.join(map(str, names))}"
+            "Mapped away dimension of inputs passed to vmap should be sharded the same everywhere, not "
+            f"{' vs '.join(map(str, meshes))}"
         )
-    return tuple([(entry, t.sharding.mesh) for entry, t in names.items()][0]) if names else ()
+    if spmd is not None and joined_entry(*spmd) != entry:
+        raise ValueError(
+            "vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis may say where the mapped axis "
+            f"lies. These say {entry}, spmd_axis_name={spmd}"
+        )
+    return Axis(name, size, None, entry, mesh)
 
 
 def _mapped_size(

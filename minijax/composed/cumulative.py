@@ -92,8 +92,8 @@ class Cumulative(Primitive):
     def shard(self, mesh, avals, outs, *, axis, reverse):
         if avals[0].entries[axis] is not None:
             raise ShardingTypeError(
-                "Input should be unsharded over the axis being reduced. Got input type="
-                f"{avals[0].str_short()} and axis={axis}"
+                f"{self.name}: Input should be unsharded over the axis being reduced, which is {axis}, but it is "
+                f"{avals[0].str_short()}"
             )
         return None
 

@@ -15,6 +15,7 @@ from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.moving import broadcast_to_shape
 from minijax.primitives.promote import arrays, check_arraylike, promote_dtypes
 from minijax.primitives.reduce import argmax
+from minijax.primitives.sharding import sharding_of_shape
 from minijax.primitives.structural import broadcast_shapes, stack
 
 
@@ -32,14 +33,9 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     shape = broadcast_shapes(*(typeof(v).shape for v in (condition, x, y)))
     if typeof(condition).shape:
         condition = broadcast_to_shape(condition, shape)
-    split = _sharding_of(shape, condition, x, y)
-    x, y = broadcast_to_shape(x, shape, split), broadcast_to_shape(y, shape, split)
+    sharding = sharding_of_shape(shape, condition, x, y)
+    x, y = broadcast_to_shape(x, shape, sharding), broadcast_to_shape(y, shape, sharding)
     return lax.select(condition, x, y) if prod(shape) else x
-
-
-def _sharding_of(shape: tuple, *values: Any) -> Any:
-    """How the first of the values of this shape lies over Explicit axes that does."""
-    return next((t._sharding for t in map(typeof, values) if t.shape == shape and t._sharding is not None), None)
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
@@ -57,10 +53,10 @@ def _select(conditions: tuple, choices: tuple) -> Any:
     *choices, default = choices
     default, *choices = promote_dtypes(default, *choices)
     shape = broadcast_shapes(*(typeof(v).shape for v in (*conditions, *choices, default)))
-    split = _sharding_of(shape, *conditions, *choices, default)
+    sharding = sharding_of_shape(shape, *conditions, *choices, default)
     # A leading test that is never true stands for the default: argmax finds it where no other is.
-    tests = promote_dtypes(*(broadcast_to_shape(c, shape, split) for c in (np.bool_(False), *conditions)))
+    tests = promote_dtypes(*(broadcast_to_shape(c, shape, sharding) for c in (np.bool_(False), *conditions)))
     tests = stack(tests)
     tests = lax.ne(tests, const_like(tests, 0)) if is_complex(tests) else cast(tests, np.dtype(bool))
     first = argmax(tests, 0, dtypes.default_int_dtype())
-    return lax.select_n(first, *(broadcast_to_shape(c, shape, split) for c in (default, *choices)))
+    return lax.select_n(first, *(broadcast_to_shape(c, shape, sharding) for c in (default, *choices)))

@@ -27,8 +27,7 @@ def shardings_of(argument: str, value: Any) -> Shardings | None:
     for leaf in leaves:
         if isinstance(leaf, Layout | AutoLayout):
             raise ValueError(
-                "`jax.jit` does not accept device-local layouts directly. Create a `Format` instance wrapping this "
-                f"device-local layout and pass that to `jit` instead. Got {leaf}"
+                f"`jax.jit` does not accept device-local layouts directly, but in a `Format`: {argument} has {leaf}"
             )
         if leaf is not None and not isinstance(leaf, Sharding | P | Format) and leaf is not UNSPECIFIED:
             raise TypeError(
@@ -78,10 +77,8 @@ def _leaves(argument: str, shardings: Shardings, treedef: Any) -> Sequence:
         count = len(treedef.children())
         if isinstance(prefix, (tuple, list)) and len(prefix) != count:
             raise ValueError(
-                "pjit in_shardings specification must be a tree prefix of the positional arguments tuple. In "
-                "particular, pjit in_shardings must either be a Sharding, a PartitionSpec, or a tuple of "
-                "length equal to the number of positional arguments. But pjit in_shardings is the wrong "
-                f"length: got a tuple or list of length {len(prefix)} for an args tuple of length {count}."
+                "pjit in_shardings specification must be a tree prefix of the positional arguments tuple: "
+                f"it has {len(prefix)} entries for {count} arguments"
             )
         if isinstance(prefix, list):
             prefix = tuple(prefix)

@@ -159,10 +159,10 @@ def _sharded(
     operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr, inside: Sequence[tuple[str, Any]]
 ) -> Placement:
     """The placement that operands, options and the program itself ask for."""
-    asked = options.in_shardings or (None,) * len(operands)
-    asked = (*(None,) * (len(operands) - len(asked)), *asked)
+    requested = options.in_shardings or (None,) * len(operands)
+    requested = (*(None,) * (len(operands) - len(requested)), *requested)
     names = closed.debug_info.arg_names or [f"args[{i}]" for i in range(len(operands))]
-    ins = [_argument_sharding(x, s, n, options) for x, s, n in zip(operands, asked, names, strict=False)]
+    ins = [_argument_sharding(x, s, n, options) for x, s, n in zip(operands, requested, names, strict=False)]
     outs = options.out_shardings or (None,) * len(closed.outvars)
     outs = _result_shardings(outs, closed.out_avals, closed.debug_info.result_paths)
     claims = _claims(ins, outs, inside)
@@ -170,21 +170,21 @@ def _sharded(
     spaces = [s for _, s in inside if isinstance(s, MemorySpace)]
     names_memory = Host in spaces or not all(s._in_default_memory for _, s in claims)
     mesh = meshes.context_mesh()
-    if not concrete and mesh is None:
-        default = (client.default_device(),)
-        if not names_memory:
-            return Placement(default, bool(spaces))
-        return Placement(default, bool(spaces), (None,) * len(ins), (None,) * len(outs), None, True)
-    if mesh is not None and not concrete:
+    if not concrete:
+        if mesh is None:
+            whole = Placement((client.default_device(),), bool(spaces), names_memory=names_memory)
+            if not names_memory:
+                return whole
+            return whole._replace(in_shardings=(None,) * len(ins), out_shardings=(None,) * len(outs))
         concrete = [("the mesh that is set", NamedSharding(mesh, P()))]
+    devices = concrete[0][1]._device_assignment
     for other in concrete[1:]:
-        if other[1]._device_assignment != concrete[0][1]._device_assignment:
+        if other[1]._device_assignment != devices:
             _incompatible(concrete[0], other, operands, names, options)
     mesh = next((s.mesh for _, s in concrete if isinstance(s, NamedSharding)), None)
     if mesh is not None and mesh.are_all_axes_explicit:
         rows = zip(outs, closed.out_avals, strict=True)
         outs = [_sharding_of_type(mesh, aval) if s is None else s for s, aval in rows]
-    devices = concrete[0][1]._device_assignment
     if len(devices) > 1:
         ins = [_replicated_if_whole(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
     return Placement(devices, True, tuple(ins), tuple(outs), mesh, names_memory)

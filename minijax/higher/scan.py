@@ -13,7 +13,7 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.dispatch.operands import operand
 from minijax.higher.agreement import fixpoint, trace_loop
-from minijax.higher.scan_lowering import Slots, resized, stacked, unrolled
+from minijax.higher.scan_lowering import Slots, resized, unrolled
 from minijax.ir import state
 from minijax.ir.body import Body, check_positional_aliases
 from minijax.ir.check import alike, check_params, is_closed, is_count, types_text
@@ -94,7 +94,7 @@ class Scan(TakesRefs):
 
     def infer(self, *avals, jaxpr, length, num_carry, **params):
         outs = jaxpr.out_avals
-        return [*outs[:num_carry], *(stacked(a, length) for a in outs[num_carry:])]
+        return [*outs[:num_carry], *(a.with_axis(0, length) for a in outs[num_carry:])]
 
     def effects(self, *avals, jaxpr, **params):
         return jaxpr.effects
@@ -214,11 +214,12 @@ class Scan(TakesRefs):
         known, running = slots.pick(~linear), slots.pick(linear)
         known_consts, _, known_xs = known.operands(linear.unmarked(values))
         summed, _, _ = running.operands(linear.marked(values))
-        sums = [zeros_like_aval(x.aval.to_ct_aval()) for x in summed]
+        sums = [zeros_like_aval(x.aval) for x in summed]
 
         body = _returning_constants(closed, tuple(lin_consts), tuple(typeof(ct).weak_type for ct in carry_cts))
-        out_avals = (*body.out_avals[: len(sums)], *map(typeof, carry_cts), *slots.results(closed.out_avals)[1])
-        ct_avals = tuple(a.to_ct_aval() for a in out_avals)
+        summed_avals, ys_avals = body.out_avals[: len(sums)], slots.results(closed.out_avals)[1]
+        ct_avals = tuple(map(typeof, carry_cts))
+        ct_avals = (*(a.to_ct_aval() for a in summed_avals), *ct_avals, *(a.to_ct_aval() for a in ys_avals))
         instantiated = (True,) * sum(running) + (False,) * sum(lin_xs)
         back, nonzeros = transpose_jaxpr(body, linear, (True,) * len(ct_avals), instantiated, ct_avals)
         k, n = known.consts, linear.count(False)
@@ -232,7 +233,7 @@ class Scan(TakesRefs):
         for mask in (nonzeros, linear, used):
             results = mask.merge(repeat(None), results)
         return [
-            None if not is_linear(x) else Zero(x.aval.to_ct_aval()) if ct is None else ct
+            None if not is_linear(x) else Zero(x.aval) if ct is None else ct
             for x, ct in zip(operands, results, strict=True)
         ]
 
@@ -364,7 +365,7 @@ def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, lis
     parts = partial_eval_jaxpr_custom(closed, (False,) * n, policy, (True,) * outs)
     if not parts.num_residuals:
         return eqn, eqn, []
-    residuals = [Var(stacked(a, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
+    residuals = [Var(a.with_axis(0, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
     known = eqn.replace(params=_with(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
     staged = parts.staged.jaxpr
     read = dict(zip(parts.input_residuals, staged.invars[parts.num_residuals :], strict=True))

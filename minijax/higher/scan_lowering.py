@@ -9,7 +9,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.while_loop import Loop, while_p
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import Aval, typeof
 from minijax.primitives.counting import empty_of
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from minijax.primitives.elementwise import add, lt, sub
@@ -36,20 +36,14 @@ class Slots(NamedTuple):
         return Slots(sum(consts), sum(carry))
 
 
-def stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    return aval.with_axis(0, length) if type(aval) is ShapedArray else aval.update(shape=(length, *aval.shape))
-
-
-def _wider(aval: ShapedArray, lead: tuple[int, ...]) -> ShapedArray:
+def _wider(aval: Aval, lead: tuple[int, ...]) -> Aval:
     for n in reversed(lead):
-        aval = stacked(aval, n)
+        aval = aval.with_axis(0, n)
     return aval
 
 
-def resized(aval: ShapedArray, *sizes: int) -> ShapedArray:
+def resized(aval: Aval, *sizes: int) -> Aval:
     """The type with other sizes in place of its leading one."""
-    if type(aval) is not ShapedArray:  # of a reference
-        return aval.update(shape=(*sizes, *aval.shape[1:]))
     return _wider(aval.without_axis(0), sizes)
 
 
@@ -73,11 +67,11 @@ def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll
         if trips and rest:
             ys = [concatenate((b, a) if reverse else (a, b), 0) for a, b in zip(ys, rows, strict=True)]
         elif not length:
-            ys = [empty_of(stacked(a, 0)) for a in slots.results(body.out_avals)[1]]
+            ys = [empty_of(a.with_axis(0, 0)) for a in slots.results(body.out_avals)[1]]
         return [*carry, *(ys or rows)]
 
     consts, carry, slices = slots.operands(body.in_avals)
-    avals = [*consts, *carry, *(stacked(a, length) for a in slices)]
+    avals = [*consts, *carry, *(a.with_axis(0, length) for a in slices)]
     return ClosedJaxpr(*trace_to_jaxpr(run, avals, _unnamed(body)))
 
 

@@ -168,11 +168,11 @@ def _same_layout(i, out, in_layouts, out_layouts):
     have = in_layouts[i] if in_layouts else None
     want = out_layouts[out] if out_layouts else None
     if have != want and '"auto"' in (have, want):
-        told = [("AUTO" if mode == '"auto"' else "None") for mode in (have, want)]
+        texts = ["AUTO" if mode == '"auto"' else f"{mode or 'the default'}" for mode in (have, want)]
         side = "output" if have == '"auto"' else "input"
         raise ValueError(
-            f"Input layout being donated was {told[0]} while output layout was {told[1]}. Did you mean to set the "
-            f"**{side} layout** to **Layout.AUTO**? Then XLA chooses both."
+            f"jit: donated argument {i} has layout {texts[0]}, the result in its memory {texts[1]}: with Layout.AUTO "
+            f"as {side} layout too, XLA chooses both"
         )
     return have == want
 
@@ -181,7 +181,8 @@ def on_one_device(aval: Aval, sharding: Any) -> Aval:
     """The type of each device's part."""
     if sharding is None:
         return aval
-    return aval.update(shape=sharding.shard_shape(aval.shape), memory_space=sharding._memory_space)
+    shape = sharding.shard_shape(aval.shape)
+    return aval.update(shape=shape, sharding=None, memory_space=sharding._memory_space)
 
 
 def _annotated(e, results, avals, shardings, memory_kinds):

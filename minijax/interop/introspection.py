@@ -34,7 +34,7 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
         return aval
     if not 0 <= axis < aval.ndim or aval.shape[axis] != size:
         raise AssertionError(f"mapped_aval: axis {axis} of {aval} does not have size {size}")
-    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :])
+    return aval.without_axis(axis)
 
 
 def unmapped_aval(size: int, axis: int | None, aval: AbstractValue, explicit_mesh_axis: Any = None) -> AbstractValue:
@@ -43,7 +43,7 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue, explicit_mes
         return aval
     if not 0 <= axis <= aval.ndim:
         raise AssertionError(f"unmapped_aval: axis {axis} is not one of {aval} with one axis more")
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval.with_axis(axis, size, explicit_mesh_axis)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:

@@ -34,6 +34,12 @@ class AbstractRef(AbstractValue):
         """A reference to values of another type: the attributes as of a ShapedArray."""
         return AbstractRef(self.inner_aval.update(**changes))
 
+    def without_axis(self, axis: int) -> "AbstractRef":
+        return AbstractRef(self.inner_aval.without_axis(axis))
+
+    def with_axis(self, axis: int, size: int, entry: Any = None, mesh: Any = None) -> "AbstractRef":
+        return AbstractRef(self.inner_aval.with_axis(axis, size, entry, mesh))
+
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
 

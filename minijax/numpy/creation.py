@@ -279,14 +279,7 @@ def arange(
     """As `numpy.arange`; the arguments must be known when the program is traced."""
     only_stop = stop is None and step is None
     names = ("stop", "stop", "step") if only_stop else ("start", "stop", "step")
-    bounds = [None if x is None else concrete(x, "arange", n) for x, n in zip((start, stop, step), names, strict=True)]
-    for x, n in zip(bounds, names, strict=True):
-        if isinstance(x, Sequence):
-            raise TypeError(f"arange requires ndarray, scalar, or None arguments, got {n}={x!r}")
-        if x is not None and np.ndim(x):
-            raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {n}={x}")
-        if isinstance(x, complex | np.complexfloating):
-            raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported")
+    bounds = [_bound(n, x) for n, x in zip(names, (start, stop, step), strict=True)]
     if not any(x is not None for x in bounds[:2]):
         raise TypeError("arange: stop must be real number, not NoneType")
     if dtype is None:
@@ -307,6 +300,20 @@ def arange(
         numbers = lax.add(_literal(start, computed), numbers)
     device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
     return _put(convert(numbers, dtype) if is_narrow else numbers, device, "jnp.arange", out_sharding)
+
+
+def _bound(name: str, x: Any) -> Any:
+    """An argument of `arange`, known and a real number. Raises TypeError or ValueError for what is neither."""
+    if x is None:
+        return None
+    x = concrete(x, "arange", name)
+    if isinstance(x, Sequence):
+        raise TypeError(f"arange requires ndarray, scalar, or None arguments, got {name}={x!r}")
+    if np.ndim(x):
+        raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {name}={x}")
+    if isinstance(x, complex | np.complexfloating):
+        raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported")
+    return x
 
 
 def _literal(x: Any, dtype: Any) -> Any:

@@ -130,7 +130,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     flags = []
     for name, end in (("left", left), ("right", right)):
         if isinstance(end, str) and end != "extrapolate":
-            raise ValueError(f"the only valid string value of `{name}` is 'extrapolate', but got: {end!r}")
+            raise ValueError(f"interp: the only valid string value of `{name}` is 'extrapolate', but got: {end!r}")
         flags.append(isinstance(end, str))
     left, right = (None if on else end for on, end in zip(flags, (left, right), strict=True))
     return _interp(x, xp, fp, left, right, period, *flags)
@@ -140,11 +140,11 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond_left: bool, beyond_right: bool) -> Any:
     x, xp, fp = values("interp", x, xp, fp)
     if xp.ndim != 1 or xp.shape != fp.shape:
-        raise ValueError("xp and fp must be one-dimensional arrays of equal size")
+        raise ValueError("interp: xp and fp must be one-dimensional arrays of equal size")
     x, xp = map(asarray, promote_dtypes_inexact(x, xp))
     (fp,) = map(asarray, promote_dtypes_inexact(fp))
     if is_complex(x):
-        raise ValueError("jnp.interp: complex x values not supported.")
+        raise ValueError("interp: complex x values not supported.")
     if period is not None:
         if typeof(period).shape:
             raise ValueError(f"interp: period must be a scalar; got {period}")

@@ -180,8 +180,8 @@ def broadcast_arrays(*args: Any) -> list:
     if not args:
         return []
     shape = structural.broadcast_shapes(*[x.shape for x in args])
-    split = next((t._sharding for t in map(typeof, args) if t.shape == shape and t._sharding), None)
-    return [moving.broadcast_to_shape(x, shape, split) for x in args]
+    over = sharding.sharding_of_shape(shape, *args)
+    return [moving.broadcast_to_shape(x, shape, over) for x in args]
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:

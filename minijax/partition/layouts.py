@@ -32,8 +32,8 @@ class Layout:
         """Raises ValueError if an array of this shape cannot have this layout."""
         if len(self.major_to_minor) != len(aval_shape):
             raise ValueError(
-                "Length of major_to_minor and the rank of the value should match. Got major_to_minor="
-                f"{self.major_to_minor} and shape={tuple(aval_shape)}"
+                "Length of major_to_minor and the rank of the value should match, but the shape "
+                f"{tuple(aval_shape)} has not the axes {self.major_to_minor}"
             )
 
 
@@ -47,22 +47,19 @@ class Format:
     def __post_init__(self):
         if not isinstance(self.layout, Layout | AutoLayout | None):
             raise TypeError(
-                "Invalid value received for the layout argument. Expected values are `None`, `Layout.AUTO` or an "
-                f"instance of `Layout`. Got {self.layout} of type {type(self.layout)}"
+                f"Format: layout is a Layout, Layout.AUTO or None, got {self.layout!r} of type {type(self.layout)}"
             )
         if not isinstance(self.sharding, Sharding | None):
             raise TypeError(
-                "Invalid value received for the sharding argument. Expected values are `None` or an instance of "
-                f"`jax.Sharding`. Got {self.sharding} of type {type(self.sharding)}"
+                f"Format: sharding is a Sharding or None, got {self.sharding!r} of type {type(self.sharding)}"
             )
         is_concrete = isinstance(self.sharding, Sharding) and (
             not isinstance(self.sharding, NamedSharding) or self.sharding._is_concrete
         )
         if isinstance(self.layout, Layout) and not is_concrete:
             raise ValueError(
-                f"Sharding has to be concrete when layout is of type {type(self.layout)}. Please pass a "
-                "`jax.sharding.NamedSharding` or `jax.sharding.SingleDeviceSharding` to the sharding argument. "
-                f"Got sharding {self.sharding}"
+                f"Format: Sharding has to be concrete when layout is of type {type(self.layout)}: the devices must be "
+                f"known, got {self.sharding}"
             )
 
 
@@ -73,13 +70,13 @@ def check_layout(layout: Any, aval: Any, what: str) -> None:
     try:
         layout.check_compatible_aval(aval.shape)
     except ValueError as error:
-        raise ValueError(f"One of {what} is incompatible with its layout annotation {layout}: {error}") from None
+        raise ValueError(f"One of {what} cannot have the layout {layout}: {error}") from None
 
 
 def check_not_auto(form: Any, what: str) -> None:
     """Raises TypeError for a format whose layout XLA is to choose, where no program runs."""
     if isinstance(form, Format) and form.layout is Layout.AUTO:
-        raise TypeError(f"`Layout.AUTO` cannot be used in place of a device-local layout in {what}. Got {form}")
+        raise TypeError(f"`Layout.AUTO` cannot be used in place of a device-local layout in {what}: no program runs")
 
 
 def stored(layout: Any, ndim: int) -> Layout | None:

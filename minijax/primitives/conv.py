@@ -61,7 +61,7 @@ class ConvGeneralDilated(Product):
         lhs, rhs = (permuted(a.entries, s) for a, s in zip(avals, dimension_numbers[:2], strict=True))
         if any(e is not None for e in (*lhs[1:], *rhs)) or batch_group_count != 1:
             raise ShardingTypeError(
-                "Please specify the output sharding via `out_sharding` parameter of `conv_general_dilated`"
+                "conv_general_dilated: more than a batch is sharded. Please specify the output sharding: `out_sharding`"
             )
         entries = (lhs[0], *[None] * (len(lhs) - 1))
         return [permuted(entries, moving.inverse(dimension_numbers.out_spec))]

@@ -14,7 +14,7 @@ from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import entries_of
+from minijax.partition.explicit import entries_of, sums_of_terms
 from minijax.primitives import elementwise, moving
 from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
@@ -83,9 +83,8 @@ class Gather(JointlyLinear):
             e is not None for e in alone
         ):
             raise ShardingTypeError(
-                "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather indexing as out "
-                "sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
-                f"operand={x!r}, indices={indices!r}"
+                f"gather: the types of the operand {x!r} and of the indices {indices!r} do not say how the result "
+                "lies. Use `.at[...].get(out_sharding=)` to say it"
             )
         windows = iter([e for i, e in enumerate(x.entries) if i not in dropped])
         batches = iter(indices.entries[:-1])
@@ -226,6 +225,9 @@ class Scatter(JointlyLinear):
         check_scatter(x, indices, updates, dimension_numbers)
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
+    def sums(self, avals, params):
+        return sums_of_terms(self.name, (avals[0], avals[2]))
+
     def shard(self, mesh, avals, outs, *, dimension_numbers, **how):
         (x, indices, updates), numbers = avals, dimension_numbers
         batched, of_indices = numbers.operand_batching_dims, numbers.scatter_indices_batching_dims
@@ -242,9 +244,8 @@ class Scatter(JointlyLinear):
         apart = entries_of(x.entries, batched) != entries_of(indices.entries, of_indices)
         if apart or not follows or any(e is not None for e in alone):
             raise ShardingTypeError(
-                "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the scatter update "
-                "as out sharding could not be resolved unambiguously (or would require collectives on inputs). Got "
-                f"operand={x!r}, indices={indices!r}, updates={updates!r}"
+                f"scatter: the types of the operand {x!r}, of the indices {indices!r} and of the updates {updates!r} "
+                "do not say how the result lies. Use `.at[...].set/add/mul/...(out_sharding=)` to say it"
             )
         return [x.entries]
 

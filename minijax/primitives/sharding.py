@@ -6,7 +6,7 @@ from typing import Any
 from minijax.base import tree
 from minijax.ir import state
 from minijax.ir.primitive import Linear1
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import ShapedArray, is_value, typeof
 from minijax.partition import meshes
 from minijax.partition.explicit import joined_entry, sharding_in_type
 from minijax.partition.layouts import Format, Layout, check_layout
@@ -46,26 +46,36 @@ class ShardingConstraint(Linear1):
 
 
 class Reshard(Linear1):
-    """The same value, whose type says that it lies as `dst_sharding` over the Explicit axes of its mesh."""
+    """The same value, whose type says that it lies as `dst_sharding` over the Explicit axes of its mesh.
+
+    `src_mesh`: that of the operand where its type need not say it, as XLA lays it out; so lies its cotangent.
+    """
 
     name = "reshard"
+    constrains = False  # the mesh that is set is another one where axes become Auto ones, or Explicit ones
     in_one_memory = False
 
-    def infer(self, x, *, dst_sharding, concrete_mesh):
+    def infer(self, x, *, dst_sharding, **meshes):
         dst_sharding.shard_shape(x.shape)
         return [x.update(sharding=sharding_in_type(dst_sharding, x.ndim))]
 
-    def lower(self, e, ins, outs, x, **params):
-        return [x]  # the emitter says how results lie
+    def lower(self, e, ins, outs, x, *, dst_sharding, **meshes):
+        mesh = dst_sharding.mesh
+        if e.num_partitions == 1 or e.manual is not None or not mesh.explicit_axes:
+            return [x]
+        return [e.constrained(x, ins[0], e.meshes.text_in_type(mesh, outs[0]))]
 
-    def transposed(self, ct, aval, **params):
-        return resharded_as(ct, aval)
+    def transposed(self, ct, aval, *, dst_sharding, concrete_mesh, src_mesh=None):
+        if src_mesh is None or aval._sharding is not None:
+            return resharded_as(ct, aval)
+        whole = NamedSharding(src_mesh, P(*[None] * aval.ndim))
+        return self.bind(ct, dst_sharding=whole, concrete_mesh=None, src_mesh=dst_sharding.mesh)
 
-    def batch(self, axis, operands, dims, *, dst_sharding, concrete_mesh):
+    def batch(self, axis, operands, dims, *, dst_sharding, **meshes):
         (x,), (d,) = operands, dims
         names = axes_of(axis.explicit_mesh_axis)
         wider = widened(dst_sharding, d, names, None)
-        return [self.bind(x, dst_sharding=wider, concrete_mesh=concrete_mesh)], [d]
+        return [self.bind(x, dst_sharding=wider, **meshes)], [d]
 
     def shardings(self, params):
         return (params["dst_sharding"],)
@@ -183,9 +193,8 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
         mesh = meshes.entered_mesh()
     if mesh is None:
         raise RuntimeError(
-            f"{function} requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
-            f"{argument}. You can define a context mesh via `jax.set_mesh(mesh)`. Alternatively, provide "
-            f"`Sharding`s to {argument} and then the mesh context manager is not required."
+            f"{function} requires a non-empty mesh in context where {argument} has PartitionSpecs, as {spec}: "
+            "`jax.set_mesh` sets one, and a NamedSharding holds one"
         )
     return NamedSharding(mesh, spec)
 
@@ -196,8 +205,8 @@ def with_out_sharding(function: str, x: Any, out_sharding: Any) -> Any:
     return x if sharding is None else over_explicit_axes(x, sharding)
 
 
-def over_explicit_axes(x: Any, sharding: NamedSharding) -> Any:
-    """`x`, laid out as `sharding` says if its mesh has Explicit axes."""
+def over_explicit_axes(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> Any:
+    """`x`, of the mesh `src_mesh` if it is another one, laid out as `sharding` says if that has Explicit axes."""
     if not sharding.mesh.explicit_axes:
         return x
     sharding = sharding.update(spec=sharding.spec.padded(typeof(x).ndim))
@@ -208,7 +217,7 @@ def over_explicit_axes(x: Any, sharding: NamedSharding) -> Any:
     if state.is_eager() and isinstance(sharding.mesh, Mesh):
         return transfer.to_device(x, sharding)
     sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
-    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None)
+    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None, src_mesh=src_mesh)
 
 
 def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
@@ -223,18 +232,18 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
     if sharding.mesh.empty:
         return None
     if mesh is not None and sharding.mesh.abstract_mesh != mesh.abstract_mesh:
-        raise ValueError(f"Context mesh {mesh} should match the mesh of sharding {sharding.mesh} passed to {function}.")
+        raise ValueError(f"{function}: Context mesh {mesh} should match the mesh of sharding {sharding}")
     return sharding if check_explicit(function, sharding) else None
 
 
 def requested_sharding(function: str, out_sharding: Any, ndim: int) -> NamedSharding | None:
-    """As `explicit_sharding`, on the mesh without devices and with an entry for each axis, as a parameter."""
+    """As `explicit_sharding`, on the mesh without devices, as a parameter of operations of results of rank `ndim`."""
     sharding = explicit_sharding(function, out_sharding)
     if sharding is None:
         return None
     sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
     sharding.check_compatible_aval((0,) * ndim)
-    return sharding.update(spec=sharding.spec.padded(ndim))
+    return sharding
 
 
 def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
@@ -244,24 +253,33 @@ def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sha
         return compute(*operands)
     auto = requested.mesh.abstract_mesh.update_axis_types(dict.fromkeys(requested.mesh.axis_names, AxisType.Auto))
     with meshes.use_abstract_mesh(auto):
-        result = compute(*[tree.tree_map(lambda leaf: on_auto_axes(leaf, auto), x) for x in operands])
-    return over_explicit_axes(result, requested)
+        result = compute(*on_auto_axes(operands, auto))
+    return over_explicit_axes(result, requested, auto)
 
 
-def on_auto_axes(x: Any, mesh: Any) -> Any:
-    """`x`, with those of the axes that it is split over left to XLA which are Auto in `mesh`."""
+def on_auto_axes(values: Any, mesh: Any) -> Any:
+    """The values in a tree, with those of the axes that they are sharded over left to XLA which are Auto in `mesh`."""
+    return tree.tree_map(lambda x: _on_auto_axes(x, mesh) if is_value(x) else x, values)
+
+
+def _on_auto_axes(x: Any, mesh: Any) -> Any:
     have = typeof(x)
     if type(have) is not ShapedArray or have._sharding is None:
         return x
-    kept = set(mesh.explicit_axes)
-    spec = have._sharding.spec
-    entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec]
     if state.is_eager() and type(x) is ArrayImpl:
         types = mesh._name_to_type
         concrete = x.sharding.mesh
         kinds = tuple([types[n] for n in concrete.axis_names])
         return transfer.to_device(x, NamedSharding(Mesh(concrete.devices, concrete.axis_names, kinds), x.sharding.spec))
-    return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec.update(partitions=entries)), concrete_mesh=None)
+    kept, spec = set(mesh.explicit_axes), have._sharding.spec
+    entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec.partitions]
+    spec = P(*entries, unreduced=spec.unreduced & kept, reduced=spec.reduced & kept)
+    return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec), concrete_mesh=None)
+
+
+def sharding_of_shape(shape: tuple[int, ...], *values: Any) -> Any:
+    """How the first of the values of this shape lies over Explicit axes that does; None if none does."""
+    return next((t._sharding for t in map(typeof, values) if t.shape == shape and t._sharding is not None), None)
 
 
 def named_sharding(function: str, sharding: Any) -> NamedSharding:
@@ -270,14 +288,13 @@ def named_sharding(function: str, sharding: Any) -> NamedSharding:
         mesh = meshes.mesh_of_specs()
         if mesh is None:
             raise ValueError(
-                f"{function}: Using PartitionSpec when you are not under a mesh context is not allowed. Pass "
-                f"a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. Got {sharding}"
+                f"{function}: Using PartitionSpec when you are not under a mesh context is not allowed: {sharding} "
+                "is of no mesh. `jax.set_mesh` sets one, a NamedSharding holds one"
             )
         return NamedSharding(mesh, sharding)
     if not isinstance(sharding, NamedSharding):
         raise TypeError(
-            f"`out_sharding` argument of {function} only supports instances of `NamedSharding` or "
-            f"`PartitionSpec`. Got {sharding} of type: {type(sharding)}"
+            f"{function}: out_sharding is a NamedSharding or a PartitionSpec, got {sharding!r} of type {type(sharding)}"
         )
     return sharding
 
@@ -289,7 +306,7 @@ def check_explicit(function: str, sharding: NamedSharding) -> bool:
         if kinds[axis] is not AxisType.Explicit:
             raise ValueError(
                 f"PartitionSpec passed to {function} cannot contain axis names that are of type Auto or "
-                f"Manual. Got PartitionSpec: {sharding.spec} with axis name: {axis} of type: {kinds[axis]!s}."
+                f"Manual, but in {sharding.spec} {axis!r} is {kinds[axis]!s}"
             )
     return AxisType.Explicit in sharding.mesh.axis_types
 
@@ -309,9 +326,8 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
     have = typeof(x)
     if sharding_in_type(sharding, have.ndim) != have._sharding:
         raise AssertionError(
-            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
-            f"sharding: {have.sharding.spec} did not match the sharding provided: {sharding.spec.padded(have.ndim)}. "
-            "Please use `jax.sharding.reshard` to shard your input to the sharding you want."
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`: the value "
+            f"lies as {have.sharding.spec}, not {sharding.spec.padded(have.ndim)}. `jax.sharding.reshard` moves it"
         )
     return x
 

@@ -65,8 +65,8 @@ class Sort(Primitive):
         for a in avals:
             if a.entries[dimension] is not None:
                 raise ShardingTypeError(
-                    "Arguments to sort must be unsharded over the sorting dimension. Got arg sharding="
-                    f"{a.sharding} and sorting dimension={dimension}"
+                    f"Arguments to sort must be unsharded over the sorting dimension, which is {dimension}, "
+                    f"but one is {a.str_short()}"
                 )
         return [merged_entries(self.name, [a.entries for a in avals])] * len(avals)
 
@@ -156,8 +156,7 @@ class TopK(Primitive):
     def shard(self, mesh, avals, outs, *, axis, k):
         if avals[0].entries[axis] is not None:
             raise ShardingTypeError(
-                "The input should be unsharded over the axis along which to compute the top_k values. Got input type="
-                f"{avals[0].str_short()} and axis={axis}"
+                f"top_k: the operand should be unsharded over the axis {axis}, but it is {avals[0].str_short()}"
             )
         return [avals[0].entries] * 2
 

@@ -96,6 +96,9 @@ class SliceAt(Primitive):
     def shard(self, mesh, avals, outs, **params):
         return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
+    def sums(self, avals, params):
+        return avals[0].sums
+
     def lower(self, e, ins, outs, x, *starts, slice_sizes):
         if not starts:
             return [x]  # MLIR cannot read the operation without starts
@@ -178,6 +181,9 @@ def _check_slice(x, starts, limits, strides):
 
 class JointlyLinear(Primitive):
     """An operation linear in all its operands together, but for those that are indices."""
+
+    def sums(self, avals, params):
+        return avals[0].sums
 
     def jvp(self, primals, tangents, **params):
         outs = self.bind_all(primals, params)
@@ -451,8 +457,8 @@ class Tile(Linear1):
         for i, (reps_of_axis, entry) in enumerate(zip(reps, avals[0].entries, strict=True)):
             if entry is not None and reps_of_axis != 1:
                 raise ShardingTypeError(
-                    f"Operand cannot be sharded on dimension {i} when the tiling is non-trivial. Got input type: "
-                    f"{avals[0].str_short()} with reps: {reps}"
+                    f"tile: the operand {avals[0].str_short()} cannot be sharded on dimension {i}, where its "
+                    f"tiling is non-trivial: reps={reps}"
                 )
         return None
 

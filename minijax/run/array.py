@@ -14,6 +14,7 @@ from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
+from minijax.partition.shardings import NamedSharding
 from minijax.run import client, host, host_calls
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
@@ -181,6 +182,10 @@ class Shard(NamedTuple):
     def __repr__(self):
         fields = f"device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data}"
         return f"Shard({fields})"
+
+
+def _is_unreduced(sharding: Any) -> bool:
+    return isinstance(sharding, NamedSharding) and bool(sharding.spec.unreduced)
 
 
 def place_of(index: tuple[slice, ...]) -> tuple:
@@ -355,6 +360,10 @@ class ArrayImpl(Array):
         sig = self._sig
         try:
             if sig.device is None:
+                if _is_unreduced(sig.sharding):
+                    raise NotImplementedError(
+                        f"{self!r} cannot be read: each device has a part of a sum. `jax.sharding.reshard` reduces it"
+                    )
                 return host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
             return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
         except _jax.JaxRuntimeError as failure:
@@ -417,14 +426,16 @@ class ArrayImpl(Array):
         return int(self._scalar())
 
     def __format__(self, format_spec):
-        if self._is_elsewhere:
-            return format(repr(self), format_spec)
+        if self._is_elsewhere or _is_unreduced(self._sig.sharding):
+            return repr(self)
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
 
     def __repr__(self):
         ending = f"dtype={self._sig.dtype.name}" + (", weak_type=True)" if self._sig.weak_type else ")")
         if self._is_elsewhere:
             return f"Array(shape={self.shape}, {ending}"
+        if _is_unreduced(self._sig.sharding):
+            return f"Array(shape={self.shape}, dtype={self._sig.dtype.name}, sharding={self.sharding})"
         if not self.size:
             self._check_alive()
             return f"Array([], shape={self.shape}, {ending}"
@@ -435,7 +446,7 @@ class ArrayImpl(Array):
         return f"Array({text},{gap}{ending}"
 
     def __str__(self):
-        return repr(self) if self._is_elsewhere else str(self._value)
+        return repr(self) if self._is_elsewhere or _is_unreduced(self._sig.sharding) else str(self._value)
 
     @property
     def _is_elsewhere(self):
@@ -502,6 +513,14 @@ def row_major(sig: Signature) -> Signature:
     return sig if sig.layout is None else signature(sig.aval, sig.sharding, sig.committed)
 
 
+def of_host(sig: Signature) -> Signature:
+    """As `row_major`, with the whole value where devices would have parts of a sum: what the host can fill."""
+    if not _is_unreduced(sig.sharding):
+        return row_major(sig)
+    whole = sig.sharding.update(spec=sig.sharding.spec.update(unreduced=frozenset()))
+    return signature(sig.aval, whole, sig.committed)
+
+
 def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:
     """The same shards on the devices, and in the memory, of `sig`; `semantics` say when memory is shared.
 
@@ -547,7 +566,7 @@ def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committ
     Raises TypeError or ValueError if they are not the parts of such an array.
     """
     if wrong := [x for x in parts if not isinstance(x, ArrayImpl)]:
-        raise TypeError(f"Unsupported type for elements in `arrays`: {type(wrong[0])}")
+        raise TypeError(f"the parts of an array are arrays of one device, got one of type {type(wrong[0])}")
     devices = sharding._addressable_device_assignment
     part_shape = sharding.shard_shape(aval.shape)
     if len(parts) != len(devices):
@@ -558,20 +577,19 @@ def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committ
     for x in parts:
         if x.dtype != aval.dtype:
             raise ValueError(
-                f"Input buffers to `Array` must have matching dtypes. Got {x.dtype}, expected {aval.dtype} for "
-                f"buffer: {x}"
+                f"Input buffers to `Array` must have matching dtypes. Got {x.dtype}, expected {aval.dtype}: that of {x}"
             )
         if x.shape != part_shape:
             raise ValueError(
-                f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape}. "
-                f"Shape of Array is {aval.str_short()} with sharding {sharding}"
+                f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape}: so "
+                f"{sharding} divides {aval.str_short()}"
             )
     by_device = {x._sig.device: x for x in parts}
     if len(by_device) != len(parts):
         ids = [x._sig.device.id for x in parts]
         raise ValueError(
-            "When making an array from single-device arrays, the input arrays must be from distinct devices, "
-            f"but got device IDs {ids}"
+            "When making an array from single-device arrays, the input arrays must be from distinct devices: "
+            f"their numbers are {ids}"
         )
     if missing := set(devices) - set(by_device):
         raise ValueError(

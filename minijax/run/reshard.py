@@ -13,7 +13,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding
 from minijax.run import client
-from minijax.run.array import Signature, copied_raw, place_of, signature
+from minijax.run.array import Signature, copied_raw, of_host, place_of, signature
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
@@ -30,7 +30,9 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
         return None
     if old.sharding._in_default_memory and new.sharding._in_default_memory:
         if old.device is not None:
-            return _distributed(raw, old, new)
+            whole = of_host(new)
+            raw = _distributed(raw, old, whole)
+            return raw if whole is new else _resharder(whole, new)(raw)
         if devices == targets:
             return _resharder(old, new)(raw)
         if spans:

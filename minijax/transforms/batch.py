@@ -11,23 +11,18 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
 from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, trace_to_jaxpr
-from minijax.ir.types import Aval, ShapedArray, Zero, register_value_type, typeof
+from minijax.ir.types import Aval, Zero, register_value_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.moving import broadcast_axis, move_axis
-from minijax.primitives.structural import inserted
 
 
 @cache.cache
 def _without_axis(aval: Aval, dim: int) -> Aval:
-    if type(aval) is not ShapedArray:
-        return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
     return aval.without_axis(dim)
 
 
 def with_axis(aval: Aval, dim: int, axis: Axis) -> Aval:
     """The type of values with the axis that `vmap` adds."""
-    if type(aval) is not ShapedArray:
-        return aval.update(shape=inserted(aval.shape, dim, axis.size))
     return aval.with_axis(dim, axis.size, axis.explicit_mesh_axis, axis.mesh)
 
 

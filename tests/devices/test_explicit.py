@@ -281,7 +281,7 @@ def test_what_is_ambiguous_is_refused():
         ("lax.scan(lambda c, x: (c, x), 0.0, e)", "0th dimension of all xs should be replicated"),
         ("lax.scan(lambda c, _: (c + e, None), jnp.zeros((8, 4)), None, length=2)", "must have equal types"),
         ("lax.cond(True, lambda: e, lambda: jnp.zeros((8, 4)))", "must have equal output types"),
-        ("jax.vmap(lambda x, y: x)(r, jax.reshard(r, P('y')))", "Got inconsistent axis specs: x vs y"),
+        ("jax.vmap(lambda x, y: x)(r, jax.reshard(r, P('y')))", "Mapped away dimension of inputs passed to vmap should be sharded the same"),
         ("SDS((5, 2), 'float32', sharding=P('x')) and jax.eval_shape(lambda x: x, SDS((5, 2), 'float32', sharding=P('x')))", "evenly divide"),
         ("lax.select(e > 0, e, jax.reshard(e, P('y', 'x')))", "select cases must have the same shardings"),
     ]  # fmt: skip

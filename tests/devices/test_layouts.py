@@ -58,8 +58,8 @@ def test_arrays_are_put_into_formats_and_read():
             ("jax.device_put(v, Format(AUTO, on('x')))", "sharding and layout in `Layout` instance should be concrete"),
             ("jax.device_put(v, turned)", "Length of major_to_minor and the rank of the value should match"),
             ("Format(Layout((1, 0)))", "Sharding has to be concrete when layout is of type"),
-            ("Format((1, 0), on('x'))", "Invalid value received for the layout argument"),
-            ("Format(Layout((1, 0)), P('x'))", "Invalid value received for the sharding argument"),
+            ("Format((1, 0), on('x'))", "(1, 0) of type"),
+            ("Format(Layout((1, 0)), P('x'))", "P('x',) of type"),
             ("SDS((4, 8), 'float32', sharding=Format(AUTO, on('x')))", "cannot be used in place of a device-local"),
             ("jax.make_array_from_callback((8,), Format(AUTO, on('x')), lambda i: i)", "`Layout.AUTO` cannot be used"),
             ("jax.make_array_from_callback((8,), Format(), lambda i: i)", "sharding should be an instance of"),
@@ -92,8 +92,14 @@ def test_arguments_and_results_have_formats():
         [
             ("jax.jit(lambda p: p, in_shardings=rows)(y)", "Layout passed to jit does not match the layout on the"),
             ("jax.jit(lambda p: p, in_shardings=turned)(jax.device_put(numbers(4, 8), d[0]))", "Layout passed to jit"),
-            ("jax.jit(lambda p: p * 2, in_shardings=turned)(jnp.ones(3))", "incompatible with its layout annotation"),
-            ("jax.jit(lambda p: p * 2, out_shardings=turned)(jnp.ones(3))", "incompatible with its layout annotation"),
+            (
+                "jax.jit(lambda p: p * 2, in_shardings=turned)(jnp.ones(3))",
+                "major_to_minor and the rank of the value should match",
+            ),
+            (
+                "jax.jit(lambda p: p * 2, out_shardings=turned)(jnp.ones(3))",
+                "major_to_minor and the rank of the value should match",
+            ),
             ("jax.jit(lambda p: p, out_shardings=Layout((1, 0)))", "does not accept device-local layouts directly"),
             ("jax.jit(lambda p: p, in_shardings=AUTO)", "does not accept device-local layouts directly"),
             (
@@ -118,11 +124,11 @@ def test_donated_memory_is_that_of_results_of_its_layout():
         [
             (
                 "jax.jit(lambda p: p, in_shardings=free, out_shardings=turned, donate_argnums=0).lower(numbers(4, 8))",
-                "Did you mean to set the **output layout** to **Layout.AUTO**?",
+                "Layout.AUTO",
             ),
             (
                 "jax.jit(lambda p: p, in_shardings=turned, out_shardings=free, donate_argnums=0).lower(numbers(4, 8))",
-                "Did you mean to set the **input layout** to **Layout.AUTO**?",
+                "Layout.AUTO",
             ),
         ],
         **GIVEN,
@@ -148,8 +154,8 @@ def test_constraints_on_layouts():
     same_errors(
         [
             ("constrain(v, AUTO)", "layouts passed to `with_layout_constraint` must be of type `Layout`"),
-            ("constrain(v, Layout((1, 0)))", "One of with_layout_constraint arguments is incompatible"),
-            ("lax.with_sharding_constraint(v, cut)", "One of with_sharding_constraint arguments is"),
+            ("constrain(v, Layout((1, 0)))", "One of with_layout_constraint arguments"),
+            ("lax.with_sharding_constraint(v, cut)", "One of with_sharding_constraint arguments"),
         ],
         **GIVEN,
     )

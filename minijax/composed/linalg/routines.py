@@ -41,7 +41,7 @@ class Linalg(Primitive):
         for i, a in enumerate(avals):
             if any(e is not None for e in a.entries[count:]):
                 raise ShardingTypeError(
-                    f"Input {i} to {self.name} must be unsharded on non-batch dimensions, but got {a.sharding.spec}."
+                    f"{self.name}: operand {i}, {a.str_short()}, must be unsharded on non-batch dimensions"
                 )
         batch = merged_entries(self.name, [a.entries[:count] for a in avals])
         return [(*batch, *[None] * (out.ndim - count)) for out in outs]
