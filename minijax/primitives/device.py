@@ -119,7 +119,7 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
 
 
 def _check_is_shared(x: Any, sharding: Sharding) -> None:
-    """Raises where processes would not put one value on their devices: AssertionError, or ValueError for one's array."""
+    """Raises where processes would not put one value on their devices: or ValueError for one's array."""
     if not isinstance(x, ArrayImpl):
         gather.check_same_everywhere(transfer.as_host(x), sharding)
     elif x.is_fully_addressable and sharding.num_devices > 1:
