@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.ir import state
 from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.types import AbstractValue, Zero, space_of, typeof
+from minijax.ir.types import AbstractValue, Zero, is_value, space_of, typeof
 from minijax.partition.layouts import Format
 from minijax.partition.memory import MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS, Sharding
+from minijax.primitives.varying import cast_to_vary
 from minijax.run import client, gather, guards, transfer
 from minijax.run.array import ArrayImpl
 
@@ -119,7 +121,7 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
 
 
 def _check_is_shared(x: Any, sharding: Sharding) -> None:
-    """Raises where processes would not put one value on their devices: or ValueError for one's array."""
+    """Raises where processes would not put one value on their devices: AssertionError, ValueError for one's array."""
     if not isinstance(x, ArrayImpl):
         gather.check_same_everywhere(transfer.as_host(x), sharding)
     elif x.is_fully_addressable and sharding.num_devices > 1:
@@ -134,7 +136,14 @@ def _check_is_shared(x: Any, sharding: Sharding) -> None:
 
 
 def placed_like(x: Any, model: Any) -> Any:
-    """An eager value where the array `model` lies, if that is committed there and `x` can lie so."""
+    """An eager value where the array `model` lies, if that is committed there and `x` can lie so.
+
+    Inside `shard_map`, `x` varies over the mesh axes that `model` varies over too.
+    """
+    if state.thread.manual:
+        mine = typeof(model) if is_value(model) else None
+        kind = getattr(model, "manual_axis_type", None) if mine is None else getattr(mine, "manual_axis_type", None)
+        return cast_to_vary(x, kind.varying) if kind else x
     if type(model) is not ArrayImpl or type(x) is not ArrayImpl or not model._sig.committed:
         return x
     if model._sig.device is None and x._sig.shape != model._sig.shape:

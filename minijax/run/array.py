@@ -60,6 +60,9 @@ def _new_signature(key):
     if aval.memory_space is not sharding._memory_space:
         aval = aval.in_space(sharding._memory_space)
         return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
+    if len(spec := getattr(sharding, "spec", ())) > aval.ndim:  # of the numbers that represent keys
+        sharding = sharding.update(spec=spec.update(partitions=spec.partitions[: aval.ndim]))
+        return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
     typed = sharding_in_type(sharding, aval.ndim)
     if typed != aval._sharding:
         return _signatures.setdefault(key, signature(aval.update(sharding=typed), sharding, committed, layout))
@@ -427,7 +430,7 @@ class ArrayImpl(Array):
 
     def __format__(self, format_spec):
         if self._is_elsewhere or _is_unreduced(self._sig.sharding):
-            return repr(self)
+            return format(repr(self), format_spec)
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
 
     def __repr__(self):
