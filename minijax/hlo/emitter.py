@@ -5,11 +5,13 @@ Each verb appends a line and returns the name of its result; types come from ava
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from operator import attrgetter
 from typing import Any
 
+from minijax.base import dtypes
 from minijax.hlo.locations import Surroundings
-from minijax.hlo.shardy import Meshes
+from minijax.hlo.shardy import Meshes, constraining
 from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
 from minijax.hlo.verbs.linalg import Linalg
@@ -46,6 +48,14 @@ class Emitter(Index, Linalg, Collective):
             raise ValueError(f"{device} is not among the devices of the program: {list(self.devices)}")
         return list(self.devices).index(device)
 
+    def place_in(self, mesh: Any, axis: Any, aval: ShapedArray) -> Name:
+        """Which of the devices along a mesh axis one is, where all axes are manual."""
+        at, unsigned = mesh.axis_names.index(axis), ShapedArray((), dtypes.uint32)
+        inner = self.constant(prod(mesh.axis_sizes[at + 1 :]), unsigned)
+        size = self.constant(mesh.axis_sizes[at], unsigned)
+        place = self.binary("divide", self.partition_id(), inner, unsigned)
+        return self.convert(self.binary("remainder", place, size, unsigned), unsigned, aval)
+
     # ---- nested jaxprs ----------------------------------------------------------------------------
 
     def call_jaxpr(
@@ -74,8 +84,6 @@ class Emitter(Index, Linalg, Collective):
 
     def constrained_by_type(self, names: Names, avals: Sequence[Any]) -> list[Name]:
         """Values, constrained to lie over Explicit axes as their types say."""
-        if self.manual is not None:
-            return list(names)
         return [
             self.constrained(x, a, self.meshes.text_in_type(self.explicit, a)) if type(a) is ShapedArray else x
             for x, a in zip(names, avals, strict=True)
@@ -198,7 +206,7 @@ def jaxpr_body(
         else:
             mesh = context.cur_abstract_mesh
             if mesh is not None and e.num_partitions > 1:
-                e.explicit = mesh if mesh.explicit_axes else None
+                e.explicit = constraining(mesh)
             with eqn.context():
                 results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
             e.annotate(start, compute_attributes(context.compute_type))

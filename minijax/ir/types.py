@@ -49,6 +49,10 @@ class ManualAxisType(NamedTuple):
     unreduced: frozenset = frozenset()
     reduced: frozenset = frozenset()
 
+    def invarying(self, mesh: Any) -> frozenset:
+        """The manual axes of a mesh over which the value does not vary."""
+        return frozenset(mesh.manual_axes).difference(*self)
+
 
 NOT_MANUAL = ManualAxisType()
 

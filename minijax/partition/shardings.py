@@ -352,10 +352,10 @@ def _with_tiles_of(devices: tuple, proto: Any, memory_kind: str | None) -> GSPMD
     return GSPMDSharding(devices, tiles_of(proto), memory_kind)
 
 
-def check_fits(sharding: Sharding, aval: Any, what: str) -> None:
+def check_fits(sharding: Sharding, aval: Any, what: str, evenly: bool = True) -> None:
     """Raises ValueError if a value of this type cannot lie so; `what` says which values are looked at."""
     try:
-        sharding.shard_shape(aval.shape)
+        (sharding.shard_shape if evenly else sharding.check_compatible_aval)(aval.shape)
     except IndivisibleError:
         raise
     except ValueError as error:

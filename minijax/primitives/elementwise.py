@@ -73,16 +73,12 @@ class Mul(Bilinear):
     """x * y; where `out_dtype` is given, of operands converted to that."""
 
     def __init__(self):
-        super().__init__(
-            "mul",
-            "multiply",
-            NUMBER,
-            (lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)),
-            (
-                lambda ct, x, y, **out: mul(ct, y, out_dtype=out and x.aval.dtype or None),
-                lambda ct, x, y, **out: mul(x, ct, out_dtype=out and y.aval.dtype or None),
-            ),
+        jvps = lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)
+        transposes = (
+            lambda ct, x, y, **out: mul(ct, y, out_dtype=out and x.aval.dtype or None),
+            lambda ct, x, y, **out: mul(x, ct, out_dtype=out and y.aval.dtype or None),
         )
+        super().__init__("mul", "multiply", NUMBER, jvps, transposes)
 
     def result_dtype(self, x, y, *, out_dtype=None):
         if out_dtype is None:

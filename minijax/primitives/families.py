@@ -14,7 +14,7 @@ from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Linear, Primitive, is_linear
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, of_type, scalar_of, typeof
+from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, typeof
 from minijax.partition.explicit import merged_entries, merged_sums, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
@@ -394,7 +394,8 @@ def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
 
 def emit(e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any) -> list[str]:
     """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
-    closed = _traced(fun, tuple(ins), tuple(params.items()))
+    # Loops are traced as if on one device.
+    closed = _traced(fun, tuple([a.varying_over(NOT_MANUAL.varying) for a in ins]), tuple(params.items()))
     return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
 

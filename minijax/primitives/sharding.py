@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import tree
+from minijax.hlo.shardy import constraining
 from minijax.ir import state
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, is_value, typeof
@@ -21,9 +22,10 @@ class ShardingConstraint(Linear1):
 
     name = "sharding_constraint"
     in_one_memory = False
+    constrains = False
 
     def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
-        sharding.shard_shape(x.shape)
+        sharding.check_compatible_aval(x.shape)
         return [x]
 
     def lower(self, e, ins, outs, x, *, sharding, layout, **params):
@@ -60,8 +62,8 @@ class Reshard(Linear1):
         return [x.update(sharding=sharding_in_type(dst_sharding, x.ndim))]
 
     def lower(self, e, ins, outs, x, *, dst_sharding, **meshes):
-        mesh = dst_sharding.mesh
-        if e.num_partitions == 1 or e.manual is not None or not mesh.explicit_axes:
+        mesh = constraining(dst_sharding.mesh)
+        if e.num_partitions == 1 or mesh is None or (e.manual is not None and e.explicit is None):
             return [x]
         return [e.constrained(x, ins[0], e.meshes.text_in_type(mesh, outs[0]))]
 
@@ -348,6 +350,18 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
     return x
 
 
+def _check_not_manual(sharding: Sharding) -> None:
+    """Raises ValueError if a constraint is over axes along which `shard_map` has cut values."""
+    mesh = meshes.abstract_context()
+    if mesh is None or not isinstance(sharding, NamedSharding):
+        return
+    if manual := [a for a in sharding.spec.mesh_axes if a in mesh.manual_axes]:
+        raise ValueError(
+            f"The spec of NamedSharding passed to with_sharding_constraint contains a manual axes, {manual}, of mesh "
+            f"{mesh}: it can only refer to Auto axes of the mesh. Got spec={sharding.spec}"
+        )
+
+
 def _constrained(x: Any, spec: Any) -> Any:
     mesh, layout = meshes.context_mesh(), None
     if isinstance(spec, Format):
@@ -365,7 +379,8 @@ def _constrained(x: Any, spec: Any) -> Any:
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
+    _check_not_manual(sharding)
     context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
-    check_fits(sharding, typeof(x), "with_sharding_constraint arguments")
+    check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
     params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)
