@@ -1,6 +1,7 @@
 """Draws from distributions over numbers."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
@@ -44,16 +45,25 @@ def checked_key(name: str, key: Any) -> Array:
     return single_key(name, key)[0]
 
 
+_STATIC = {"shape", "dtype", "axis", "independent", "n", "m", "d", "out_sharding"}
+
+
 def takes_out_sharding(draw: Callable) -> Callable:
     """A function that draws, and lays what it drew out over the Explicit axes of its argument `out_sharding`."""
-    name = draw.__name__
+    name, signature = draw.__name__, inspect.signature(draw)
 
     @functools.wraps(draw)
     def call(*args, out_sharding=None, **options):
         if out_sharding is None:
             return draw(*args, **options)
-        sharding.explicit_sharding(name, out_sharding)
-        return sharding.with_out_sharding(name, draw(*args, **options), out_sharding)
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        known = bound.arguments
+        is_static = lambda n, x: n in _STATIC or x is None or type(x) is str or n == "x" and type(x) is int  # noqa: E731
+        values = {n: x for n, x in known.items() if not is_static(n, x)}
+        values["key"] = checked_key(name, known["key"])
+        compute = lambda *xs: draw(**known | dict(zip(values, xs, strict=True)))  # noqa: E731
+        return sharding.with_auto_axes(name, compute, tuple(values.values()), out_sharding)
 
     return call
 
