@@ -37,7 +37,7 @@ from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import held
-from minijax.primitives.sharding import reshard_p
+from minijax.primitives.sharding import reshard_p, resharded_as
 from minijax.primitives.structural import split
 from minijax.primitives.zeros import instantiate, made_varying, zeros_like_aval
 from minijax.transforms.jvp import jvp_flat
@@ -253,6 +253,8 @@ def _accumulated(ct: Any, ref: Any) -> Any:
 
 
 def _is_alike(a: Any, b: Any) -> bool:
+    if type(a) is type(b) is ShapedArray and a.sums != b.sums:
+        return False
     return (a.shape, a.dtype, space_of(a), varying_axes(a)) == (b.shape, b.dtype, space_of(b), varying_axes(b))
 
 
@@ -360,7 +362,8 @@ def _on_the_mesh(x: Any) -> Any:
 
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
-    return _on_the_mesh(held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval)))
+    one, ct_aval = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval)), aval.to_ct_aval()
+    return _on_the_mesh(one) if ct_aval._sharding is None else resharded_as(one, ct_aval)
 
 
 def _of_chosen(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:

@@ -127,7 +127,7 @@ def abstract(x: Any) -> Any:
         return AbstractRef(aval) if x.is_ref else aval
     if isinstance(x, Ref):
         return x.aval
-    if isinstance(x, ShapedArray):
+    if isinstance(x, ShapedArray | AbstractRef):
         return x
     if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
         return ShapedArray(x.shape, canonicalize_dtype(x.dtype, True), getattr(x, "weak_type", False))

@@ -182,7 +182,8 @@ def on_one_device(aval: Aval, sharding: Any) -> Aval:
     """The type of each device's part."""
     if sharding is None:
         return aval
-    return aval.update(shape=sharding.shard_shape(aval.shape), memory_space=sharding._memory_space)
+    shape = sharding.shard_shape(aval.shape)
+    return aval.update(shape=shape, sharding=None, memory_space=sharding._memory_space)
 
 
 def _annotated(e, results, avals, shardings, memory_kinds):

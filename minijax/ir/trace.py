@@ -98,6 +98,10 @@ class Tracer:
     def full_lower(self) -> Any:
         return self
 
+    def get_referent(self) -> Any:
+        """What stands behind the tracer in transformations that keep a value's identity."""
+        return self
+
     def to_concrete_value(self) -> Any:
         return self.concrete_value()
 
@@ -130,6 +134,10 @@ class Tracer:
 
     def __reduce__(self):
         raise errors.ConcretizationTypeError(self, "A traced value cannot be pickled.")
+
+
+def referent(x: Any) -> Any:
+    return x.get_referent() if isinstance(x, Tracer) else x
 
 
 def escaped_message(x: Tracer) -> str:
@@ -168,8 +176,29 @@ class DynamicJaxprTracer(Tracer):
     def __repr__(self):
         return self._trace.shown(self)
 
+    @property
+    def parent(self) -> "TracingEqn | None":
+        """The equation that made the value; None for arguments and constants."""
+        trace = self._trace
+        eqn = next((e for e in reversed(trace.eqns) if any(v is self.val for v in e.outvars)), None)
+        if eqn is None:
+            return None
+        operands: list = [DynamicJaxprTracer(trace, a, eqn.traceback) for a in eqn.invars]
+        return TracingEqn(operands, eqn.outvars, eqn.primitive, eqn.params, eqn.effects, eqn.traceback, eqn.ctx)
+
     def _origin_msg(self) -> str:
         return origin_message(self)
+
+
+class TracingEqn(JaxprEqn):
+    """An equation of a jaxpr under construction: its operands are tracers."""
+
+    __slots__ = ()
+    in_tracers = property(attrgetter("invars"))
+
+    def __repr__(self):
+        names = "in_tracers", "outvars", "primitive", "params", "effects", "source_info", "ctx"
+        return f"TracingEqn({', '.join([f'{name}={getattr(self, name)}' for name in names])})"
 
 
 def origin_message(x: DynamicJaxprTracer) -> str:

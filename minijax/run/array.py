@@ -14,6 +14,7 @@ from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
+from minijax.partition.shardings import NamedSharding
 from minijax.run import client, host, host_calls
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
@@ -72,7 +73,8 @@ def _new_signature(key):
     sig.wrap = _wrapper(aval) if real is aval else extended_arrays.get(aval.dtype.type, _earray)
     sig.native = client.native_sharding(sharding, real.ndim)
     devices = sharding._device_assignment
-    sig.device = devices[0] if len(devices) == 1 else None
+    # Of what another process has nothing can be read: it is handled as if it lay on several devices.
+    sig.device = devices[0] if len(devices) == 1 and sharding.has_addressable_devices else None
     if len(_signatures) >= _MAX_SIGNATURES:
         _signatures.clear()
     return _signatures.setdefault(key, sig)
@@ -185,6 +187,10 @@ class Shard(NamedTuple):
         return f"Shard({fields})"
 
 
+def _is_unreduced(sharding: Any) -> bool:
+    return isinstance(sharding, NamedSharding) and bool(sharding.spec.unreduced)
+
+
 def place_of(index: tuple[slice, ...]) -> tuple:
     """The index of a shard as a key: slices have no hash before Python 3.12."""
     return tuple([(part.start, part.stop) for part in index])
@@ -237,7 +243,8 @@ class ArrayImpl(Array):
     @property
     def device(self):
         self._check_alive()
-        return self._sig.device or self._sig.sharding
+        devices = self._sig.sharding._device_assignment
+        return devices[0] if len(devices) == 1 else self._sig.sharding
 
     def devices(self) -> set:
         """The devices that hold this array."""
@@ -356,6 +363,10 @@ class ArrayImpl(Array):
         sig = self._sig
         try:
             if sig.device is None:
+                if _is_unreduced(sig.sharding):
+                    raise NotImplementedError(
+                        f"{self!r} cannot be read: each device has a part of a sum. `jax.sharding.reshard` reduces it"
+                    )
                 return host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
             return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
         except _jax.JaxRuntimeError as failure:
@@ -418,12 +429,16 @@ class ArrayImpl(Array):
         return int(self._scalar())
 
     def __format__(self, format_spec):
+        if self._is_elsewhere or _is_unreduced(self._sig.sharding):
+            return format(repr(self), format_spec)
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
 
     def __repr__(self):
         ending = f"dtype={self._sig.dtype.name}" + (", weak_type=True)" if self._sig.weak_type else ")")
-        if not self.is_fully_addressable and not self.is_fully_replicated:
+        if self._is_elsewhere:
             return f"Array(shape={self.shape}, {ending}"
+        if _is_unreduced(self._sig.sharding):
+            return f"Array(shape={self.shape}, dtype={self._sig.dtype.name}, sharding={self.sharding})"
         if not self.size:
             self._check_alive()
             return f"Array([], shape={self.shape}, {ending}"
@@ -434,11 +449,18 @@ class ArrayImpl(Array):
         return f"Array({text},{gap}{ending}"
 
     def __str__(self):
-        return str(self._value)
+        return repr(self) if self._is_elsewhere or _is_unreduced(self._sig.sharding) else str(self._value)
+
+    @property
+    def _is_elsewhere(self):
+        sharding = self._sig.sharding
+        return not sharding.is_fully_addressable and not (
+            sharding.is_fully_replicated and sharding.has_addressable_devices
+        )
 
     def item(self, *args) -> Any:
         """As `numpy.ndarray.item`."""
-        if not args and self.size != 1:
+        if not args and self.size != 1 and not self._is_elsewhere:
             self._check_alive()
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return self._value.item(*args)
@@ -484,12 +506,22 @@ class ArrayImpl(Array):
 def copied(x: ArrayImpl) -> ArrayImpl:
     """The same values in memory of their own."""
     sig = row_major(x._sig)
+    if not sig.sharding.is_fully_addressable:  # which jaxlib would not copy
+        return joined(sig.aval, sig.sharding, [shard.data for shard in x.addressable_shards], sig.committed)
     return sig.wrap(copied_raw(x._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY), sig)
 
 
 def row_major(sig: Signature) -> Signature:
     """The signature of arrays that lie so but for their layout, which is the default one."""
     return sig if sig.layout is None else signature(sig.aval, sig.sharding, sig.committed)
+
+
+def of_host(sig: Signature) -> Signature:
+    """As `row_major`, with the whole value where devices would have parts of a sum: what the host can fill."""
+    if not _is_unreduced(sig.sharding):
+        return row_major(sig)
+    whole = sig.sharding.update(spec=sig.sharding.spec.update(unreduced=frozenset()))
+    return signature(sig.aval, whole, sig.committed)
 
 
 def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:

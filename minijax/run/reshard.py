@@ -3,15 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxlib import _jax
+import numpy as np
+from jaxlib import _hlo, _jax
 
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
 from minijax.hlo.module import layout_attributes, lower_jaxpr
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
+from minijax.partition.shardings import GSPMDSharding
 from minijax.run import client
-from minijax.run.array import Signature, copied_raw, place_of, signature
+from minijax.run.array import Signature, copied_raw, of_host, place_of, signature
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
@@ -23,17 +25,34 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
         return None
     if old.device is not None and new.device is not None:
         return relocated(raw, new)
-    if not new.sharding.is_fully_addressable:
+    spans = not (old.sharding.is_fully_addressable and new.sharding.is_fully_addressable)
+    if spans and {*devices} != {*targets}:
         return None
     if old.sharding._in_default_memory and new.sharding._in_default_memory:
         if old.device is not None:
-            return _distributed(raw, old, new)
+            whole = of_host(new)
+            raw = _distributed(raw, old, whole)
+            return raw if whole is new else _resharder(whole, new)(raw)
         if devices == targets:
             return _resharder(old, new)(raw)
+        if spans:
+            there = _in_order_of(devices, new)
+            return _jax.reorder_shards(_resharder(old, there)(raw), new.native, _jax.ArrayCopySemantics.REUSE_INPUT)
     tiles, new_tiles = (client.hlo_sharding(sig.sharding, len(sig.shape)) for sig in (old, new))
     if len(devices) != len(targets) or tiles != new_tiles:
         return None
     return relocated(raw, new)
+
+
+@cache(maxsize=1024)
+def _in_order_of(devices: tuple, sig: Signature) -> Signature:
+    """The signature of an array whose parts lie as `sig` says, by a sharding that numbers the devices in this order."""
+    hlo, targets = client.hlo_sharding(sig.sharding, len(sig.shape)), sig.sharding._device_assignment
+    if not hlo.is_replicated():
+        places = [devices.index(targets[k]) for k in hlo.tile_assignment_devices()]
+        grid = np.array(places).reshape(hlo.tile_assignment_dimensions())
+        hlo = _hlo.HloSharding.subgroup_with_device_ordering(grid, hlo.subgroup_types())
+    return signature(sig.aval, GSPMDSharding(devices, hlo, sig.sharding.memory_kind), sig.committed)
 
 
 def relocated(raw: Any, sig: Signature) -> Any:

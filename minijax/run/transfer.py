@@ -22,6 +22,7 @@ from minijax.run.array import (
     copied,
     copied_raw,
     hidden,
+    of_host,
     put_host,
     row_major,
     signature,
@@ -63,9 +64,16 @@ def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy
 
 
 def _put_laid_out(value, sig):
-    plain = row_major(sig)
+    plain = of_host(sig)
     raw = put_host(value, plain)
     return raw if plain is sig else reshard.laid_out(raw, plain, sig)
+
+
+def as_host(x: Any) -> np.ndarray:
+    """A value of the host as the NumPy array, of a dtype that arrays have, that `to_device` takes it for."""
+    aval = types.typeof(x)
+    value = x.value if type(x) is types.Typed else x
+    return _as_dtype(value, aval)
 
 
 _of_numpy = Keyed(4096)
@@ -177,6 +185,12 @@ def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
         return raw if same else raw._rewrap_with_aval_and_sharding(new, new.native)
     guards.check("device-to-device", new.aval, new.sharding)
     moved = reshard.moved(raw, old, new)
+    if moved is None and not old.sharding.is_fully_addressable:
+        raise ValueError(
+            f"device_put: an array that lies on devices of several processes, {old.sharding}, cannot be moved to "
+            f"others: {new.sharding}. jaxlib's {new.sharding._device_assignment[0].platform} client does not support "
+            "cross-host device transfers."
+        )
     return put_host(ArrayImpl(raw, old)._value, new) if moved is None else moved
 
 

@@ -10,7 +10,7 @@ from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
-from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, trace_to_jaxpr
+from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, referent, trace_to_jaxpr
 from minijax.ir.types import Aval, Zero, register_value_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.moving import broadcast_axis, move_axis
@@ -37,6 +37,9 @@ class BatchTracer(Tracer):
         self.val = val
         self.dim = dim
         self.origin = source.here()
+
+    def get_referent(self):
+        return referent(self.val)
 
     def __repr__(self):
         return f"VmapTracer(aval={self.aval}, batched={typeof(self.val)})"
