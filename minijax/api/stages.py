@@ -14,9 +14,9 @@ from minijax.dispatch.executable import Executable, compile_lowered
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
-from minijax.dispatch.lowering import lower_program, lowering_logged
+from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
 from minijax.dispatch.operands import parse
-from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
+from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices
 from minijax.ir.body import argument_names, leaf_types
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
@@ -109,6 +109,11 @@ class Traced(Stage):
             raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
         options = self._wrapped.program_options(self._call, self._treedef, self._static)
         placement = choose_placement(self._signatures, options, self._call.closed)
+        if not (lowering_platforms or placement.devices):
+            raise ValueError(
+                "lower: Passing lowering_platforms, to jit(f).trace(*args).lower, is required when only AbstractMesh "
+                f"exists in a jitted computation: {placement.mesh} has no devices to tell the platform"
+            )
         return Lowered(self, (lowering_platforms or ("",))[0], options, placement)
 
 
@@ -167,7 +172,26 @@ class Lowered(Stage):
         options = self._options
         if compiler_options:
             options = options._replace(compiler_options=tuple(sorted(compiler_options.items())))
-        return Compiled(self, compile_lowered(self._program, options))
+        return Compiled(self, compile_lowered(self._on_devices(device_assignment), options))
+
+    def _on_devices(self, devices: Sequence[Any] | None) -> Program:
+        """The program on the devices that are assigned, which one over an abstract mesh has to be told."""
+        program, placement = self._program, self._program.placement
+        if placement.devices:
+            if devices is not None and tuple(devices) != placement.devices:
+                ids = [[d.id for d in side] for side in (devices, placement.devices)]
+                raise ValueError(
+                    "device_assignment passed to `.compile` must match the device_assignment calculated from array "
+                    f"shardings and out_shardings. Got device ids passed to compile {ids[0]}, the shardings' {ids[1]}"
+                )
+            return program
+        if devices is None:
+            raise RuntimeError(
+                f"compile: device_assignment cannot be `None` during compilation of a program over {placement.mesh}, "
+                "which has no devices"
+            )
+        closed = self._traced._call.closed
+        return lower_program(closed, self._options, on_devices(placement, tuple(devices)), self._platform)
 
 
 class Compiled(Stage):
@@ -176,6 +200,7 @@ class Compiled(Stage):
     def __init__(self, lowered: Lowered, executable: Executable):
         self._executable = executable
         self._inherit(lowered)
+        self._is_placed = lowered._options.device is None  # else arguments are moved to the device
         self._programs = Memory().programs
 
     def as_text(self) -> str:
@@ -246,7 +271,8 @@ class Compiled(Stage):
         run = self._programs.get(key)
         if run is None:
             self._check(*tree.flatten((args, kwargs)))
-            self._check_shardings(operands)
+            if self._is_placed:
+                self._check_shardings(operands)
             run = self._programs.once(key, self._executable.tree_caller, operands, self.out_tree)
         return run(operands)
 

@@ -58,6 +58,10 @@ class Meshes:
         sets = _axis_set("replicated", whole) + _axis_set("unreduced", unreduced)
         return f"{self.symbol(mesh.shape_tuple)}, [{', '.join([f'{{{e}}}' for e in entries])}]{sets}"
 
+    def open_text(self, aval: Aval) -> str:
+        """As `sharding_text`, of a value that may lie in any way but for what an element of it has in memory."""
+        return f"{self.symbol(())}, [{', '.join(['{?}'] * aval.ndim + ['{}'] * len(suffix_of(aval)))}]"
+
     def on_one_device(self, device: int, count: int) -> str:
         """The attribute of an operation that one device has whole, with so many results."""
         symbol = self._symbols.get(device)

@@ -42,12 +42,19 @@ class AbstractValue:
         raise TypeError(f"values of type {self} cannot be stacked")
 
 
-class ManualAxisType(NamedTuple):
+class _ManualAxes(NamedTuple):
+    varying: frozenset
+    unreduced: frozenset
+    reduced: frozenset
+
+
+class ManualAxisType(_ManualAxes):
     """The mesh axes over which a value inside `shard_map` varies, or is yet to be reduced."""
 
-    varying: frozenset = frozenset()
-    unreduced: frozenset = frozenset()
-    reduced: frozenset = frozenset()
+    __slots__ = ()
+
+    def __new__(cls, varying: Iterable = (), unreduced: Iterable = (), reduced: Iterable = ()) -> "ManualAxisType":
+        return super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
 
 
 NOT_MANUAL = ManualAxisType()

@@ -237,8 +237,8 @@ def _updating(name: str, doc: str) -> Callable:
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is None:
             return update(self.array, self.index, values, name, options)
-        compute = lambda x, values: update(x, self.index, values, name, options)  # noqa: E731
-        return sharding.with_auto_axes(f".{name}", compute, (self.array, values), out_sharding)
+        compute = lambda x, index, values: update(x, index, values, name, options)  # noqa: E731
+        return sharding.with_auto_axes(f".{name}", compute, (self.array, self.index, values), out_sharding)
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -269,7 +269,8 @@ class _IndexUpdateRef:
         options = Options(mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is None:
             return getitem(self.array, self.index, options)
-        return sharding.with_auto_axes(".get", lambda x: getitem(x, self.index, options), (self.array,), out_sharding)
+        compute = lambda x, index: getitem(x, index, options)  # noqa: E731
+        return sharding.with_auto_axes(".get", compute, (self.array, self.index), out_sharding)
 
     set = _updating("set", "A copy of `x` with `x[index]` set to `values`.")
     add = _updating("add", "A copy of `x` with `values` added at `index`, repeatedly where indices repeat.")

@@ -106,10 +106,15 @@ class _FirstShard:
 
 def shard_raw(raw: Any, k: int, sharding: Any, ndim: int) -> Any:
     """The same buffers, relabelled so that shard `k` comes first."""
-    order = sharding._addressable_device_assignment
-    front = (order[k], *order[:k], *order[k + 1 :])
-    native = client.native_layout(front, client.hlo_sharding(sharding, ndim), sharding.memory_kind)
-    return _jax.reorder_shards(raw, native, xc.ArrayCopySemantics.REUSE_INPUT)
+    return _jax.reorder_shards(raw, _fronts(sharding, ndim)[k], xc.ArrayCopySemantics.REUSE_INPUT)
+
+
+@cache(maxsize=1024)
+def _fronts(sharding, ndim):
+    """For each device jaxlib's sharding of the same buffers with its one first."""
+    order, tiles = sharding._addressable_device_assignment, client.hlo_sharding(sharding, ndim)
+    fronts = [(order[k], *order[:k], *order[k + 1 :]) for k in range(len(order))]
+    return [client.native_layout(front, tiles, sharding.memory_kind) for front in fronts]
 
 
 def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
