@@ -28,7 +28,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.refs import Ref
 from minijax.ir.trace import eval_jaxpr
-from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, scalar_of, space_of, typeof
+from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, scalar_of, space_of, typeof, varying_axes
 from minijax.partition.meshes import P, abstract_context
 from minijax.partition.shardings import UNSPECIFIED, NamedSharding
 from minijax.primitives import moving
@@ -37,7 +37,7 @@ from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import held
-from minijax.primitives.sharding import reshard_p
+from minijax.primitives.sharding import reshard_p, resharded_as
 from minijax.primitives.structural import split
 from minijax.primitives.zeros import instantiate, made_varying, zeros_like_aval
 from minijax.transforms.jvp import jvp_flat
@@ -162,9 +162,14 @@ def _pushed(
         )
     for a, t in zip(in_avals, ts, strict=True):
         if not _is_alike(typeof(t), a.to_tangent_aval()):
+            missing = tuple(sorted(map(str, varying_axes(typeof(t)) - varying_axes(a))))
+            advice = (
+                f". This might be fixed by applying `jax.lax.pcast(..., {missing}, to='varying')` to the primal value "
+                "passed to `jax.linearize`"
+            )
             raise ValueError(
                 "linearized function called on tangent values inconsistent with the original primal "
-                f"values: got tangent aval {typeof(t)} for primal aval {a}"
+                f"values: got tangent aval {typeof(t)} for primal aval {a}{advice if missing else ''}"
             )
     zeros = (instantiate(Zero(a.to_tangent_aval())) for a in nonzeros.unmarked(avals))
     return out_tree.unflatten(nonzeros.merge(zeros, eval_jaxpr(jaxpr, consts, *ts)))
@@ -248,7 +253,9 @@ def _accumulated(ct: Any, ref: Any) -> Any:
 
 
 def _is_alike(a: Any, b: Any) -> bool:
-    return (a.shape, a.dtype, space_of(a)) == (b.shape, b.dtype, space_of(b))
+    if type(a) is type(b) is ShapedArray and a.sums != b.sums:
+        return False
+    return (a.shape, a.dtype, space_of(a), varying_axes(a)) == (b.shape, b.dtype, space_of(b), varying_axes(b))
 
 
 tree.register_pytree_node(VJP, VJP._parts, lambda rest, saved: VJP(*rest, *saved))
@@ -355,7 +362,8 @@ def _on_the_mesh(x: Any) -> Any:
 
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
-    return _on_the_mesh(held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval)))
+    one, ct_aval = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval)), aval.to_ct_aval()
+    return _on_the_mesh(one) if ct_aval._sharding is None else resharded_as(one, ct_aval)
 
 
 def _of_chosen(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
@@ -501,7 +509,7 @@ def _basis(value: Any) -> Any:
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
         # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
         params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=UNSPECIFIED)
-        parts.append(convert_element_type_p.bind(block, **params))
+        parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))
     return treedef.unflatten(parts)
 
 

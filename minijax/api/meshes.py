@@ -156,7 +156,7 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
             args, kwargs = on_auto_axes((args, kwargs), inner)
             results = f(*args, **kwargs)
         with meshes.use_abstract_mesh(mesh):
-            return _over(mesh, results, "auto_axes", "out_sharding", out_sharding)
+            return _over(mesh, results, "auto_axes", "out_sharding", out_sharding, inner)
 
     return wrapped
 
@@ -204,9 +204,11 @@ def _with_axes(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     return mesh.update_axis_types(dict.fromkeys(names, kind))
 
 
-def _over(mesh: AbstractMesh, values: Any, function: str, argument: str, prefix: Any) -> Any:
-    """The leaves of `values` over Explicit axes of the mesh, as the shardings of a tree, its prefix, say."""
+def _over(
+    mesh: AbstractMesh, values: Any, function: str, argument: str, prefix: Any, src: AbstractMesh | None = None
+) -> Any:
+    """The leaves of `values`, which are of the mesh `src`, over axes of `mesh`, as a tree of shardings says."""
     leaves, treedef = tree.flatten(values)
     shardings = [named_sharding(function, s) for s in tree.flatten_axes(f"{function} {argument}", treedef, prefix)]
     pairs = zip(leaves, shardings, strict=True)
-    return treedef.unflatten([over_explicit_axes(x, NamedSharding(mesh, s.spec)) for x, s in pairs])
+    return treedef.unflatten([over_explicit_axes(x, NamedSharding(mesh, s.spec), src) for x, s in pairs])

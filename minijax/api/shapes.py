@@ -143,10 +143,12 @@ def abstract(x: Any) -> Any:
         split = None if x.sharding is None else sharding_in_type(x.sharding, len(x.shape))
         dtype = canonicalize_dtype(x.dtype, True)
         aval = ShapedArray(x.shape, dtype, x.weak_type, sharding=split, memory_space=space)
+        if x.manual_axis_type:
+            aval = aval.update(manual_axis_type=x.manual_axis_type)
         return AbstractRef(aval) if x.is_ref else aval
     if isinstance(x, Ref):
         return x.aval
-    if isinstance(x, ShapedArray):
+    if isinstance(x, ShapedArray | AbstractRef):
         return x
     if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
         return ShapedArray(x.shape, canonicalize_dtype(x.dtype, True), getattr(x, "weak_type", False))
@@ -155,5 +157,7 @@ def abstract(x: Any) -> Any:
 
 def described(aval: ShapedArray) -> ShapeDtypeStruct:
     """A type as the user sees it."""
-    sharding = aval._sharding if type(aval) is ShapedArray else None
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
+    sharding = kind = None
+    if type(aval) is ShapedArray:
+        sharding, kind = aval._sharding, aval.manual_axis_type if any(aval.manual_axis_type) else None
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, manual_axis_type=kind)

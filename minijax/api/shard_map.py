@@ -6,17 +6,21 @@ from math import prod
 from typing import Any, NamedTuple, NoReturn
 
 from minijax.base import source, tree
-from minijax.base.thread import entering_manual, thread
-from minijax.higher.shard_map import inside, local_aval, shard_map_p, varying_names
+from minijax.base.mask import Mask
+from minijax.higher.eager_shard_map import EagerBody
+from minijax.higher.shard_map import ManualRegion, inside, shard_map_p, varying_names
+from minijax.ir import state
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
+from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, constants_to_inputs
 from minijax.ir.types import ShapedArray, is_value, typeof, varying_axes
 from minijax.partition import meshes
-from minijax.partition.explicit import sharding_in_type
+from minijax.partition.explicit import joined_entry, sharding_in_type
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.varying import pvary_p
+from minijax.run.array import ArrayImpl
 
 
 class Infer:
@@ -33,10 +37,13 @@ class _Call(NamedTuple):
     """A call of `shard_map`."""
 
     fun: Callable
-    mesh: Mesh
+    region: ManualRegion
     in_specs: Any
     out_specs: Any  # or a function that gives them, once the results are there
-    check_vma: bool
+
+    @property
+    def mesh(self) -> Any:
+        return self.region.mesh
 
     @property
     def name(self) -> str:
@@ -61,8 +68,9 @@ def shard_map(
 
     `in_specs` and `out_specs`, prefixes of the trees of arguments and results, say which array axes are cut
     over which mesh axes. With `check_vma`, types say over which mesh axes a value varies, and a result may
-    be joined only along those. `axis_names` must be empty or all axes of the mesh. Raises ValueError for
-    specs that do not fit.
+    be joined only along those. Where `axis_names` are some of the mesh's axes, values are not cut over the
+    others: within they are what they are outside. Inside another one the mesh is that which it runs on.
+    Raises ValueError for specs that do not fit.
     """
     if f is None:
         return functools.partial(
@@ -74,7 +82,8 @@ def shard_map(
     @functools.wraps(f)
     @source.boundary
     def wrapped(*args):
-        return _call(_Call(f, _checked_mesh(mesh, axis_names), in_specs, out_specs, check_vma), args)
+        region = ManualRegion(*_checked_mesh(mesh, axis_names), check_vma)
+        return _call(_Call(f, region, in_specs, out_specs), args)
 
     return wrapped
 
@@ -88,9 +97,7 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, a
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
     if isinstance(axis_name, tuple | list | set | frozenset):
         raise TypeError(f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}")
-    if in_axes is INFER:
-        raise TypeError(f"smap: in_axes was not specified when axis_name={axis_name!r} was of type AxisType.Auto")
-    if not (in_axes is None or isinstance(in_axes, int | tuple)):
+    if not (in_axes is None or isinstance(in_axes, int | tuple | Infer)):
         raise TypeError(
             "smap in_axes must be an int, None, jax.sharding.Infer, or a tuple of entries corresponding to "
             f"the positional arguments passed to the function, but got {in_axes}."
@@ -105,97 +112,122 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, a
             lambda axis: P() if axis is None else P(*[None] * axis, axis_name), axes, is_leaf=lambda x: x is None
         )
 
-    return shard_map(
-        f, in_specs=specs("in_axes", in_axes), out_specs=specs("out_axes", out_axes), axis_names=frozenset((axis_name,))
-    )
+    in_specs = INFER if in_axes is INFER else specs("in_axes", in_axes)
+    return shard_map(f, in_specs=in_specs, out_specs=specs("out_axes", out_axes), axis_names=frozenset((axis_name,)))
 
 
 def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Callable[[], Any], args: tuple) -> Any:
     """As `shard_map(fun, ...)(*args)` without the check of what varies; `out_specs` is called afterwards."""
-    return _call(_Call(fun, _checked_mesh(mesh, frozenset()), tuple(in_specs), out_specs, False), args)
+    context = meshes.abstract_context()
+    if context is not None and context.manual_axes:
+        raise ValueError(f"The context mesh {context} should match the mesh that a function is mapped over, {mesh}")
+    return _call(_Call(fun, ManualRegion(mesh, frozenset(mesh.axis_names), False), tuple(in_specs), out_specs), args)
 
 
-def _checked_mesh(mesh: Any, axis_names: Any) -> Mesh:
-    concrete = meshes.context_mesh() if mesh is None else mesh
-    if concrete is None:
-        raise ValueError(
-            "The context mesh cannot be empty. Either use `jax.set_mesh(mesh)` to enter into a mesh "
-            "context or pass a mesh to `shard_map` via the `mesh` keyword argument."
-        )
-    if isinstance(concrete, AbstractMesh):
-        context = meshes.context_mesh()
-        if context is None or context.abstract_mesh != concrete:
-            raise ValueError(f"shard_map: the abstract mesh {concrete} has no devices; set a mesh with them")
-        concrete = context
-    if not isinstance(concrete, Mesh):
+def _checked_mesh(mesh: Any, axis_names: Any) -> tuple[Any, frozenset]:
+    """The mesh, by default the one that is set, and those of its axes that become manual."""
+    context = meshes.abstract_context()
+    if mesh is None:
+        mesh = context
+    elif not isinstance(mesh, Mesh | AbstractMesh):
         raise TypeError(
             f"shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for "
             f"its second argument, but got {mesh} of type {type(mesh)}"
         )
+    if mesh is None or mesh.empty:
+        raise ValueError(
+            "The context mesh cannot be empty. Either use `jax.set_mesh(mesh)` to enter into a mesh "
+            "context or pass a mesh to `shard_map` via the `mesh` keyword argument."
+        )
+    if context is not None and mesh.abstract_mesh != context:
+        raise ValueError(f"The context mesh {context} should match the mesh passed to shard_map {mesh}")
     if not isinstance(axis_names, (set, frozenset)):
         raise TypeError(
             f"`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: {type(axis_names)}"
         )
-    unknown = set(axis_names) - set(concrete.axis_names)
-    if unknown:
+    free = frozenset(mesh.axis_names) - _mapped_axes()
+    if not axis_names <= free:
         raise ValueError(
-            f"jax.shard_map requires axis_names={axis_names} to be a subset of mesh.axis_names={concrete.axis_names}"
+            f"jax.shard_map requires axis_names={frozenset(axis_names)} to be a subset of mesh.axis_names={free}"
         )
-    if axis_names and set(axis_names) != set(concrete.axis_names):
-        raise NotImplementedError("shard_map: maps over some of the mesh axes only are not there yet")
-    outer = thread.mesh
-    if outer is not None:
-        manual = outer.abstract_mesh.update_axis_types(dict.fromkeys(outer.axis_names, AxisType.Manual))
-        raise ValueError(f"The context mesh {manual} should match the mesh passed to shard_map {concrete}")
-    return concrete
+    return mesh, frozenset(axis_names or free).difference(mesh.manual_axes)
+
+
+def _mapped_axes() -> frozenset:
+    """The Explicit mesh axes over which the values are spread that `vmap` maps over."""
+    return frozenset([n for *_, explicit in state.thread.axes for n in axes_of(explicit)])
 
 
 def _call(call: _Call, args: tuple) -> Any:
     leaves, treedef = tree.flatten(args)
+    infer = call.in_specs is INFER
+    specs = [INFER] * len(leaves) if infer else _specs("in_specs", call, treedef, call.in_specs)
+    cut = Mask([spec is not None for spec in specs])  # the others are handed on as they are
+    whole, leaves = cut.partition(leaves)
     for leaf in leaves:
         if not is_value(leaf):
             raise TypeError(f"{call.title}: {leaf!r} of type {type(leaf)} is not a valid JAX type")
     avals = [typeof(x) for x in leaves]
-    if call.in_specs is INFER:
-        specs = _specs_of_types(call, avals)
-    else:
-        specs = _specs("in_specs", call, treedef, call.in_specs)
-        _check_types(call.mesh, avals, specs)
-    _check_arguments(call, avals, specs)
-    local = _Local(call, treedef)
-    parts = [local_aval(a, s, call.mesh, call.check_vma) for a, s in zip(avals, specs, strict=True)]
-    with inside(call.mesh, call.check_vma), entering_manual(call.mesh):
-        body = trace_flat(local, parts, DebugInfo("shard_map", source_of(call.fun)), close_over)
+    values = [aval.inner_aval if type(aval) is AbstractRef else aval for aval in avals]
+    specs = _specs_of_types(call, values) if infer else cut.marked(specs)
+    if not infer:
+        _check_types(call.region, values, specs)
+    _check_arguments(call, avals, specs, cut.marked(range(len(cut))))
+    local = _Local(call, treedef, cut, whole)
+    parts = [call.region.local_aval(a, s) for a, s in zip(avals, specs, strict=True)]
+    info = DebugInfo("shard_map", source_of(call.fun))
+    with_refs = any(type(aval) is AbstractRef for aval in avals)
+    eager = EagerBody(info, call.region, leaves, specs) if state.is_eager() and not with_refs else None
+    with inside(call.region):
+        body = trace_flat(local, parts, info, close_over, trace=eager)
+    if eager is not None:
+        leaves, specs = eager.operands, eager.specs
     captured = [*body.closed.consts, *body.captured]
     for x in captured:
-        if getattr(typeof(x), "_sharding", None) is not None:
+        lies = x.sharding if isinstance(x, ArrayImpl) else getattr(typeof(x), "_sharding", None)
+        if isinstance(lies, NamedSharding) and lies.mesh.explicit_axes:
             raise NotImplementedError(
                 f"{call.title}: Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not "
                 f"implemented: pass it as an argument. It is of type {typeof(x).str_short()}"
             )
     specs = dict(in_specs=(*(P(),) * len(captured), *specs), out_specs=local.out_specs)
-    params = dict(specs, jaxpr=constants_to_inputs(body.jaxpr), mesh=call.mesh, check_vma=call.check_vma)
-    params["newly_manual_axes"] = frozenset(call.mesh.axis_names)
+    mesh, axes, check_vma = call.region
+    params = dict(specs, jaxpr=constants_to_inputs(body.jaxpr), mesh=mesh, check_vma=check_vma, newly_manual_axes=axes)
     return body.out_tree.unflatten(shard_map_p.bind_all([*captured, *leaves], params))
 
 
 def _specs_of_types(call: _Call, avals: Sequence) -> tuple:
     """How arguments are cut, as their types say. Raises TypeError if a mesh axis is not Explicit."""
-    if not call.mesh.are_all_axes_explicit:
+    region = call.region
+    kinds = [call.mesh._name_to_type[n] for n in region.names]
+    if any(kind is not AxisType.Explicit for kind in kinds):
         raise TypeError(
             "shard_map in_specs argument must be a pytree of `jax.sharding.PartitionSpec` instances, but it was "
-            f"`None` when axis_names={frozenset(call.mesh.axis_names)} are of type "
-            f"{', '.join(f'AxisType.{kind.name}' for kind in call.mesh.axis_types)}"
+            f"`None` when axis_names={region.axes} are of type {', '.join(f'AxisType.{k.name}' for k in kinds)}; "
+            "by smap, in_axes was not specified"
         )
-    return tuple([P(*aval.entries) for aval in avals])
+    return tuple([P(*_over(region, aval)) for aval in avals])
 
 
-def _check_types(mesh: Mesh, avals: Sequence, specs: Sequence) -> None:
+def _over(region: ManualRegion, aval: Any) -> list:
+    """The entries of a type over the axes of a region. Raises ValueError where others are in front of them."""
+    entries = [joined_entry(*[a for a in axes_of(e) if a in region.axes]) for e in aval.entries]
+    for entry, whole in zip(entries, aval.entries, strict=True):
+        if axes_of(whole)[: len(axes_of(entry))] != axes_of(entry):
+            raise ValueError(f"Invalid spec: {P(*aval.entries)}: shard_map is over {region.axes}")
+    return entries
+
+
+def _check_types(region: ManualRegion, avals: Sequence, specs: Sequence) -> None:
     """Raises ValueError where a spec names other Explicit axes than an argument's type."""
-    if not mesh.explicit_axes:
+    if not region.mesh.are_all_axes_explicit:
         return
     for aval, spec in zip(avals, specs, strict=True):
-        if len(spec) <= aval.ndim and sharding_in_type(NamedSharding(mesh, spec), aval.ndim) != aval._sharding:
+        if len(spec) > aval.ndim:
+            continue
+        split = sharding_in_type(NamedSharding(region.mesh, spec), aval.ndim)
+        entries = [None] * aval.ndim if split is None else list(split.spec)
+        if entries != [joined_entry(*[a for a in axes_of(e) if a in region.axes]) for e in aval.entries]:
             raise ValueError(
                 f"in_specs passed to shard_map: {spec.padded(aval.ndim)} does not match the specs of the input: "
                 f"{P(*aval.entries)} for arg: {aval.str_short()}. Without `in_specs` shard_map takes those of its "
@@ -206,10 +238,13 @@ def _check_types(mesh: Mesh, avals: Sequence, specs: Sequence) -> None:
 class _Local(Flat):
     """The function of a device's part of the arguments, which checks its results against their specs."""
 
-    def __init__(self, call: _Call, in_tree: Any):
+    def __init__(self, call: _Call, in_tree: Any, cut: Mask, whole: list):
         super().__init__(call.fun, in_tree)
-        self.call = call
+        self.call, self.cut, self.whole = call, cut, whole
         self.out_specs: tuple[P, ...] = ()
+
+    def __call__(self, *leaves):
+        return super().__call__(*self.cut.merge(self.whole, leaves))
 
     def flattened(self, result):
         leaves, call = super().flattened(result), self.call
@@ -223,19 +258,19 @@ class _Local(Flat):
 
 def _specs(what: str, call: _Call, treedef: Any, prefix: Any) -> tuple:
     specs = tree.flatten_axes(f"shard_map {what}", treedef, prefix)
-    if what == "in_specs":
-        specs = [P() if spec is None else spec for spec in specs]
     for spec in specs:
+        if spec is None and what == "in_specs":
+            continue
         if not isinstance(spec, P):
             raise TypeError(
                 f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` instances, but: "
                 f"{what} is {spec} of type {type(spec).__name__}"
             )
         for axis in spec.mesh_axes:
-            if axis not in call.mesh.axis_names:
+            if axis not in call.region.axes:
                 raise ValueError(
                     f"shard_map {what} argument must refer to an axis marked as manual "
-                    f"({frozenset(call.mesh.axis_names)}), but:\n\n  {what} refers to {axis!r}\n\n"
+                    f"({call.region.axes}), but:\n\n  {what} refers to {axis!r}\n\n"
                     f"Check the {what} values passed to shard_map."
                 )
     return tuple(specs)
@@ -247,13 +282,14 @@ def _check_length(call: _Call, which: str, spec: P, aval: ShapedArray, name: str
             f"{call.title} was given an {which}_specs entry which is too long to be compatible with the corresponding "
             f"{which}put value from the function:\n\n{which}_specs is {spec} which has length {len(spec)}, but {name}"
             f"has shape {aval.str_short()}, which has rank {aval.ndim} (and {aval.ndim} < {len(spec)}){advice}"
+            f"\n\nFor scalar values (rank 0), consider using an {which}_specs entry of `P()`"
         )
 
 
-def _check_arguments(call: _Call, avals: Sequence, specs: Sequence) -> None:
+def _check_arguments(call: _Call, avals: Sequence, specs: Sequence, places: Sequence[int]) -> None:
     sizes, signature = call.mesh.shape, signature_of(call.fun)
     names = list(signature.parameters) if signature is not None else []
-    for i, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
+    for i, aval, spec in zip(places, avals, specs, strict=True):
         whose = f"where args[{i}] is bound to {call.name}'s parameter {names[i]!r}, " if i < len(names) else ""
         _check_length(call, "in", spec, aval, f"the passed args[{i}], {whose}")
         for axis, entry in enumerate(spec):
@@ -278,10 +314,10 @@ def _checked_result(call: _Call, x: Any, spec: P) -> Any:
         "corresponding output value."
     )
     _check_length(call, "out", spec, aval, f"{call.name}(*args) ", advice)
-    if not call.check_vma:
+    if not call.region.check_vma:
         return x
     named, varies = frozenset(spec.mesh_axes), varying_axes(aval)
-    if not varies <= named:
+    if not varies.intersection(call.region.axes) <= named:
         _not_replicated(call, spec, named, varies)
     missing = tuple([n for n in call.mesh.axis_names if n in varying_names(spec, call.mesh) - varies])
     return pvary_p.bind(x, axes=missing) if missing else x
@@ -289,7 +325,7 @@ def _checked_result(call: _Call, x: Any, spec: P) -> Any:
 
 def _not_replicated(call: _Call, spec: P, named: frozenset, varies: frozenset) -> NoReturn:
     def text(axes):
-        return "{" + ", ".join(sorted(map(str, axes))) + "}"
+        return "{" + ",".join(sorted(map(str, axes))) + "}"
 
     raise ValueError(
         f"{call.title} was given out_specs which require replication which can't be statically inferred given the "

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import operator
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -15,10 +16,11 @@ from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
-from minijax.dispatch.operands import parse
+from minijax.dispatch.operands import operands_of, parse
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices
-from minijax.ir.body import argument_names, leaf_types
-from minijax.ir.refs import AbstractRef
+from minijax.ir.body import argument_names, check_aliases, leaf_types
+from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.refs import AbstractRef, is_ref
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.layouts import Format, Layout, shown, stored
@@ -28,6 +30,7 @@ from minijax.run import bindings, client, profiler
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import hlo_computation, hlo_text, module_cost
 from minijax.run.compiled_shardings import has_sharding
+from minijax.transforms.discharge import discharged, values_of
 
 
 class ArgInfo(NamedTuple):
@@ -107,14 +110,26 @@ class Traced(Stage):
             raise ValueError(f"{self._name} captures values of an outer trace and cannot be lowered by itself")
         if lowering_platforms and len(lowering_platforms) > 1:
             raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
-        options = self._wrapped.program_options(self._call, self._treedef, self._static)
-        placement = choose_placement(self._signatures, options, self._call.closed)
+        options, closed = self._wrapped.program_options(self._call, self._treedef, self._static), self._call.closed
+        if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
+            options, closed = _over_values(options, written), discharged(closed)
+        placement = choose_placement(self._signatures, options, closed)
         if not (lowering_platforms or placement.devices):
             raise ValueError(
                 "lower: Passing lowering_platforms, to jit(f).trace(*args).lower, is required when only AbstractMesh "
                 f"exists in a jitted computation: {placement.mesh} has no devices to tell the platform"
             )
-        return Lowered(self, (lowering_platforms or ("",))[0], options, placement)
+        return Lowered(self, (lowering_platforms or ("",))[0], options, placement, closed)
+
+
+def _over_values(options: ProgramOptions, written: list[bool]) -> ProgramOptions:
+    """How a function of references is compiled: their values, which it may overwrite, are results after its own."""
+    donated = tuple(map(operator.or_, options.donated or written, written))
+    more = (None,) * sum(written)
+    out_shardings, out_layouts = (
+        (*outs, *more) if outs else () for outs in (options.out_shardings, options.out_layouts)
+    )
+    return options._replace(donated=donated, out_shardings=out_shardings, out_layouts=out_layouts)
 
 
 def _checked_dialect(dialect: str | None) -> str | None:
@@ -126,9 +141,10 @@ def _checked_dialect(dialect: str | None) -> str | None:
 class Lowered(Stage):
     """A function as StableHLO text."""
 
-    def __init__(self, traced: Traced, platform: str, options: ProgramOptions, placement: Placement):
-        self._traced, self._platform, self._options = traced, platform, options
-        closed = traced._call.closed
+    def __init__(
+        self, traced: Traced, platform: str, options: ProgramOptions, placement: Placement, closed: ClosedJaxpr
+    ):
+        self._traced, self._platform, self._options, self._closed = traced, platform, options, closed
         with lowering_logged(closed, options, placement):
             self._program = lower_program(closed, options, placement, platform)
         dump_jaxpr(self._program)
@@ -190,8 +206,7 @@ class Lowered(Stage):
                 f"compile: device_assignment cannot be `None` during compilation of a program over {placement.mesh}, "
                 "which has no devices"
             )
-        closed = self._traced._call.closed
-        return lower_program(closed, self._options, on_devices(placement, tuple(devices)), self._platform)
+        return lower_program(self._closed, self._options, on_devices(placement, tuple(devices)), self._platform)
 
 
 class Compiled(Stage):
@@ -201,6 +216,8 @@ class Compiled(Stage):
         self._executable = executable
         self._inherit(lowered)
         self._is_placed = lowered._options.device is None  # else arguments are moved to the device
+        self._written = [i for i, a in enumerate(self._flat_avals) if type(a) is AbstractRef]
+        self._flat_avals = [a.inner_aval if type(a) is AbstractRef else a for a in self._flat_avals]
         self._programs = Memory().programs
 
     def as_text(self) -> str:
@@ -222,8 +239,12 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes, dtypes and shardings."""
-        pairs = zip(self._out_avals, self._executable.out_shardings, strict=True)
+        pairs = zip(self._out_avals, self._out_laid(self._executable.out_shardings), strict=True)
         return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in pairs])
+
+    def _out_laid(self, laid: Sequence) -> Sequence:
+        """Of what is known of all results, that of the function's own."""
+        return laid[: len(self._out_avals)]
 
     @property
     def input_shardings(self) -> Any:
@@ -233,7 +254,7 @@ class Compiled(Stage):
 
     @property
     def output_shardings(self) -> Any:
-        return self.out_tree.unflatten(self._executable.out_shardings)
+        return self.out_tree.unflatten(self._out_laid(self._executable.out_shardings))
 
     @property
     def input_formats(self) -> Any:
@@ -246,7 +267,8 @@ class Compiled(Stage):
     @property
     def output_formats(self) -> Any:
         """The layouts and shardings of the results."""
-        rows = zip(self._out_avals, self._executable.out_layouts, self._executable.out_shardings, strict=True)
+        laid = map(self._out_laid, (self._executable.out_layouts, self._executable.out_shardings))
+        rows = zip(self._out_avals, *laid, strict=True)
         return self.out_tree.unflatten([Format(shown(layout, a.ndim), s) for a, layout, s in rows])
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -266,15 +288,32 @@ class Compiled(Stage):
             else:
                 key, operands = parse(options, args, kwargs)  # pyright: ignore
         except Exception:
-            self._check(*tree.flatten((args, kwargs)))
+            leaves, treedef = tree.flatten((args, kwargs))
+            if any(map(is_ref, leaves)):
+                return self._call_on_values(leaves, treedef)
+            self._check(leaves, treedef)
             raise
         run = self._programs.get(key)
         if run is None:
+            if self._written:
+                return self._call_on_values(*tree.flatten((args, kwargs)))
             self._check(*tree.flatten((args, kwargs)))
             if self._is_placed:
                 self._check_shardings(operands)
             run = self._programs.once(key, self._executable.tree_caller, operands, self.out_tree)
         return run(operands)
+
+    def _call_on_values(self, leaves: Sequence, treedef: Any) -> Any:
+        """Runs the executable on the values of references, and writes those that it gives."""
+        self._check(leaves, treedef)
+        operands, _ = operands_of(values_of(leaves))
+        self._check_shardings(operands)
+        results = self._executable(operands)
+        own = len(self._out_avals)
+        for i, value in zip(self._written, results[own:], strict=True):
+            if is_ref(leaves[i]):
+                leaves[i]._value = value
+        return self.out_tree.unflatten(results[:own])
 
     def _check(self, leaves: Sequence, treedef: Any) -> None:
         if treedef != self.in_tree:
@@ -320,7 +359,9 @@ class Compiled(Stage):
             )
 
 
-def _signature(x: Any, aval: ShapedArray) -> Signature:
+def _signature(x: Any, aval: ShapedArray | AbstractRef) -> Signature:
+    if type(aval) is AbstractRef:
+        return _signature(x._value if is_ref(x) else x, aval.inner_aval)
     sharding = getattr(x, "sharding", None) if isinstance(x, ShapeDtypeStruct) else None
     if isinstance(sharding, PartitionSpec):
         sharding = concrete_sharding("lower", "ShapeDtypeStruct", sharding)
@@ -351,8 +392,7 @@ class PjitFunction(Jitted):
         """The function's jaxpr for these arguments, or for `ShapeDtypeStruct`s in their place."""
         leaves, treedef, static = self.flatten(args, kwargs)
         avals = leaf_types(self.fun, leaves, abstract, lambda: argument_names(self.signature, treedef, static))
-        if any(type(a) is AbstractRef for a in avals):
-            raise NotImplementedError(f"{self.name}: references as arguments of stages are not there yet")
+        check_aliases(self.fun, self.purpose, leaves, lambda: argument_names(self.signature, treedef, static))
         signatures = [_signature(x, aval) for x, aval in zip(leaves, avals, strict=True)]
         return Traced(self, self.traced_for(avals, treedef, static), treedef, static, signatures)
 

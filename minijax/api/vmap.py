@@ -249,8 +249,8 @@ def _axis(name: Any, size: Any, spmd: tuple | None, avals: Sequence[tuple[Aval, 
         )
     if spmd is not None and joined_entry(*spmd) != entry:
         raise ValueError(
-            "vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis may say where the mapped axis "
-            f"lies. These say {entry}, spmd_axis_name={spmd}"
+            "vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed: either says "
+            f"where the mapped axis lies. These say {entry}, spmd_axis_name={spmd}"
         )
     return Axis(name, size, None, entry, mesh)
 

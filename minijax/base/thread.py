@@ -20,9 +20,8 @@ NEVER: tuple[Any, object] = (None, None)  # options with an epoch that is not no
 
 class _Thread(threading.local):
     trace: Any = None  # None: operations are run at once
-    axes: tuple = ()  # (name, size) of each named axis, the innermost last
+    axes: tuple = ()  # of each named axis (name, size, *mesh axes that it is spread over), the innermost last
     manual: Any = ()  # inside `shard_map` with check_vma: the `primitives.varying.ManualAxes` of its mesh
-    mesh: Any = None  # that of the `shard_map` whose function is being traced
     origin: Any = None  # where the operations are from that a jaxpr's equations make again
     context: EqnContext = EMPTY
     budgets: tuple = ()  # the `dispatch.explain.recompile_budget`s that count traces
@@ -47,13 +46,13 @@ def set_trace(trace: Any) -> None:
 
 def run_under(trace: Any, fun: Callable[..., Any], *args: Any) -> Any:
     """Calls `fun` with `trace` as the current trace, which ends with it, and puts the thread's state back."""
-    saved = thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin, thread.context
+    saved = thread.trace, thread.axes, thread.manual, thread.origin, thread.context
     try:
         thread.trace, thread.ready = trace, NEVER
         return fun(*args)
     finally:
         # Without calls, for an interrupt may come at any call.
-        thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin, thread.context = saved
+        thread.trace, thread.axes, thread.manual, thread.origin, thread.context = saved
         thread.ready = NEVER
         trace.alive = False
 
@@ -81,12 +80,12 @@ class outside_traces:
     __slots__ = ("_saved",)
 
     def __enter__(self) -> None:
-        self._saved = thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin, thread.context
-        thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin = None, (), (), None, None
+        self._saved = thread.trace, thread.axes, thread.manual, thread.origin, thread.context
+        thread.trace, thread.axes, thread.manual, thread.origin = None, (), (), None
         thread.context, thread.ready = EMPTY, NEVER
 
     def __exit__(self, *exception: object) -> None:
-        thread.trace, thread.axes, thread.manual, thread.mesh, thread.origin, thread.context = self._saved
+        thread.trace, thread.axes, thread.manual, thread.origin, thread.context = self._saved
         thread.ready = NEVER
 
 
@@ -95,8 +94,8 @@ class named_axis:
 
     __slots__ = ("_axis", "_saved")
 
-    def __init__(self, name: Any, size: int):
-        self._axis = (name, size)
+    def __init__(self, name: Any, size: int, spmd_name: Any = None, explicit_mesh_axis: Any = None):
+        self._axis = (name, size, spmd_name, explicit_mesh_axis)
 
     def __enter__(self) -> None:
         self._saved = thread.axes
@@ -118,25 +117,11 @@ class manual_axes:
 
     def __enter__(self) -> None:
         self._saved = thread.axes, thread.manual
-        thread.axes, thread.manual = (*thread.axes, *self._sizes), self._names
+        thread.axes = (*thread.axes, *[(name, size, None, None) for name, size in self._sizes])
+        thread.manual = self._names
 
     def __exit__(self, *exception: object) -> None:
         thread.axes, thread.manual = self._saved
-
-
-class entering_manual:
-    """Makes `mesh` the manual one for a while."""
-
-    __slots__ = ("_mesh", "_saved")
-
-    def __init__(self, mesh: Any):
-        self._mesh = mesh
-
-    def __enter__(self) -> None:
-        self._saved, thread.mesh = thread.mesh, self._mesh
-
-    def __exit__(self, *exception: object) -> None:
-        thread.mesh = self._saved
 
 
 class entered:

@@ -73,6 +73,11 @@ class HostFunction(Primitive):
                 f"{self.name}: the platform for the specified backend {backend} is different from the lowering "
                 f"platform {e.platform}; the function can be called in this process only."
             )
+        if e.manual is not None and len(e.manual[1]) < len(e.manual[0].axis_names):
+            raise NotImplementedError(
+                f"{self.name}: callbacks are only supported in spmd computations when all mesh axes are partitioned "
+                "manually (no partial automatic sharding)."
+            )
         ordered = self.is_ordered(params)
         call = host_calls.HostCall(function, ins, outs, ordered)
         passed = [(x, a) for x, a in zip(operands, ins, strict=True) if a.size]

@@ -13,7 +13,7 @@ from minijax.composed.callback import HostFunction, on_host
 from minijax.dispatch.operands import operand
 from minijax.dispatch.operations import evaluate
 from minijax.ir.effects import DebugEffect, OrderedDebugEffect
-from minijax.ir.types import is_value
+from minijax.ir.types import ShapedArray, is_value
 from minijax.primitives.structural import index_in_dim
 from minijax.run import host_calls, tokens
 
@@ -48,6 +48,22 @@ class Debugging(HostFunction):
             return []
 
         return show
+
+    def lower(self, e, ins, outs, *operands, **params):
+        mesh, manual = e.manual or (None, ())
+        once = [n for n in mesh.axis_names if n not in manual] if mesh is not None else []
+        if not once or self.is_ordered(params):
+            return super().lower(e, ins, outs, *operands, **params)
+        number, flag = ShapedArray((), np.dtype(np.int32)), ShapedArray((), np.dtype(np.bool_))
+
+        def shown(*names, axes=once):
+            """Calls from the device that is the first along each of the axes that are not manual."""
+            if not axes:
+                return super(Debugging, self).lower(e, ins, outs, *names, **params)
+            first = e.compare("EQ", e.place_in(mesh, axes[0], number), e.constant(0, number), number)
+            return e.case_(e.convert(first, flag, number), [tuple, lambda: shown(*names, axes=axes[1:])], [])
+
+        return e.fully_manual(operands, ins, outs, shown)
 
     def jvp(self, primals, tangents, **params):
         return self.bind(*primals, **params), []

@@ -16,7 +16,7 @@ from minijax.hlo.spell import physical
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import NOT_MANUAL, ShapedArray, typeof
 from minijax.primitives import counting, elementwise as ops, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import SameShape, broadcast_shapes_of_op, scalar_like
@@ -105,7 +105,8 @@ class KeyOperation(ZeroJvp):
         raise NotImplementedError
 
     def lower(self, e, ins, outs, *operands, **params):
-        closed = _defined(self, tuple(ins), tuple(params.items()))
+        ins = tuple([a.varying_over(NOT_MANUAL.varying) for a in ins])  # loops are traced as if on one device
+        closed = _defined(self, ins, tuple(params.items()))
         return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
     def batch(self, axis, operands, dims, **params):

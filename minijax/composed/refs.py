@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import tree
+from minijax.base import dims, tree
 from minijax.indexing.language import Index, Slot, Span, Window, parse
 from minijax.indexing.reading import from_front
 from minijax.ir import state
@@ -16,9 +16,10 @@ from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
-from minijax.primitives.elementwise import clamp
+from minijax.primitives.elementwise import add, clamp
 from minijax.primitives.gather_dims import Slice
-from minijax.primitives.moving import full, held
+from minijax.primitives.moving import full, held, reshape
+from minijax.primitives.zeros import instantiate
 from minijax.run.array import ArrayImpl, copied
 from minijax.transforms.batch import BatchTrace, batch_flat, place
 from minijax.transforms.discharge import mixed_error, stored
@@ -58,10 +59,18 @@ class OfRefs(Primitive):
         raise NotImplementedError(self.name)
 
     def jvp(self, primals, tangents, **params):
-        if any(type(t) is not Zero for t in tangents):
+        """The same is done to the tangents, which a reference to them holds."""
+        if type(tangents[0]) is Zero and any(type(t) is not Zero for t in tangents):
             raise mixed_error(self.name, "a differentiated", "a non-differentiated", typeof(primals[0]))
         results = self.bind_all(primals, params)
-        return results, [Zero.from_primal_value(r) for r in results]
+        if type(tangents[0]) is Zero:
+            return results, [Zero.from_primal_value(r) for r in results]
+        _checked_ref(self.name, tangents[0])
+        return results, self.bind_all(self.tangents_of(primals, tangents), params)
+
+    def tangents_of(self, primals: Sequence, tangents: Sequence) -> list:
+        """The operands of what is done to the tangents: arrays of the index have none."""
+        return [tangents[0], *primals[1:]]
 
 
 class NewRef(OfRefs):
@@ -153,8 +162,16 @@ def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
     return tuple([item(axis, e) for axis, e in index.places()])
 
 
-def _index_text(index: Index, names: Sequence[str]) -> str:
+class Reshaped(NamedTuple):
+    """In the path of a view: what is named so far, in another shape."""
+
+    shape: tuple[int, ...]
+
+
+def _index_text(index: Index | Reshaped, names: Sequence[str]) -> str:
     """An index as jaxprs print it."""
+    if type(index) is Reshaped:
+        return f"{{reshape({[*index.shape]})}}"
 
     def item(axis, e):
         if type(e) is Span:
@@ -169,13 +186,13 @@ def _index_text(index: Index, names: Sequence[str]) -> str:
     return f"[{','.join(item(axis, e) for axis, e in index.places() if e is not Ellipsis)}]"
 
 
-def _is_dots(index: Index) -> bool:
+def _is_dots(index: Index | Reshaped) -> bool:
     """Whether the index is `...` alone."""
-    return index.entries == (Ellipsis,)
+    return type(index) is Index and index.entries == (Ellipsis,)
 
 
-def _is_whole(index: Index) -> bool:
-    return index.is_whole() and None not in index.entries
+def _is_whole(index: Index | Reshaped) -> bool:
+    return type(index) is Index and index.is_whole() and None not in index.entries
 
 
 class Indexed(OfRefs):
@@ -189,6 +206,15 @@ class Indexed(OfRefs):
 
     def batch(self, axis, operands, dims, *, path):
         raise mixed_error(self.name, "vmapped", "an unbatched", typeof(operands[0]))
+
+
+class Writing(Indexed):
+    """(reference, value, *arrays of the index)"""
+
+    writes = True
+
+    def tangents_of(self, primals, tangents):
+        return [tangents[0], instantiate(tangents[1]), *primals[2:]]
 
 
 class Get(Indexed):
@@ -218,13 +244,20 @@ class Get(Indexed):
 
 def _read(x, path, arrays):
     for index in path:
-        x = x if _is_whole(index) else held(x)[_user_index(index, arrays)]
+        if type(index) is Reshaped:
+            x = reshape(held(x), index.shape)
+        elif not _is_whole(index):
+            x = held(x)[_user_index(index, arrays)]
     return x
 
 
 def _updated(x, path, arrays, value, name):
     """`x` with what the indices name set, or added to."""
     index, *rest = path
+    if type(index) is Reshaped:
+        value = _updated(reshape(held(x), index.shape), rest, arrays, value, name) if rest else value
+        value = reshape(value, typeof(x).shape)
+        return value if rest or name == "set" else add(x, value)
     if rest:
         value, name = _updated(_read(x, (index,), arrays), rest, arrays, value, name), "set"
     if name == "set" and _is_whole(index):
@@ -238,11 +271,10 @@ def _shape_of(ref, path, arrays):
     return get_p.typed([ref, *arrays], dict(path=path))[0][0].shape
 
 
-class Swap(Indexed):
-    """Reads and writes: (reference, value, *arrays of the index)."""
+class Swap(Writing):
+    """Reads and writes."""
 
     name = "swap"
-    writes = True
 
     def infer(self, ref, value, *arrays, path):
         return get_p.infer(ref, *arrays, path=path)
@@ -260,11 +292,10 @@ class Swap(Indexed):
         return f"{result}, {place} <- {place}, {value}"
 
 
-class AddUpdate(Indexed):
-    """Adds in place: (reference, value, *arrays of the index)."""
+class AddUpdate(Writing):
+    """Adds in place."""
 
     name = "addupdate"
-    writes = True
     multiple_results = True
 
     def infer(self, ref, value, *arrays, path):
@@ -486,6 +517,26 @@ class RefIndexer:
         return TransformedRef(*_resolved("ref_at", self.ref, idx))
 
 
+def reshaped(ref: Any, *shape: Any) -> TransformedRef:
+    """A view of a reference, or of a view of one, in another shape.
+
+    Raises ValueError for a shape of another size.
+    """
+    sizes = dims.shape_of(shape[0] if len(shape) == 1 else shape)
+    if sizes.count(-1) > 1:
+        raise ValueError(f"At most one dimension can be -1, but got {sizes}")
+    rest = prod(n for n in sizes if n != -1)
+    if -1 in sizes:
+        if not rest or ref.size % rest:
+            raise ValueError(f"Specified dims {sizes} do not evenly divide the size of the ref ({ref.size}).")
+        sizes = tuple([ref.size // rest if n == -1 else n for n in sizes])
+    elif rest != ref.size:
+        raise ValueError(f"cannot reshape shape {ref.shape} into shape {sizes}")
+    is_view = type(ref) is TransformedRef
+    before, arrays = (ref._path, ref._arrays) if is_view else ((), ())
+    return TransformedRef(ref.ref if is_view else ref, (*before, Reshaped(sizes)), [*arrays])
+
+
 METHODS = {
     "get": lambda self, idx=(): get(self, idx),
     "set": lambda self, value, idx=(): set(self, idx, value),
@@ -498,6 +549,7 @@ def _install() -> None:
     Ref.__getitem__ = get
     Ref.__setitem__ = set
     Ref.at = property(RefIndexer)
+    Ref.reshape = TransformedRef.reshape = reshaped
     for cls in (Ref, TransformedRef):
         for name, method in METHODS.items():
             setattr(cls, name, method)

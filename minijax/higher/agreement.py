@@ -6,11 +6,8 @@ from typing import Any
 from minijax.base import dtypes, tree
 from minijax.base.mask import Mask
 from minijax.ir.body import Body, source_of, trace_body
-from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, typeof, varying_axes
 from minijax.primitives.convert import convert
-from minijax.primitives.zeros import made_varying
 
 # ---- carries ----------------------------------------------------------------------------------------
 
@@ -68,31 +65,31 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
     reasons = [
         f"the input carry {'component ' * (path != root)}{path} has type {aval.str_short()} but the "
         f"corresponding output carry component has type {out.str_short()}, so "
-        f"{_what_differs(aval, out)}{_advice(path, aval, out)}"
+        f"{_what_differs(aval, out)}"
         for path, aval, out in pairs
         if aval.strip_weak_type() is not out.strip_weak_type()
     ]
     if reasons:
+        pairs = zip(names, body.in_avals, body.closed.out_avals[: init_tree.num_leaves], strict=False)
+        advice = _advice([(a, out, f"the initial carry value corresponding to {path}") for path, a, out in pairs])
         raise TypeError(
-            f"{start} equal types, but they differ:\n\n{_listed(reasons)}\n\nRevise the function so that all "
+            f"{start} equal types, but they differ:\n\n{_listed(reasons)}\n\n{advice}Revise the function so that all "
             "output types match the corresponding input types."
         )
 
 
 def _what_differs(aval: ShapedArray, out: ShapedArray) -> str:
-    if varying_axes(aval) != varying_axes(out) and (aval.shape, aval.dtype) == (out.shape, out.dtype):
-        return "the manual axis types do not match"
     return ", and ".join(_differences(aval, out)) or "the types do not match"
 
 
-def _advice(path: str, aval: ShapedArray, out: ShapedArray) -> str:
-    missing = tuple(sorted(map(str, varying_axes(out) - varying_axes(aval))))
-    if not missing:
+def _advice(pairs: Sequence[tuple[AbstractValue, AbstractValue, str]]) -> str:
+    """What to do about types that vary over fewer mesh axes than others: (type, other type, of what value)."""
+    missing = [(tuple(sorted(map(str, varying_axes(b) - varying_axes(a)))), what) for a, b, what in pairs]
+    casts = [f"applying `jax.lax.pcast(..., {axes}, to='varying')` to {what}" for axes, what in missing if axes]
+    if not casts:
         return ""
-    return (
-        f". This might be fixed by applying `jax.lax.pcast(..., {missing}, to='varying')` to the initial "
-        f"carry value corresponding to the input carry {path}"
-    )
+    how = f" {casts[0]}." if len(casts) == 1 else f":\n{_listed(casts)}"
+    return f"This might be fixed by{how}\n\n"
 
 
 def fixpoint(step: Callable, flags: Sequence[bool]) -> tuple[Any, Mask]:
@@ -136,28 +133,13 @@ def _check_branch(purpose: str, who: str, one: str, first: Body, two: str, secon
         if _differences(a, b)
     ]
     if reasons:
+        rows = list(zip(paths, first.closed.out_avals, second.closed.out_avals, strict=True))
+        firsts = [(a, b, f"the output of {one}{_at(path)}") for path, a, b in rows]
+        advice = _advice([*firsts, *((b, a, f"the output of {two}{_at(path)}") for path, a, b in rows)])
         raise TypeError(
-            f"{purpose} branches must have equal output types but they differ.\n{who}\n\n{_listed(reasons)}\n\n"
+            f"{purpose} branches must have equal output types but they differ.\n{who}\n\n{_listed(reasons)}\n\n{advice}"
             f"Revise {one} and/or {two} so that all output types match."
         )
-
-
-def varying_alike(bodies: Sequence[Body], index_axes: frozenset) -> list[Body]:
-    """The branches, whose results vary over the mesh axes that one of them, or the index, varies over."""
-    columns = zip(*(b.closed.out_avals for b in bodies), strict=True)
-    types = [column[0].varying_over(index_axes.union(*map(varying_axes, column))) for column in columns]
-    return [
-        body if body.closed.out_avals == types else body._replace(closed=_varied(body.closed, types)) for body in bodies
-    ]
-
-
-def _varied(closed: ClosedJaxpr, types: Sequence) -> ClosedJaxpr:
-    def fun(*xs):
-        results = eval_jaxpr(closed.jaxpr, closed.consts, *xs)
-        return [made_varying(x, aval) for x, aval in zip(results, types, strict=True)]
-
-    jaxpr, consts = trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
-    return close_over(jaxpr, consts)[0]
 
 
 def _at(path: tuple) -> str:
@@ -168,7 +150,7 @@ def _differences(a: Any, b: Any) -> list[str]:
     """How two types differ, weak types apart."""
     return [
         f"the {field.strip('_').replace('_', ' ')}s do not match"
-        for field in ("dtype", "shape", "memory_space", "_sharding")
+        for field in ("dtype", "shape", "memory_space", "_sharding", "manual_axis_type")
         if getattr(a, field, None) != getattr(b, field, None)
     ]
 

@@ -10,7 +10,7 @@ from minijax.base import cache, config, dtypes, source, tree
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
-from minijax.higher.agreement import check_branches, varying_alike
+from minijax.higher.agreement import check_branches
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.body import check_positional_aliases, merge_captured, trace_body, with_leading
@@ -18,7 +18,7 @@ from minijax.ir.check import alike, check_params, is_closed, types_text
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
-from minijax.ir.types import token_type, typeof, varying_axes
+from minijax.ir.types import token_type, typeof
 from minijax.primitives.convert import convert, stop_gradient_p
 from minijax.primitives.counting import empty_of
 from minijax.primitives.elementwise import clamp, eq, ne, select_n
@@ -430,8 +430,6 @@ def bind_branches(
     check_positional_aliases(next(iter(functions.values())), name, operands, leaves)
     bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
     check_branches(name, functions, bodies)
-    if state.thread.manual:
-        bodies = varying_alike(bodies, varying_axes(typeof(index)))
     merged, captured = merge_captured(bodies)
     closed = tuple(reversed(merged)) if backwards else tuple(merged)
     inputs = [*captured, *leaves]

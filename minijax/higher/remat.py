@@ -32,6 +32,8 @@ class Remat(OpenCall, TakesRefs):
     def lower(self, e, ins, outs, *operands, jaxpr, prevent_cse, differentiated, policy):
         if differentiated and (prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)):
             operands = e.optimization_barrier(operands, ins)
+            if e.explicit is not None:
+                operands = e.constrained_by_type(operands, ins)
         return e.inlined(jaxpr, [], operands, "checkpoint")
 
     def _bind(self, closed: ClosedJaxpr, operands: Sequence, params: dict) -> list:

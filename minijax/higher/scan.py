@@ -214,11 +214,12 @@ class Scan(TakesRefs):
         known, running = slots.pick(~linear), slots.pick(linear)
         known_consts, _, known_xs = known.operands(linear.unmarked(values))
         summed, _, _ = running.operands(linear.marked(values))
-        sums = [zeros_like_aval(x.aval.to_ct_aval()) for x in summed]
+        sums = [zeros_like_aval(x.aval) for x in summed]
 
         body = _returning_constants(closed, tuple(lin_consts), tuple(typeof(ct).weak_type for ct in carry_cts))
-        out_avals = (*body.out_avals[: len(sums)], *map(typeof, carry_cts), *slots.results(closed.out_avals)[1])
-        ct_avals = tuple(a.to_ct_aval() for a in out_avals)
+        summed_avals, ys_avals = body.out_avals[: len(sums)], slots.results(closed.out_avals)[1]
+        ct_avals = tuple(map(typeof, carry_cts))
+        ct_avals = (*(a.to_ct_aval() for a in summed_avals), *ct_avals, *(a.to_ct_aval() for a in ys_avals))
         instantiated = (True,) * sum(running) + (False,) * sum(lin_xs)
         back, nonzeros = transpose_jaxpr(body, linear, (True,) * len(ct_avals), instantiated, ct_avals)
         k, n = known.consts, linear.count(False)
@@ -232,7 +233,7 @@ class Scan(TakesRefs):
         for mask in (nonzeros, linear, used):
             results = mask.merge(repeat(None), results)
         return [
-            None if not is_linear(x) else Zero(x.aval.to_ct_aval()) if ct is None else ct
+            None if not is_linear(x) else Zero(x.aval) if ct is None else ct
             for x, ct in zip(operands, results, strict=True)
         ]
 

@@ -1,7 +1,6 @@
 """`shard_map`: runs a jaxpr on each device's part of the operands."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,11 +13,12 @@ from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
-from minijax.ir.primitive import Axis, cotangents, is_linear
+from minijax.ir.primitive import cotangents, is_linear
+from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
-from minijax.partition.explicit import sharding_in_type
-from minijax.partition.meshes import P, axes_of
+from minijax.partition.explicit import joined_entry, sharding_in_type, typed_sharding
+from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of, context_mesh, use_abstract_mesh
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.collective import psum_p
 from minijax.primitives.elementwise import div
@@ -27,7 +27,9 @@ from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import squeeze
 from minijax.primitives.varying import ManualAxes
 from minijax.primitives.zeros import nonzero_mask
+from minijax.run.array import ArrayImpl
 from minijax.transforms.batch import batch_jaxpr_axes
+from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
@@ -35,28 +37,91 @@ from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import transpose_jaxpr
 
 
-def inside(mesh: Any, check_vma: bool) -> AbstractContextManager:
+class ManualRegion(NamedTuple):
+    """Where a body runs: on the parts along the axes `axes` of the mesh, which are manual there."""
+
+    mesh: Any
+    axes: frozenset
+    check_vma: bool
+
+    @property
+    def names(self) -> tuple:
+        """The axes in the order of the mesh."""
+        return tuple([n for n in self.mesh.axis_names if n in self.axes])
+
+    @property
+    def inner_mesh(self) -> AbstractMesh:
+        """The mesh that bodies see."""
+        return _with_manual(self.mesh.abstract_mesh, self.names)
+
+    @property
+    def own_names(self) -> list:
+        """The axes but for those that `vmap` spreads values over: it names these in specs itself."""
+        spread = {n for *_, spmd, _ in state.thread.axes for n in axes_of(spmd)}
+        return [n for n in self.names if n not in spread]
+
+    def rest(self, spec: P) -> tuple:
+        """Those of the axes that a spec does not name."""
+        return tuple([n for n in self.own_names if n not in spec.mesh_axes])
+
+    def local_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
+        """The type of one device's part of a value."""
+        if type(aval) is AbstractRef:
+            return AbstractRef(self.local_aval(aval.inner_aval, spec))
+        sizes, split, varying = self.mesh.shape, None, varying_axes(aval)
+        parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
+        if aval._sharding is not None:
+            left = self.inner_mesh.explicit_axes
+            entries = tuple([joined_entry(*[a for a in axes_of(e) if a in left]) for e in aval.entries])
+            split = typed_sharding(self.inner_mesh, entries)
+        local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, parts, strict=True)]), sharding=split)
+        return local.varying_over(varying | varying_names(spec, self.mesh) if self.check_vma else frozenset())
+
+    def global_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
+        """The type of a value of which this is the type of one device's part."""
+        sizes, spec = self.mesh.shape, spec.padded(aval.ndim)
+        parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec]
+        split = sharding_in_type(NamedSharding(self.mesh, self.global_spec(aval, spec)), aval.ndim)
+        whole = aval.update(shape=tuple([n * k for n, k in zip(aval.shape, parts, strict=True)]), sharding=split)
+        return whole.varying_over(varying_axes(aval) - self.axes)
+
+    def global_spec(self, aval: ShapedArray, spec: P) -> P:
+        """How a value lies of which this is the type of one device's part."""
+        if aval._sharding is None:
+            return spec
+        rows = zip(spec.padded(aval.ndim), aval.entries, strict=True)
+        return spec.update(partitions=[joined_entry(*axes_of(e), *axes_of(left)) for e, left in rows])
+
+    def residual_spec(self, aval: ShapedArray) -> P:
+        """Residuals are joined along their first axis over the mesh axes that they may vary over."""
+        varying = varying_axes(aval)
+        names = tuple([n for n in self.own_names if n in varying or not self.check_vma])
+        return P(names) if names else P()
+
+
+class inside:
     """The thread state in which a body is traced and transformed."""
-    return state.manual_axes(mesh.shape_tuple, ManualAxes(mesh.axis_names) if check_vma else ())
+
+    __slots__ = ("_axes", "_mesh")
+
+    def __init__(self, region: ManualRegion):
+        sizes, names = region.mesh.shape, region.names
+        outer = [n for n in region.mesh.axis_names if n in state.thread.manual or n in names]
+        self._axes = state.manual_axes([(n, sizes[n]) for n in names], ManualAxes(outer) if region.check_vma else ())
+        self._mesh = use_abstract_mesh(region.inner_mesh)
+
+    def __enter__(self) -> None:
+        self._axes.__enter__()
+        self._mesh.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        self._mesh.__exit__(*exception)
+        self._axes.__exit__(*exception)
 
 
-def local_aval(aval: ShapedArray, spec: P, mesh: Any, check_vma: bool) -> ShapedArray:
-    """The type of one device's part of a value."""
-    sizes = mesh.shape
-    parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
-    local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, parts, strict=True)]), sharding=None)
-    if not check_vma:
-        return local
-    return local.varying_over(varying_names(spec, mesh))
-
-
-def global_aval(aval: ShapedArray, spec: P, mesh: Any) -> ShapedArray:
-    """The type of a value of which this is the type of one device's part."""
-    sizes = mesh.shape
-    parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
-    split = sharding_in_type(NamedSharding(mesh, spec), aval.ndim)
-    whole = aval.update(shape=tuple([n * k for n, k in zip(aval.shape, parts, strict=True)]), sharding=split)
-    return whole.varying_over(frozenset())
+@cache.cache(maxsize=256)
+def _with_manual(mesh: AbstractMesh, names: tuple) -> AbstractMesh:
+    return mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
 
 
 def varying_names(spec: P, mesh: Any) -> frozenset:
@@ -67,16 +132,22 @@ def varying_names(spec: P, mesh: Any) -> frozenset:
     return frozenset(named)
 
 
-class ShardMap(OpenCall):
+def region_of(params: dict) -> ManualRegion:
+    """Where the body of a call runs."""
+    return ManualRegion(params["mesh"], params["newly_manual_axes"], params["check_vma"])
+
+
+class ShardMap(TakesRefs, OpenCall):
     """Calls a jaxpr on parts: operands are cut as `in_specs` say, results joined as `out_specs` say."""
 
     name = "shard_map"
 
-    def infer(self, *avals, jaxpr, mesh, out_specs, **params):
-        return [global_aval(a, s, mesh) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)]
+    def infer(self, *avals, jaxpr, out_specs, **params):
+        region = region_of(params)
+        return [region.global_aval(a, s) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)]
 
     def surroundings(self, params):
-        return inside(params["mesh"], params["check_vma"])
+        return inside(region_of(params))
 
     def shardings(self, params):
         return (NamedSharding(params["mesh"], P()),)
@@ -84,17 +155,19 @@ class ShardMap(OpenCall):
     def impl(self, *operands, **params):
         avals = tuple([typeof(x) for x in operands])
         rest = tuple([(k, v) for k, v in params.items() if k != "jaxpr"])
-        how = (self.name, params["mesh"], params["out_specs"])
+        region, rows = region_of(params), zip(params["jaxpr"].out_avals, params["out_specs"], strict=True)
+        out_specs = tuple([region.global_spec(a, s) for a, s in rows])
+        how = (self.name, devices_of(params["mesh"], operands), out_specs)
         return run_closed(_program(params["jaxpr"], avals, rest), operands, how, _options, self.name)
 
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
-        ordered = ordered_in(jaxpr)
+        ordered, region = ordered_in(jaxpr), ManualRegion(mesh, params["newly_manual_axes"], params["check_vma"])
         k, types = len(ordered), [token_type] * len(ordered)
         run = e.region(None if mesh.size > 1 else "", ordered, lambda *names: jaxpr_body(e, jaxpr, (), names))
         body = Region([*types, *jaxpr.in_avals], [*types, *jaxpr.out_avals], run)
-        shardings = ([NamedSharding(mesh, s) for s in (*[P()] * k, *specs)] for specs in (in_specs, out_specs))
+        specs = ([*[P()] * k, *specs] for specs in (in_specs, out_specs))
         operands, ins, outs = [*(e.tokens[o] for o in ordered), *operands], [*types, *ins], [*types, *outs]
-        results = e.manual_computation(operands, ins, outs, *shardings, mesh, mesh.axis_names, body)
+        results = e.manual_computation(operands, ins, outs, *specs, region.inner_mesh, region.names, body)
         e.tokens.update(zip(ordered, results, strict=False))
         return results[k:]
 
@@ -114,6 +187,15 @@ class ShardMap(OpenCall):
     def calling(self, params, closed, operands, ins, outs):
         in_specs, out_specs = params["in_specs"], params["out_specs"]
         return self._called(params, closed, operands, [in_specs[i] for i in ins], [out_specs[i] for i in outs])
+
+    def discharge(self, operands, refs, **params):
+        outs, n = params["out_specs"], len(params["out_specs"])
+        rows = zip(params["jaxpr"].in_avals, params["in_specs"], strict=True)
+        last = [spec for aval, spec in rows if type(aval) is AbstractRef]
+        with self.surroundings(params):
+            closed = discharge_jaxpr(closed_of(params["jaxpr"]))
+        call = self._called(params, closed, values_of(operands), params["in_specs"], [*outs, *last])
+        return *call, lambda results: (results[:n], results[n:])
 
     def linearize(self, nonzeros, primals, **params):
         nonzeros, ins, outs = Mask(nonzeros), params["in_specs"], params["out_specs"]
@@ -161,7 +243,8 @@ class ShardMap(OpenCall):
         known_out, unknown_out = pe.out_unknown.partition(eqn.outvars)
         jaxpr = parts.known.jaxpr
         avals = [v.aval for v in jaxpr.outvars[: len(parts.new_specs)]]
-        new = [Var(global_aval(a, s, params["mesh"])) for a, s in zip(avals, parts.new_specs, strict=True)]
+        region = region_of(params)
+        new = [Var(region.global_aval(a, s)) for a, s in zip(avals, parts.new_specs, strict=True)]
         out_specs = (*parts.new_specs, *known_outs)
         known = eqn.replace(
             params={**params, "jaxpr": jaxpr, "in_specs": tuple(known_ins), "out_specs": out_specs},
@@ -180,46 +263,78 @@ class ShardMap(OpenCall):
         return EqnParts([known], [staged], unknown_out, new, False, [*passed])
 
     def transpose(self, cts, *operands, **params):
-        mesh, check_vma, outs = params["mesh"], params["check_vma"], params["out_specs"]
+        region, outs = region_of(params), params["out_specs"]
         linear, nonzero = Mask([is_linear(x) for x in operands]), nonzero_mask(cts)
         known_specs, linear_specs = linear.partition(params["in_specs"])
         ct_specs = nonzero.marked(outs)
         with self.surroundings(params):
             ct_types = [ct.aval if type(ct) is Zero else typeof(ct) for ct in cts]
-            ct_avals = tuple([local_aval(a, s, mesh, check_vma) for a, s in zip(ct_types, outs, strict=True)])
+            ct_avals = tuple([region.local_aval(a, s) for a, s in zip(ct_types, outs, strict=True)])
             closed, nonzero_in = transpose_jaxpr(closed_of(params["jaxpr"]), linear, nonzero, False, ct_avals)
             result_specs = nonzero_in.marked(linear_specs)
             k = len(known_specs)
             # (known operands, cts) -> (cts, known operands)
             closed = permute_jaxpr(closed, (*range(k, k + sum(nonzero)), *range(k)))
-            if not check_vma:
-                closed = _summed(closed, tuple(result_specs), mesh)
+            if not region.check_vma:
+                closed = _summed(closed, tuple(map(region.rest, result_specs)))
         cts = nonzero.marked(cts)
-        if not check_vma:
-            cts = [_shared(ct, s, mesh) for ct, s in zip(cts, ct_specs, strict=True)]
+        if not region.check_vma:
+            cts = [_shared(ct, region.rest(s), region.mesh) for ct, s in zip(cts, ct_specs, strict=True)]
         in_specs = [*ct_specs, *known_specs]
         results = self.bound(params, closed, [*cts, *linear.unmarked(operands)], in_specs, result_specs)
         return cotangents(operands, results, nonzero_in)
 
     def batch(self, axis, operands, dims, **params):
-        names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
-        mesh, body = params["mesh"], closed_of(params["jaxpr"])
-        local = Axis(axis.name, axis.size // prod(mesh.shape[n] for n in names), *axis[2:])
+        region, body = region_of(params), closed_of(params["jaxpr"])
+        spread = joined_entry(*axes_of(axis.spmd_name), *axes_of(axis.explicit_mesh_axis))
+        names, left = ([n for n in axes_of(spread) if (n in region.axes) is here] for here in (True, False))
+        _check_unused("in_specs", names, params["in_specs"])
+        local = axis._replace(size=axis.size // prod(region.mesh.shape[n] for n in names), spmd_name=None)
+        if axis.explicit_mesh_axis is None:
+            local = local._replace(spmd_name=tuple(left) or None)
+        else:
+            local = local._replace(explicit_mesh_axis=joined_entry(*left), mesh=region.inner_mesh)
         more = tuple([frozenset(names if d is not None else ()) for d in dims])
         with self.surroundings(params):
-            if params["check_vma"] and names:
+            if region.check_vma and names:
                 body = _varying_inputs(body, more)
             closed, out_dims = batch_jaxpr_axes(body, local, tuple(dims))
         ins = [_wider(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)]
+        _check_unused("out_specs", names, params["out_specs"])
         outs = [_wider(s, d, names) for s, d in zip(params["out_specs"], out_dims, strict=True)]
         return self.bound(params, closed, operands, ins, outs), list(out_dims)
 
     def names_axis(self, params):
-        mine = params["mesh"].axis_names
+        mine = params["newly_manual_axes"]
         return tuple([n for n in names_in(closed_of(params["jaxpr"])) if n not in mine])
 
 
 shard_map_p = ShardMap()
+
+
+def devices_of(mesh: Any, operands: Sequence) -> Mesh:
+    """The mesh, or the one that an abstract one stands for: that which is set, or that operands lie on.
+
+    Raises ValueError if there is none.
+    """
+    if isinstance(mesh, Mesh):
+        return mesh
+    concrete = context_mesh()
+    if concrete is None:
+        shardings = [x.sharding for x in operands if isinstance(x, ArrayImpl)]
+        shardings = [s for s in shardings if isinstance(s, NamedSharding)]
+        if not shardings:
+            raise ValueError(
+                "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` "
+                f"to the mesh argument. The mesh is {mesh}, and none is set"
+            )
+        others = [s.mesh for s in shardings if s.mesh.abstract_mesh != mesh]
+        if others:
+            raise ValueError(
+                f"Mesh shape of the input {others} does not match the mesh shape passed to shard_map: {mesh}"
+            )
+        concrete = shardings[0].mesh
+    return Mesh(concrete.devices, mesh.axis_names, mesh.axis_types)
 
 
 def _options(name: str, mesh: Any, out_specs: Sequence) -> ProgramOptions:
@@ -234,14 +349,6 @@ def _program(jaxpr: Jaxpr, avals: tuple, params: tuple) -> ClosedJaxpr:
 def _retraced(fun: Any, avals: Sequence, purpose: str) -> ClosedJaxpr:
     jaxpr, consts = trace_to_jaxpr(fun, avals, DebugInfo(purpose, "shard_map"))
     return close_over(jaxpr, consts)[0]
-
-
-def _residual_spec(aval: ShapedArray, params: dict) -> P:
-    """Residuals are joined along their first axis over the mesh axes that they may vary over."""
-    names = params["mesh"].axis_names
-    if params["check_vma"]:
-        names = tuple([n for n in names if n in varying_axes(aval)])
-    return P(names) if names else P()
 
 
 class _Parts(NamedTuple):
@@ -268,9 +375,9 @@ def _with_residual_specs(
     n = len(outs)
     known, sources = forwarded(known, n, (True,) * n)
     sources = sources[n:]
-    new_specs = tuple([_residual_spec(a, params) for a in known.out_avals[n:]])
+    new_specs = tuple([region_of(params).residual_spec(a) for a in known.out_avals[n:]])
     is_new = [kind == "out" and i >= n for kind, i in sources]
-    scalars = [bool(s) and not a.shape for a, s in zip(known.out_avals[n:], new_specs, strict=True)]
+    scalars = [not a.shape for a in known.out_avals[n:]]
     if any(scalars):
         promoted = [new and scalars[i - n] for new, (_, i) in zip(is_new, sources, strict=True)]
         known, unknown = _promote_scalar_residuals(known, unknown, (*(False,) * n, *scalars), tuple(promoted))
@@ -285,7 +392,7 @@ def _with_residual_specs(
 def _promote_scalar_residuals(
     known: ClosedJaxpr, unknown: ClosedJaxpr, leaving: tuple[bool, ...], entering: tuple[bool, ...]
 ) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """The parts with residuals that are scalars but differ by device as vectors of one, which a spec can join.
+    """The parts with residuals that are scalars as vectors of one, which a spec can join.
 
     The flags mark those among the results of `known`, and among the leading inputs of `unknown`.
     """
@@ -306,9 +413,8 @@ def _promote_scalar_residuals(
 
 
 @state.traced_cache
-def _summed(closed: ClosedJaxpr, specs: tuple, mesh: Any) -> ClosedJaxpr:
+def _summed(closed: ClosedJaxpr, rest: tuple) -> ClosedJaxpr:
     """A transposed body whose results are summed over the mesh axes that their specs do not name."""
-    rest = [tuple([n for n in mesh.axis_names if n not in s.mesh_axes]) for s in specs]
     if not any(rest):
         return closed
 
@@ -322,9 +428,9 @@ def _summed(closed: ClosedJaxpr, specs: tuple, mesh: Any) -> ClosedJaxpr:
     return _retraced(fun, closed.in_avals, "transpose")
 
 
-def _shared(ct: Any, spec: P, mesh: Any) -> Any:
+def _shared(ct: Any, rest: tuple, mesh: Any) -> Any:
     """The part of a cotangent that one of the devices that hold the same result answers for."""
-    copies = prod(size for name, size in mesh.shape_tuple if name not in spec.mesh_axes)
+    copies = prod(mesh.shape[name] for name in rest)
     return ct if copies == 1 else div(ct, scalar_like(ct, copies))
 
 
@@ -335,9 +441,15 @@ def _varying_inputs(closed: ClosedJaxpr, more: tuple[frozenset, ...]) -> ClosedJ
     return _retraced(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), avals, "vmap")
 
 
-def _wider(spec: P, dim: int | None, names: tuple) -> P:
+def _wider(spec: P, dim: int | None, names: Sequence) -> P:
     if dim is None:
         return spec
     entries = list(spec.padded(dim))
-    entries.insert(dim, None if not names else names[0] if len(names) == 1 else names)
+    entries.insert(dim, joined_entry(*names))
     return P(*entries)
+
+
+def _check_unused(what: str, names: Sequence, specs: Sequence[P]) -> None:
+    """Raises ValueError for mesh axes that mapped values are spread over and a spec names too."""
+    if not config.disable_vmap_shmap_error.value and any(n in spec.mesh_axes for spec in specs for n in names):
+        raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map {what}: {tuple(names)}, {tuple(specs)}")

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from minijax.hlo.locations import Surroundings
-from minijax.hlo.shardy import Meshes
+from minijax.hlo.shardy import Meshes, constraining
 from minijax.hlo.spell import suffix_of
 from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
@@ -75,8 +75,6 @@ class Emitter(Index, Linalg, Collective):
 
     def constrained_by_type(self, names: Names, avals: Sequence[Any]) -> list[Name]:
         """Values, constrained to lie over Explicit axes as their types say."""
-        if self.manual is not None:
-            return list(names)
         return [
             self.constrained(x, a, self.meshes.text_in_type(self.explicit, a)) if type(a) is ShapedArray else x
             for x, a in zip(names, avals, strict=True)
@@ -206,7 +204,7 @@ def jaxpr_body(
         else:
             mesh = context.cur_abstract_mesh
             if mesh is not None and e.num_partitions > 1:
-                e.explicit = mesh if mesh.explicit_axes else None
+                e.explicit = constraining(mesh)
             with eqn.context():
                 results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
             e.annotate(start, compute_attributes(context.compute_type))

@@ -9,6 +9,7 @@ from minijax.base import source, stack
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.locations import Located, Surroundings
+from minijax.hlo.shardy import constraining
 from minijax.hlo.spell import type_of
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import Aval, token_type
@@ -64,7 +65,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     e.around = e.around_function = Surroundings(scope, (), source.here())
     e.num_partitions, e.devices, e.mesh, e.manual = num_partitions, devices, mesh, manual
     is_split = num_partitions > 1 and manual is None
-    e.explicit = mesh if is_split and mesh is not None and mesh.explicit_axes else None
+    e.explicit = constraining(mesh) if is_split and mesh is not None else None
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     layouts = [[a.get(_LAYOUT) for a in attrs or ()] for attrs in (arg_attrs, result_attrs)]
@@ -181,7 +182,8 @@ def on_one_device(aval: Aval, sharding: Any) -> Aval:
     """The type of each device's part."""
     if sharding is None:
         return aval
-    return aval.update(shape=sharding.shard_shape(aval.shape), memory_space=sharding._memory_space)
+    shape = sharding.shard_shape(aval.shape)
+    return aval.update(shape=shape, sharding=None, memory_space=sharding._memory_space)
 
 
 def _annotated(e, results, avals, shardings, memory_kinds):

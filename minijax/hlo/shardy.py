@@ -11,6 +11,11 @@ from minijax.partition.shardings import GSPMDSharding, NamedSharding
 Axes = tuple[tuple[Any, int], ...]
 
 
+def constraining(mesh: Any) -> Any:
+    """The mesh, if results are to be constrained to lie over its axes as their types say; None otherwise."""
+    return mesh if mesh.explicit_axes or (mesh.manual_axes and mesh.auto_axes) else None
+
+
 class Meshes:
     """The meshes of a module, declared before its functions."""
 
@@ -61,6 +66,15 @@ class Meshes:
     def open_text(self, aval: Aval) -> str:
         """As `sharding_text`, of a value that may lie in any way but for what an element of it has in memory."""
         return f"{self.symbol(())}, [{', '.join(['{?}'] * aval.ndim + ['{}'] * len(suffix_of(aval)))}]"
+
+    def part_text(self, mesh: Any, spec: Any, aval: Aval) -> str:
+        """How an operand or result of a region lies, where `mesh` says which axes are manual in it."""
+        ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))
+        entries = [*map(axes_of, spec.padded(ndim)), *closed]
+        if not mesh.auto_axes:
+            return f"{self.symbol(mesh.shape_tuple)}, {_dims(entries)}"
+        texts = ["{" + ", ".join([*(string(str(a)) for a in e), "?"]) + "}" for e in entries]
+        return f"{self.symbol(mesh.shape_tuple)}, [{', '.join(texts)}]{_axis_set('replicated', mesh.explicit_axes)}"
 
     def on_one_device(self, device: int, count: int) -> str:
         """The attribute of an operation that one device has whole, with so many results."""

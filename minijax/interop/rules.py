@@ -143,7 +143,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
 
     def transposed(ct, *operands, **params):
         if all(map(is_zero, primitive.listed(ct))):
-            return [Zero(x.aval.to_ct_aval()) if is_linear(x) else None for x in operands]
+            return [Zero(x.aval) if is_linear(x) else None for x in operands]
         return transpose_rule(ct, *operands, **params)
 
     primitive_jvps[primitive] = pushed

@@ -14,7 +14,7 @@ from minijax.base.thread import thread
 from minijax.ir import effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.refs import Ref
-from minijax.ir.trace import Tracer, constants_to_inputs, is_live, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, is_live, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, is_value, typeof
 
 
@@ -128,9 +128,16 @@ def _trace_body(fun: Callable, avals: tuple, treedef: Any, purpose: str, capture
 
 
 def trace_flat(
-    flat: Flat, avals: Sequence[AbstractValue], info: DebugInfo, capture: Capture = as_inputs, name: str | None = None
+    flat: Flat,
+    avals: Sequence[AbstractValue],
+    info: DebugInfo,
+    capture: Capture = as_inputs,
+    name: str | None = None,
+    trace: JaxprTrace | None = None,
 ) -> Body:
-    """The body of a function of leaves; with a `name` listeners hear how long it took, if no trace is on.
+    """The body of a function of leaves, recorded by `trace` if given.
+
+    With a `name` listeners hear how long it took, if no trace is on.
 
     Raises TypeError for a result that is no value, ValueError for a reference.
     """
@@ -142,7 +149,7 @@ def trace_flat(
 
     # What is traced inside another trace is a part of it.
     with monitoring.timed(monitoring.TRACING, name) if name and thread.trace is None else contextlib.nullcontext():
-        jaxpr, consts = trace_to_jaxpr(checked, avals, info)
+        jaxpr, consts = trace_to_jaxpr(checked, avals, info, trace)
     jaxpr.debug_info = info._replace(result_paths=result_paths(flat.out_tree))
     return Body(*capture(jaxpr, consts), flat.out_tree)
 

@@ -42,7 +42,7 @@ class Axis(NamedTuple):
 
 
 class Linear:
-    """Stands, in a transpose rule, for an operand with respect to which the operation is linear."""
+    """Stands, in a transpose rule, for an operand in which the operation is linear; `aval`: its cotangent's type."""
 
     __slots__ = ("aval",)
 
@@ -61,7 +61,7 @@ def is_linear(x: Val) -> bool:
 def cotangents(operands: Sequence, results: Iterable, nonzeros: Iterable[bool]) -> list:
     """The results of a transpose rule: for linear operands the next result that `nonzeros` marks, or Zero."""
     results, nonzeros = iter(results), iter(nonzeros)
-    ct_of = lambda x: next(results) if next(nonzeros) else Zero(x.aval.to_ct_aval())  # noqa: E731
+    ct_of = lambda x: next(results) if next(nonzeros) else Zero(x.aval)  # noqa: E731
     return [ct_of(x) if is_linear(x) else None for x in operands]
 
 
@@ -237,6 +237,7 @@ class Primitive:
         outs = self.infer(*avals, **params)
         requested = params.get(self.sharding_param)
         if requested is not None:
+            self.check_request(avals, requested, params)
             outs = [o.update(sharding=sharding_in_type(requested, o.ndim)) for o in outs]
         elif any([type(a) is ShapedArray and a._sharding is not None for a in avals]):
             outs = self._sharded(avals, outs, params)
@@ -265,7 +266,16 @@ class Primitive:
                 f"{self.name} of {', '.join([a.text for a in avals])} produces an illegally sharded result, "
                 f"with a mesh axis twice: {results}"
             )
-        return [o.sharded_over(mesh, s) for o, s in zip(outs, specs, strict=True)]
+        sums = self.sums(avals, params) if any(any(a.sums) for a in avals if type(a) is ShapedArray) else ()
+        return [o.sharded_over(mesh, s, *sums) for o, s in zip(outs, specs, strict=True)]
+
+    def sums(self, avals: Sequence[Aval], params: dict) -> tuple[frozenset, frozenset]:
+        """Over which Explicit axes the results are unreduced and reduced, where an operand is."""
+        types = ", ".join([a.text for a in avals])
+        raise NotImplementedError(f"{self.name}: there is no unreduced/reduced rule, for operands of types {types}")
+
+    def check_request(self, avals: Sequence[Aval], requested: Any, params: dict) -> None:
+        """Raises where results cannot lie as `requested`, the parameter `sharding_param`, says."""
 
     def shard(self, mesh: Any, avals: Sequence[Aval], outs: Sequence[Aval], /, **params: Any) -> Sequence | None:
         """For each result the entries of its axes (`partition/explicit.py`), where a type of an operand has some.
@@ -366,6 +376,9 @@ class Primitive:
 
 class Linear1(Primitive):
     """An operation linear in its one operand."""
+
+    def sums(self, avals, params):
+        return avals[0].sums
 
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)

@@ -29,17 +29,20 @@ def is_eager() -> bool:
     return thread.trace is None
 
 
-def axis_size(name: Any) -> int:
-    """The size of a named axis. Raises NameError if it is not bound."""
-    for known, size in reversed(thread.axes):
+def axis_size(name: Any, function: str = "it") -> int:
+    """The size of a named axis, of which `function` speaks. Raises NameError if it is not bound."""
+    for known, size, *_ in reversed(thread.axes):
         if known == name:
             return size
-    raise NameError(f"unbound axis name: {name}. The following axis names are available: {axis_names()}")
+    raise NameError(
+        f"Found an unbound axis name: {name}. To fix this, please call {function} under `jax.shard_map`, or vmap with "
+        f"that name. The following axis names are available: {axis_names()}"
+    )
 
 
 def axis_names() -> list:
     """The names bound now, innermost last."""
-    return [name for name, _ in thread.axes if name is not None]
+    return [name for name, *_ in thread.axes if name is not None]
 
 
 def trace_key() -> tuple:

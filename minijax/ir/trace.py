@@ -98,6 +98,10 @@ class Tracer:
     def full_lower(self) -> Any:
         return self
 
+    def get_referent(self) -> Any:
+        """What stands behind the tracer in transformations that keep a value's identity."""
+        return self
+
     def to_concrete_value(self) -> Any:
         return self.concrete_value()
 
@@ -132,6 +136,10 @@ class Tracer:
         raise errors.ConcretizationTypeError(self, "A traced value cannot be pickled.")
 
 
+def referent(x: Any) -> Any:
+    return x.get_referent() if isinstance(x, Tracer) else x
+
+
 def escaped_message(x: Tracer) -> str:
     text = (
         f"Encountered an unexpected tracer. A function transformed by JAX had a side effect: a value of type "
@@ -159,11 +167,38 @@ class DynamicJaxprTracer(Tracer):
         self.val = val
         self.origin = origin
 
+    def is_concrete(self):
+        return self._trace.known(self) is not None
+
+    def concrete_value(self):
+        return self._trace.known(self)
+
     def __repr__(self):
-        return f"JitTracer({self.aval})"
+        return self._trace.shown(self)
+
+    @property
+    def parent(self) -> "TracingEqn | None":
+        """The equation that made the value; None for arguments and constants."""
+        trace = self._trace
+        eqn = next((e for e in reversed(trace.eqns) if any(v is self.val for v in e.outvars)), None)
+        if eqn is None:
+            return None
+        operands: list = [DynamicJaxprTracer(trace, a, eqn.traceback) for a in eqn.invars]
+        return TracingEqn(operands, eqn.outvars, eqn.primitive, eqn.params, eqn.effects, eqn.traceback, eqn.ctx)
 
     def _origin_msg(self) -> str:
         return origin_message(self)
+
+
+class TracingEqn(JaxprEqn):
+    """An equation of a jaxpr under construction: its operands are tracers."""
+
+    __slots__ = ()
+    in_tracers = property(attrgetter("invars"))
+
+    def __repr__(self):
+        names = "in_tracers", "outvars", "primitive", "params", "effects", "source_info", "ctx"
+        return f"TracingEqn({', '.join([f'{name}={getattr(self, name)}' for name in names])})"
 
 
 def origin_message(x: DynamicJaxprTracer) -> str:
@@ -201,6 +236,14 @@ class JaxprTrace(Trace):
         self.const_vars: dict[int, Var] = {}  # by the id of a value that `originals` keeps alive
         self.originals: list[Any] = []
         self.debug_info = debug_info
+
+    def shown(self, x: DynamicJaxprTracer) -> str:
+        """How a value of this trace prints."""
+        return f"JitTracer({x.aval})"
+
+    def known(self, x: DynamicJaxprTracer) -> Any:
+        """The value, where it is known; None otherwise."""
+        return None
 
     def new_arg(self, aval: Aval, name: str | None = None) -> DynamicJaxprTracer:
         var = Var(aval)
@@ -431,13 +474,15 @@ def forbid_tracing(function: str) -> None:
         raise RuntimeError(f"re-tracing function {function} for `jit`, but 'no_tracing' is set")
 
 
-def trace_to_jaxpr(fun: Callable[..., Iterable], avals: Sequence[Aval], debug_info: DebugInfo) -> tuple[Jaxpr, list]:
-    """Records a flat function; the jaxpr and the values of its constvars, tracers among them."""
-    return checked_for_leaks(*_record(fun, avals, debug_info))
+def trace_to_jaxpr(
+    fun: Callable[..., Iterable], avals: Sequence[Aval], debug_info: DebugInfo, trace: "JaxprTrace | None" = None
+) -> tuple[Jaxpr, list]:
+    """Records a flat function, by `trace` if given; the jaxpr and the values of its constvars, tracers among them."""
+    return checked_for_leaks(*_record(fun, avals, debug_info, trace))
 
 
-def _record(fun, avals, debug_info):
-    trace = JaxprTrace(state.thread.trace, debug_info)
+def _record(fun, avals, debug_info, trace):
+    trace = trace or JaxprTrace(state.thread.trace, debug_info)
     traced = _deeply_traced if state.is_eager() else _traced
     jaxpr, consts = context.run_under(trace, traced, trace, fun, avals)
     if config.enable_checks.value:

@@ -1,7 +1,7 @@
 """Types of values: interned array types, the registry of value kinds, symbolic zeros."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -56,9 +56,14 @@ class ManualAxisType(_ManualAxes):
     def __new__(cls, varying: Iterable = (), unreduced: Iterable = (), reduced: Iterable = ()) -> "ManualAxisType":
         return super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
 
+    def invarying(self, mesh: Any) -> frozenset:
+        """The manual axes of a mesh over which the value does not vary."""
+        return frozenset(mesh.manual_axes).difference(*self)
+
 
 NOT_MANUAL = ManualAxisType()
 
+_NONE: frozenset = frozenset()
 _interned: dict[tuple, "ShapedArray"] = {}
 _lock = threading.Lock()
 _MAX_INTERNED = 1 << 17
@@ -118,9 +123,17 @@ class ShapedArray(AbstractValue):
         """The type as jaxprs print it, if its axes were split so."""
         return f"{dtypes.short_name(self.dtype)}[{','.join(map(_split_size, self.shape, entries))}]"
 
-    def sharded_over(self, mesh: Any, entries: Entries) -> "ShapedArray":
+    @property
+    def sums(self) -> tuple[frozenset, frozenset]:
+        """The Explicit axes over which values are unreduced, and reduced, as their type says."""
+        spec = None if self._sharding is None else self._sharding.spec
+        return (_NONE, _NONE) if spec is None else (spec.unreduced, spec.reduced)
+
+    def sharded_over(
+        self, mesh: Any, entries: Entries, unreduced: frozenset = _NONE, reduced: frozenset = _NONE
+    ) -> "ShapedArray":
         """This type of a value that lies so over the Explicit axes of a mesh."""
-        sharding = typed_sharding(mesh, tuple(entries))
+        sharding = typed_sharding(mesh, tuple(entries), unreduced, reduced)
         return self if sharding is self._sharding else self.update(sharding=sharding)
 
     def without_axis(self, axis: int) -> "ShapedArray":
@@ -176,10 +189,17 @@ class ShapedArray(AbstractValue):
             object.__setattr__(self, "_tangent", tangent)
         return self._tangent
 
+    def to_ct_aval(self) -> "ShapedArray":
+        # What each device adds to the cotangent of a value that all have (reduced) is a part of a sum (unreduced).
+        tangent, (unreduced, reduced) = self.to_tangent_aval(), self.sums
+        if not (unreduced or reduced):
+            return tangent
+        return tangent.sharded_over(self._sharding.mesh, self.entries, reduced, unreduced)
+
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
         space = "" if self.memory_space is Device else f"<{self.memory_space.name.lower()}>"
-        sizes = self.shape if self._sharding is None else map(_split_size, self.shape, self._sharding.spec)
+        sizes = self.shape if self._sharding is None else map(_split_size, self.shape, self.entries)
         types = self._axis_types_text() if mesh_axis_types and self._sharding is not None else ""
         return f"{name}{space}[{','.join(map(str, sizes))}]{self._varying_text()}{types}"
 

@@ -73,10 +73,27 @@ def array(
     out_sharding: Any = None,
 ) -> Any:
     """As `numpy.array`; the order can only be "K"."""
+    if args:
+        copy, order, ndmin = _positional(args, copy, order, ndmin)
     if order is not None and order != "K":
         raise NotImplementedError("array: Only implemented for order='K'")
     dtype = dtypes.requested_dtype(dtype, "array")
-    return _from_value(_at_least(array_of(object, dtype, copy), ndmin), device, out_sharding)
+    return _from_value(_at_least(array_of(object, dtype, bool(copy)), ndmin), device, out_sharding)
+
+
+def _positional(args: tuple, *named: Any) -> tuple:
+    """The `copy`, `order` and `ndmin` of `array` as positional arguments, which are deprecated."""
+    names, defaults = ("copy", "order", "ndmin"), (True, "K", 0)
+    if len(args) > len(names):
+        raise TypeError(f"array() takes at most 5 positional arguments, but {2 + len(args)} are there")
+    for name, x, default in zip(names, named[: len(args)], defaults, strict=False):
+        if x != default:
+            raise TypeError(f"array() got multiple values for argument {name!r}")
+    errors.warn(
+        "Passing the copy, order, and ndmin arguments to jnp.array positionally is deprecated: name them.",
+        DeprecationWarning,
+    )
+    return (*args, *named[len(args) :])
 
 
 def asarray(

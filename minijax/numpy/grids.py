@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
+from minijax.base import config, dtypes
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
@@ -40,9 +40,10 @@ class _Grid:
     def __getitem__(self, key: slice | tuple[slice, ...]) -> Any:
         if isinstance(key, slice):
             return _range(self._name, key)
-        axes = promote_dtypes(*[_range(self._name, k) for k in key]) if key else []
-        if not axes:
+        if not key:
             return [] if self._sparse else creation.arange(0)
+        with config.numpy_dtype_promotion("standard"):  # the ranges' dtypes are not the user's to choose
+            axes = promote_dtypes(*[_range(self._name, k) for k in key])
         grids = creation.meshgrid(*axes, indexing="ij", sparse=self._sparse)
         return grids if self._sparse else shaping.stack(grids, 0)
 

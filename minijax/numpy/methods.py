@@ -381,10 +381,16 @@ def _of_tracers() -> dict[str, Any]:
         "at": property(
             lambda self: refs.RefIndexer(self) if type(self.aval) is AbstractRef else subscripts.at.fget(self)
         ),
+        "reshape": _reshape_of_tracers,
         **{name: _method_of_refs(name) for name in refs.METHODS},
         "__copy__": creation.copy,
         "__deepcopy__": lambda self, memo: creation.copy(self),
     }
+
+
+@functools.wraps(reshape)
+def _reshape_of_tracers(self, *args, **options):
+    return (refs.reshaped if type(self.aval) is AbstractRef else reshape)(self, *args, **options)
 
 
 def _method_of_refs(name: str) -> property:

@@ -75,7 +75,7 @@ def _pairs(name: str, entries: Any, ndim: int) -> Widths:
 
 
 def _pad_by_function(array: Any, widths: Widths, function: Callable, kwargs: dict) -> Any:
-    padded = structural.pad(array, array.dtype.type(0), [(a, b, 0) for a, b in widths])
+    padded = structural.pad(array, _as_its_own(0, array), [(a, b, 0) for a, b in widths])
     for axis, pair in enumerate(widths):
         last = moving.move_axis(padded, axis, padded.ndim - 1)
         by_vector: Callable = lambda v, pair=pair, axis=axis: function(v, pair, axis, kwargs)  # noqa: E731
@@ -108,8 +108,8 @@ def _outside(array: Any, axis: int, pair: tuple, mode: str, lengths: Any, ends: 
     if mode == "edge":
         parts = [shaping.repeat_all(_edge(array, axis, end), n, axis) for end, n in enumerate(pair)]
     elif mode == "empty":
-        zero = np.zeros((), array.dtype)[()]
-        parts = [moving.full((*array.shape[:axis], n, *array.shape[axis + 1 :]), zero) for n in pair]
+        shapes = [(*array.shape[:axis], n, *array.shape[axis + 1 :]) for n in pair]
+        parts = [structural.blank(shape, array.dtype, array.weak_type) for shape in shapes]
     elif mode == "linear_ramp":
         parts = _ramps(array, axis, pair, ends[axis])
     else:
@@ -121,9 +121,8 @@ def _constant(array: Any, widths: Widths, constants: Any) -> Any:
     if not isinstance(constants, Sequence | np.ndarray) and typeof(constants).ndim == 0:
         if not array.ndim:
             return array
-        fill = convert(constants, array.dtype, array.weak_type)
-        return structural.pad(array, fill, [(a, b, 0) for a, b in widths])
-    fills = convert(creation.asarray(constants), array.dtype)
+        return structural.pad(array, _as_its_own(constants, array), [(a, b, 0) for a, b in widths])
+    fills = _as_its_own(creation.asarray(constants), array)
     fills = moving.broadcast_to_shape(fills, (array.ndim, 2))
     for axis, pair in enumerate(widths):
         for end, n in enumerate(pair):
@@ -132,6 +131,11 @@ def _constant(array: Any, widths: Widths, constants: Any) -> Any:
                 ends = (n, 0, 0) if end == 0 else (0, n, 0)
                 array = structural.pad(array, fill, [ends if i == axis else (0, 0, 0) for i in range(array.ndim)])
     return array
+
+
+def _as_its_own(x: Any, array: Any) -> Any:
+    """A fill of the array's dtype and weak type."""
+    return convert(x, array.dtype, array.weak_type)
 
 
 def _part(array: Any, start: int, limit: int, axis: int) -> Any:
@@ -171,10 +175,11 @@ def _mirror(array: Any, axis: int, pair: tuple, reflect: bool, odd: bool) -> Any
 
 def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
     left, right = (_edge(array, axis, end) for end in range(2))
-    before, after = (
+    ramps = (
         creation.linspace(end, structural.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
         for end, edge, n in zip(ends, (left, right), pair, strict=True)
     )
+    before, after = (_as_its_own(ramp, array) for ramp in ramps)
     return [before, shaping.flip(after, axis)]
 
 
@@ -189,5 +194,5 @@ def _statistic(array: Any, axis: int, pair: tuple, mode: str, lengths: tuple | N
         fills = [statistic(w, axis=axis, keepdims=True) for w in windows]
     if np.issubdtype(array.dtype, np.integer):
         fills = [ufuncs.round(x) for x in fills]
-    fills = [convert(x, array.dtype) for x in fills]
+    fills = [_as_its_own(x, array) for x in fills]
     return [shaping.repeat_all(x, n, axis) for x, n in zip(fills, pair, strict=True)]

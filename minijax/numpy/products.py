@@ -58,10 +58,11 @@ def matmul_highest(x: Any, y: Any) -> Any:
 def _without_unit_axes(x: Any, shape: tuple, other: tuple, matrix: list, rank: int) -> tuple[Any, list]:
     """The operand, and what each of its axes is: a place among the batch axes, "row", "k" or "column".
 
-    An axis of size 1 is dropped where the other operand, of batch shape `other`, has an axis in its place.
+    An axis of size 1 that is not sharded is dropped where the other operand, of batch shape `other`, has an axis in
+    its place.
     """
-    places = [i + rank - len(shape) for i in range(len(shape))]
-    unit = tuple(i for i, p in enumerate(places) if shape[i] == 1 and p >= rank - len(other))
+    places, entries = [i + rank - len(shape) for i in range(len(shape))], typeof(x).entries
+    unit = tuple(i for i, p in enumerate(places) if shape[i] == 1 and entries[i] is None and p >= rank - len(other))
     axes = [p for i, p in enumerate(places) if i not in unit]
     return squeeze(x, unit) if unit else x, axes + (matrix if typeof(x).ndim > 1 else ["k"])
 

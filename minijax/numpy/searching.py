@@ -17,6 +17,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.primitives.reduce import reduce_sum
+from minijax.primitives.varying import vary_alike
 
 _STATIC = ("axis", "kind", "order", "stable", "descending")
 
@@ -175,7 +176,8 @@ def _by_halving(a: Any, query: Any, side: str, unrolled: bool) -> Any:
 
     steps = math.ceil(math.log2(size + 1))
     unsigned = np.uint32 if dtype is np.int32 else np.uint64
-    (_, high), _ = scan(halve, (unsigned(0), unsigned(size)), (), steps, unroll=steps if unrolled else 1)
+    span = vary_alike((unsigned(0), unsigned(size)), (a, query))
+    (_, high), _ = scan(halve, span, (), steps, unroll=steps if unrolled else 1)
     return convert(high, np.dtype(dtype))
 
 

@@ -70,6 +70,58 @@ def merged_entries(name: str, specs: Sequence[Entries]) -> Entries:
     return tuple(merged)
 
 
+def merged_sums(name: str, avals: Sequence[Any], may_be_unreduced: bool = False) -> tuple[frozenset, frozenset]:
+    """Over which axes values are unreduced and reduced that are combined element by element.
+
+    Raises ShardingTypeError where a value is reduced over an axis that another one is not, and NotImplementedError
+    for unreduced ones unless they may be.
+    """
+    unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[a.sums for a in avals], strict=True))
+    if unreduced and not may_be_unreduced:
+        texts = " and ".join([a.text for a in avals])
+        raise NotImplementedError(f"{name}: there is no unreduced rule for {name}, whose operands are {texts}")
+    for a in avals if reduced else ():
+        whose = f"{name}: Inputs cannot be"
+        text = f"that another input is reduced on, {set(reduced)}, but one is {a.text}"
+        if any(axis in reduced for e in a.entries for axis in axes_of(e)):
+            raise ShardingTypeError(f"{whose} sharded/varying on the same axes {text}; it can be resharded")
+        if a.sums[1] not in (reduced, frozenset()):
+            raise ShardingTypeError(f"{name}: all operands should be reduced over the same mesh axes, not {text}")
+        if not a.sums[1] and not a.sums[0] >= reduced:
+            raise ShardingTypeError(f"{whose} replicated on the same axes {text}")
+    return unreduced, reduced
+
+
+def sums_of_terms(name: str, avals: Sequence[Any]) -> tuple[frozenset, frozenset]:
+    """As `merged_sums`, of what is linear in all operands together: all are unreduced alike, or none."""
+    unreduced, reduced = merged_sums(name, avals, True)
+    for side, a in zip(("lhs", "rhs"), avals, strict=False):
+        if unreduced and not a.sums[0]:
+            other = "rhs" if side == "lhs" else "lhs"
+            raise ShardingTypeError(
+                f"{name}: {other} is unreduced while {side} is not, which is {a.text}: a sum over devices would be "
+                "implied. `jax.sharding.reshard` reduces it"
+            )
+    if any(a.sums[0] != unreduced for a in avals):
+        texts = " and ".join([a.text for a in avals])
+        raise ShardingTypeError(f"lhs and rhs to `{name}` must be unreduced along the same mesh axes, not {texts}")
+    return unreduced, reduced
+
+
+def sums_of_factors(name: str, lhs: Any, rhs: Any) -> tuple[frozenset, frozenset]:
+    """As `merged_sums`, of a product: each device multiplies its part of a sum by what all of them have."""
+    unreduced, reduced = merged_sums(name, (lhs, rhs), True)
+    if lhs.sums[0] and rhs.sums[0]:
+        raise ShardingTypeError(f"lhs and rhs to `{name}` cannot be unreduced both, {lhs.text} and {rhs.text}")
+    for a, b, sides in ((lhs, rhs, ("LHS", "RHS")), (rhs, lhs, ("RHS", "LHS"))):
+        if a.sums[0] and b.sums[1] != a.sums[0]:
+            raise ShardingTypeError(
+                f"{name}: {sides[1]} should be reduced along the same axes {sides[0]} is unreduced on, but they are "
+                f"{b.text} and {a.text}"
+            )
+    return unreduced, reduced - unreduced
+
+
 def repeats_an_axis(entries: Iterable) -> bool:
     """Whether a mesh axis splits two axes of one value."""
     axes = [axis for e in entries for axis in axes_of(e)]
@@ -187,6 +239,6 @@ def check_whole(name: str, aval: Any, axes: Iterable[int]) -> None:
 
 def check_same_entries(avals: Sequence[Any]) -> None:
     """Raises ShardingTypeError unless values of these types lie alike."""
-    if any(a.entries != avals[0].entries for a in avals):
+    if any(a._sharding != avals[0]._sharding for a in avals):
         texts = ", ".join([a.str_short() for a in avals])
         raise ShardingTypeError(f"All operands should have the same sharding, but their types are {texts}")

@@ -19,7 +19,7 @@ from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import broadcasted_iota
-from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_in_dim, gather
 from minijax.primitives.elementwise import add, div, eq, mul, select
 from minijax.primitives.families import ANY, check_kinds, const_like, scalar_like
 from minijax.primitives.moving import move_axis, reduced_aval
@@ -32,6 +32,8 @@ from minijax.run.array import Array
 
 class Named(Primitive):
     """A collective whose parameter `axis_name` is a name or a tuple of names."""
+
+    constrains = False
 
     def typed(self, avals, params):
         # Result types may depend on the sizes of the named axes: nothing is remembered.
@@ -60,6 +62,8 @@ def _varied(x: Any, axis_name: Any) -> Any:
 
 class AllReduce(Linear1):
     """Combines values over `axes`: names of axes, and positions of dimensions that go."""
+
+    constrains = False
 
     def __init__(self, name: str, reducer: str, repeated: Callable[[Any, int], Any]):
         self.name = name
@@ -184,6 +188,27 @@ class AllGather(LinearNamed):
         return (collapse(x, all_gather_dimension, all_gather_dimension + 2) if tiled else x), None
 
 
+class AllGatherInvariant(AllGather):
+    """As `all_gather`, with a result whose type says that it does not vary over the named axes."""
+
+    name = "all_gather_invariant"
+
+    def varying(self, axes, params):
+        return axes[0].difference(names_of(params["axis_name"]))
+
+    def infer(self, x, **params):
+        return super().infer(x, axis_index_groups=None, **params)
+
+    def lower(self, e, ins, outs, x, **params):
+        return super().lower(e, ins, outs, x, axis_index_groups=None, **params)
+
+    def transposed(self, ct, aval, *, all_gather_dimension, axis_name, tiled, **params):
+        size = aval.shape[all_gather_dimension] if tiled else 1
+        start = mul(axis_index(axis_name), np.int32(size))
+        part = dynamic_slice_in_dim(ct, start, size, all_gather_dimension)
+        return part if tiled else squeeze(part, (all_gather_dimension,))
+
+
 class ReduceScatter(LinearNamed):
     """The sum over the members, of which each keeps its part of one dimension."""
 
@@ -230,7 +255,7 @@ class AllToAll(LinearNamed):
     name = "all_to_all"
 
     def infer(self, x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
-        size = _group_size(axis_name, axis_index_groups)
+        size = _group_size(axis_name, axis_index_groups, self.name)
         shape = list(x.shape)
         shape[split_axis] //= size
         shape[concat_axis] *= size
@@ -333,12 +358,8 @@ class AxisIndex(Named, ZeroJvp):
 
     def lower(self, e, ins, outs, *, axis_name):
         device_groups(e, self, axis_name)
-        mesh, unsigned = e.manual[0], ShapedArray((), np.dtype(np.uint32))
-        at = mesh.axis_names.index(axis_name)
-        inner = e.constant(prod(mesh.axis_sizes[at + 1 :]), unsigned)
-        size = e.constant(mesh.axis_sizes[at], unsigned)
-        place = e.binary("divide", e.partition_id(), inner, unsigned)
-        return [e.convert(e.binary("remainder", place, size, unsigned), unsigned, outs[0])]
+        mesh = e.manual[0]
+        return e.fully_manual([], [], outs, lambda: [e.place_in(mesh, axis_name, outs[0])])
 
     def batch(self, axis, operands, dims, *, axis_name):
         return [broadcasted_iota(np.int32, (axis.size,), 0)], [0]
@@ -348,6 +369,7 @@ psum_p = PSum("psum", "add", lambda x, n: mul(scalar_like(x, n), x))
 pmax_p = PExtremum("pmax", "maximum", lambda x, n: x)
 pmin_p = PExtremum("pmin", "minimum", lambda x, n: x)
 all_gather_p = AllGather()
+all_gather_invariant_p = AllGatherInvariant()
 reduce_scatter_p = ReduceScatter()
 all_to_all_p = AllToAll()
 ppermute_p = PPermute()
@@ -358,9 +380,9 @@ axis_index_p = AxisIndex()
 # ---- functions --------------------------------------------------------------------------------------
 
 
-def axis_size(axis_name: Any) -> int:
+def axis_size(axis_name: Any, function: str = "axis_size") -> int:
     """The size of a named axis, or of several together. Raises NameError if one is not bound."""
-    return prod(state.axis_size(name) for name in names_of(axis_name))
+    return prod(state.axis_size(name, function) for name in names_of(axis_name))
 
 
 def _check_groups(groups: Any) -> Groups:
@@ -373,9 +395,9 @@ def _check_groups(groups: Any) -> Groups:
     return groups
 
 
-def _group_size(axis_name: Any, groups: Groups, alike: bool = True) -> int:
+def _group_size(axis_name: Any, groups: Groups, function: str, alike: bool = True) -> int:
     """The size of each group, which must be `alike`; else of the first."""
-    size = axis_size(axis_name)
+    size = axis_size(axis_name, function)
     if groups is None:
         return size
     if alike and len({len(group) for group in groups}) > 1:
@@ -383,17 +405,17 @@ def _group_size(axis_name: Any, groups: Groups, alike: bool = True) -> int:
     return len(groups[0])
 
 
-def _in_groups(axis_name: Any, groups: Any, tiled: bool) -> dict:
+def _in_groups(function: str, axis_name: Any, groups: Any, tiled: bool) -> dict:
     """The parameters that gathers and scatters have alike."""
     groups = _check_groups(groups)
-    size = _group_size(axis_name, groups)
+    size = _group_size(axis_name, groups, function)
     return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
 
 
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
     groups = _check_groups(groups)
     axes = names_of(axis_name)
-    axis_size([name for name in axes if not isinstance(name, int)])
+    axis_size([name for name in axes if not isinstance(name, int)], primitive.name)
 
     def one(leaf):
         if not axes:
@@ -416,12 +438,12 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     leaves = tree.tree_leaves(x)
     has_positions = any(isinstance(a, int) for a in names_of(axis_name))
     if not has_positions and not any(isinstance(leaf, Tracer) for leaf in leaves):
-        size = _group_size(axis_name, _check_groups(axis_index_groups), alike=False)
+        size = _group_size(axis_name, _check_groups(axis_index_groups), "psum", alike=False)
         return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
 
     def one(leaf):
         if isinstance(leaf, dtypes.PYTHON_SCALARS):
-            return _multiple(leaf, _group_size(axis_name, axis_index_groups, alike=False))
+            return _multiple(leaf, _group_size(axis_name, axis_index_groups, "psum", alike=False))
         return _reduce_all(psum_p, leaf, axis_name, axis_index_groups)
 
     return tree.tree_map(one, x)
@@ -437,7 +459,7 @@ def _multiple(leaf: Any, size: int) -> Any:
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean over a named axis, leaf by leaf; over groups of several sizes jax divides by the first one's."""
-    size = _group_size(axis_name, _check_groups(axis_index_groups), alike=False)
+    size = _group_size(axis_name, _check_groups(axis_index_groups), "pmean", alike=False)
 
     def mean(total):
         if isinstance(total, dtypes.PYTHON_SCALARS):
@@ -464,14 +486,23 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
-    """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`."""
-    how = _in_groups(axis_name, axis_index_groups, tiled)
-    if to != "varying":
-        raise ValueError(f"all_gather: to={to!r} only accepts inputs that are varying in a shard_map")
+    """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`.
+
+    Inside `shard_map` their type says that they vary over the axis; with `to="invarying"` it says that they do not.
+    """
+    how, gather_p = _in_groups("all_gather", axis_name, axis_index_groups, tiled), all_gather_p
+    if to == "invarying":
+        if how.pop("axis_index_groups") is not None:
+            raise NotImplementedError("all_gather: axis_index_groups with to='invarying'")
+        gather_p = all_gather_invariant_p
+    elif to == "reduced":
+        raise NotImplementedError("all_gather: to='reduced' needs types with reduced axes")
+    elif to != "varying":
+        raise ValueError(f"all_gather: `to` must be one of 'varying', 'invarying' or 'reduced', got {to!r}")
 
     def one(leaf):
         at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
-        return all_gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, **how)
+        return gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, **how)
 
     return tree.tree_map(one, x)
 
@@ -480,7 +511,7 @@ def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """The sum over a named axis, of which each member keeps its part of one dimension."""
-    how = _in_groups(axis_name, axis_index_groups, tiled)
+    how = _in_groups("psum_scatter", axis_name, axis_index_groups, tiled)
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
@@ -494,7 +525,7 @@ def all_to_all(
 ) -> Any:
     """Exchanges parts: splits `split_axis` over the named axis, and joins what comes along `concat_axis`."""
     groups = _check_groups(axis_index_groups)
-    size = _group_size(axis_name, groups)
+    size = _group_size(axis_name, groups, "all_to_all")
 
     def one(leaf):
         shape = typeof(leaf).shape
@@ -523,7 +554,7 @@ def all_to_all(
 
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends values along a named axis by (source, target) pairs; who gets none has zeros."""
-    axis_size(axis_name)
+    axis_size(axis_name, "ppermute")
     pairs = tuple((int(a), int(b)) for a, b in perm)
     return tree.tree_map(
         lambda leaf: ppermute_p.bind(_varied(leaf, axis_name), axis_name=names_of(axis_name), perm=pairs), x
@@ -544,14 +575,14 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = Non
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """The value of the member `source` of a named axis, for all its members."""
-    axis_size(axis_name)
+    axis_size(axis_name, "pbroadcast")
     return tree.tree_map(lambda leaf: pbroadcast_p.bind(leaf, axis_name=axis_name, source=source), x)
 
 
 def axis_index(axis_name: Any) -> Any:
     """Where in a named axis one is; of several, the place in row-major order."""
     if not isinstance(axis_name, (tuple, list)):
-        state.axis_size(axis_name)
+        state.axis_size(axis_name, "axis_index")
         return axis_index_p.bind(axis_name=axis_name)
     index: Any = np.int32(0)
     inner = 1

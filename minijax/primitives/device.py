@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from minijax.ir import state
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import AbstractValue, Zero, is_value, space_of, typeof
 from minijax.partition import meshes
@@ -11,6 +12,7 @@ from minijax.partition.layouts import Format
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding
+from minijax.primitives.varying import cast_to_vary
 from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl
 
@@ -124,7 +126,14 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
 
 
 def placed_like(x: Any, model: Any) -> Any:
-    """An eager value where `model`, a committed array or a description of one, lies, if `x` can lie so."""
+    """An eager value where `model`, a committed array or a description of one, lies, if `x` can lie so.
+
+    Inside `shard_map`, `x` varies over the mesh axes that `model` varies over too.
+    """
+    if state.thread.manual:
+        mine = typeof(model) if is_value(model) else None
+        kind = getattr(model, "manual_axis_type", None) if mine is None else getattr(mine, "manual_axis_type", None)
+        return cast_to_vary(x, kind.varying) if kind else x
     if type(x) is not ArrayImpl:
         return x
     if type(model) is not ArrayImpl:

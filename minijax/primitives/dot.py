@@ -12,7 +12,7 @@ from minijax.base import config, dtypes
 from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import entries_of
+from minijax.partition.explicit import entries_of, typed_sharding
 from minijax.partition.meshes import P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives import moving
@@ -234,6 +234,7 @@ class DotGeneral(Product):
                 "dot_general requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding: "
                 f"the one has {lhs_batch}, the other {rhs_batch}"
             )
+        self._check_unreduced(avals)
         both = [(a, b) for a, b in zip(lhs, rhs, strict=True) if a is not None and b is not None]
         if any(a != b for a, b in both):
             raise ShardingTypeError(
@@ -247,6 +248,31 @@ class DotGeneral(Product):
             )
         free = [entries_of(a.entries, other_axes(a.ndim, c, b)) for a, c, b in zip(avals, contract, batch, strict=True)]
         return [(*lhs_batch, *free[0], *free[1])]
+
+    def sums(self, avals, params):
+        return frozenset(), frozenset()
+
+    def _check_unreduced(self, avals):
+        if any(a.sums[0] for a in avals):
+            raise ShardingTypeError(f"lhs or rhs passed to dot_general cannot be unreduced: {avals[0]} and {avals[1]}")
+
+    def check_request(self, avals, requested, params):
+        self._check_unreduced(avals)
+        unreduced = requested.spec.unreduced
+        if not unreduced:
+            return
+        contract, _ = params["dimension_numbers"]
+        lhs, rhs = (entries_of(a.entries, axes) for a, axes in zip(avals, contract, strict=True))
+        if unreduced != {axis for e in lhs for axis in axes_of(e)}:
+            raise ShardingTypeError(
+                "dot_general: out_sharding's unreduced axes should be equal to the contracting specs: they are "
+                f"{set(unreduced)} and {lhs}"
+            )
+        if lhs != rhs:
+            raise ShardingTypeError(
+                f"dot_general: lhs and rhs contracting dims should be sharded identically where out_sharding is "
+                f"unreduced, not as {lhs} and {rhs}"
+            )
 
     def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
         contract, batch = dimension_numbers
@@ -275,7 +301,9 @@ class DotGeneral(Product):
         back = (*batch, *free, *(contract[i] for i in order))
         requested, split = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
         if split is not None:
-            requested = NamedSharding(split.mesh, P(*entries_of(aval.entries, back)))
+            unreduced, reduced = aval.sums
+            requested = typed_sharding(split.mesh, entries_of(aval.entries, back), unreduced, reduced)
+            requested = requested or NamedSharding(split.mesh, P(*[None] * aval.ndim))
         grad = self.bind(ct, other, dimension_numbers=numbers, out_sharding=requested, **params)
         grad = permute_axes(grad, moving.inverse(back))
         return cast(grad, aval.dtype) if typeof(grad).dtype != aval.dtype else grad

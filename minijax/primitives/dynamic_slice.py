@@ -68,7 +68,7 @@ class DynamicUpdateSlice(JointlyLinear):
 
     def shard(self, mesh, avals, outs):
         x, update, *_ = avals
-        if x.entries != update.entries:
+        if x._sharding != update._sharding:
             raise ShardingTypeError(
                 "dynamic_update_slice operand sharding must be equal to update sharding: the operand is "
                 f"{x.str_short(mesh_axis_types=True)}, the update {update.str_short(mesh_axis_types=True)}"
@@ -82,7 +82,7 @@ class DynamicUpdateSlice(JointlyLinear):
 
     def transposed(self, ct, x, update, *starts):
         shape = operand_type(update).shape
-        zeros = moving.full(shape, scalar_like(ct, 0))
+        zeros = moving.full(shape, scalar_like(ct, 0), sharding=operand_type(update)._sharding)
         ct_x = self.bind(ct, zeros, *starts) if is_linear(x) else None
         ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_linear(update) else None
         return [ct_x, ct_update, *[None] * len(starts)]

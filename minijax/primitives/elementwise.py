@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import merged_entries
+from minijax.partition.explicit import merged_entries, sums_of_factors, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import (
@@ -73,22 +73,21 @@ class Mul(Bilinear):
     """x * y; where `out_dtype` is given, of operands converted to that."""
 
     def __init__(self):
-        super().__init__(
-            "mul",
-            "multiply",
-            NUMBER,
-            (lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)),
-            (
-                lambda ct, x, y, **out: mul(ct, y, out_dtype=out and x.aval.dtype or None),
-                lambda ct, x, y, **out: mul(x, ct, out_dtype=out and y.aval.dtype or None),
-            ),
+        jvps = lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)
+        transposes = (
+            lambda ct, x, y, **out: mul(ct, y, out_dtype=out and x.aval.dtype or None),
+            lambda ct, x, y, **out: mul(x, ct, out_dtype=out and y.aval.dtype or None),
         )
+        super().__init__("mul", "multiply", NUMBER, jvps, transposes)
 
     def result_dtype(self, x, y, *, out_dtype=None):
         if out_dtype is None:
             return super().result_dtype(x, y)
         check_kinds(self.name, self.accepts, x, y)
         return dtypes.canonicalize_dtype(out_dtype)
+
+    def sums(self, avals, params):
+        return sums_of_factors(self.name, *avals)
 
     def lower(self, e, ins, outs, x, y, *, out_dtype=None):
         (out,) = outs
@@ -558,6 +557,9 @@ class SelectN(Primitive):
     def shard(self, mesh, avals, outs, **params):
         name = "select cases must have the same shardings: select_n"
         return [merged_entries(name, [a.entries for a in avals if a.shape] or [()])]
+
+    def sums(self, avals, params):
+        return sums_of_terms(self.name, avals[1:])
 
     def lower(self, e, ins, outs, which, *cases):
         if len(cases) == 1:

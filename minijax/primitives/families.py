@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.base.util import named
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Linear, Primitive, is_linear
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, of_type, scalar_of, typeof
-from minijax.partition.explicit import merged_entries
+from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, typeof
+from minijax.partition.explicit import merged_entries, merged_sums, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
+from minijax.primitives.sharding import resharded_as
 from minijax.primitives.zeros import add_tangents, instantiate
 
 Rule = Callable[..., Any]
@@ -118,6 +120,18 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
     return tuple(out)
 
 
+def reduced_scalars(operands: Sequence) -> list | None:
+    """The operands, with scalars reduced over the Explicit axes over which others are; None if none is."""
+    avals = list(map(typeof, operands))
+    like = next((a for a in avals if a.sums[1]), None)
+    scalars = [not a.shape and a._sharding is None for a in avals]
+    if like is None or not any(scalars):
+        return None
+    types = [a.sharded_over(like._sharding.mesh, (), *like.sums) for a in avals]
+    rows = zip(operands, types, scalars, strict=True)
+    return [resharded_as(x, t) if is_scalar else x for x, t, is_scalar in rows]
+
+
 class SameShape(Primitive):
     """Operands broadcast together; one result of the common shape."""
 
@@ -126,13 +140,19 @@ class SameShape(Primitive):
         self.accepts = accepts
 
     def __call__(self, *operands: Any) -> Any:
-        return Primitive.bind(self, *operands)
+        return self.bind(*operands)
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         if params:
             # jax's primitives take these; who binds them by hand passes the None that they have.
             params = {k: v for k, v in params.items() if v is not None or k not in ("accuracy", "out_dtype")}
-        return Primitive.bind(self, *operands, **params)
+        try:
+            return Primitive.bind(self, *operands, **params)
+        except ShardingTypeError:
+            ready = reduced_scalars(operands)
+            if ready is None:
+                raise
+        return Primitive.bind(self, *ready, **params)
 
     def result_dtype(self, *avals: ShapedArray, **params: Any) -> Any:
         check_kinds(self.name, self.accepts, *avals)
@@ -149,6 +169,9 @@ class SameShape(Primitive):
         ranked = [a.entries for a in avals if a.shape]
         return [merged_entries(self.name, ranked) if ranked else ()] * len(outs)
 
+    def sums(self, avals, params):
+        return merged_sums(self.name, avals)
+
     def broadcast(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
         """Operand names, broadcast to the result's shape."""
         wide = [
@@ -156,11 +179,10 @@ class SameShape(Primitive):
         ]
         if e.explicit is None:
             return wide
+        types = [out.update(dtype=a.dtype).sharded_over(e.explicit, out.entries, *a.sums) for a in ins]
         return [
-            x
-            if a.shape == out.shape and a.entries == out.entries
-            else e.constrained_by_type([x], [out.update(dtype=a.dtype)])[0]
-            for x, a in zip(wide, ins, strict=True)
+            x if a.shape == out.shape and a.entries == out.entries else e.constrained_by_type([x], [t])[0]
+            for x, a, t in zip(wide, ins, types, strict=True)
         ]
 
     def batch(self, axis, operands, dims, **params):
@@ -317,6 +339,9 @@ class LinearElementwise(Elementwise):
         super().__init__(name, hlo, accepts)
         self.transposes = transposes
 
+    def sums(self, avals, params):
+        return sums_of_terms(self.name, avals)
+
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
         if all(type(t) is Zero for t in tangents):
@@ -369,7 +394,8 @@ def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
 
 def emit(e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any) -> list[str]:
     """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
-    closed = _traced(fun, tuple(ins), tuple(params.items()))
+    # Loops are traced as if on one device.
+    closed = _traced(fun, tuple([a.varying_over(NOT_MANUAL.varying) for a in ins]), tuple(params.items()))
     return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
 

@@ -14,7 +14,7 @@ from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import entries_of
+from minijax.partition.explicit import entries_of, sums_of_terms
 from minijax.primitives import elementwise, moving
 from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
@@ -224,6 +224,9 @@ class Scatter(JointlyLinear):
         check_same_dtypes("scatter", x, updates)
         check_scatter(x, indices, updates, dimension_numbers)
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
+
+    def sums(self, avals, params):
+        return sums_of_terms(self.name, (avals[0], avals[2]))
 
     def shard(self, mesh, avals, outs, *, dimension_numbers, **how):
         (x, indices, updates), numbers = avals, dimension_numbers

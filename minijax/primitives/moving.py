@@ -25,6 +25,10 @@ def check_nonnegative(name: str, values: Sequence[int]) -> None:
         raise TypeError(f"{name} must have every element be nonnegative, got {tuple(values)}.")
 
 
+def _sums(sharding: Any) -> tuple[frozenset, frozenset]:
+    return sharding.spec.unreduced, sharding.spec.reduced
+
+
 def _batched_sharding(sharding: Any, axis: Any) -> Any:
     return None if sharding is None else widened(sharding, 0, axes_of(axis.explicit_mesh_axis), None)
 
@@ -53,7 +57,7 @@ class BroadcastInDim(Linear1):
     def transposed(self, ct, aval, *, shape, broadcast_dimensions, sharding):
         unit = tuple(i for i, size in enumerate(aval.shape) if size == 1)
         preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
-        summed = sum_axes(ct, other_axes(len(shape), preserved))
+        summed = sum_axes(ct, other_axes(len(shape), preserved), aval)
         order = sorted(preserved)
         if order != preserved:
             summed = transpose(summed, [order.index(d) for d in preserved])
@@ -101,6 +105,18 @@ class Reshape(Linear1):
                 "This reshape is not supported without `out_sharding`"
             )
         return [entries]
+
+    def check_request(self, avals, requested, params):
+        for which, have, want in zip(("unreduced", "reduced"), avals[0].sums, _sums(requested), strict=True):
+            if want and not have:
+                raise ValueError(
+                    f"reshape: out_sharding cannot contain {which} axes, as the operand has none: {set(want)}"
+                )
+            if have != want:
+                raise ValueError(
+                    f"reshape: out_sharding must be {which} over the same mesh axes as operand {avals[0].text}, not as "
+                    f"{requested.spec}"
+                )
 
     def lower(self, e, ins, outs, x, *, new_sizes, dimensions, sharding):
         aval = ins[0]
@@ -176,6 +192,15 @@ class ReduceSum(Linear1):
 
     def shard(self, mesh, avals, outs, *, axes, out_sharding):
         return [entries_of(avals[0].entries, other_axes(avals[0].ndim, axes))]
+
+    def check_request(self, avals, requested, params):
+        (x,), unreduced = avals, requested.spec.unreduced
+        summed = {axis for i in params["axes"] for axis in axes_of(x.entries[i])}
+        if not unreduced <= summed | x.sums[0]:
+            raise ShardingTypeError(
+                "reduce_sum: out_sharding's unreduced axes should be in operand's specs that were summed over, as "
+                f"{set(unreduced)} are not, the operand is {x.text}, its axes {tuple(params['axes'])}"
+            )
 
     def lower(self, e, ins, outs, x, *, axes, out_sharding):
         zero = e.constant(0, ShapedArray((), ins[0].dtype))
@@ -385,8 +410,12 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim(array, shape, other_axes(ndim, at))
 
 
-def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
-    return reduce_sum_p.bind(x, axes=axes, out_sharding=None) if axes else x
+def sum_axes(x: Any, axes: tuple[int, ...], aval: ShapedArray | None = None) -> Any:
+    """The sum over axes, which where `aval` says so the devices keep in parts."""
+    if not axes:
+        return x
+    sharding = aval._sharding if aval is not None and aval.sums[0] and not typeof(x).sums[0] else None
+    return reduce_sum_p.bind(x, axes=axes, out_sharding=sharding)
 
 
 def sum_axis(x: Any, axis: int) -> Any:

@@ -17,7 +17,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import div, eq, mul
 from minijax.primitives.families import NUMBER, Kinds, check_kinds, scalar_like
 from minijax.primitives.moving import batched_axes, reduce_sum_p, reduced_aval
-from minijax.primitives.sharding import with_out_sharding
+from minijax.primitives.sharding import requested_sharding
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import ZeroJvp, add_any, zeros_like_aval
 
@@ -249,8 +249,8 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The sum of the elements along `axes`, which are counted from the front."""
     check_kinds("reduce_sum", NUMBER, typeof(operand))
-    total = reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=None)
-    return with_out_sharding("reduce_sum", total, out_sharding)
+    requested = requested_sharding("reduce_sum", out_sharding, typeof(operand).ndim - len(axes))
+    return reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=requested)
 
 
 def _reduction(primitive: Primitive, result: str) -> Callable[[Any, Sequence[int]], Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base import tree
+from minijax.hlo.shardy import constraining
 from minijax.ir import state
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, is_value, typeof
@@ -21,6 +22,7 @@ class ShardingConstraint(Linear1):
 
     name = "sharding_constraint"
     in_one_memory = False
+    constrains = False
 
     def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
         sharding.check_compatible_aval(x.shape)  # inside a program XLA pads what does not divide
@@ -46,26 +48,36 @@ class ShardingConstraint(Linear1):
 
 
 class Reshard(Linear1):
-    """The same value, whose type says that it lies as `dst_sharding` over the Explicit axes of its mesh."""
+    """The same value, whose type says that it lies as `dst_sharding` over the Explicit axes of its mesh.
+
+    `src_mesh`: that of the operand where its type need not say it, as XLA lays it out; so lies its cotangent.
+    """
 
     name = "reshard"
+    constrains = False  # the mesh that is set is another one where axes become Auto ones, or Explicit ones
     in_one_memory = False
 
-    def infer(self, x, *, dst_sharding, concrete_mesh):
+    def infer(self, x, *, dst_sharding, **meshes):
         dst_sharding.shard_shape(x.shape)
         return [x.update(sharding=sharding_in_type(dst_sharding, x.ndim))]
 
-    def lower(self, e, ins, outs, x, **params):
-        return [x]  # the emitter says how results lie
+    def lower(self, e, ins, outs, x, *, dst_sharding, **meshes):
+        mesh = constraining(dst_sharding.mesh)
+        if e.num_partitions == 1 or mesh is None or (e.manual is not None and e.explicit is None):
+            return [x]
+        return [e.constrained(x, ins[0], e.meshes.text_in_type(mesh, outs[0]))]
 
-    def transposed(self, ct, aval, **params):
-        return resharded_as(ct, aval)
+    def transposed(self, ct, aval, *, dst_sharding, concrete_mesh, src_mesh=None):
+        if src_mesh is None or aval._sharding is not None:
+            return resharded_as(ct, aval)
+        whole = NamedSharding(src_mesh, P(*[None] * aval.ndim))
+        return self.bind(ct, dst_sharding=whole, concrete_mesh=None, src_mesh=dst_sharding.mesh)
 
-    def batch(self, axis, operands, dims, *, dst_sharding, concrete_mesh):
+    def batch(self, axis, operands, dims, *, dst_sharding, **meshes):
         (x,), (d,) = operands, dims
         names = axes_of(axis.explicit_mesh_axis)
         wider = widened(dst_sharding, d, names, None)
-        return [self.bind(x, dst_sharding=wider, concrete_mesh=concrete_mesh)], [d]
+        return [self.bind(x, dst_sharding=wider, **meshes)], [d]
 
     def shardings(self, params):
         return (params["dst_sharding"],)
@@ -200,8 +212,8 @@ def with_out_sharding(function: str, x: Any, out_sharding: Any) -> Any:
     return x if sharding is None else over_explicit_axes(x, sharding)
 
 
-def over_explicit_axes(x: Any, sharding: NamedSharding) -> Any:
-    """`x`, laid out as `sharding` says if its mesh has Explicit axes."""
+def over_explicit_axes(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> Any:
+    """`x`, of the mesh `src_mesh` if it is another one, laid out as `sharding` says if that has Explicit axes."""
     if not sharding.mesh.explicit_axes:
         return x
     sharding = sharding.update(spec=sharding.spec.padded(typeof(x).ndim))
@@ -212,7 +224,7 @@ def over_explicit_axes(x: Any, sharding: NamedSharding) -> Any:
     if state.is_eager() and isinstance(sharding.mesh, Mesh):
         return transfer.to_device(x, sharding)
     sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
-    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None)
+    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None, src_mesh=src_mesh)
 
 
 def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
@@ -232,13 +244,13 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
 
 
 def requested_sharding(function: str, out_sharding: Any, ndim: int) -> NamedSharding | None:
-    """As `explicit_sharding`, on the mesh without devices and with an entry for each axis, as a parameter."""
+    """As `explicit_sharding`, on the mesh without devices, as a parameter of operations of results of rank `ndim`."""
     sharding = explicit_sharding(function, out_sharding)
     if sharding is None:
         return None
     sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
     sharding.check_compatible_aval((0,) * ndim)
-    return sharding.update(spec=sharding.spec.padded(ndim))
+    return sharding
 
 
 def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
@@ -249,7 +261,7 @@ def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sha
     auto = requested.mesh.abstract_mesh.update_axis_types(dict.fromkeys(requested.mesh.axis_names, AxisType.Auto))
     with meshes.use_abstract_mesh(auto):
         result = compute(*on_auto_axes(operands, auto))
-    return over_explicit_axes(result, requested)
+    return over_explicit_axes(result, requested, auto)
 
 
 def on_auto_axes(values: Any, mesh: Any) -> Any:
@@ -267,8 +279,9 @@ def _on_auto_axes(x: Any, mesh: Any) -> Any:
         kinds = tuple([types[n] for n in concrete.axis_names])
         return transfer.to_device(x, NamedSharding(Mesh(concrete.devices, concrete.axis_names, kinds), x.sharding.spec))
     kept, spec = set(mesh.explicit_axes), have._sharding.spec
-    entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec]
-    return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec.update(partitions=entries)), concrete_mesh=None)
+    entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec.partitions]
+    spec = P(*entries, unreduced=spec.unreduced & kept, reduced=spec.reduced & kept)
+    return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec), concrete_mesh=None)
 
 
 def sharding_of_shape(shape: tuple[int, ...], *values: Any) -> Any:
@@ -348,6 +361,18 @@ def _check_mesh_of(x: Any, sharding: Sharding) -> None:
         )
 
 
+def _check_not_manual(sharding: Sharding) -> None:
+    """Raises ValueError if a constraint is over axes along which `shard_map` has cut values."""
+    mesh = meshes.abstract_context()
+    if mesh is None or not isinstance(sharding, NamedSharding):
+        return
+    if manual := [a for a in sharding.spec.mesh_axes if a in mesh.manual_axes]:
+        raise ValueError(
+            f"The spec of NamedSharding passed to with_sharding_constraint contains a manual axes, {manual}, of mesh "
+            f"{mesh}: it can only refer to Auto axes of the mesh. Got spec={sharding.spec}"
+        )
+
+
 def _constrained(x: Any, spec: Any) -> Any:
     mesh, layout = meshes.context_mesh(), None
     if isinstance(spec, Format):
@@ -367,6 +392,7 @@ def _constrained(x: Any, spec: Any) -> Any:
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
+    _check_not_manual(sharding)
     context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
     if state.is_eager():
         _check_mesh_of(x, spec if isinstance(spec, Sharding) else sharding)

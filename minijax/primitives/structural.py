@@ -96,6 +96,9 @@ class SliceAt(Primitive):
     def shard(self, mesh, avals, outs, **params):
         return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
+    def sums(self, avals, params):
+        return avals[0].sums
+
     def lower(self, e, ins, outs, x, *starts, slice_sizes):
         if not starts:
             return [x]  # MLIR cannot read the operation without starts
@@ -178,6 +181,9 @@ def _check_slice(x, starts, limits, strides):
 
 class JointlyLinear(Primitive):
     """An operation linear in all its operands together, but for those that are indices."""
+
+    def sums(self, avals, params):
+        return avals[0].sums
 
     def jvp(self, primals, tangents, **params):
         outs = self.bind_all(primals, params)

@@ -10,6 +10,7 @@ from minijax.base import config, tree
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import typeof, varying_axes
+from minijax.partition.meshes import abstract_context
 
 Groups = tuple[tuple[int, ...], ...] | None
 
@@ -18,6 +19,7 @@ class OverAxes(Linear1):
     """An operation that changes over which mesh axes, by `axes`, a value of the same shape varies."""
 
     in_one_memory = False
+    constrains = False
 
     def infer(self, x, *, axes):
         return [x]
@@ -83,6 +85,11 @@ def _rows_of_one_length(groups):
     return np.array([np.pad(group, (0, longest - len(group)), constant_values=-1) for group in groups])
 
 
+def _mesh_axes() -> tuple:
+    mesh = abstract_context()
+    return () if mesh is None else mesh.shape_tuple
+
+
 def in_mesh_order(axes: frozenset) -> tuple:
     """Names of manual mesh axes in the order of the mesh."""
     return tuple([name for name in state.thread.manual if name in axes])
@@ -92,6 +99,14 @@ def cast_to_vary(x: Any, axes: frozenset) -> Any:
     """`x`, cast to vary over the manual mesh axes `axes` too."""
     missing = axes - varying_axes(typeof(x))
     return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
+
+
+def vary_alike(values: Any, like: Any) -> Any:
+    """The leaves of a tree, cast to vary over all manual mesh axes that one of `like` varies over."""
+    if not state.thread.manual:
+        return values
+    axes = frozenset().union(*(varying_axes(typeof(x)) for x in tree.tree_leaves(like)))
+    return tree.tree_map(lambda x: cast_to_vary(x, axes), values)
 
 
 class ManualAxes(tuple[Any, ...]):
@@ -116,15 +131,22 @@ class ManualAxes(tuple[Any, ...]):
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """The same values, whose types say that they vary over the named mesh axes; `to` must be "varying".
 
-    Raises ValueError if they do already.
+    Raises ValueError if they do already, TypeError for a set of names.
     """
+    if isinstance(axis_name, set | frozenset):
+        raise TypeError(f"pcast: axis_name={axis_name} must be a tuple or a str: the names have an order")
     if to != "varying":
         if to in ("unreduced", "reduced"):
             raise NotImplementedError(f"pcast: to={to!r} needs explicit sharding, which is not there yet")
         raise ValueError(f"pcast: `to` must be one of 'unreduced', 'reduced' or 'varying', got {to!r}")
     names = names_of(axis_name)
+    if state.is_eager():
+        raise ValueError(f"pvary should be called under jax.shard_map: pcast was given the axes {names}")
+    if config.remove_size_one_mesh_axis_from_type.value:
+        sizes = {name: size for name, size, *_ in state.thread.axes} | dict(_mesh_axes())
+        names = tuple([name for name in names if sizes.get(name) != 1])
     for name in names:
-        state.axis_size(name)
+        state.axis_size(name, "pvary")
 
     def cast(leaf):
         have = varying_axes(typeof(leaf)).intersection(names)

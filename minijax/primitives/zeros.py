@@ -9,7 +9,7 @@ from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof, varying_axes
-from minijax.partition.explicit import merged_entries
+from minijax.partition.explicit import merged_entries, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.sharding import resharded_as
 from minijax.primitives.varying import cast_to_vary
@@ -22,7 +22,7 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
     if dtypes.is_extended(aval.dtype):
         zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
         return resharded_as(made_varying(zeros, aval), aval)
-    zeros = moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type)
+    zeros = moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type, aval._sharding)
     return resharded_as(made_varying(zeros, aval), aval)
 
 
@@ -62,6 +62,9 @@ class AddAny(Primitive):
 
     def shard(self, mesh, avals, outs, **params):
         return [merged_entries(self.name, [a.entries for a in avals])]
+
+    def sums(self, avals, params):
+        return sums_of_terms(self.name, avals)
 
     def lower(self, e, ins, outs, x, y):
         return [e.binary("or" if outs[0].dtype == np.bool_ else "add", x, y, outs[0])]

@@ -62,6 +62,9 @@ def _new_signature(key):
     if aval.memory_space is not sharding._memory_space:
         aval = aval.in_space(sharding._memory_space)
         return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
+    if len(spec := getattr(sharding, "spec", ())) > aval.ndim:  # of the numbers that represent keys
+        sharding = sharding.update(spec=spec.update(partitions=spec.partitions[: aval.ndim]))
+        return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
     typed = sharding_in_type(sharding, aval.ndim)
     if typed != aval._sharding:
         return _signatures.setdefault(key, signature(aval.update(sharding=typed), sharding, committed, layout))
@@ -184,6 +187,10 @@ class Shard(NamedTuple):
     def __repr__(self):
         fields = f"device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data}"
         return f"Shard({fields})"
+
+
+def _is_unreduced(sharding: Any) -> bool:
+    return isinstance(sharding, NamedSharding) and bool(sharding.spec.unreduced)
 
 
 def place_of(index: tuple[slice, ...]) -> tuple:
@@ -355,6 +362,10 @@ class ArrayImpl(Array):
         sig = self._sig
         try:
             if sig.device is None:
+                if _is_unreduced(sig.sharding):
+                    raise NotImplementedError(
+                        f"{self!r} cannot be read: each device has a part of a sum. `jax.sharding.reshard` reduces it"
+                    )
                 return host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
             return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
         except _jax.JaxRuntimeError as failure:
@@ -417,12 +428,16 @@ class ArrayImpl(Array):
         return int(self._scalar())
 
     def __format__(self, format_spec):
+        if _is_unreduced(self._sig.sharding):
+            return repr(self)
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
 
     def __repr__(self):
         ending = f"dtype={self._sig.dtype.name}" + (", weak_type=True)" if self._sig.weak_type else ")")
         if not self.is_fully_addressable and not self.is_fully_replicated:
             return f"Array(shape={self.shape}, {ending}"
+        if _is_unreduced(self._sig.sharding):
+            return f"Array(shape={self.shape}, dtype={self._sig.dtype.name}, sharding={self.sharding})"
         if not self.size:
             self._check_alive()
             return f"Array([], shape={self.shape}, {ending}"
@@ -433,7 +448,7 @@ class ArrayImpl(Array):
         return f"Array({text},{gap}{ending}"
 
     def __str__(self):
-        return str(self._value)
+        return repr(self) if _is_unreduced(self._sig.sharding) else str(self._value)
 
     def item(self, *args) -> Any:
         """As `numpy.ndarray.item`."""
@@ -497,6 +512,14 @@ def copied(x: ArrayImpl) -> ArrayImpl:
 def row_major(sig: Signature) -> Signature:
     """The signature of arrays that lie so but for their layout, which is the default one."""
     return sig if sig.layout is None else signature(sig.aval, sig.sharding, sig.committed)
+
+
+def of_host(sig: Signature) -> Signature:
+    """As `row_major`, with the whole value where devices would have parts of a sum: what the host can fill."""
+    if not _is_unreduced(sig.sharding):
+        return row_major(sig)
+    whole = sig.sharding.update(spec=sig.sharding.spec.update(unreduced=frozenset()))
+    return signature(sig.aval, whole, sig.committed)
 
 
 def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:

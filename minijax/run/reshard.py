@@ -12,7 +12,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding
 from minijax.run import client, host
-from minijax.run.array import Signature, copied_raw, place_of, put_host, signature
+from minijax.run.array import Signature, copied_raw, of_host, place_of, put_host, signature
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
@@ -32,7 +32,7 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
     if not (old.sharding._in_default_memory and new.sharding._in_default_memory):
         return relocated(raw, new) if len(devices) == len(targets) and tiles == new_tiles else None
     if old.device is not None:
-        return _distributed(raw, old, new)
+        return _cut_up(raw, old, new)
     if devices == targets:
         return _resharder(old, new)(raw)
     if not old.sharding.is_fully_addressable:
@@ -54,12 +54,19 @@ def _by_way_of_one(raw, old, new):
     else:
         part = host.shard_raw(raw, k, whole.sharding, len(whole.shape))._fully_replicated_shard()
         raw = part._rewrap_with_aval_and_sharding(alone, alone.native)
-    return relocated(raw, new) if new.device is not None else _distributed(raw, alone, new)
+    return relocated(raw, new) if new.device is not None else _cut_up(raw, alone, new)
 
 
 def relocated(raw: Any, sig: Signature) -> Any:
     """The same shards on the devices, and in the memory, of `sig`; those that lie there already are not copied."""
     return copied_raw(raw, sig, _jax.ArrayCopySemantics.REUSE_INPUT)._rewrap_with_aval_and_sharding(sig, sig.native)
+
+
+def _cut_up(raw, old, new):
+    """From one device to several."""
+    whole = of_host(new)
+    raw = _distributed(raw, old, whole)
+    return raw if whole is new else _resharder(whole, new)(raw)
 
 
 def _distributed(raw, old, new):

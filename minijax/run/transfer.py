@@ -22,6 +22,7 @@ from minijax.run.array import (
     copied,
     copied_raw,
     hidden,
+    of_host,
     put_host,
     row_major,
     signature,
@@ -63,7 +64,7 @@ def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy
 
 
 def _put_laid_out(value, sig):
-    plain = row_major(sig)
+    plain = of_host(sig)
     raw = put_host(value, plain)
     return raw if plain is sig else reshard.laid_out(raw, plain, sig)
 

@@ -10,7 +10,7 @@ from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
-from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, trace_to_jaxpr
+from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, referent, trace_to_jaxpr
 from minijax.ir.types import Aval, Zero, register_value_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.moving import broadcast_axis, move_axis
@@ -37,6 +37,9 @@ class BatchTracer(Tracer):
         self.val = val
         self.dim = dim
         self.origin = source.here()
+
+    def get_referent(self):
+        return referent(self.val)
 
     def __repr__(self):
         return f"VmapTracer(aval={self.aval}, batched={typeof(self.val)})"
@@ -173,7 +176,7 @@ def _batch(fun, axis, values, dims, tag):
     trace = BatchTrace(state.current_trace(), axis, tag)
 
     def run():
-        with state.named_axis(axis.name, axis.size):
+        with state.named_axis(*axis[:4]):
             return trace.split(list(fun(*trace.join(values, dims))))
 
     results, out_dims = context.run_under(trace, run)

@@ -9,7 +9,7 @@ from minijax.base import stack
 from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.trace import Trace, Tracer, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import Trace, Tracer, eval_jaxpr, referent, trace_to_jaxpr
 from minijax.ir.types import Zero, of_type, register_value_type, typeof
 from minijax.primitives.zeros import instantiate, nonzero_mask
 
@@ -24,6 +24,9 @@ class JVPTracer(Tracer):
         self.aval = typeof(primal)
         self.primal = primal
         self.tangent = tangent
+
+    def get_referent(self):
+        return referent(self.primal)
 
     def is_concrete(self):
         return not isinstance(self.primal, Tracer) or self.primal.is_concrete()

@@ -43,7 +43,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
         with eqn.context():
             results = _rebind(eqn, values_of(eqn.invars, env))
         env.update(zip(eqn.outvars, results, strict=True))
-    env.update((v, Linear(v.aval)) for v in linear)
+    env.update((v, Linear(v.aval.to_ct_aval())) for v in linear)
     cts: dict[Var, Any] = {}
     for v, ct in zip(jaxpr.outvars, cts_out, strict=True):
         if type(v) is not Literal and v in linear and type(ct) is not Zero:
@@ -61,7 +61,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
 
 def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
     if typeof(ct) is not v.aval:
-        ct = resharded_as(ct, v.aval)
+        ct = resharded_as(ct, v.aval.to_ct_aval())
     have = cts.get(v)
     cts[v] = ct if have is None else add_any(have, ct)
 

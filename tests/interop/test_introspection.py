@@ -285,6 +285,53 @@ def test_questions_while_functions_are_transformed():
     same(program)
 
 
+def test_tracers_know_the_equation_that_made_them():
+    def program(jax, jnp):
+        seen = []
+
+        def f(x, n):
+            y = jnp.sin(x) + n
+            pair = jax.lax.cond(n > 0, lambda x: (x, x + 1), lambda x: (x * 2, x), x)
+            added = y.parent
+            seen.append(
+                [x.parent, n.parent, str(added.primitive), dict(added.params), list(map(str, added.in_tracers))]
+            )
+            seen.append(
+                [added.outvars[0] is y.val, added.in_tracers[0].parent.primitive.name, added.in_tracers[1].val is n.val]
+            )
+            seen.append([p.parent.primitive.name for p in pair] + [str(v.aval) for v in pair[1].parent.outvars])
+            seen.append(
+                [
+                    (x + 1.5).parent.in_tracers[1].val.val,
+                    (x + np.ones(3)).parent.in_tracers[1].parent,
+                    len(added.effects),
+                ]
+            )
+            return y
+
+        jax.jit(f)(X, 1.0)
+        return seen
+
+    same(program)
+
+
+def test_tracers_know_what_they_stand_for():
+    def program(jax):
+        seen = []
+
+        def f(x):
+            behind = x.get_referent()
+            seen.append([behind is x, type(behind).__name__ == "DynamicJaxprTracer", jax.typeof(behind).shape])
+            return x * 2
+
+        for transform in (jax.vmap, jax.jit, lambda f: jax.vmap(jax.vmap(f, 0, 0)), lambda f: jax.vmap(jax.jit(f))):
+            seen.append(transform(f)(np.ones((3, 2), "f")).shape)
+        jax.vmap(jax.grad(f))(X), jax.jvp(f, (1.0,), (1.0,)), jax.jit(jax.vmap(f))(X), jax.jit(jax.grad(f))(1.0)
+        return seen
+
+    same(program)
+
+
 @pytest.mark.parametrize("force", [int, None, operator.index])
 def test_a_traced_value_is_not_concrete(force):
     def program(jax, extend):

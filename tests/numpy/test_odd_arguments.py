@@ -105,3 +105,35 @@ def test_random_bounds_and_counts_of_every_shape_and_dtype():
     for dtype in ("float16", "bfloat16", "float32"):
         n, p = np.asarray(10, dtype), np.full(3, 1 / 3, np.float32).astype(dtype)
         agree(lambda j, n=n, p=p: j.random.multinomial(j.random.key(0), n, p))
+
+
+@pytest.mark.parametrize("args", [(False,), (True,), (None,), (True, "K"), (True, None, 2), (False, "K", 3)])
+def test_positional_arguments_of_array_warn(args):
+    def program(j):
+        x = j.numpy.ones(3)
+        with pytest.warns(DeprecationWarning, match="copy, order, and ndmin arguments to jnp.array positionally"):
+            copied = j.numpy.array(x, None, *args)
+        return copied is x, copied
+
+    agree(program)
+
+
+@pytest.mark.parametrize(
+    "args, options, error, phrase",
+    [((True, "F"), {}, NotImplementedError, "Only implemented for order='K'"),
+     ((True, "K", 2, 3), {}, TypeError, "array() takes at most 5 positional arguments"),
+     ((True,), {"copy": False}, TypeError, "array() got multiple values for argument 'copy'")],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Passing the copy")
+def test_positional_arguments_of_array_are_heeded(args, options, error, phrase):
+    refuse(lambda j: j.numpy.array([1], None, *args, **options), error, phrase)
+
+
+@pytest.mark.parametrize("name", ["mgrid", "ogrid"])
+@pytest.mark.parametrize("key", [np.s_[0:3, 0:2.5], np.s_[0:1:3j, 0:2], np.s_[0 : np.float16(3), 0:2], np.s_[0:3]])
+def test_grids_promote_their_ranges_where_promotion_is_strict(name, key):
+    def program(j):
+        with j.numpy_dtype_promotion("strict"):
+            return getattr(j.numpy, name)[key]
+
+    agree(program)

@@ -126,9 +126,14 @@ def test_misuse_raises_the_error_of_jax(text):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("text", ["jnp.pad(n, 1)", "jnp.pad(jnp.expand_dims(n, 0), 1)"])
-def test_padding_keeps_a_weak_type(text):
-    sweep([expression_case({"n": 2}, text)])
+@pytest.mark.parametrize("n", [2, 2.5, 1j])
+def test_padding_keeps_a_weak_type(n):
+    modes = "mean", "minimum", "linear_ramp", "empty", "edge", "wrap"
+    texts = [f"jnp.pad(jnp.broadcast_to(n, (3, 2)), 2, {mode!r})" for mode in modes]
+    texts += ["jnp.pad(n, 1)", "jnp.pad(jnp.expand_dims(n, 0), 1)"]
+    texts += ["jnp.pad(jnp.broadcast_to(n, (2,)), 1, constant_values=(1, 3))"]
+    texts += ["jnp.pad(jnp.broadcast_to(n, (3,)), 1, lambda vector, *_: vector)"]
+    sweep([expression_case({"n": n}, text) for text in texts])
 
 
 @pytest.mark.parametrize("dtype", ["int2", "uint2"])

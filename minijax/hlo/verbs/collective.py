@@ -1,14 +1,17 @@
 """Verbs of collectives, point-to-point communication, and shardings."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
+from minijax.base import dtypes
 from minijax.hlo import spell
-from minijax.hlo.shardy import Meshes
+from minijax.hlo.shardy import Meshes, constraining
 from minijax.hlo.spell import int_pairs, results_of, type_of, types_of
 from minijax.hlo.verbs.reduction import Reduction
 from minijax.hlo.writer import Avals, Build, Names, Region
 from minijax.ir.types import Name, ShapedArray, token_type
+from minijax.partition.meshes import AxisType, P
 
 Pairs = Sequence[tuple[int, int]]  # (source, target)
 
@@ -17,6 +20,7 @@ class Collective(Reduction):
     """Exchanges between devices, whose `groups` are a row of positions a group; and shardings."""
 
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
+    explicit: Any  # the mesh, where results are constrained to lie as their types say
     meshes: Meshes
     groups = 0  # of values that are laid out alike
 
@@ -63,6 +67,14 @@ class Collective(Reduction):
     def partition_id(self) -> Name:
         return self.assign("stablehlo.partition_id : tensor<ui32>")
 
+    def place_in(self, mesh: Any, axis: Any, aval: ShapedArray) -> Name:
+        """Which of the devices along a mesh axis one is, where all axes are manual."""
+        at, unsigned = mesh.axis_names.index(axis), ShapedArray((), dtypes.uint32)
+        inner = self.constant(prod(mesh.axis_sizes[at + 1 :]), unsigned)
+        size = self.constant(mesh.axis_sizes[at], unsigned)
+        place = self.binary("divide", self.partition_id(), inner, unsigned)
+        return self.convert(self.binary("remainder", place, size, unsigned), unsigned, aval)
+
     # ---- shardings --------------------------------------------------------------------------------
 
     def sharding_constraint(self, x: Name, aval: ShapedArray, sharding: Any) -> Name:
@@ -78,20 +90,29 @@ class Collective(Reduction):
             self.line(f"sdy.sharding_group {x} group_id={self.groups} : {type_of(aval)}")
         self.groups += 1
 
-    def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_shardings: Sequence,
-                           out_shardings: Sequence, mesh: Any, axes: Sequence,
-                           body: Region) -> list[Name]:  # fmt: skip
-        """Runs `body` on each device's part of the operands, along the mesh axes `axes`."""
-        outer = self.manual
-        inner = frozenset(axes) | (outer[1] if outer is not None else frozenset())
+    def fully_manual(self, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
+        """What `build` writes, on whole operands where all axes of the mesh of this region are manual."""
+        mesh = self.manual[0]
+        rest = [n for n in mesh.axis_names if n not in self.manual[1]]
+        if not rest:
+            return list(build(*operands))
+        mesh = mesh.update_axis_types(dict.fromkeys(rest, AxisType.Manual))
+        specs = ([P()] * len(avals) for avals in (ins, outs))
+        return self.manual_computation(operands, ins, outs, *specs, mesh, rest, Region(ins, outs, build))
+
+    def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_specs: Sequence, out_specs: Sequence,
+                           mesh: Any, axes: Sequence, body: Region) -> list[Name]:  # fmt: skip
+        """Runs `body` on each device's part of the operands, along the axes `axes` of a mesh that are manual in it."""
+        outer = self.manual, self.explicit
+        self.manual = mesh, frozenset(mesh.manual_axes)
+        self.explicit = None if mesh.size == 1 else constraining(mesh)
         if mesh.size == 1:  # one device has all of it, and its programs are not partitioned
-            self.manual = mesh, inner
             results = list(body.build(*operands))
-            self.manual = outer
+            self.manual, self.explicit = outer
             return results
         places = [
-            ", ".join([f"<{self.meshes.sharding_text(s, a)}>" for s, a in zip(shardings, avals, strict=True)])
-            for shardings, avals in ((in_shardings, ins), (out_shardings, outs))
+            ", ".join([f"<{self.meshes.part_text(mesh, s, a)}>" for s, a in zip(specs, avals, strict=True)])
+            for specs, avals in ((in_specs, ins), (out_specs, outs))
         ]
         names = self.block_args(len(operands))
         left, results = self.fresh(len(outs))
@@ -101,9 +122,8 @@ class Collective(Reduction):
             f"in_shardings=[{places[0]}] out_shardings=[{places[1]}] manual_axes={{{quoted}}} "
             f"({self._typed(names, body.args)}) {{"
         )
-        self.manual = mesh, inner
         self._inside(body.build, names, body.outs, "sdy.return")
-        self.manual = outer
+        self.manual, self.explicit = outer
         self.line(f"}} : ({types_of(ins)}) -> {results_of(outs)}")
         return results
 

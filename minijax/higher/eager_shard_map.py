@@ -1,0 +1,113 @@
+"""An eager `shard_map`: its body is recorded, and run as far as it goes where somebody looks at a value."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.base.thread import outside_traces
+from minijax.higher.shard_map import ManualRegion, devices_of, shard_map_p
+from minijax.ir import effects, state
+from minijax.ir.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, checked_values, constants_to_inputs
+from minijax.ir.types import ShapedArray, varying_axes
+from minijax.partition.meshes import P, axes_of
+from minijax.primitives.moving import expand_dims
+from minijax.primitives.structural import squeeze
+
+
+class EagerBody(JaxprTrace):
+    """Records a body, whose values can be looked at: then what is recorded is run, once, and goes on from there.
+
+    A body that nobody looks into is one program.
+    """
+
+    __slots__ = ("region", "operands", "specs", "_values", "_first")
+
+    def __init__(self, info: DebugInfo, region: ManualRegion, operands: Sequence, specs: Sequence[P]):
+        super().__init__(None, info)
+        self.region = region
+        self.operands, self.specs = list(operands), list(specs)  # of the inputs recorded so far
+        self._values: dict[Var, tuple[Any, P]] = {}  # the parts of the devices, one behind the other
+        self._first: list[JaxprEqn] = []  # those of values that have been computed, each a part of an input
+
+    def process(self, primitive, operands, params):
+        if primitive.name == "new_ref":
+            raise ValueError("Eager shard_map cannot return a `jax.Ref`: make it in a function under `jax.jit`")
+        if primitive.name == "device_put" and (there := [d for d in params["devices"] if d is not None]):
+            raise ValueError(f"device_put in an eager shard_map: a part stays on its device, but got device {there[0]}")
+        results = super().process(primitive, operands, params)
+        if self.eqns and self.eqns[-1].effects:
+            self._run([])
+        return results
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        return checked_values(fun(*checked_values(operands)))
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        return checked_values(fun(*checked_values(operands)))
+
+    def shown(self, x: DynamicJaxprTracer) -> str:
+        """What each device has."""
+        if not self.alive:
+            return super().shown(x)
+        mesh, (parts, spec) = devices_of(self.region.mesh, self.operands), self._parts(x)
+        at = [mesh.axis_names.index(name) for entry in spec for name in axes_of(entry)]
+        sizes = [mesh.axis_sizes[i] for i in at]
+        names, blocks = ", ".join(map(str, mesh.axis_names)), []
+        with outside_traces():
+            for place in np.ndindex(*mesh.axis_sizes):
+                device = mesh.devices[place]
+                part = parts[int(np.ravel_multi_index([place[i] for i in at], sizes)) if at else 0]
+                where = f"On {device.platform}:{device.id} at mesh coordinates ({names},) = {place}:"
+                blocks.append(f"{where}\n{part}\n")
+        return "\n".join(blocks)
+
+    def known(self, x: DynamicJaxprTracer) -> Any:
+        """A value that all devices have; None if they may have different ones."""
+        if not self.alive or varying_axes(x.aval) or not self.region.check_vma or type(x.aval) is not ShapedArray:
+            return None
+        parts, _ = self._parts(x)
+        with outside_traces():
+            return parts[0]
+
+    def _parts(self, x: DynamicJaxprTracer) -> tuple[Any, P]:
+        """The parts of a value, along a new first axis that lies as the spec says; keys are an array of keys."""
+        if type(x.val) is Literal:
+            return np.asarray(x.val.val, x.aval.dtype)[None], P()
+        if x.val not in self._values:
+            self._run([x.val])
+        parts, spec = self._values[x.val]
+        return (parts if dtypes.is_extended(x.aval.dtype) else np.asarray(parts)), spec
+
+    def _run(self, others: Sequence[Var]) -> None:
+        """Runs what is recorded; its values, and the inputs `others`, become inputs of what follows."""
+        made = [v for eqn in self.eqns for v in eqn.outvars if type(v.aval) is ShapedArray and v not in self._values]
+        made += [v for v in others if v not in made]
+        with state.set_current_trace(self):
+            stacked = [self.atom(expand_dims(DynamicJaxprTracer(self, v, None), (0,))) for v in made]
+        effs = effects.join(*(e.effects for e in self.eqns if e.effects))
+        jaxpr = Jaxpr(list(self.constvars()), self.invars, stacked, self.eqns, effs, self.debug_info)
+        specs = [self.region.residual_spec(v.aval) for v in stacked]
+        mesh, axes, check_vma = self.region
+        params: dict[str, Any] = dict(mesh=mesh, newly_manual_axes=axes, check_vma=check_vma)
+        params |= dict(in_specs=(*[P()] * len(self.consts), *self.specs), out_specs=tuple(specs))
+        with outside_traces():
+            values = shard_map_p.impl(*self.consts, *self.operands, jaxpr=constants_to_inputs(jaxpr), **params)
+        self.eqns, self.invars = list(self._first), list(self.invars)
+        for v, aval, parts, spec in zip(made, [s.aval for s in stacked], values, specs, strict=True):
+            self._values[v] = parts, spec
+            self._replace(v, aval, parts, spec)
+
+    def _replace(self, var: Var, aval: ShapedArray, parts: Any, spec: P) -> None:
+        """Records that a value is its part of an input."""
+        if var in self.invars:
+            return
+        part = self.new_arg(aval)
+        self.operands.append(parts)
+        self.specs.append(spec)
+        with state.set_current_trace(self):
+            squeeze(part, (0,))
+        self.eqns[-1] = self.eqns[-1].replace(outvars=[var])
+        self._first.append(self.eqns[-1])
