@@ -54,6 +54,8 @@ def connect(
         raise ValueError(f"initialize: coordinator_address {address!r} is not of the form host:port")
     service = None
     if index == 0:
+        if bind_address is not None:
+            _check_own(bind_address)
         bind_address = bind_address or f"[::]:{port}"
         logger.info("Starting JAX distributed service on %s", bind_address)
         service = _jax.get_distributed_runtime_service(
@@ -81,6 +83,19 @@ def connect(
     if config.enable_preemption_service.value:
         state.preemption_sync_manager = _jax.create_preemption_sync_manager()
         state.preemption_sync_manager.initialize(client)
+
+
+def _check_own(bind_address: str) -> None:
+    """Raises JaxRuntimeError for an address that this machine does not have: jaxlib would crash."""
+    host = bind_address.rpartition(":")[0].strip("[]")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(address)
+    except OSError as error:
+        raise _jax.JaxRuntimeError(
+            f"INVALID_ARGUMENT: initialize: nobody can listen at coordinator_bind_address {bind_address!r}: {error}"
+        ) from error
 
 
 def _await_coordinator(host: str, port: int, index: int, timeout: float) -> None:

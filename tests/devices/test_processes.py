@@ -97,6 +97,7 @@ error("127.0.0.1:1", 2, -1)
 error("127.0.0.1", 2, 1)
 error("127.0.0.1:1", 2, 1, initialization_timeout=1)
 error("no.such.host.invalid:1", 2, 1, initialization_timeout=1)
+error("127.0.0.1:1", 1, 0, coordinator_bind_address="192.0.2.1:1")
 assert not jax.distributed.is_initialized() and jax.distributed.shutdown() is None
 jax.distributed.initialize("ADDRESS", 1, 0)
 error("ADDRESS", 1, 0)
@@ -119,6 +120,7 @@ def test_a_process_that_cannot_be_one_of_several_is_told_why():
         ValueError 0 | '127.0.0.1' is not of the form host:port
         JaxRuntimeError 1 | process 1 found no coordinator at 127.0.0.1:1 within 1 seconds
         JaxRuntimeError 1 | found no coordinator at no.such.host.invalid:1
+        JaxRuntimeError 0 | nobody can listen at coordinator_bind_address '192.0.2.1:1'
         RuntimeError 0 | should only be called once
         RuntimeError 0 | must be called before any JAX calls
     """.strip().splitlines()
@@ -175,6 +177,23 @@ def test_a_process_killed_in_a_collective_is_an_error_in_the_others():
     assert "Gloo" in printed
     # It leaves in vain: jaxlib ends who waits for a process that is dead.
     assert survivor.returncode == -signal.SIGABRT or survivor.returncode == 0, errors
+
+
+NOTICED = """
+from minijax.experimental import multihost_utils
+for step in range(1000):
+    if index and step == 3:
+        os.kill(os.getpid(), signal.SIGTERM)
+    if multihost_utils.reached_preemption_sync_point(step):
+        print("saved at", step, flush=True)
+        break
+    time.sleep(0.02)
+"""
+
+
+def test_a_process_that_is_to_be_stopped_has_all_save_at_one_step():
+    first, second = outputs(fellows(NOTICED))
+    assert first == second and first[1].startswith("saved at")
 
 
 def test_a_process_that_never_comes_ends_the_others_in_time():
