@@ -68,7 +68,7 @@ def _in_order_of(devices: tuple, sig: Signature) -> Signature:
         places = [devices.index(targets[k]) for k in hlo.tile_assignment_devices()]
         grid = np.array(places).reshape(hlo.tile_assignment_dimensions())
         hlo = _hlo.HloSharding.subgroup_with_device_ordering(grid, hlo.subgroup_types())
-    return signature(sig.aval, GSPMDSharding(devices, hlo, sig.sharding.memory_kind), sig.committed)
+    return signature(sig.aval, GSPMDSharding(devices, hlo, memory_kind=sig.sharding.memory_kind), sig.committed)
 
 
 def relocated(raw: Any, sig: Signature) -> Any:
