@@ -197,7 +197,9 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
     dtype = dtypes.requested_dtype(dtype, name, float)
     shape = _shape_of(shape)
     requested = _requested(f"jnp.{name}", out_sharding, shape)
-    return _place(_constant(shape, fill, dtype, split=requested), device, f"jnp.{name}", None if requested else out_sharding)
+    return _place(
+        _constant(shape, fill, dtype, split=requested), device, f"jnp.{name}", None if requested else out_sharding
+    )
 
 
 def _requested(name: str, out_sharding: Any, shape: tuple) -> Any:

@@ -211,7 +211,9 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
     a, q = arrays("percentile", a, q)
     compute = lambda a, q: quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)  # noqa: E731
     q = _hundredths(q)
-    return compute(a, q) if out_sharding is None else sharding.with_auto_axes("percentile", compute, (a, q), out_sharding)
+    return (
+        compute(a, q) if out_sharding is None else sharding.with_auto_axes("percentile", compute, (a, q), out_sharding)
+    )
 
 
 @jitted("nanpercentile", static=_STATIC)

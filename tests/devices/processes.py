@@ -46,7 +46,9 @@ def shown(value):
         ]
         return f"{value.aval.str_short()} {value.weak_type} {where} {' '.join(parts)}"
     if isinstance(value, jax.Array):
-        return f"{value.aval.str_short()} {type(value.sharding).__name__} {value.committed} {np.asarray(value).tolist()}"
+        return (
+            f"{value.aval.str_short()} {type(value.sharding).__name__} {value.committed} {np.asarray(value).tolist()}"
+        )
     if isinstance(value, np.ndarray):
         return f"numpy {value.dtype} {value.shape} {value.tolist()}"
     if isinstance(value, tuple | list):
@@ -135,7 +137,12 @@ def putting():
 
 def parts():
     put = jax.make_array_from_process_local_data
-    yield put(on(LINE, "x"), OWN), put(on(LINE, "x"), OWN, (N, 4)), put(on(GRID, "p"), OWN), put(on(GRID, "d", "p"), OWN)
+    yield (
+        put(on(LINE, "x"), OWN),
+        put(on(LINE, "x"), OWN, (N, 4)),
+        put(on(GRID, "p"), OWN),
+        put(on(GRID, "d", "p"), OWN),
+    )
     yield put(on(GRID, None, "d"), SOME), put(on(LINE), SOME, (2, 4)), put(on(LINE, "x"), WHOLE, WHOLE.shape)
     yield put(on(TURNED, ("d", "p")), OWN), put(on(Mesh(np.array(jax.local_devices()), ("l",)), "l"), OWN)
     yield put(on(LINE, "x"), np.zeros((0, 4), np.int8)), put(on(LINE, "x"), {"a": OWN}, {"a": (N, 4)})
@@ -164,7 +171,10 @@ def telling():
     yield hosts.process_allgather(jnp.arange(3, dtype=jnp.bfloat16) + PROCESS), hosts.process_allgather(own * 1j)
     yield hosts.process_allgather(np.float32(PROCESS), tiled=True)
     yield hosts.process_allgather(spread(), tiled=True), raises(hosts.process_allgather, jax.random.key(0))
-    yield hosts.broadcast_one_to_all({"a": own, "b": PROCESS}), hosts.broadcast_one_to_all(np.array([PROCESS > 0, True]))
+    yield (
+        hosts.broadcast_one_to_all({"a": own, "b": PROCESS}),
+        hosts.broadcast_one_to_all(np.array([PROCESS > 0, True])),
+    )
     yield hosts.broadcast_one_to_all(own, is_source=PROCESS == COUNT - 1), raises(hosts.broadcast_one_to_all, x)
     yield hosts.sync_global_devices("here"), raises(hosts.sync_global_devices, f"{PROCESS}")
     yield hosts.assert_equal(np.ones(3)), raises(hosts.assert_equal, {"a": PROCESS})
@@ -189,7 +199,9 @@ def pmapping():
     total = jax.pmap(lambda a: jax.lax.psum(a, "i"), axis_name="i")
     yield total(own), total(total(own)), jax.pmap(lambda a: jax.lax.axis_index("i"), axis_name="i")(own)
     yield jax.pmap(lambda a, b: a + b, in_axes=(0, None))(own, 1.0), jax.pmap(jnp.sum, out_axes=None)(own * 0)
-    yield jax.pmap(lambda a, n, *, b: (a * n + b, a.sum()), static_broadcasted_argnums=1, out_axes=(1, 0))(own, 3, b=own)
+    yield jax.pmap(lambda a, n, *, b: (a * n + b, a.sum()), static_broadcasted_argnums=1, out_axes=(1, 0))(
+        own, 3, b=own
+    )
     yield jax.pmap(lambda a: a, devices=jax.local_devices())(own), raises(jax.pmap(lambda a: a), np.ones((N, 2)))
     yield jax.grad(lambda a: jax.pmap(lambda b: b * b)(a).sum())(own)
 
