@@ -7,6 +7,7 @@ _FACE = Face(
     (),
     """
 minijax.api.meshes: auto_axes explicit_axes get_abstract_mesh get_mesh make_single_device_sharding reshard
+minijax.ir.types: ManualAxisType
 minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh PartitionSpec set_mesh use_abstract_mesh
 minijax.partition.shardings: NamedSharding Sharding SingleDeviceSharding
 """,

@@ -7,6 +7,8 @@ import numpy as np
 
 from minijax.api.transfer import device_put, on_mesh_that_is_set
 from minijax.base import dtypes, tree
+from minijax.base.errors import UnexpectedTracerError
+from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format, check_not_auto
@@ -59,6 +61,10 @@ def make_array_from_callback(
 
     Raises ValueError if a part has another shape, or not the `dtype` that is given.
     """
+    if not state.is_eager():
+        raise UnexpectedTracerError(
+            "jax.make_array_from_callback cannot be called within a traced context: its parts are values on devices"
+        )
     form = sharding
     check_not_auto(form, "`jax.make_array_from_callback`")
     sharding = form.sharding if isinstance(form, Format) else form

@@ -5,20 +5,29 @@ from typing import Any
 
 from minijax.api import shard_map as shards
 from minijax.api.jit import jit
+from minijax.dispatch.jit_shardings import shardings_of
 from minijax.dispatch.jitted import Jitted
+from minijax.partition.shardings import UNSPECIFIED
 
 
-def pjit(fun: Callable, in_shardings: Any = None, out_shardings: Any = None, static_argnums: Any = None,
+def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UNSPECIFIED, static_argnums: Any = None,
          static_argnames: Any = None, donate_argnums: Any = None, donate_argnames: Any = None,
          keep_unused: bool = False, device: Any = None, backend: Any = None, inline: bool = False,
          compiler_options: Any = None) -> Jitted:  # fmt: skip
-    """`jax.jit`, whose specs are also on a mesh that was entered with `with mesh:`."""
+    """`jax.jit`, whose programs run on the mesh that was entered with `with mesh:`, and not on that of `set_mesh`.
+
+    Specs are on that mesh, and under it None lays a value whole on each of its devices.
+    """
     engine = jit(
         fun, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
         static_argnames=static_argnames, donate_argnums=donate_argnums, donate_argnames=donate_argnames,
         keep_unused=keep_unused, device=device, backend=backend, inline=inline, compiler_options=compiler_options,
     )  # fmt: skip
-    options = engine.options._replace(caller="pjit")
+    ins, outs = (
+        shardings_of(name, value, "pjit")
+        for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings))
+    )
+    options = engine.options._replace(caller="pjit", in_shardings=ins, out_shardings=outs)
     return type(engine)(engine.fun, options, engine.resolved, None, engine.signature)
 
 

@@ -78,8 +78,9 @@ def _check_placing(device: Any, backend: str | None, shardings: Sequence) -> Non
     )
     if device is not None and backend is not None:
         raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}.")
-    if any(s is not None for s in shardings):
-        raise ValueError("If backend or device is specified on jit, then in_shardings and out_shardings should not be.")
+    for name, s in zip(("in_shardings", "out_shardings"), shardings, strict=True):
+        if s is not None:
+            raise ValueError(f"If backend or device is specified on jit, then {name} should not be specified.")
 
 
 def ints(name: str, value: Any) -> tuple[int, ...] | None:

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,7 +30,12 @@ def make_mesh(
     Its axes are Explicit by default: types say over which of them values are split.
     Raises ValueError if there are too few devices.
     """
-    shape = tuple(axis_shapes)
+    try:
+        shape = tuple(map(operator.index, axis_shapes))
+    except TypeError:
+        raise ValueError(
+            f"`axis_shapes` passed to `make_mesh` should be a sequence of ints, got {axis_shapes!r}"
+        ) from None
     devices_there = client.devices() if devices is None else list(devices)
     if len(devices_there) < math.prod(shape):
         raise ValueError(f"Number of devices {len(devices_there)} must be >= the product of mesh_shape {shape}")

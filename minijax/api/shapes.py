@@ -23,7 +23,7 @@ class ShapeDtypeStruct:
     and RuntimeError where an attribute is set.
     """
 
-    __slots__ = ("shape", "dtype", "sharding", "_layout", "weak_type", "manual_axis_type", "is_ref", "__weakref__")
+    __slots__ = ("shape", "dtype", "_placed", "_layout", "weak_type", "manual_axis_type", "is_ref", "__weakref__")
 
     def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Sharding | PartitionSpec | Format | None = None,
                  weak_type: bool = False, manual_axis_type: ManualAxisType | None = None,
@@ -33,13 +33,26 @@ class ShapeDtypeStruct:
         aval = ShapedArray(tuple(shape), dtype, weak_type)
         layout = sharding.layout if isinstance(sharding, Format) else None
         check_not_auto(sharding, "a `ShapeDtypeStruct`")
-        values = aval.shape, aval.dtype, _placed(sharding, aval), layout, bool(weak_type), manual_axis_type, is_ref
+        values = aval.shape, aval.dtype, _checked(sharding, aval), layout, bool(weak_type), manual_axis_type, is_ref
         for name, value in zip(self.__slots__, values, strict=False):
             object.__setattr__(self, name, value)
 
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
     format = property(lambda self: Format(self._layout, self.sharding))
+
+    @property
+    def sharding(self) -> Sharding | None:
+        """How it is to lie; a spec is on the mesh that is set when this is asked. Raises TypeError where none is."""
+        if not isinstance(self._placed, PartitionSpec):
+            return self._placed
+        mesh = meshes.context_mesh()
+        if mesh is None:
+            raise TypeError(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty. Please use "
+                "`jax.set_mesh` to set the mesh context."
+            )
+        return NamedSharding(mesh, self._placed)
 
     @staticmethod
     def like(a: Any) -> "ShapeDtypeStruct":
@@ -48,7 +61,10 @@ class ShapeDtypeStruct:
         Raises TypeError for what is no value.
         """
         placed = isinstance(a, ShapeDtypeStruct) or isinstance(a, ArrayImpl) and a.committed
-        return described(abstract(a)).update(sharding=a.format if placed else None)
+        described_as = described(abstract(a))
+        if isinstance(a, ArrayImpl | ShapeDtypeStruct):
+            return described_as.update(sharding=a.format if placed else None)
+        return described_as
 
     def __len__(self):
         if not self.shape:
@@ -63,12 +79,20 @@ class ShapeDtypeStruct:
 
     def _fields(self) -> dict[str, Any]:
         names = ("shape", "dtype", "weak_type", "manual_axis_type", "is_ref")
-        sharding = self.sharding if self._layout is None else self.format
+        sharding = self._placed if self._layout is None else self.format
         return {**{n: getattr(self, n) for n in names}, "sharding": sharding}
 
     def update(self, **fields: Any) -> "ShapeDtypeStruct":
-        """A copy with some fields changed; others are ignored."""
+        """A copy with some fields changed; others are ignored.
+
+        Raises ValueError for a sharding in place of a `Format`, whose layout it would drop.
+        """
         own = self._fields()
+        if self._layout is not None and not isinstance(fields.get("sharding"), Format | None):
+            raise ValueError(
+                f"updating ShapeDtypeStruct with a `Format`, {self.format}, needs another `Format` or None, got "
+                f"sharding={fields['sharding']}"
+            )
         return ShapeDtypeStruct(**{name: fields.get(name, value) for name, value in own.items()})
 
     def __eq__(self, other):
@@ -79,25 +103,22 @@ class ShapeDtypeStruct:
 
     def __repr__(self):
         text = f"shape={self.shape}, dtype={self.dtype.name}"
-        text += "" if self.sharding is None else f", sharding={self.sharding}"
+        text += "" if self._placed is None else f", sharding={self._placed}"
         text += "" if self._layout is None else f", format={self._layout}"
         text += ", weak_type=True" if self.weak_type else ""
         text += f", manual_axis_type={self.manual_axis_type}" if self.manual_axis_type else ""
         return f"ShapeDtypeStruct({text}{', is_ref=True' if self.is_ref else ''})"
 
 
-def _placed(spec: Any, aval: ShapedArray) -> Sharding | None:
+def _checked(spec: Any, aval: ShapedArray) -> Sharding | PartitionSpec | None:
     """What a description says of the sharding, checked."""
     sharding = spec.sharding if isinstance(spec, Format) else spec
-    if isinstance(sharding, PartitionSpec):
-        mesh = meshes.context_mesh()
-        if mesh is None:
-            raise TypeError(
-                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty. Please use "
-                "`jax.set_mesh` to set the mesh context."
-            )
-        sharding = NamedSharding(mesh, sharding)
-    if sharding is not None and not isinstance(sharding, Sharding):
+    if isinstance(sharding, PartitionSpec) and len(sharding) > aval.ndim:
+        raise ValueError(
+            f"ShapeDtypeStruct: {sharding} is only valid for values of rank at least {len(sharding)}, but was applied "
+            f"to a value of rank {aval.ndim}, {aval.str_short()}"
+        )
+    if sharding is not None and not isinstance(sharding, Sharding | PartitionSpec):
         raise ValueError(
             "sharding should be an instance of `jax.sharding.Sharding`, `jax.sharding.PartitionSpec` or "
             f"`jax.experimental.layout.Format`. Got {spec} of type {type(spec)}."

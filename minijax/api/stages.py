@@ -15,9 +15,9 @@ from minijax.dispatch.executable import Executable, compile_lowered
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
-from minijax.dispatch.lowering import lower_program, lowering_logged
+from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
 from minijax.dispatch.operands import operands_of, parse
-from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement
+from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices
 from minijax.ir.body import argument_names, check_aliases, leaf_types
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import AbstractRef, is_ref
@@ -114,6 +114,11 @@ class Traced(Stage):
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
         placement = choose_placement(self._signatures, options, closed)
+        if not (lowering_platforms or placement.devices):
+            raise ValueError(
+                "lower: Passing lowering_platforms, to jit(f).trace(*args).lower, is required when only AbstractMesh "
+                f"exists in a jitted computation: {placement.mesh} has no devices to tell the platform"
+            )
         return Lowered(self, (lowering_platforms or ("",))[0], options, placement, closed)
 
 
@@ -139,7 +144,7 @@ class Lowered(Stage):
     def __init__(
         self, traced: Traced, platform: str, options: ProgramOptions, placement: Placement, closed: ClosedJaxpr
     ):
-        self._traced, self._platform, self._options = traced, platform, options
+        self._traced, self._platform, self._options, self._closed = traced, platform, options, closed
         with lowering_logged(closed, options, placement):
             self._program = lower_program(closed, options, placement, platform)
         dump_jaxpr(self._program)
@@ -183,7 +188,25 @@ class Lowered(Stage):
         options = self._options
         if compiler_options:
             options = options._replace(compiler_options=tuple(sorted(compiler_options.items())))
-        return Compiled(self, compile_lowered(self._program, options))
+        return Compiled(self, compile_lowered(self._on_devices(device_assignment), options))
+
+    def _on_devices(self, devices: Sequence[Any] | None) -> Program:
+        """The program on the devices that are assigned, which one over an abstract mesh has to be told."""
+        program, placement = self._program, self._program.placement
+        if placement.devices:
+            if devices is not None and tuple(devices) != placement.devices:
+                ids = [[d.id for d in side] for side in (devices, placement.devices)]
+                raise ValueError(
+                    "device_assignment passed to `.compile` must match the device_assignment calculated from array "
+                    f"shardings and out_shardings. Got device ids passed to compile {ids[0]}, the shardings' {ids[1]}"
+                )
+            return program
+        if devices is None:
+            raise RuntimeError(
+                f"compile: device_assignment cannot be `None` during compilation of a program over {placement.mesh}, "
+                "which has no devices"
+            )
+        return lower_program(self._closed, self._options, on_devices(placement, tuple(devices)), self._platform)
 
 
 class Compiled(Stage):
@@ -192,6 +215,7 @@ class Compiled(Stage):
     def __init__(self, lowered: Lowered, executable: Executable):
         self._executable = executable
         self._inherit(lowered)
+        self._is_placed = lowered._options.device is None  # else arguments are moved to the device
         self._written = [i for i, a in enumerate(self._flat_avals) if type(a) is AbstractRef]
         self._flat_avals = [a.inner_aval if type(a) is AbstractRef else a for a in self._flat_avals]
         self._programs = Memory().programs
@@ -274,7 +298,8 @@ class Compiled(Stage):
             if self._written:
                 return self._call_on_values(*tree.flatten((args, kwargs)))
             self._check(*tree.flatten((args, kwargs)))
-            self._check_shardings(operands)
+            if self._is_placed:
+                self._check_shardings(operands)
             run = self._programs.once(key, self._executable.tree_caller, operands, self.out_tree)
         return run(operands)
 

@@ -260,6 +260,8 @@ def executable_for(
         options = options._replace(donated=())  # what gave a NaN is run again
     signatures = [x._sig for x in operands]
     placement = choose_placement(signatures, options, closed)
+    if not placement.devices:
+        raise ValueError(f"{options.name} can be lowered, not run: its mesh has no devices, {placement.mesh}")
     check_argument_layouts(signatures, options)
     lift = lift and not (placement.is_sharded or closed.effects)
     with lowering_logged(closed, options, placement):

@@ -7,7 +7,7 @@ from minijax.base import cache, tree
 from minijax.partition import meshes
 from minijax.partition.layouts import AutoLayout, Format, Layout
 from minijax.partition.meshes import P
-from minijax.partition.shardings import UNSPECIFIED, Sharding
+from minijax.partition.shardings import UNSPECIFIED, NamedSharding, Sharding
 from minijax.primitives.sharding import check_distinct_axes, concrete_sharding
 
 
@@ -18,10 +18,10 @@ class Shardings(NamedTuple):
     treedef: Any
 
 
-def shardings_of(argument: str, value: Any) -> Shardings | None:
+def shardings_of(argument: str, value: Any, caller: str = "jit") -> Shardings | None:
     """What `jit` was given as `in_shardings` or `out_shardings`; None where nothing is laid down.
 
-    Raises TypeError for a leaf that is no sharding, partition spec or None.
+    Raises TypeError for a leaf that is no sharding, partition spec or None, ValueError for one that leaves axes open.
     """
     leaves, treedef = tree.flatten(value, lambda x: x is None)
     for leaf in leaves:
@@ -35,7 +35,11 @@ def shardings_of(argument: str, value: Any) -> Shardings | None:
             )
         if isinstance(leaf, P):
             check_distinct_axes(argument, leaf)
-    if all(leaf is None or leaf is UNSPECIFIED for leaf in leaves):
+        spec = leaf if isinstance(leaf, P) else getattr(leaf, "spec", ())
+        if any(entry is P.UNCONSTRAINED for entry in spec):
+            raise ValueError(f"Unconstrained dims are not allowed in {argument} of {caller}, got {leaf}")
+    # For pjit None is a sharding, where a mesh is entered: whole on each of its devices.
+    if value is UNSPECIFIED or value is None and caller != "pjit":
         return None
     return Shardings(tuple(leaves), treedef)
 
@@ -46,21 +50,19 @@ def leaf_shardings(caller: str, argument: str, shardings: Shardings | None, tree
     Raises ValueError if the shardings are no prefix of the tree, RuntimeError for a partition spec where no
     mesh is set.
     """
-    mesh = meshes.context_mesh() or (meshes.entered_mesh() if caller == "pjit" else None)
+    mesh = meshes.entered_mesh() if caller == "pjit" else meshes.context_mesh()
     return () if shardings is None else _leaf_shardings(caller, argument, shardings, treedef, mesh)
 
 
 @cache.cache(maxsize=1024)
 def _leaf_shardings(caller, argument, shardings, treedef, mesh):
-    concrete = [
-        UNSPECIFIED if (s := _sharding(leaf)) is None or s is UNSPECIFIED else concrete_sharding(caller, argument, s)
-        for leaf in _leaves(argument, shardings, treedef)
-    ]
+    open_one = NamedSharding(mesh, P()) if caller == "pjit" and mesh is not None else UNSPECIFIED
+    concrete = []
+    for leaf in _leaves(argument, shardings, treedef):
+        sharding = leaf.sharding if isinstance(leaf, Format) else leaf
+        sharding = open_one if sharding is None else sharding
+        concrete.append(sharding if sharding is UNSPECIFIED else concrete_sharding(caller, argument, sharding))
     return tuple(concrete)
-
-
-def _sharding(leaf):
-    return leaf.sharding if isinstance(leaf, Format) else leaf
 
 
 def leaf_layouts(argument: str, shardings: Shardings | None, treedef: Any) -> tuple:
@@ -75,11 +77,15 @@ def _leaves(argument: str, shardings: Shardings, treedef: Any) -> Sequence:
     prefix = shardings.treedef.unflatten(shardings.leaves)
     if argument == "in_shardings":
         count = len(treedef.children())
-        if isinstance(prefix, (tuple, list)) and len(prefix) != count:
+        must = "pjit in_shardings specification must be a tree prefix of the positional arguments tuple."
+        if type(prefix) in (tuple, list) and len(prefix) != count:
             raise ValueError(
-                "pjit in_shardings specification must be a tree prefix of the positional arguments tuple: "
-                f"it has {len(prefix)} entries for {count} arguments"
+                f"{must} In particular, pjit in_shardings must either be a Sharding, a PartitionSpec, or a tuple of "
+                "length equal to the number of positional arguments. But pjit in_shardings is the wrong length: got a "
+                f"tuple or list of length {len(prefix)} for an args tuple of length {count}."
             )
+        if isinstance(prefix, tuple) and type(prefix) is not tuple:
+            raise ValueError(f"{must} pjit in_shardings is not a tuple, {prefix}: it might need to be wrapped in one")
         if isinstance(prefix, list):
             prefix = tuple(prefix)
     return tree.flatten_axes(f"pjit {argument}", treedef, prefix)

@@ -30,6 +30,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, forbid_tracing
 from minijax.ir.types import checked_type
+from minijax.partition.meshes import context_mesh, entered_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import client, profiler, watch
 from minijax.run.array import ArrayImpl
@@ -287,6 +288,11 @@ class Jitted:
 
     def _call_traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Any:
         """The call as an operation."""
+        if self.options.compiler_options and type(state.thread.trace) is JaxprTrace:
+            raise ValueError(
+                "`compiler_options` can only be passed to top-level `jax.jit`, whose program they are for. "
+                f"{self.name} is called inside another, with compiler_options={dict(self.options.compiler_options)}"
+            )
         check_aliases(self.fun, self.purpose, leaves, lambda: argument_names(self.signature, treedef, static))
         traced = self.traced(leaves, treedef, static)
         if not traced.params:
@@ -327,14 +333,19 @@ class Jitted:
 
     def program_options(self, traced: Traced, treedef: Any, static: tuple) -> ProgramOptions:
         o = self.options
-        device = o.device
+        device, is_pjit = o.device, o.caller == "pjit"
+        if (device or o.backend) and (entered_mesh() if is_pjit else context_mesh()) is not None:
+            raise ValueError(
+                "Mesh context manager should not be used with jit when backend or device is also specified as an "
+                f"argument to jit: {self.name} was called under a mesh that is set"
+            )
         if device is None and o.backend is not None:
             device = client.local_devices(backend=o.backend)[0]
         donated, shardings = self.donated(treedef, static), self.shardings(traced, treedef)
         options = program_options(
             self.name, donated, o.keep_unused, o.compiler_options, *shardings, *self.layouts(traced, treedef)
         )
-        return options._replace(device=device)
+        return options._replace(device=device, is_pjit=is_pjit)
 
     # ---- tracing ------------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ def lower_program(
     Large constants, and those that are `lifted`, are arguments.
     """
     closed = discharged(closed)
-    on_one = ordered_effects.filter_in(closed.effects) if placement.devices[1:] else []
+    on_one = ordered_effects.filter_in(closed.effects) if placement.num_devices > 1 else []
     if unshardable := shardable_ordered_effects.filter_not_in(on_one):
         raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)
@@ -56,9 +56,13 @@ def lower_program(
     info = pruned.debug_info
     laid: dict[str, Any] = {}
     if placement.is_sharded:
-        hidden = on_mesh(hidden, placement)
-        ins = [placement.in_shardings[i] for i in used] + [c._sig.sharding for c in hidden]
-        laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=len(placement.devices))
+        ins: list = [placement.in_shardings[i] for i in used]
+        if placement.devices:
+            hidden = on_mesh(hidden, placement)
+            ins += [c._sig.sharding for c in hidden]
+        else:
+            ins += [placement.replicated()] * len(hidden)
+        laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=placement.num_devices)
         laid["mesh"] = placement.mesh
         laid["memory_kinds"] = placement.memory_kinds(pruned.out_avals)
     if placement.in_layouts or placement.out_layouts:

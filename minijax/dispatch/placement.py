@@ -29,12 +29,18 @@ class ProgramOptions(NamedTuple):
     out_shardings: tuple[Sharding | None, ...] = ()  # None: as XLA likes
     in_layouts: tuple = ()  # None: as the argument's
     out_layouts: tuple = ()  # None: the default one
+    is_pjit: bool = False  # then the mesh that it runs on is that of `with mesh:`
+
+    @property
+    def context_mesh(self) -> Mesh | None:
+        """The mesh that the program runs on, if one is set."""
+        return meshes.entered_mesh() if self.is_pjit else meshes.context_mesh()
 
 
 class Placement(NamedTuple):
     """The devices of a program; for several, each argument's and result's sharding or None: XLA chooses."""
 
-    devices: tuple
+    devices: tuple  # () of an abstract mesh
     committed: bool
     in_shardings: tuple[Sharding | None, ...] = ()
     out_shardings: tuple[Sharding | None, ...] = ()
@@ -44,9 +50,14 @@ class Placement(NamedTuple):
     out_layouts: tuple = ()
 
     @property
+    def num_devices(self) -> int:
+        """How many devices the program runs on; those of an abstract mesh are not there yet."""
+        return len(self.devices) if self.devices or self.mesh is None else self.mesh.size
+
+    @property
     def is_sharded(self) -> bool:
         """Whether the text says how arguments and results lie."""
-        return len(self.devices) > 1 or self.names_memory
+        return not self.devices or len(self.devices) > 1 or self.names_memory
 
     def replicated(self) -> Sharding:
         """The sharding that has the whole array on each device."""
@@ -141,7 +152,10 @@ def check_argument_layouts(operands: Sequence[Signature], options: ProgramOption
 
 
 def _choose_devices(operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr) -> Placement:
+    inside = shardings_in(closed.jaxpr)
     if options.device is not None:
+        alone = [(_RESULTS, client.single_device_sharding(options.device))]
+        _check_devices(alone + _with_devices(inside), operands, (), options)
         return Placement((options.device,), True)
     device, alike = None, not options.in_shardings and not options.out_shardings
     for sig in operands:
@@ -149,8 +163,12 @@ def _choose_devices(operands: Sequence[Signature], options: ProgramOptions, clos
             alone = sig.device is not None and sig.sharding == client.single_device_sharding(sig.device)
             alike = alike and alone and device in (None, sig.device)
             device = sig.device
-    inside = shardings_in(closed.jaxpr)
-    if not alike or inside or (meshes.context_mesh() is not None and device is None):
+        elif sig.device is None:
+            raise NotImplementedError(
+                f"Having uncommitted Array sharded on multiple devices is not supported. {options.name} is called with "
+                f"one that lies as {sig.sharding}"
+            )
+    if not alike or inside or options.context_mesh is not None:
         return _sharded(operands, options, closed, inside)
     return Placement((client.default_device() if device is None else device,), device is not None)
 
@@ -165,22 +183,22 @@ def _sharded(
     ins = [_argument_sharding(x, s, n, options) for x, s, n in zip(operands, requested, names, strict=False)]
     outs = options.out_shardings or (None,) * len(closed.outvars)
     outs = _result_shardings(outs, closed.out_avals, closed.debug_info.result_paths)
-    claims = _claims(ins, outs, inside)
-    concrete = [claim for claim in claims if not isinstance(getattr(claim[1], "mesh", None), meshes.AbstractMesh)]
+    claims, mesh = _claims(ins, outs, inside), options.context_mesh
+    concrete = _with_devices(claims)
     spaces = [s for _, s in inside if isinstance(s, MemorySpace)]
     names_memory = Host in spaces or not all(s._in_default_memory for _, s in claims)
-    mesh = meshes.context_mesh()
     if not concrete:
+        if mesh is None and (named := [s for s in (*ins, *outs) if s is not None]):
+            return _abstract(named, ins, outs, names_memory)
         if mesh is None:
             whole = Placement((client.default_device(),), bool(spaces), names_memory=names_memory)
             if not names_memory:
                 return whole
             return whole._replace(in_shardings=(None,) * len(ins), out_shardings=(None,) * len(outs))
-        concrete = [("the mesh that is set", NamedSharding(mesh, P()))]
-    devices = concrete[0][1]._device_assignment
-    for other in concrete[1:]:
-        if other[1]._device_assignment != devices:
-            _incompatible(concrete[0], other, operands, names, options)
+    if mesh is not None:
+        concrete.append((_CONTEXT, NamedSharding(mesh, P())))
+    devices = _check_devices(concrete, operands, names, options)
+    ins, outs = ([_on_devices(s, devices) for s in shardings] for shardings in (ins, outs))
     mesh = next((s.mesh for _, s in concrete if isinstance(s, NamedSharding)), None)
     if mesh is not None and mesh.are_all_axes_explicit:
         rows = zip(outs, closed.out_avals, strict=True)
@@ -188,6 +206,55 @@ def _sharded(
     if len(devices) > 1:
         ins = [_replicated_if_whole(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
     return Placement(devices, True, tuple(ins), tuple(outs), mesh, names_memory)
+
+
+def _is_abstract(sharding: Any) -> bool:
+    return isinstance(getattr(sharding, "mesh", None), meshes.AbstractMesh)
+
+
+def _abstract(named: Sequence, ins: list, outs: list, names_memory: bool) -> Placement:
+    """The placement over a mesh without devices, of a program that can be lowered but not run."""
+    mesh = named[0].mesh
+    for s in named:
+        if s.mesh.size != mesh.size:
+            raise ValueError(f"AbstractMesh should be of the same size across all shardings. Got {mesh} and {s.mesh}")
+    return Placement((), True, tuple(ins), tuple(outs), mesh, names_memory)
+
+
+def _with_devices(claims: Sequence) -> list[tuple[Any, Any]]:
+    """Those of the claims that say on which devices."""
+    return [claim for claim in claims if not (isinstance(claim[1], MemorySpace) or _is_abstract(claim[1]))]
+
+
+def _check_devices(claims: Sequence, operands: Sequence[Signature], names: Sequence[str], options: Any) -> tuple:
+    """The devices that all claims are for. Raises ValueError if they are for different ones."""
+    devices = claims[0][1]._device_assignment
+    for other in claims[1:]:
+        if other[1]._device_assignment != devices:
+            _incompatible(claims[0], other, operands, names, options)
+    return devices
+
+
+def _on_devices(sharding: Sharding | None, devices: tuple) -> Sharding | None:
+    """A sharding, if over an abstract mesh on these devices instead. Raises ValueError for another number of them."""
+    if not isinstance(sharding, NamedSharding) or not _is_abstract(sharding):
+        return sharding
+    mesh = sharding.mesh
+    if mesh.size != len(devices):
+        raise ValueError(f"AbstractMesh size: {mesh.size} does not match the device assignment size: {len(devices)}")
+    return sharding.update(mesh=Mesh(np.reshape(devices, mesh.axis_sizes), mesh.axis_names, mesh.axis_types))
+
+
+def on_devices(placement: Placement, devices: tuple) -> Placement:
+    """A placement over an abstract mesh on these devices. Raises ValueError for another number of them."""
+    if (size := placement.num_devices) != len(devices):
+        raise ValueError(
+            f"The size of abstract mesh {size}, {placement.mesh}, must match the length of device assignment: "
+            f"{len(devices)}"
+        )
+    ins, outs = ([_on_devices(s, devices) for s in side] for side in (placement.in_shardings, placement.out_shardings))
+    whole: Any = _on_devices(NamedSharding(placement.mesh, P()), devices)
+    return placement._replace(devices=devices, in_shardings=tuple(ins), out_shardings=tuple(outs), mesh=whole.mesh)
 
 
 def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
@@ -201,10 +268,13 @@ def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
     return NamedSharding(mesh, aval._sharding.spec if aval._sharding is not None else P(*[None] * aval.ndim))
 
 
+_RESULTS, _CONTEXT = "explicit output sharding", "jit's context mesh"
+
+
 def _claims(ins: Sequence, outs: Sequence, inside: Sequence[tuple[str, Any]]) -> list[tuple[Any, Any]]:
-    """Who asks for which sharding: the number of an operand, `out_shardings`, or the name of a primitive."""
+    """Who asks for which sharding: the number of an operand, the results, or the name of a primitive."""
     claims: list[tuple[Any, Any]] = [(i, s) for i, s in enumerate(ins) if s is not None]
-    claims += [("out_shardings", s) for s in outs if s is not None]
+    claims += [(_RESULTS, s) for s in outs if s is not None]
     return claims + [claim for claim in inside if not isinstance(claim[1], MemorySpace)]
 
 
@@ -250,6 +320,6 @@ def _incompatible(first, second, operands, names, options) -> NoReturn:
             return (
                 f"argument {names[whose]} of {options.name} with shape {operands[whose].aval.str_short()} and {where}"
             )
-        return f"{whose} inside {options.name} {where}"
+        return f"{whose}{'' if whose in (_RESULTS, _CONTEXT) else ' inside jit'} {where}"
 
     raise ValueError(f"Received incompatible devices for jitted computation. Got {told(first)} and {told(second)}")

@@ -12,6 +12,7 @@ from typing import Any
 from minijax.base import dtypes
 from minijax.hlo.locations import Surroundings
 from minijax.hlo.shardy import Meshes, constraining
+from minijax.hlo.spell import suffix_of
 from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
 from minijax.hlo.verbs.linalg import Linalg
@@ -86,6 +87,13 @@ class Emitter(Index, Linalg, Collective):
         """Values, constrained to lie over Explicit axes as their types say."""
         return [
             self.constrained(x, a, self.meshes.text_in_type(self.explicit, a)) if type(a) is ShapedArray else x
+            for x, a in zip(names, avals, strict=True)
+        ]
+
+    def with_whole_keys(self, names: Names, avals: Sequence[Any]) -> list[Name]:
+        """Values, of which arrays of keys may lie in any way, but for the words of each that lie together."""
+        return [
+            self.constrained(x, a, self.meshes.open_text(a)) if type(a) is ShapedArray and suffix_of(a) else x
             for x, a in zip(names, avals, strict=True)
         ]
 
@@ -214,6 +222,8 @@ def jaxpr_body(
         mark((lines, start, len(lines), around, eqn))
         if e.explicit is not None and eqn.primitive.constrains:
             results = e.constrained_by_type(results, outs)
+        elif e.num_partitions > 1 and e.manual is None and eqn.primitive.constrains:
+            results = e.with_whole_keys(results, outs)
         e.explicit = explicit
         if len(outvars) == 1:
             (env[outvars[0]],) = results

@@ -63,6 +63,10 @@ class Meshes:
         sets = _axis_set("replicated", whole) + _axis_set("unreduced", unreduced)
         return f"{self.symbol(mesh.shape_tuple)}, [{', '.join([f'{{{e}}}' for e in entries])}]{sets}"
 
+    def open_text(self, aval: Aval) -> str:
+        """As `sharding_text`, of a value that may lie in any way but for what an element of it has in memory."""
+        return f"{self.symbol(())}, [{', '.join(['{?}'] * aval.ndim + ['{}'] * len(suffix_of(aval)))}]"
+
     def part_text(self, mesh: Any, spec: Any, aval: Aval) -> str:
         """How an operand or result of a region lies, where `mesh` says which axes are manual in it."""
         ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))

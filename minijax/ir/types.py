@@ -1,7 +1,7 @@
 """Types of values: interned array types, the registry of value kinds, symbolic zeros."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -42,12 +42,19 @@ class AbstractValue:
         raise TypeError(f"values of type {self} cannot be stacked")
 
 
-class ManualAxisType(NamedTuple):
+class _ManualAxes(NamedTuple):
+    varying: frozenset
+    unreduced: frozenset
+    reduced: frozenset
+
+
+class ManualAxisType(_ManualAxes):
     """The mesh axes over which a value inside `shard_map` varies, or is yet to be reduced."""
 
-    varying: frozenset = frozenset()
-    unreduced: frozenset = frozenset()
-    reduced: frozenset = frozenset()
+    __slots__ = ()
+
+    def __new__(cls, varying: Iterable = (), unreduced: Iterable = (), reduced: Iterable = ()) -> "ManualAxisType":
+        return super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
 
     def invarying(self, mesh: Any) -> frozenset:
         """The manual axes of a mesh over which the value does not vary."""

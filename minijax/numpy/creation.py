@@ -15,7 +15,7 @@ from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import ufuncs
-from minijax.partition.shardings import sharding_of_rank
+from minijax.partition.shardings import Sharding, sharding_of_rank
 from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import cast, convert
 from minijax.primitives.device import REUSE_INPUT, device_put, placed_like
@@ -79,7 +79,7 @@ def array(
     if order is not None and order != "K":
         raise NotImplementedError("array: Only implemented for order='K'")
     dtype = dtypes.requested_dtype(dtype, "array")
-    return _place(_at_least(array_of(object, dtype, bool(copy)), ndmin), device, "jnp.array", out_sharding)
+    return _from_value(_at_least(array_of(object, dtype, bool(copy)), ndmin), device, out_sharding)
 
 
 def _positional(args: tuple, *named: Any) -> tuple:
@@ -110,7 +110,26 @@ def asarray(
     if order is not None and order != "K":
         raise NotImplementedError("asarray: Only implemented for order='K'")
     dtype = dtypes.requested_dtype(dtype, "asarray")
-    return _place(array_of(a, dtype, bool(copy)), device, "jnp.array", out_sharding)
+    return _from_value(array_of(a, dtype, bool(copy)), device, out_sharding)
+
+
+def _from_value(x: Any, device: Any, out_sharding: Any) -> Any:
+    """A value where `device` says, which under a trace is a constraint; a committed array stays on its devices."""
+    if device is None or out_sharding is not None:
+        return _place(x, device, "jnp.array", out_sharding)
+    if isinstance(x, Tracer):
+        target = device if isinstance(device, Sharding) else client.single_device_sharding(device)
+        x = lax_convert.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=False, sharding=None)
+        return sharding.with_sharding_constraint(x, target)
+    if isinstance(x, Array) and x.committed:
+        there = device._device_assignment if isinstance(device, Sharding) else (device,)
+        if (here := x.sharding._device_assignment) != there:
+            ids = [[d.id for d in devices] for devices in (here, there)]
+            raise ValueError(
+                "Received incompatible devices for jitted computation. Got an array that is committed to those with "
+                f"device ids {ids[0]} and device={device}: `jax.device_put` moves it"
+            )
+    return _place(x, device)
 
 
 def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:

@@ -100,6 +100,9 @@ class PartitionSpec(ByKey, Immutable):
                 )
         return self
 
+    def __init_subclass__(cls):
+        raise TypeError("Subclassing `jax.P` is prohibited: equal specs are one object")
+
     partitions = property(lambda self: self._partitions)
 
     @property
@@ -119,14 +122,18 @@ class PartitionSpec(ByKey, Immutable):
     def __add__(self, other):
         if isinstance(other, PartitionSpec):
             return self.update((*self, *other), self.unreduced | other.unreduced, self.reduced | other.reduced)
-        if isinstance(other, tuple):
-            return self.update(partitions=(*self, *other))
-        raise NotImplementedError(f"PartitionSpec + {type(other).__name__}: only specs and tuples can be added")
+        return self.update(partitions=(*self, *self._addable(other, "__add__")))
 
     def __radd__(self, other):
-        if isinstance(other, tuple):
-            return self.update(partitions=(*other, *self))
-        raise NotImplementedError(f"{type(other).__name__} + PartitionSpec: only specs and tuples can be added")
+        return self.update(partitions=(*self._addable(other, "__radd__"), *self))
+
+    def _addable(self, other: Any, method: str) -> tuple:
+        if not isinstance(other, tuple):
+            raise NotImplementedError(f"PartitionSpec and {type(other).__name__}: only specs and tuples can be added")
+        for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            if axes:
+                raise TypeError(f"{self} has {name} in `{method}` of PartitionSpec, where {other} is a plain tuple")
+        return other
 
     def __repr__(self):
         inner = ", ".join(map(repr, self._partitions)) + ("," if len(self) == 1 else "")
@@ -360,7 +367,7 @@ class AbstractMesh(ByKey, _AxesOfMesh):
             )
         self.axis_types = _axis_types(axis_types, self.axis_names, "AbstractMesh")
         self.abstract_device = abstract_device
-        self.size = math.prod(self.axis_sizes)
+        self.size = math.prod(self.axis_sizes) if self.axis_names else 0
         self.identify(self.axis_sizes, self.axis_names, self.axis_types, abstract_device)
 
     abstract_mesh = property(lambda self: self)

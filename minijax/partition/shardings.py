@@ -101,29 +101,11 @@ class Sharding:
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of one device's part."""
-        self.check_compatible_aval(global_shape)
-        counts = self.tiling(len(global_shape))
-        for axis, (size, count) in enumerate(zip(global_shape, counts, strict=True)):
-            if size % count:
-                raise IndivisibleError(
-                    f"Sharding {self} implies that array axis {axis} is partitioned {count} times, but the "
-                    f"dimension size is {size} (full shape: {tuple(global_shape)}, per-dimension tiling "
-                    f"factors: {list(counts)} should evenly divide the shape)"
-                )
-        return tuple([size // count for size, count in zip(global_shape, counts, strict=True)])
+        return _shard_shape(self, tuple(global_shape))
 
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
         """For each device the index, a tuple of slices, of its part."""
-        part = self.shard_shape(global_shape)
-        return {
-            device: tuple(
-                [
-                    slice(None) if count == 1 else slice(k * size, (k + 1) * size)
-                    for size, (k, count) in zip(part, position, strict=True)
-                ]
-            )
-            for device, position in self._positions(len(global_shape))
-        }
+        return dict(_indices(self, tuple(global_shape)))
 
     def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
         """As `devices_indices_map`, for the devices of this process."""
@@ -139,6 +121,34 @@ class Sharding:
     @property
     def _memory_text(self) -> str:
         return "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
+
+
+@cache.cache(maxsize=4096)
+def _shard_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
+    sharding.check_compatible_aval(shape)
+    counts = sharding.tiling(len(shape))
+    for axis, (size, count) in enumerate(zip(shape, counts, strict=True)):
+        if size % count:
+            raise IndivisibleError(
+                f"Sharding {sharding} implies that array axis {axis} is partitioned {count} times, but the "
+                f"dimension size is {size} (full shape: {shape}, per-dimension tiling factors: {list(counts)} should "
+                "evenly divide the shape)"
+            )
+    return tuple([size // count for size, count in zip(shape, counts, strict=True)])
+
+
+@cache.cache(maxsize=4096)
+def _indices(sharding: Sharding, shape: tuple[int, ...]) -> list[tuple[Any, tuple[slice, ...]]]:
+    """Each device, with the index of its part of an array of this shape."""
+    part = sharding.shard_shape(shape)
+
+    def along(size: int, k: int, count: int) -> slice:
+        return slice(None) if count == 1 else slice(k * size, (k + 1) * size)
+
+    return [
+        (device, tuple([along(size, *place) for size, place in zip(part, places, strict=True)]))
+        for device, places in sharding._positions(len(shape))
+    ]
 
 
 class SingleDeviceSharding(ByKey, Sharding):
@@ -187,6 +197,8 @@ class NamedSharding(ByKey, Sharding):
         memory_kind: str | None = None,
         _logical_device_ids: tuple | None = None,
     ):
+        if spec is None:
+            raise TypeError(f"NamedSharding: Unexpected None as the spec over {mesh}; replicated is PartitionSpec()")
         if not isinstance(spec, PartitionSpec):
             raise AttributeError(f"NamedSharding: spec must be a PartitionSpec, got {spec!r}")
         _check_spec(mesh, spec)
@@ -315,10 +327,12 @@ class GSPMDSharding(ByKey, Sharding):
 
     __slots__ = ("_devices", "tiles", "_memory_kind")
 
-    def __init__(self, devices: tuple, tiles: Any, memory_kind: str | None = None):
-        self._devices, self.tiles = devices, tiles
-        self._memory_kind = _check_memory_kind(devices[0], memory_kind)
-        self.identify(devices, tiles, self._memory_kind)
+    def __init__(self, devices: Iterable, op_sharding: Any, *, memory_kind: str | None = None,
+                 _device_list: Any = None):  # fmt: skip
+        self._devices = tuple(devices)
+        self.tiles = tiles_of(op_sharding) if hasattr(op_sharding, "SerializeToString") else op_sharding
+        self._memory_kind = _check_memory_kind(self._devices[0], memory_kind)
+        self.identify(self._devices, self.tiles, self._memory_kind)
 
     _device_assignment = property(lambda self: self._devices)
     is_fully_replicated = property(lambda self: self.tiles.is_replicated())
@@ -326,11 +340,14 @@ class GSPMDSharding(ByKey, Sharding):
     @classmethod
     def get_replicated(cls, device_assignment: Iterable, *, memory_kind: str | None = None) -> "GSPMDSharding":
         """The whole array on each of the devices."""
-        return cls(tuple(device_assignment), replicated(), memory_kind)
+        return cls(device_assignment, replicated(), memory_kind=memory_kind)
 
     def with_memory_kind(self, kind: str) -> "GSPMDSharding":
         """This sharding in another kind of memory."""
-        return GSPMDSharding(self._devices, self.tiles, kind)
+        return GSPMDSharding(self._devices, self.tiles, memory_kind=kind)
+
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        return self.tiles
 
     def tiling(self, ndim: int) -> tuple[int, ...]:
         return (1,) * ndim if self.tiles.is_replicated() else tuple(self.grid.shape[:ndim])
@@ -355,7 +372,7 @@ class GSPMDSharding(ByKey, Sharding):
 
 
 def _with_tiles_of(devices: tuple, proto: Any, memory_kind: str | None) -> GSPMDSharding:
-    return GSPMDSharding(devices, tiles_of(proto), memory_kind)
+    return GSPMDSharding(devices, proto, memory_kind=memory_kind)
 
 
 def check_fits(sharding: Sharding, aval: Any, what: str, evenly: bool = True) -> None:

@@ -9,9 +9,12 @@ from minijax.base import dtypes
 from minijax.ir import state
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import AbstractValue, Zero, is_value, space_of, typeof
+from minijax.partition import meshes
+from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format
 from minijax.partition.memory import MemorySpace
-from minijax.partition.shardings import MEMORY_KINDS, Sharding
+from minijax.partition.meshes import AbstractMesh
+from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding
 from minijax.primitives.varying import cast_to_vary
 from minijax.run import client, gather, guards, transfer
 from minijax.run.array import ArrayImpl
@@ -41,8 +44,7 @@ class DevicePut(Primitive):
         return [_placed_type(a, d) for a, d in zip(avals, devices, strict=True)]
 
     def shardings(self, params):
-        places = [d.sharding if isinstance(d, Format) else d for d in params["devices"]]
-        return [d for d in places if isinstance(d, Sharding | MemorySpace)]
+        return [d for d in params["devices"] if isinstance(d, Sharding | MemorySpace)]
 
     def impl(self, *operands, devices, srcs, copy_semantics):
         with guards.asked_for():
@@ -53,10 +55,12 @@ class DevicePut(Primitive):
             return list(operands)
         results = []
         for x, aval, out, place in zip(operands, ins, outs, params["devices"], strict=True):
-            if out is not aval and isinstance(place, Sharding):
+            if space_of(out) is space_of(aval):
+                results.append(x)
+                continue
+            if isinstance(place, Sharding):
                 x = e.sharding_constraint(x, aval, place)
-            kind = MEMORY_KINDS[space_of(out)]
-            results.append(x if out is aval else e.annotate_placement(x, out, kind))
+            results.append(e.annotate_placement(x, out, MEMORY_KINDS[space_of(out)]))
         return results
 
     def jvp(self, primals, tangents, *, devices, srcs, copy_semantics):
@@ -88,7 +92,11 @@ device_put_p = DevicePut()
 
 def _placed_type(aval: AbstractValue, place: Any) -> AbstractValue:
     place = place.sharding if isinstance(place, Format) else place
-    space = place._memory_space if isinstance(place, Sharding) else place
+    space = place
+    if isinstance(place, Sharding):
+        space = place._memory_space
+        if (typed := sharding_in_type(place, aval.ndim)) is not None:
+            aval = aval.update(sharding=typed)
     return aval.in_space(space) if isinstance(space, MemorySpace) else aval
 
 
@@ -114,8 +122,10 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
         return x if copy is not ALWAYS_COPY else transfer.to_device(x, copy=True)
     if isinstance(device, Sharding) and not device.is_fully_addressable:
         _check_is_shared(x, device)
-    moved = transfer.to_device(x, device, copy=copy is ALWAYS_COPY)
-    if copy is DONATE_INPUT and type(x) is ArrayImpl and moved._sig.device is not x._sig.device:
+    donates = copy is DONATE_INPUT and type(x) is ArrayImpl
+    is_on_several = donates and x._sig.device is None  # shards that stay where they are would share their memory
+    moved = transfer.to_device(x, device, copy=copy is ALWAYS_COPY or is_on_several)
+    if donates and (is_on_several or moved._sig.device is not x._sig.device):
         x.delete()  # on one device they share their memory
     return moved
 
@@ -136,7 +146,7 @@ def _check_is_shared(x: Any, sharding: Sharding) -> None:
 
 
 def placed_like(x: Any, model: Any) -> Any:
-    """An eager value where the array `model` lies, if that is committed there and `x` can lie so.
+    """An eager value where `model`, a committed array or a description of one, lies, if `x` can lie so.
 
     Inside `shard_map`, `x` varies over the mesh axes that `model` varies over too.
     """
@@ -144,9 +154,16 @@ def placed_like(x: Any, model: Any) -> Any:
         mine = typeof(model) if is_value(model) else None
         kind = getattr(model, "manual_axis_type", None) if mine is None else getattr(mine, "manual_axis_type", None)
         return cast_to_vary(x, kind.varying) if kind else x
-    if type(model) is not ArrayImpl or type(x) is not ArrayImpl or not model._sig.committed:
+    if type(x) is not ArrayImpl:
         return x
-    if model._sig.device is None and x._sig.shape != model._sig.shape:
+    if type(model) is not ArrayImpl:
+        sharding = None if is_value(model) or x.shape != model.shape else getattr(model, "sharding", None)
+        if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+            context = meshes.context_mesh()
+            is_of_context = context is not None and context.abstract_mesh.shape_tuple == sharding.mesh.shape_tuple
+            sharding = NamedSharding(context, sharding.spec) if is_of_context else None
+        return transfer.to_device(x, sharding) if isinstance(sharding, Sharding) else x
+    if not model._sig.committed or model._sig.device is None and x._sig.shape != model._sig.shape:
         return x
     return transfer.to_device(x, model._sig.sharding)
 

@@ -11,7 +11,7 @@ from minijax.ir.types import ShapedArray, is_value, typeof
 from minijax.partition import meshes
 from minijax.partition.explicit import joined_entry, sharding_in_type
 from minijax.partition.layouts import Format, Layout, check_layout
-from minijax.partition.meshes import UNCONSTRAINED, AxisType, Mesh, P, axes_of
+from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_fits
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl
@@ -25,7 +25,7 @@ class ShardingConstraint(Linear1):
     constrains = False
 
     def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
-        sharding.check_compatible_aval(x.shape)
+        sharding.check_compatible_aval(x.shape)  # inside a program XLA pads what does not divide
         return [x]
 
     def lower(self, e, ins, outs, x, *, sharding, layout, **params):
@@ -157,6 +157,11 @@ def widened(sharding: Sharding, dim: int, names: tuple, free: Any, function: str
     Raises ValueError if the mesh axes are in use already; `function` says whose sharding it is.
     """
     if not isinstance(sharding, NamedSharding):
+        if function and names:
+            raise ValueError(
+                "If you are using spmd_axis_name parameter of jax.vmap, please make sure to run your jitted function "
+                f"inside the mesh context manager, and {function} with a NamedSharding: got {sharding}"
+            )
         return sharding
     if function and any(n in sharding.spec.mesh_axes for n in names):
         raise ValueError(f"vmap spmd_axis_name {names} cannot appear in {function} spec, but got spec {sharding.spec}")
@@ -190,7 +195,7 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
             f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got {spec}"
         )
     check_distinct_axes(argument, spec)
-    mesh = meshes.mesh_of_specs()
+    mesh = None if function == "pjit" else meshes.mesh_of_specs()
     if mesh is None and function in ("with_sharding_constraint", "pjit"):
         mesh = meshes.entered_mesh()
     if mesh is None:
@@ -357,6 +362,28 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
     return x
 
 
+def _check_mesh_of(x: Any, sharding: Sharding) -> None:
+    """Raises TypeError or ValueError if an eager value does not lie on devices that an abstract mesh can stand for."""
+    mesh = getattr(sharding, "mesh", None)
+    if not isinstance(mesh, AbstractMesh):
+        return
+    if not isinstance(x, ArrayImpl):
+        raise ValueError(
+            f"with_sharding_constraint: {mesh} has no devices, which requires the input passed should be a "
+            f"`jax.Array`, got {x!r} of type {type(x)}"
+        )
+    if not isinstance(x.sharding, NamedSharding):
+        raise TypeError(
+            f"with_sharding_constraint: The sharding on the input must be a `NamedSharding` where {mesh} has no "
+            f"devices, got {x.sharding} of {x.aval.str_short()}"
+        )
+    if x.sharding.mesh.shape_tuple != mesh.shape_tuple:
+        raise ValueError(
+            f"with_sharding_constraint: Mesh shape of the input {x.sharding.mesh.shape_tuple} does not match the mesh "
+            f"shape of the target sharding {mesh.shape_tuple} for {x.aval.str_short()}"
+        )
+
+
 def _check_not_manual(sharding: Sharding) -> None:
     """Raises ValueError if a constraint is over axes along which `shard_map` has cut values."""
     mesh = meshes.abstract_context()
@@ -374,6 +401,8 @@ def _constrained(x: Any, spec: Any) -> Any:
     if isinstance(spec, Format):
         spec, layout = spec.sharding, spec.layout
         check_layout(layout, typeof(x), "with_sharding_constraint arguments")
+    if spec is None:
+        raise ValueError("One of with_sharding_constraint arguments got sharding None which is not allowed")
     sharding = concrete_sharding("with_sharding_constraint", "shardings", spec)
     if layout is not None and state.is_eager():
         return transfer.to_device(x, Format(layout, sharding))
@@ -388,6 +417,8 @@ def _constrained(x: Any, spec: Any) -> Any:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
     _check_not_manual(sharding)
     context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
+    if state.is_eager():
+        _check_mesh_of(x, spec if isinstance(spec, Sharding) else sharding)
     check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
     params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)

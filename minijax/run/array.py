@@ -9,13 +9,15 @@ import numpy as np
 from jaxlib import _jax
 
 from minijax.base import dtypes, errors
+from minijax.base.cache import cache
 from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
+from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import NamedSharding
-from minijax.run import client, host, host_calls
+from minijax.run import buffers, client, host, host_calls
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
@@ -71,8 +73,9 @@ def _new_signature(key):
     real = physical(aval)
     sig.shape, sig.dtype, sig.weak_type = sig.hidden = Hidden(real.shape, real.dtype, aval.weak_type)
     sig.wrap = _wrapper(aval) if real is aval else extended_arrays.get(aval.dtype.type, _earray)
-    sig.native = client.native_sharding(sharding, real.ndim)
-    devices = sharding._device_assignment
+    is_abstract = isinstance(getattr(sharding, "mesh", None), AbstractMesh)  # no array lies so
+    sig.native = None if is_abstract else client.native_sharding(sharding, real.ndim)
+    devices = () if is_abstract else sharding._device_assignment
     # Of what another process has nothing can be read: it is handled as if it lay on several devices.
     sig.device = devices[0] if len(devices) == 1 and sharding.has_addressable_devices else None
     if len(_signatures) >= _MAX_SIGNATURES:
@@ -214,6 +217,7 @@ class ArrayImpl(Array):
 
     def __init_subclass__(cls):
         array_types.add(cls)
+        buffers.lend_nothing(cls)  # the numbers behind an extended dtype are not its elements
 
     # Of a raw array and its signature; or, as in jax, of a type, a sharding and the parts on its devices.
     def __init__(self, raw, sig, arrays=None, committed=True, _skip_checks=False):
@@ -329,10 +333,7 @@ class ArrayImpl(Array):
         sig = self._sig
         if sig.device is not None:
             return self
-        aval = ShapedArray(sig.sharding.shard_shape(sig.shape), sig.dtype, sig.weak_type)
-        device = sig.sharding._addressable_device_assignment[k]
-        kind = sig.sharding.memory_kind
-        part = signature(aval, client.single_device_sharding(device, kind), True)
+        part = _part_signatures(sig)[k]
         value = host.read_shard(self._row_major, k, sig.sharding, sig.shape, sig.dtype)
         raw = _jax.batched_device_put(part, part.native, [value], [part.device], enable_x64=True)
         return ArrayImpl(raw, part)
@@ -476,9 +477,6 @@ class ArrayImpl(Array):
     def __bytes__(self):
         return self._value.tobytes()
 
-    def __buffer__(self, flags):
-        return memoryview(self._value)
-
     def __setitem__(self, index, value):
         raise TypeError(errors.IMMUTABLE)
 
@@ -501,6 +499,17 @@ class ArrayImpl(Array):
 
     def __deepcopy__(self, memo):
         return self.__copy__()
+
+
+buffers.lend_raw(ArrayImpl, "_raw")
+
+
+@cache(maxsize=1024)
+def _part_signatures(sig: Signature) -> list[Signature]:
+    """The signatures of the parts on the devices of this process."""
+    aval = ShapedArray(sig.sharding.shard_shape(sig.shape), sig.dtype, sig.weak_type)
+    devices, kind = sig.sharding._addressable_device_assignment, sig.sharding.memory_kind
+    return [signature(aval, client.single_device_sharding(device, kind), True) for device in devices]
 
 
 def copied(x: ArrayImpl) -> ArrayImpl:
@@ -577,6 +586,13 @@ def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committ
             f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the "
             f"sharding), but got {len(parts)}"
         )
+    by_device = {x._sig.device: x for x in parts}
+    if missing := set(devices) - set(by_device) if len(by_device) == len(parts) else ():
+        raise ValueError(
+            "Addressable devices and per-device arrays devices do not match. Sharding contains devices "
+            f"{ {d.id for d in missing} } that are not present in per-device arrays. Per-device arrays contain devices "
+            f"{ {d.id for d in set(by_device) - set(devices)} } that are not present in the sharding."
+        )
     for x in parts:
         if x.dtype != aval.dtype:
             raise ValueError(
@@ -587,18 +603,11 @@ def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committ
                 f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape}: so "
                 f"{sharding} divides {aval.str_short()}"
             )
-    by_device = {x._sig.device: x for x in parts}
     if len(by_device) != len(parts):
         ids = [x._sig.device.id for x in parts]
         raise ValueError(
             "When making an array from single-device arrays, the input arrays must be from distinct devices: "
             f"their numbers are {ids}"
-        )
-    if missing := set(devices) - set(by_device):
-        raise ValueError(
-            "Addressable devices and per-device arrays devices do not match. Sharding contains devices "
-            f"{ {d.id for d in missing} } that are not present in per-device arrays. Per-device arrays contain devices "
-            f"{ {d.id for d in set(by_device) - set(devices)} } that are not present in the sharding."
         )
     return assembled(signature(aval, sharding, committed), [by_device[d]._raw for d in devices])
 
@@ -666,8 +675,10 @@ class ExtendedArray(ArrayImpl):
     @property
     def _base_array(self) -> ArrayImpl:
         """The numbers, in the same memory."""
-        sig = self._sig
-        return ArrayImpl(self._raw, signature(physical(sig.aval), sig.sharding, sig.committed))
+        sharding, ndim = self._sig.sharding, self.ndim
+        if isinstance(sharding, NamedSharding) and len(sharding.spec) == ndim:
+            sharding = sharding.update(spec=sharding.spec.padded(ndim + 1))
+        return ArrayImpl(self._raw, signature(physical(self._sig.aval), sharding, self._sig.committed))
 
     def __len__(self):
         if not self.shape:

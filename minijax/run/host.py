@@ -106,10 +106,15 @@ class _FirstShard:
 
 def shard_raw(raw: Any, k: int, sharding: Any, ndim: int) -> Any:
     """The same buffers, relabelled so that shard `k` comes first."""
-    first, order = sharding._addressable_device_assignment[k], sharding._device_assignment
-    front = (first, *[device for device in order if device is not first])
-    native = client.native_layout(front, client.hlo_sharding(sharding, ndim), sharding.memory_kind)
-    return _jax.reorder_shards(raw, native, xc.ArrayCopySemantics.REUSE_INPUT)
+    return _jax.reorder_shards(raw, _fronts(sharding, ndim)[k], xc.ArrayCopySemantics.REUSE_INPUT)
+
+
+@cache(maxsize=1024)
+def _fronts(sharding, ndim):
+    """For each device of this process jaxlib's sharding of the same buffers with its one first."""
+    order, tiles = sharding._device_assignment, client.hlo_sharding(sharding, ndim)
+    fronts = [(first, *[d for d in order if d is not first]) for first in sharding._addressable_device_assignment]
+    return [client.native_layout(front, tiles, sharding.memory_kind) for front in fronts]
 
 
 def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

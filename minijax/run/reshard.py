@@ -12,8 +12,8 @@ from minijax.hlo.module import layout_attributes, lower_jaxpr
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding
-from minijax.run import client
-from minijax.run.array import Signature, copied_raw, of_host, place_of, signature
+from minijax.run import client, host
+from minijax.run.array import Signature, copied_raw, of_host, place_of, put_host, signature
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
@@ -28,20 +28,36 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
     spans = not (old.sharding.is_fully_addressable and new.sharding.is_fully_addressable)
     if spans and {*devices} != {*targets}:
         return None
-    if old.sharding._in_default_memory and new.sharding._in_default_memory:
-        if old.device is not None:
-            whole = of_host(new)
-            raw = _distributed(raw, old, whole)
-            return raw if whole is new else _resharder(whole, new)(raw)
-        if devices == targets:
-            return _resharder(old, new)(raw)
-        if spans:
-            there = _in_order_of(devices, new)
-            return _jax.reorder_shards(_resharder(old, there)(raw), new.native, _jax.ArrayCopySemantics.REUSE_INPUT)
     tiles, new_tiles = (client.hlo_sharding(sig.sharding, len(sig.shape)) for sig in (old, new))
-    if len(devices) != len(targets) or tiles != new_tiles:
-        return None
-    return relocated(raw, new)
+    if len(devices) == len(targets) and tiles == new_tiles and devices != targets and not spans:
+        return relocated(raw, new)
+    if not (old.sharding._in_default_memory and new.sharding._in_default_memory):
+        return relocated(raw, new) if len(devices) == len(targets) and tiles == new_tiles else None
+    if old.device is not None:
+        return _cut_up(raw, old, new)
+    if devices == targets:
+        return _resharder(old, new)(raw)
+    if spans:
+        there = _in_order_of(devices, new)
+        return _jax.reorder_shards(_resharder(old, there)(raw), new.native, _jax.ArrayCopySemantics.REUSE_INPUT)
+    if len(devices) == len(targets):
+        there = signature(old.aval, GSPMDSharding(targets, tiles), new.committed)
+        return _resharder(there, new)(relocated(raw, there))
+    return _by_way_of_one(raw, old, new)
+
+
+def _by_way_of_one(raw, old, new):
+    """From several devices to another number of them, by way of the first that both have."""
+    devices = old.sharding._device_assignment
+    k = next((k for k, d in enumerate(devices) if d in new.sharding.device_set), 0)
+    whole = signature(old.aval, GSPMDSharding.get_replicated(devices), True)
+    raw, alone = _resharder(old, whole)(raw), signature(old.aval, client.single_device_sharding(devices[k]), True)
+    if devices[k].platform == "cpu":  # where the other way would have jaxlib import jax
+        raw = put_host(host.read_shard(raw, k, whole.sharding, whole.shape, whole.dtype), alone)
+    else:
+        part = host.shard_raw(raw, k, whole.sharding, len(whole.shape))._fully_replicated_shard()
+        raw = part._rewrap_with_aval_and_sharding(alone, alone.native)
+    return relocated(raw, new) if new.device is not None else _cut_up(raw, alone, new)
 
 
 @cache(maxsize=1024)
@@ -52,12 +68,19 @@ def _in_order_of(devices: tuple, sig: Signature) -> Signature:
         places = [devices.index(targets[k]) for k in hlo.tile_assignment_devices()]
         grid = np.array(places).reshape(hlo.tile_assignment_dimensions())
         hlo = _hlo.HloSharding.subgroup_with_device_ordering(grid, hlo.subgroup_types())
-    return signature(sig.aval, GSPMDSharding(devices, hlo, sig.sharding.memory_kind), sig.committed)
+    return signature(sig.aval, GSPMDSharding(devices, hlo, memory_kind=sig.sharding.memory_kind), sig.committed)
 
 
 def relocated(raw: Any, sig: Signature) -> Any:
     """The same shards on the devices, and in the memory, of `sig`; those that lie there already are not copied."""
     return copied_raw(raw, sig, _jax.ArrayCopySemantics.REUSE_INPUT)._rewrap_with_aval_and_sharding(sig, sig.native)
+
+
+def _cut_up(raw, old, new):
+    """From one device to several."""
+    whole = of_host(new)
+    raw = _distributed(raw, old, whole)
+    return raw if whole is new else _resharder(whole, new)(raw)
 
 
 def _distributed(raw, old, new):

@@ -91,13 +91,19 @@ def test_mpi4py_has_the_first_process_tell_its_name(monkeypatch):
 
 
 def test_tpu_machines_ask_their_server_or_the_environment(environment, monkeypatch):
-    metadata = {"worker-network-endpoints": "a:b:10.0.0.2,c:d:10.0.0.3", "agent-worker-number": "1", "tpu-env": "X: 'y'\n"}
+    metadata = {
+        "worker-network-endpoints": "a:b:10.0.0.2,c:d:10.0.0.3",
+        "agent-worker-number": "1",
+        "tpu-env": "X: 'y'\n",
+    }
     monkeypatch.setattr(clusters, "_metadata", metadata.__getitem__)
     monkeypatch.setattr(plugins, "find_tpu", lambda: "libtpu.so")
     monkeypatch.delenv("TPU_SKIP_MDS_QUERY", raising=False)
     assert clusters.present().name == "gcetpu"
     assert _answers(clusters.GceTpu()) == ("10.0.0.2:8482", 2, 1, None)
-    metadata["tpu-env"] = "MEGASCALE_COORDINATOR_ADDRESS: 'far:80'\nMEGASCALE_NUM_SLICES: '3'\nMEGASCALE_SLICE_ID: '2'\n"
+    metadata["tpu-env"] = (
+        "MEGASCALE_COORDINATOR_ADDRESS: 'far:80'\nMEGASCALE_NUM_SLICES: '3'\nMEGASCALE_SLICE_ID: '2'\n"
+    )
     assert _answers(clusters.GceTpu(), "77") == ("far:77", 6, 5, None)
     environment(TPU_WORKER_HOSTNAMES="h0,h1,h2", TPU_WORKER_ID="1")
     environment(MEGASCALE_COORDINATOR_ADDRESS="mega:80", MEGASCALE_NUM_SLICES="2", MEGASCALE_SLICE_ID="1")
